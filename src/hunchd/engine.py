@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from hunchd.assembly.token_counter import count_tokens
 from hunchd.codesearch.query import parse_query
 from hunchd.consolidation.module_history import list_quoted_ids, repeats
@@ -33,6 +35,7 @@ from hunchd.domain.context import Bundle
 from hunchd.domain.errors import NotFound
 from hunchd.domain.facts import OWN_ROOTS, MemoryChange, is_shown_in_projects
 from hunchd.domain.filters import Filters
+from hunchd.domain.json_values import JsonObject
 from hunchd.domain.memory import Kind, Memory
 from hunchd.features.consolidation.maintenance import Maintenance
 from hunchd.features.context.blame_reader import BlameReader
@@ -55,8 +58,11 @@ from hunchd.features.sessions.session_reader import create_session_reader
 from hunchd.features.sessions.session_registry import SessionRegistry
 from hunchd.features.sessions.session_service import SessionService
 from hunchd.features.workflows.habit_learning import HabitLearner
-from hunchd.protocol.memories import MemoryDraft, memory_to_json
+from hunchd.protocol.exports import ExportLine, ImportCounts, ImportLine
+from hunchd.protocol.knowledge_answers import FeedbackAnswer, IdsAnswer, MemoryUsageAnswer
+from hunchd.protocol.memories import MemoryDraft, MemoryFields, MemoryRecord, memory_to_record
 from hunchd.protocol.paths import to_relative_prefix
+from hunchd.protocol.predictions import PredictionAnswer
 from hunchd.protocol.requests import (
     ContextRequest,
     ExpandRequest,
@@ -65,7 +71,9 @@ from hunchd.protocol.requests import (
     ReviewRequest,
     SearchRequest,
 )
-from hunchd.protocol.responses import page_to_json
+from hunchd.protocol.responses import AcceptedAnswer, PageAnswer, ProjectAnswer, RemovedAnswer, ReviewAnswer
+from hunchd.protocol.search_results import ExpandAnswer, SearchAnswer, SearchResult
+from hunchd.protocol.status_answers import StatusAnswer
 
 DRAIN_TIMEOUT_SECONDS = 0.8  # seconds that a shutdown waits for the store
 
@@ -232,17 +240,17 @@ class Engine:
 
     # Projects
 
-    async def add_project(self, path: str) -> dict[str, Any]:
+    async def add_project(self, path: str) -> ProjectAnswer:
         """Register the project that contains `path` and return it."""
         project = self._projects.add(path)
         self.events.publish("project", project=project.id, path=str(project.root))
-        return self._status.project_to_json(project)
+        return self._status.describe_project(project)
 
-    async def list_projects(self) -> list[dict[str, Any]]:
+    async def list_projects(self) -> list[ProjectAnswer]:
         """Return all projects."""
         return [summary for _, summary in await self._status.list_projects()]
 
-    async def remove_project(self, identifier: str) -> dict[str, Any]:
+    async def remove_project(self, identifier: str) -> RemovedAnswer:
         """Erase a project, from disk too.
 
         An erasure interrupted by a crash is completed later.
@@ -252,7 +260,7 @@ class Engine:
         except NotFound as error:
             raise NotFound(error.message, field="id", hint="GET /projects lists them") from error
         await self._eraser.erase(project)
-        return {"removed": project.id}
+        return RemovedAnswer(removed=project.id)
 
     def require_project(self, project: str) -> None:
         """Raise NotFound if `project` names no project."""
@@ -260,7 +268,7 @@ class Engine:
 
     # Write path
 
-    async def accept_signals(self, raw: Sequence[Any]) -> dict[str, Any]:
+    async def accept_signals(self, raw: Sequence[Any]) -> AcceptedAnswer:
         """Accept valid signals and report invalid ones; return when they are durable."""
         return await self._intake.accept(raw)
 
@@ -274,20 +282,19 @@ class Engine:
             request = replace(request, changed=await list_changed_files(tree, within=PATIENCE))
         return self._context_service.get_context(request, project, tree)
 
-    async def predict(self, request: PredictRequest) -> dict[str, Any]:
+    async def predict(self, request: PredictRequest) -> PredictionAnswer:
         """Return the likely files and memories."""
         project, tree = self._projects.find(request.project)
-        return self._context_service.predict(request, project, tree) | {
-            "degraded": list(self._health.list_problems([project]))
-        }
+        prediction = self._context_service.predict(request, project, tree)
+        return structs.replace(prediction, degraded=list(self._health.list_problems([project])))
 
-    async def review(self, request: ReviewRequest) -> dict[str, Any]:
+    async def review(self, request: ReviewRequest) -> ReviewAnswer:
         """Return what the uncommitted change still lacks."""
         project, tree = self._projects.find(request.project)
         answer = await review(request, project, tree, self._dependencies.now())
-        return answer | {"degraded": list(self._health.list_problems([project]))}
+        return structs.replace(answer, degraded=list(self._health.list_problems([project])))
 
-    async def search(self, request: SearchRequest) -> dict[str, Any]:
+    async def search(self, request: SearchRequest) -> SearchAnswer:
         """Search code and memories of a project, of a session's project, or memories of the user."""
         if request.project is None and request.session is not None:
             request = replace(request, project=self.conversations.find_project_id(request.session))
@@ -305,21 +312,20 @@ class Engine:
         code, answer = await asyncio.gather(
             self._code.search(request, query, project, tree), self._search_memories(request, project, tree)
         )
-        answer["took_ms"] = round((time.perf_counter() - began) * 1_000, 2)
+        answer = structs.replace(answer, took_ms=round((time.perf_counter() - began) * 1_000, 2))
         if code.results or code.degraded:
             answer = add_code_results(answer, code, query.intent, request.k)
-        missing = self._health.list_problems([project])
-        if missing and not answer["results"]:  # nothing yet is not nothing at all
-            answer |= {"status": "degraded", "degraded": [*answer["degraded"], *missing]}
+        if not answer.results:  # nothing yet is not nothing at all
+            answer = answer.with_results((), self._health.list_problems([project]))
         return self._maintenance.record_search(request.query, project.id, answer)
 
-    async def _search_memories(self, request: SearchRequest, project: Project, tree: WorkingTree) -> dict[str, Any]:
+    async def _search_memories(self, request: SearchRequest, project: Project, tree: WorkingTree) -> SearchAnswer:
         if not request.memories:
-            return {"results": [], "status": "empty", "degraded": [], "took_ms": 0.0}
+            return SearchAnswer(results=[], status="empty", degraded=[], took_ms=0.0)
         answer = await self._search_with_own(request, project, tree)
         return await self.knowledge.add_fact_histories(request, answer, project.facts.values())
 
-    async def _search_with_own(self, request: SearchRequest, project: Project, tree: WorkingTree) -> dict[str, Any]:
+    async def _search_with_own(self, request: SearchRequest, project: Project, tree: WorkingTree) -> SearchAnswer:
         """Search a project, and among the user's own memories what is of use in every project."""
         own_search = build_own_request(request)
         if own_search is None:
@@ -329,14 +335,14 @@ class Engine:
         )
         facts = self._projects.own.facts
 
-        def is_shown(result: dict[str, Any]) -> bool:
-            if result["kind"] == Kind.FACT:
-                return (fact := facts.get(result["id"])) is not None and is_shown_in_projects(fact)
-            return str(result["source"].get("path", "")).startswith(OWN_ROOTS)
+        def is_shown(result: SearchResult) -> bool:
+            if result.kind == Kind.FACT:
+                return (fact := facts.get(result.id)) is not None and is_shown_in_projects(fact)
+            return str(result.source.get("path", "")).startswith(OWN_ROOTS)
 
-        return join_answers(answer, {**own, "results": list(filter(is_shown, own["results"]))}, request.k)
+        return join_answers(answer, structs.replace(own, results=list(filter(is_shown, own.results))), request.k)
 
-    async def expand(self, request: ExpandRequest) -> dict[str, Any]:
+    async def expand(self, request: ExpandRequest) -> ExpandAnswer:
         """Return the detailed text of a memory, file or topic."""
         if request.id is not None and not request.id.startswith("file:"):
             owner = self._projects.find(request.project)[0].id if request.project else None
@@ -348,7 +354,7 @@ class Engine:
             return await self._expand_in_project(request, self._projects.find(request.project)[0])
         return await self._expand_without_project(request)
 
-    async def _expand_without_project(self, request: ExpandRequest) -> dict[str, Any]:
+    async def _expand_without_project(self, request: ExpandRequest) -> ExpandAnswer:
         """Expand a pointer without a project, trying the projects most recently used first."""
         unknown = NotFound("there is no project to look this up in", hint="POST /projects (`hunch add`) first")
         for number, project in enumerate(sorted(self._projects, key=lambda one: -one.last_request_at)):
@@ -358,20 +364,20 @@ class Engine:
                 unknown = error if number == 0 else unknown
         raise unknown
 
-    async def _expand_in_project(self, request: ExpandRequest, project: Project) -> dict[str, Any]:
+    async def _expand_in_project(self, request: ExpandRequest, project: Project) -> ExpandAnswer:
         answer = await self._search_service.search(
             SearchRequest(query=request.topic or request.id or "", project=project.id, k=5), project.id
         )
-        return expand(request, project, answer["results"])
+        return expand(request, project, answer.results)
 
     # Memories
 
-    async def store_drafts(self, drafts: Sequence[MemoryDraft]) -> dict[str, Any]:
+    async def store_drafts(self, drafts: Sequence[MemoryDraft]) -> IdsAnswer:
         """Store `drafts`; return their ids and how each was understood."""
         owners = [self._projects.find(draft.project)[0].id if draft.project else None for draft in drafts]
         return await self.knowledge.store_drafts(drafts, owners)
 
-    async def list_memories(self, filters: Filters, limit: int, cursor: str | None) -> dict[str, Any]:
+    async def list_memories(self, filters: Filters, limit: int, cursor: str | None) -> PageAnswer[MemoryRecord]:
         """Return a page of the memories that match; those of all projects if none is named."""
         if filters.project is not None:
             project, tree = self._projects.find(filters.project)
@@ -382,21 +388,21 @@ class Engine:
             page = await self._dependencies.store.list_all((None, *self._projects.ids), filters, limit, cursor)
         else:
             page = await self._dependencies.store.list(filters, limit, cursor)
-        return page_to_json([memory_to_json(memory) for memory in page.items], next_cursor=page.next, total=page.total)
+        return PageAnswer(items=list(map(memory_to_record, page.items)), next=page.next, total=page.total)
 
     async def get_memory(self, identifier: str) -> Memory:
         """Return the memory with this id. Raises NotFound."""
         return await self._memories.get(identifier, self._projects.ids)
 
-    async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
+    async def edit(self, identifier: str, patch: MemoryFields) -> Memory:
         """Change some fields of a memory."""
         return await self.knowledge.edit(identifier, patch)
 
-    async def get_memory_history(self, identifier: str) -> list[dict[str, Any]]:
+    async def get_memory_history(self, identifier: str) -> list[Memory]:
         """Return a memory and its earlier versions, newest first."""
-        return [memory_to_json(memory) for memory in await self._memories.list_history(identifier, self._projects.ids)]
+        return await self._memories.list_history(identifier, self._projects.ids)
 
-    async def get_memory_usage(self, identifier: str) -> dict[str, Any]:
+    async def get_memory_usage(self, identifier: str) -> MemoryUsageAnswer:
         """Return usage and consolidation history of a memory."""
         return await self._maintenance.get_memory_usage(await self.get_memory(identifier))
 
@@ -413,14 +419,14 @@ class Engine:
                 if isinstance(failure, BaseException) and not isinstance(failure, NotFound):  # already erased
                     raise failure
 
-    async def record_feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
+    async def record_feedback(self, items: Sequence[FeedbackItem]) -> FeedbackAnswer:
         """Count feedback; a predicted file (`file:path`) trains its project's predictor."""
         memories = await self._memories.record_feedback(
             [item for item in items if not item.id.startswith("file:")], self._projects.ids
         )
         self._maintenance.record_feedback((item, memories[item.id].project) for item in items if item.id in memories)
         unknown = [item.id for item in items if item.id not in memories and not self._train_predictor(item)]
-        return {"accepted": len(items) - len(unknown), "unknown": unknown}
+        return FeedbackAnswer(accepted=len(items) - len(unknown), unknown=unknown)
 
     def _train_predictor(self, item: FeedbackItem) -> bool:
         """Train the predictor with feedback on a file.
@@ -444,21 +450,21 @@ class Engine:
 
     # Transfer and status
 
-    def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+    def export(self, project: str | None) -> AsyncIterator[ExportLine]:
         """Yield all memories, or those of a project, as export lines."""
         return self._transfer.export(project)
 
-    async def import_lines(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
+    async def import_lines(self, lines: AsyncIterator[ImportLine]) -> ImportCounts:
         """Import exported lines."""
         return await self._transfer.import_lines(lines)
 
     async def import_from_colleague(
-        self, colleague: str, lines: AsyncIterator[dict[str, Any]], project: str
-    ) -> dict[str, Any]:
+        self, colleague: str, lines: AsyncIterator[ImportLine], project: str
+    ) -> ImportCounts:
         """Import a colleague's export of a project, beside one's own memories."""
         return await self._transfer.import_from_colleague(lines, name=colleague, project=project)
 
-    async def status(self) -> dict[str, Any]:
+    async def status(self) -> StatusAnswer:
         """Return the status of the daemon."""
         return await self._status.status()
 
@@ -466,6 +472,6 @@ class Engine:
         """Return the metrics as Prometheus text."""
         return await self._status.render_metrics()
 
-    def subscribe(self) -> AsyncIterator[dict[str, Any]]:
+    def subscribe(self) -> AsyncIterator[JsonObject]:
         """Yield events from now on."""
         return self.events.subscribe()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hunchd.consolidation.contradiction_records import (
-    contradiction_to_json,
+    contradiction_answer,
     reopen_contradiction,
     resolve_contradiction,
 )
@@ -220,9 +220,9 @@ def test_pair_opened_once_with_newer_as_b() -> None:
 
     [planned] = plan_contradictions(memories_by_id, NOW)
     [record] = planned.after
-    answer = contradiction_to_json(record)
-    assert (answer["a"]["id"], answer["b"]["id"], answer["status"]) == ("m2", "m1", "open")
-    assert answer["reason"] == "they choose something else for the same"
+    answer = contradiction_answer(record)
+    assert (answer.a.id, answer.b.id, answer.status) == ("m2", "m1", "open")
+    assert answer.reason == "they choose something else for the same"
 
     closed, change = resolve_contradiction(record, ResolutionRequest(resolution="a_wins"), memories_by_id, NOW)
     loser = next(one for one in change.memories if one.id == "m1")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import convert
 
 from hunchd.consolidation.plan import (
     TYPICAL_CHARACTERS,
@@ -21,12 +22,13 @@ from hunchd.consolidation.plan import (
     split_into_batches,
 )
 from hunchd.domain.memory import Levels, Memory, Status, Usage
+from hunchd.protocol.responses import to_json
 from tests.consolidation.made import NOW, by_id, memory
 
 
 def make_change(before: tuple[Memory, ...], after: tuple[Memory, ...]) -> ChangeEntry:
     entry = make_entry(PlannedChange(ConsolidationStep.USE, "counted", "what", "why", before, after), "p")
-    return ChangeEntry.from_json(json.loads(json.dumps(entry.to_json())))  # round trip through JSON, as on disk
+    return convert(json.loads(json.dumps(to_json(entry))), ChangeEntry)  # round trip through JSON, as on disk
 
 
 # Valid text: the API accepts neither NUL nor lone surrogates.

@@ -26,9 +26,10 @@ from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Memory, Status
 from hunchd.features.consolidation.change_applier import ChangeApplier
 from hunchd.features.consolidation.plan_executor import OwnerRemoved, PlanExecutor
-from hunchd.features.consolidation.run_records import GateResult, RunRecord, load_run_record
+from hunchd.features.consolidation.run_records import RunRecord, VerdictLine, load_run_record
 from hunchd.features.consolidation.usage import UsageTracker, save_usage
 from hunchd.protocol.child import HelperProcess
+from hunchd.protocol.responses import to_json
 from hunchd.store.client import MemoryPage, SearchHits, StoreClient
 from hunchd.store.database.hits import Hit
 from hunchd.store.journal.journal import Journal
@@ -72,7 +73,7 @@ class Planner:
         step = ConsolidationStep((params or {})["step"])
         if changes := self.planned.get(step):
             await self._let_happen()
-            yield {"entries": [make_entry(one, one.after[0].project).to_json() for one in changes]}
+            yield {"entries": [to_json(make_entry(one, one.after[0].project)) for one in changes]}
 
 
 class Store:
@@ -126,7 +127,7 @@ class RunFixture:
         self.work, self.making, self.planner, self.store = work, making, planner, store
         self.memories, self.log, self.usage = memories, log, usage
 
-    async def run(self, *steps: ConsolidationStep, owner: MemoryOwner = PROJECT) -> GateResult:
+    async def run(self, *steps: ConsolidationStep, owner: MemoryOwner = PROJECT) -> VerdictLine:
         record = RunRecord(RUN, NOW, "asked", steps, (owner.id,))
         return await self.work.execute(
             record, owner, set_step=lambda _: None, on_changed=lambda _: None, stop_event=asyncio.Event()
@@ -182,7 +183,7 @@ def make_archived(name: str, *, days: float) -> Memory:
 async def test_run_without_memories_changes_nothing(tmp_path: Path, kept: tuple[Memory, ...]) -> None:
     async with open_run_fixture(tmp_path, *kept) as it:
         verdict = await it.run(*ConsolidationStep)
-        assert not verdict.is_rolled_back
+        assert not verdict.rolled_back
         assert tuple(it.store.kept.values()) == kept
         assert '"change"' not in it.logged()
 
@@ -202,19 +203,19 @@ async def test_gate_ignores_changes_by_others(tmp_path: Path, monkeypatch: pytes
         monkeypatch.setattr(it.store, "search", search)
         record = RunRecord(RUN, NOW - timedelta(minutes=1), "asked", (), ("p",))
         probes = [Probe("zeppelin berth", "p", tuple(one.id for one in told))]
-        it.log.append(RUN, [{"type": "probes", "owner": "p", "probes": [probe.to_json() for probe in probes]}])
+        it.log.append(RUN, [{"type": "probes", "owner": "p", "probes": to_json(probes)}])
         await it.store.put([memory(f"n{number}", age=0, content="a zeppelin at a berth") for number in range(12)])
         await it.store.put([replace(told[1], content="it was a balloon", updated=NOW)])
         await it.store.delete(["m0"], "p")
 
         verdict = await it.work._check_gate(record, PROJECT, probes)
-        assert not verdict.is_rolled_back
-        assert (verdict.gate["answers"], verdict.gate["lost"]) == (6, 0)
+        assert not verdict.rolled_back
+        assert (verdict.gate.answers, verdict.gate.lost) == (6, 0)
 
         it.store.kept["m2"] = replace(told[2], content="a balloon")  # by nobody, and nobody noted it
         verdict = await it.work._check_gate(record, PROJECT, probes)
-        assert verdict.is_rolled_back
-        assert [loss["lost"] for loss in verdict.gate["losses"]] == ["m2"]
+        assert verdict.rolled_back
+        assert [loss.lost for loss in verdict.gate.losses or ()] == ["m2"]
 
 
 async def test_run_removed_project_writes_nothing_more(tmp_path: Path) -> None:
@@ -331,7 +332,7 @@ async def test_crash_during_erasure_leaves_no_text(tmp_path: Path) -> None:
         told = make_entry(
             PlannedChange(ConsolidationStep.FORGET, "forgotten", "archive 'work on old'", "w", (), (old,)), "p"
         )
-        it.log.append("r20260501", [{"type": "change", **told.to_json()}])
+        it.log.append("r20260501", [{"type": "change", **to_json(told)}])
         it.planner.erasable = ["old"]
 
         async def killed(*_: Any, **__: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from hunchd.features.context import prefetch_metrics
 from hunchd.features.context.prefetch_metrics import DAY, HOUR, WEEK, WINDOW_SECONDS, PrefetchMetrics
+from hunchd.protocol.responses import to_json
 
 NOW = 1_700_000_000.0
 
@@ -21,7 +22,7 @@ def test_suggested_open_counts_hit_and_lead_time() -> None:
     board.record_open("p", "a.py", NOW + 60)
     board.record_open("p", "z.py", NOW + 61)
 
-    figures = board.sum_hours(DAY, NOW + 61).to_json()
+    figures = to_json(board.sum_hours(DAY, NOW + 61).to_answer())
     assert (figures["opened"], figures["hit_rate"], figures["lead_seconds"]) == (2, 0.5, 60.0)
     assert figures["precision"] is None  # b.py may still be taken up
 
@@ -32,7 +33,7 @@ def test_precision_counts_expired_confident_suggestions() -> None:
     board.record_open("p", "a.py", NOW + 5)
     board.record_open("p", "other.py", NOW + WINDOW_SECONDS + 5)
 
-    assert board.sum_hours(DAY, NOW + WINDOW_SECONDS + 5).to_json()["precision"] == 0.5
+    assert to_json(board.sum_hours(DAY, NOW + WINDOW_SECONDS + 5).to_answer())["precision"] == 0.5
 
 
 def test_open_without_suggestions_is_ignored() -> None:
@@ -41,7 +42,7 @@ def test_open_without_suggestions_is_ignored() -> None:
     board.record_suggestions("other", [("a.py", 0.9)], NOW)
     board.record_open("p", "b.py", NOW)
 
-    assert board.sum_hours(DAY, NOW).to_json() == {
+    assert to_json(board.sum_hours(DAY, NOW).to_answer()) == {
         "opened": 0,
         "hit_rate": None,
         "precision": None,
@@ -120,8 +121,8 @@ def test_week_with_restarts_matches_manual_count(tmp_path: Path) -> None:
         "ahead_bytes": 1_000,
         "wasted_bytes": 250,
     }
-    assert board.sum_hours(DAY, night).to_json() == of_a_day
-    assert board.sum_hours(WEEK, night).to_json() == of_a_day | {
+    assert to_json(board.sum_hours(DAY, night).to_answer()) == of_a_day
+    assert to_json(board.sum_hours(WEEK, night).to_answer()) == of_a_day | {
         "opened": 28,
         "ahead_bytes": 7_000,
         "wasted_bytes": 1_750,
@@ -135,7 +136,7 @@ def test_pending_suggestions_are_counted_after_idle(tmp_path: Path) -> None:
     board.record_open("p", "a.py", NOW + 60)
     prefetch_metrics.save_metrics(tmp_path / "kept", board.dump(NOW + HOUR) or "")
 
-    assert PrefetchMetrics.load(tmp_path / "kept").sum_hours(DAY, NOW + HOUR).to_json()["precision"] == 0.5
+    assert to_json(PrefetchMetrics.load(tmp_path / "kept").sum_hours(DAY, NOW + HOUR).to_answer())["precision"] == 0.5
 
 
 def test_late_reading_counts_expired_suggestions() -> None:

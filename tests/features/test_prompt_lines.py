@@ -19,6 +19,7 @@ from hunchd.features.sessions.prompt_lines import (
     render_search_result,
     render_volatile_lines,
 )
+from hunchd.protocol.search_results import SearchResult
 
 NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 
@@ -98,8 +99,10 @@ def test_past_questions_use_deep_search(message: str, deep: bool) -> None:
 
 
 def test_filter_keeps_commits_drops_repeated_message() -> None:
-    def result(id_: str, kind: Kind, title: str, snippet: str) -> dict[str, Any]:
-        return {"id": id_, "kind": str(kind), "title": title, "snippet": snippet}
+    def result(id_: str, kind: Kind, title: str, snippet: str) -> SearchResult:
+        return SearchResult(
+            id=id_, ref=None, kind=str(kind), title=title, snippet=snippet, source={}, score=1.0, reasons=[]
+        )
 
     found = [
         result("a", Kind.EPISODE, "Tell of caches", "README.md"),
@@ -107,7 +110,7 @@ def test_filter_keeps_commits_drops_repeated_message() -> None:
         result("c", Kind.MESSAGE, "user", "which cache?"),
         result("d", Kind.MESSAGE, "assistant", "Which  cache?"),
     ]
-    assert [one["id"] for one in filter_new_results(found, (), ())] == ["a", "b", "c"]
+    assert [one.id for one in filter_new_results(found, (), ())] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("message", ["ok", "thanks", "thank you!", "danke", "merci", "continue", "继续", ""])

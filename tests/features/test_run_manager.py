@@ -17,7 +17,8 @@ from hunchd.domain.errors import Conflict, StorageFull, Unavailable
 from hunchd.features.consolidation.change_applier import ChangeApplier
 from hunchd.features.consolidation.plan_executor import OwnerRemoved, PlanExecutor
 from hunchd.features.consolidation.run_manager import MAX_TRIES, RunManager
-from hunchd.features.consolidation.run_records import GateResult, RunRecord
+from hunchd.features.consolidation.run_records import RunRecord, VerdictLine
+from hunchd.protocol.consolidation_answers import GateFigures
 from hunchd.protocol.consolidation_requests import ConsolidateRequest
 from hunchd.protocol.requests import ListSlice
 from hunchd.store.run_log import RunLog
@@ -55,7 +56,7 @@ class FakeExecutor:
             raise AssertionError("it is cut short")
         return self.ends
 
-    async def execute(self, record: RunRecord, owner: MemoryOwner, **_: Any) -> GateResult:
+    async def execute(self, record: RunRecord, owner: MemoryOwner, **_: Any) -> VerdictLine:
         self.begun.set()
         await self.going_on.wait()
         if owner.id in self.removed:
@@ -63,7 +64,7 @@ class FakeExecutor:
         if self.refuses is not None:
             raise self.refuses
         self.asked.append((record.run, owner.id, record.steps))
-        return GateResult(False, {})
+        return VerdictLine(owner=owner.id, rolled_back=False, gate=GateFigures())
 
 
 def consolidation(
@@ -132,7 +133,7 @@ async def test_project_removed_during_run_ends_alone(tmp_path: Path) -> None:
     work = FakeExecutor()
     work.removed = {"p"}
     told = await consolidation(RunLog(tmp_path), work, owners=("o", "p", "q")).consolidate(ConsolidateRequest())
-    assert told["status"] == "done"
+    assert told.status == "done"
     assert [owner for _, owner, _ in work.asked] == ["o", "q"]
 
 
@@ -141,14 +142,14 @@ async def test_resume_continues_only_unfinished_runs(tmp_path: Path) -> None:
     log_started_run(log, NOW - timedelta(hours=3))
     open_one = log_started_run(log, NOW - timedelta(hours=30), ended=False)
     runs = consolidation(log, work)
-    assert [run["status"] for run in (await runs.list_runs(ListSlice()))["items"]] == ["done", "interrupted"]
+    assert [run.status for run in (await runs.list_runs(ListSlice())).items] == ["done", "interrupted"]
 
     await runs._find_unfinished()
     assert await runs._resume()
 
     assert [run for run, _, _ in work.asked] == [open_one]
-    assert [run["status"] for run in (await runs.list_runs(ListSlice()))["items"]] == ["done", "done"]
-    assert (runs.status() or {})["run"] == open_one
+    assert [run.status for run in (await runs.list_runs(ListSlice())).items] == ["done", "done"]
+    assert runs.status().run == open_one
 
 
 async def test_resume_waits_for_requested_run(tmp_path: Path) -> None:
@@ -162,7 +163,7 @@ async def test_resume_waits_for_requested_run(tmp_path: Path) -> None:
     while not has_found_unfinished(runs):
         await asyncio.sleep(0.001)
     work.going_on.set()
-    first = (await asked)["run"]
+    first = (await asked).run
     while len(work.asked) < 2:
         await asyncio.sleep(0.001)
     going.cancel()
@@ -182,7 +183,7 @@ async def test_undo_stopped_raises_conflict_and_retries(tmp_path: Path) -> None:
         undoing = asyncio.create_task(runs.undo(run))
         await work.taking_back.wait()
         work.taking_back.clear()
-        assert (await runs.stop(run))["status"] == "done"
+        assert (await runs.stop(run)).status == "done"
         with pytest.raises(Conflict, match="stopped"):
             await undoing
 
@@ -197,12 +198,12 @@ async def test_undo_interrupted_by_crash_resumes(tmp_path: Path, change: int | N
     work.ends = (2, 0)
     runs = consolidation(log, work)
     await runs._find_unfinished()
-    assert (await runs.list_runs(ListSlice()))["items"][0][
-        "status"
-    ] == "interrupted"  # whoever waits for the end waits for this
+    assert (await runs.list_runs(ListSlice())).items[
+        0
+    ].status == "interrupted"  # whoever waits for the end waits for this
     assert await runs._resume()
     assert work.back == [(run, change)] * 2
-    assert (await runs.list_runs(ListSlice()))["items"][0]["status"] == ("undone" if change is None else "done")
+    assert (await runs.list_runs(ListSlice())).items[0].status == ("undone" if change is None else "done")
     with pytest.raises(Conflict, match="already"):
         await runs.undo(run, change)
     assert await consolidation(log, work)._resume()
@@ -250,7 +251,7 @@ async def test_undo_failing_repeatedly_is_given_up(tmp_path: Path) -> None:
         assert tried < 10
     assert tried == MAX_TRIES
     work.ends = (3, 0)
-    assert (await consolidation(log, work).undo(run))["undone"] == 3  # whoever asks again is not refused
+    assert (await consolidation(log, work).undo(run)).undone == 3  # whoever asks again is not refused
 
 
 @pytest.mark.parametrize("undoes", [False, True])
@@ -267,5 +268,5 @@ async def test_run_waiting_for_disk_resumes_always(tmp_path: Path, undoes: bool)
     work.refuses, work.ends = None, (3, 0)
     assert await consolidation(log, work)._resume()
 
-    [told] = (await consolidation(log, work).list_runs(ListSlice()))["items"]
-    assert told["status"] == ("undone" if undoes else "done")
+    [told] = (await consolidation(log, work).list_runs(ListSlice())).items
+    assert told.status == ("undone" if undoes else "done")

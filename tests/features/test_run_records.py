@@ -7,6 +7,7 @@ from typing import Any
 
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange, make_entry
 from hunchd.features.consolidation.run_records import load_run_record, remove_erased
+from hunchd.protocol.responses import to_json
 from hunchd.store.run_log import RunLog
 from tests.consolidation.made import memory
 
@@ -15,23 +16,23 @@ def change(name: str, project: str = "p", **fields: Any) -> dict[str, Any]:
     planned = PlannedChange(
         ConsolidationStep.LINKS, "linked", f"about {name}", "why", (memory(name),), (memory(name, **fields),)
     )
-    return {"type": "change", **make_entry(planned, project).to_json()}
+    return {"type": "change", **to_json(make_entry(planned, project))}
 
 
 def test_recorded_parses_run_progress(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
     begun = {"type": "begun", "at": "2026-01-01T03:00:00Z", "trigger": "nightly", "steps": ["links"], "owners": ["p"]}
     log.append("r1", [begun, change("m1", importance=0.9)])
-    assert load_run_record(log, "r1").to_json()["status"] == "interrupted"
+    assert load_run_record(log, "r1").to_answer().status == "interrupted"
 
     log.append("r1", [{"type": "step", "owner": "p", "step": "links"}])
     log.append("r1", [{"type": "ended", "status": "done", "at": "2026-01-01T03:01:00Z", "counts": {"linked": 1}}])
     record = load_run_record(log, "r1")
-    assert (record.finished_steps, record.changes, record.to_json()["status"]) == ({("p", "links")}, 1, "done")
-    assert (record.to_json()["linked"], record.to_json()["seconds"]) == (1, 60.0)
+    assert (record.finished_steps, record.changes, record.to_answer().status) == ({("p", "links")}, 1, "done")
+    assert (record.to_answer().linked, record.to_answer().seconds) == (1, 60.0)
 
     log.append("r1", [{"type": "undone", "at": "2026-01-01T04:00:00Z", "change": None, "left": 0}])
-    assert load_run_record(log, "r1").to_json()["status"] == "undone"
+    assert load_run_record(log, "r1").to_answer().status == "undone"
 
 
 def test_recorded_without_changes_keeps_undo_state(tmp_path: Path) -> None:

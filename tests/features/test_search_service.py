@@ -52,8 +52,8 @@ async def store(tmp_path: Path) -> AsyncIterator[StoreClient]:
 
 async def search_ids(searching: SearchService, query: str, **asked: Any) -> list[str]:
     answer = await searching.search(SearchRequest(query=query, **asked), "p")
-    assert answer["status"] != "degraded"
-    return [result["ref"] for result in answer["results"]]
+    assert answer.status != "degraded"
+    return [result.ref for result in answer.results]
 
 
 async def test_search_finds_turn_by_previous_turn(store: StoreClient) -> None:
@@ -61,7 +61,7 @@ async def test_search_finds_turn_by_previous_turn(store: StoreClient) -> None:
     searching = SearchService(MemoryCache(), store, now=lambda: NOW)
     assert (await search_ids(searching, "which cache for thumbnails"))[:2] == ["session:s:3", "session:s:2"]
     answer = await searching.search(SearchRequest(query="which cache for thumbnails"), "p")
-    assert answer["results"][0]["reasons"] == ["said beside it: cache, thumbnails"]
+    assert answer.results[0].reasons == ["said beside it: cache, thumbnails"]
     assert await search_ids(searching, "when is the quarterly audit of the vault") == []
 
 
@@ -137,9 +137,9 @@ async def test_search_hides_memories_changed_meanwhile(store: StoreClient) -> No
         talk[second], title="Ben", content="The toner is in the cellar.", updated=NOW + timedelta(minutes=1)
     )
     hot.upsert(changed)
-    results = (await searching.search(SearchRequest(query="which cache for thumbnails"), "p"))["results"]
-    assert first not in [result["ref"] for result in results]
-    assert {result["snippet"] for result in results if result["ref"] == second} == {"The toner is in the cellar."}
+    results = (await searching.search(SearchRequest(query="which cache for thumbnails"), "p")).results
+    assert first not in [result.ref for result in results]
+    assert {result.snippet for result in results if result.ref == second} == {"The toner is in the cellar."}
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -159,9 +159,9 @@ async def test_branch_fact_hides_main_line_fact(store: StoreClient, committed: b
     searching = SearchService(hot, store, now=lambda: NOW)
     asked = SearchRequest(query="thumbnail cache")
     on_branch = await searching.search(asked, "p", "faster")
-    assert [result["title"] for result in on_branch["results"]] == ["the thumbnail cache is Dragonfly"]
+    assert [result.title for result in on_branch.results] == ["the thumbnail cache is Dragonfly"]
     elsewhere = await searching.search(asked, "p", "other")
-    assert [result["title"] for result in elsewhere["results"]] == ["the thumbnail cache is Valkey"]
+    assert [result.title for result in elsewhere.results] == ["the thumbnail cache is Valkey"]
 
 
 async def test_search_without_store_is_degraded(tmp_path: Path) -> None:
@@ -170,6 +170,6 @@ async def test_search_without_store_is_degraded(tmp_path: Path) -> None:
         hot.upsert(memory)
     searching = SearchService(hot, StoreClient(HelperProcess(("/nowhere",), name="the store process")), now=lambda: NOW)
     answer = await searching.search(SearchRequest(query="which cache for thumbnails"), "p")
-    assert answer["status"] == "degraded"
-    assert "only recent memories were searched" in answer["degraded"][0]
-    assert answer["results"][0]["ref"] == "session:s:3"
+    assert answer.status == "degraded"
+    assert "only recent memories were searched" in answer.degraded[0]
+    assert answer.results[0].ref == "session:s:3"

@@ -126,7 +126,7 @@ async def run_reader(reading: SessionReader, *sessions: str, until: Any = None) 
         reading.enqueue(session)
     running = asyncio.create_task(reading.run())
     async with asyncio.timeout(10):
-        while not (until() if until is not None else reading.status()["language"]["waiting"] == 0):
+        while not (until() if until is not None else reading.status()["language"].waiting == 0):
             if running.done():
                 running.result()
             await asyncio.sleep(0)
@@ -146,7 +146,7 @@ async def test_verified_claim_becomes_fact_with_source(bench: ReaderFixture) -> 
     assert fact.trust is Trust.DERIVED
     assert fact.source["read_by"] == bench.settings.model
     assert fact.source["prompt"].startswith("facts-")
-    assert reading.status()["language"]["spent_today_usd"] == pytest.approx(0.0015)
+    assert reading.status()["language"].spent_today_usd == pytest.approx(0.0015)
 
 
 async def test_turns_are_requested_only_once(bench: ReaderFixture) -> None:
@@ -216,7 +216,7 @@ async def test_refusal_pauses_and_sets_trouble(bench: ReaderFixture) -> None:
     reading = bench.reading(Model([ModelFailure("refused", "answered 401: no such key")]))
     await run_reader(reading, "s", until=lambda: len(bench.pauses) == 1)
     assert bench.pauses == [MAX_PAUSE_SECONDS]
-    assert reading.status()["language"]["trouble"] == "refused: answered 401: no such key"
+    assert reading.status()["language"].trouble == "refused: answered 401: no such key"
 
 
 async def test_five_failures_pause_longest(bench: ReaderFixture) -> None:
@@ -255,7 +255,7 @@ async def test_broken_answer_costs_full_reservation(bench: ReaderFixture) -> Non
         Model([ModelFailure("cut short", "lost", used=TokenUsage(900, 3)), ModelAnswer({"facts": []})])
     )
     await run_reader(reading, "s")
-    assert reading.status()["language"]["failed"] == 1
+    assert reading.status()["language"].failed == 1
     assert bench.ledger.today.usd > TokenPrices(1.0, 5.0).compute_cost(900, 1_000)
 
 

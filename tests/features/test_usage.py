@@ -61,7 +61,7 @@ def test_open_after_shown_counts_as_cited() -> None:
     usage.record_open("src/b.py", NOW + timedelta(hours=3))
 
     assert {name: tally.cited for name, tally in usage.get_tallies().items()} == {"m1": 1, "m2": 0}
-    assert [event["what"] for event in usage.list_events("m1")] == ["src/a.py was opened after it was shown"]
+    assert [event.what for event in usage.list_events("m1")] == ["src/a.py was opened after it was shown"]
 
 
 def test_simulated_users_raise_useful_items() -> None:
@@ -175,7 +175,7 @@ def test_reverted_commit_removes_gained_evidence() -> None:
 
     told = usage.get_tallies()
     assert (told["m1"].evidence, told["m2"].evidence) == (0.0, 1.0)
-    assert usage.list_events("m1")[0]["what"] == "a1b2c3d4e5, in which it was acted on, was reverted"
+    assert usage.list_events("m1")[0].what == "a1b2c3d4e5, in which it was acted on, was reverted"
 
 
 def test_commit_usage_survives_restart(tmp_path: Path) -> None:

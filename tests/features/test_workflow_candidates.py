@@ -60,7 +60,7 @@ def test_often_needs_repeated_command(tmp_path: Path) -> None:
     for minute in range(5):
         suggest_after(project, "make", minute)
         (expected,) = predict_commands(project, project.main, 1, NOW + timedelta(days=9))
-        told.append(expected["reasons"])
+        told.append(expected.reasons)
 
     assert told[0] == ["done here before"]
     assert told[-1] == ["often done here"]

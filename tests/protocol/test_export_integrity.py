@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from hunchd.protocol.export_integrity import ExportIntegrity, build_closing_line, build_opening_line
-from hunchd.protocol.responses import build_export_line
+from hunchd.protocol.exports import ExportLine, build_export_line
 
 MEMORY = build_export_line("memory", {"id": "m1"})
 EXPORT = [build_opening_line({"product": "hunchd"}), MEMORY, MEMORY, build_closing_line(3)]
@@ -13,16 +11,15 @@ OLDER = [build_export_line("meta", {"product": "hunchd"}), MEMORY]
 BROKEN = None  # a line that nobody understands
 
 
-def complete(*lines: dict[str, Any] | None) -> bool | None:
+def complete(*lines: ExportLine | None) -> bool | None:
     wholeness = ExportIntegrity()
     for line in lines:
         wholeness.count_line()
         if line is not None:
             wholeness.check_line(line)
-    told = wholeness.summarize()
-    assert bool(told["warnings"]) == (told["complete"] is not True)
-    answer: bool | None = told["complete"]
-    return answer
+    is_complete, warnings = wholeness.summarize()
+    assert bool(warnings) == (is_complete is not True)
+    return is_complete
 
 
 def test_export_with_all_lines_is_complete() -> None:

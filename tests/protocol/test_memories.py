@@ -25,6 +25,7 @@ from hunchd.protocol.memories import (
     parse_drafts_body,
     parse_patch,
 )
+from hunchd.protocol.responses import to_json
 from hunchd.protocol.struct_decoding import list_wire_names
 
 DRAFT_FIELDS = list_wire_names(MemoryBody)
@@ -182,8 +183,8 @@ def test_drafts_batch_keeps_valid_lists_rejected() -> None:
     drafts, rejected = parse_drafts_body({"memories": [good, bad, good, {"kind": "fact", "content": "\ud800"}]})
 
     assert len(drafts) == 2
-    assert rejected.pop()["index"] == 3
-    assert rejected == [
+    assert rejected.pop().index == 3
+    assert to_json(rejected) == [
         {
             "index": 1,
             "error": {

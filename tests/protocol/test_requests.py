@@ -195,7 +195,7 @@ def test_batch_bad_item_keeps_the_others() -> None:
     items, rejected = parse_feedback_body({"items": [{"id": "a", "outcome": "meh"}, {"id": "b", "outcome": "cited"}]})
 
     assert items == [FeedbackItem(id="b", outcome="cited")]
-    assert [(each["index"], each["error"]["field"]) for each in rejected] == [(0, "items[0].outcome")]
+    assert [(each.index, each.error.field) for each in rejected] == [(0, "items[0].outcome")]
 
 
 def test_memories_query_reads_kinds_and_page() -> None:

@@ -9,17 +9,9 @@ import pytest
 from hunchd.domain.context import Bundle, ContextItem, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.domain.memory import Trust
-from hunchd.protocol.responses import (
-    build_export_line,
-    bundle_to_json,
-    error_to_json,
-    format_iso,
-    parse_export_line,
-    prediction_to_json,
-    project_to_json,
-    rejection_to_json,
-    slice_to_json,
-)
+from hunchd.protocol.exports import build_export_line, parse_export_line
+from hunchd.protocol.predictions import predict_memory, prediction_answer
+from hunchd.protocol.responses import bundle_answer, error_answer, format_iso, make_rejection, slice_page, to_json
 
 
 def test_iso_any_zone_formats_utc() -> None:
@@ -53,7 +45,7 @@ def test_bundle_json_matches_contract_shape() -> None:
         etag="abc",
     )
 
-    assert bundle_to_json(bundle) == {
+    assert to_json(bundle_answer(bundle)) == {
         "status": "degraded",
         "degraded": ["model"],
         "context": "# a",
@@ -95,7 +87,7 @@ def test_bundle_json_accepts_numpy_scores() -> None:
     )
     bundle = Bundle(status="ok", context="# a", token_count=7, budget=100, tiers={2: 7}, items=(item,))
 
-    assert bundle_to_json(bundle)["items"][0]["score"] == 0.25
+    assert to_json(bundle_answer(bundle))["items"][0]["score"] == 0.25
 
 
 def test_prediction_json_ranks_files_and_memories() -> None:
@@ -104,39 +96,33 @@ def test_prediction_json_ranks_files_and_memories() -> None:
         units=(PredictedUnit("a41c9e2", "split it", 0, 1.0, 0.3, ("near",)),),
         confidence=0.9,
     )
-    other = {"id": "m1", "kind": "fact", "title": "db", "confidence": 0.7, "reasons": []}
+    other = predict_memory("m1", "fact", "db", 0.7)
 
-    assert prediction_to_json(prediction, k=1, memories=[other]) == {
+    assert to_json(prediction_answer(prediction, k=1, memories=[other])) == {
         "predicted_files": [{"path": "a.py", "score": 2.0, "confidence": 0.9, "reasons": ["why"]}],
-        "predicted_memories": [other],
+        "predicted_memories": [to_json(other)],
         "predicted_commands": [],
         "confidence": 0.9,
+        "degraded": [],
     }
-    assert prediction_to_json(prediction, k=2, episode_id=lambda sha: f"e-{sha}")["predicted_memories"] == [
-        {"id": "e-a41c9e2", "kind": "episode", "title": "split it", "confidence": 0.3, "reasons": ["near"]}
+    assert prediction_answer(prediction, k=2, episode_id=lambda sha: f"e-{sha}").predicted_memories == [
+        predict_memory("e-a41c9e2", "episode", "split it", 0.3, "near")
     ]
 
 
-def test_project_json_includes_progress() -> None:
-    project = project_to_json(id="1", path="/p", name="p", branch="main", state="indexing", commits=(5, 9))
-
-    assert project["progress"] == {
-        "commits": {"done": 5, "total": 9},
-        "files": {"done": 0, "total": 0},
-        "embeddings": {"done": 0, "total": 0},
-    }
-
-
 def test_error_json_omits_missing_fields() -> None:
-    assert error_to_json(NotFound("no such memory")) == {"error": {"code": "not_found", "message": "no such memory"}}
-    assert rejection_to_json(2, InvalidInput("no", field="kind", hint="did you mean 'fact'?")) == {
+    assert to_json(error_answer(NotFound("no such memory"))) == {
+        "error": {"code": "not_found", "message": "no such memory"}
+    }
+    assert to_json(make_rejection(2, InvalidInput("no", field="kind", hint="did you mean 'fact'?"))) == {
         "index": 2,
         "error": {"code": "invalid", "message": "no", "field": "kind", "hint": "did you mean 'fact'?"},
     }
 
 
 def test_export_line_round_trip() -> None:
-    assert parse_export_line(build_export_line("memory", {"id": "m1"})) == ("memory", {"id": "m1"})
+    line = build_export_line("memory", {"id": "m1"})
+    assert parse_export_line(to_json(line)) == line
 
 
 @pytest.mark.parametrize(
@@ -158,15 +144,12 @@ def test_export_line_invalid_is_rejected(raw: Any) -> None:
 def test_part_json_pages_join_without_overlap() -> None:
     found, offset, told = list(range(7)), 0, []
     while True:
-        page = slice_to_json(found, lambda number: {"n": number}, offset=offset, limit=3)
-        told += [item["n"] for item in page["items"]]
-        assert page["total"] == 7
-        if page["next"] is None:
+        page = slice_page(found, lambda number: {"n": number}, offset=offset, limit=3)
+        told += [item["n"] for item in page.items]
+        assert page.total == 7
+        if page.next is None:
             break
-        offset = int(page["next"])
+        offset = int(page.next)
     assert told == found
-    assert slice_to_json(found, lambda number: {"n": number}, offset=50, limit=3) == {
-        "items": [],
-        "next": None,
-        "total": 7,
-    }
+    empty = slice_page(found, lambda number: {"n": number}, offset=50, limit=3)
+    assert to_json(empty) == {"items": [], "next": None, "total": 7}

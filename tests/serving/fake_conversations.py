@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+
+from msgspec.structs import asdict
 
 from hunchd.domain.errors import NotFound
 from hunchd.domain.session import Message
-from hunchd.protocol.responses import page_to_json
+from hunchd.protocol.responses import PageAnswer
+from hunchd.protocol.session_answers import (
+    CompactedAnswer,
+    LoggedMessageAnswer,
+    MessagesAcceptedAnswer,
+    PromptAnswer,
+    PromptHistoryAnswer,
+    SessionAnswer,
+    SessionEndedAnswer,
+    SessionErasedAnswer,
+    message_answer,
+)
 from hunchd.protocol.session_requests import (
     AppendRequest,
     CompileRequest,
     PageRequest,
     SessionsRequest,
-    message_to_json,
 )
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
@@ -30,7 +41,7 @@ class FakeConversations:
             raise NotFound(f"there is no session {session!a}")
         return self.logs[session]
 
-    async def append(self, session: str, request: AppendRequest) -> dict[str, Any]:
+    async def append(self, session: str, request: AppendRequest) -> MessagesAcceptedAnswer:
         log = self.logs.setdefault(session, [])
         fresh = [
             Message(
@@ -44,31 +55,37 @@ class FakeConversations:
             for number, draft in enumerate(request.messages, start=len(log) + 1)
         ]
         log += fresh
-        answer = {"session": session, "accepted": len(fresh), "ids": [message.id for message in fresh]}
-        return answer | ({"rejected": list(request.rejections)} if request.rejections else {})
+        ids = [message.id for message in fresh]
+        return MessagesAcceptedAnswer(session=session, accepted=len(fresh), ids=ids, rejected=list(request.rejections))
 
-    async def list_messages(self, session: str, request: PageRequest) -> dict[str, Any]:
-        items = [message_to_json(message, session) for message in self._log(session)]
-        return page_to_json(items[: request.limit], next_cursor=None, total=len(items))
+    async def list_messages(self, session: str, request: PageRequest) -> PageAnswer[LoggedMessageAnswer]:
+        items = [message_answer(message, session) for message in self._log(session)]
+        return PageAnswer(items=items[: request.limit], next=None, total=len(items))
 
-    async def list_sessions(self, request: SessionsRequest) -> dict[str, Any]:
-        return page_to_json(
-            [await self.get_session(session) for session in self.logs], next_cursor=None, total=len(self.logs)
-        )
+    async def list_sessions(self, request: SessionsRequest) -> PageAnswer[SessionAnswer]:
+        items = [await self.get_session(session) for session in self.logs]
+        return PageAnswer(items=items, next=None, total=len(items))
 
-    async def get_session(self, session: str) -> dict[str, Any]:
-        return {"id": session, "messages": len(self._log(session))}
+    async def get_session(self, session: str) -> SessionAnswer:
+        return SessionAnswer(
+            id=session, title="", project=None, state="open", outcome=None, began="", last=None, ended=None,
+            messages=len(self._log(session)),
+        )  # fmt: skip
 
-    async def compact(self, session: str) -> dict[str, Any]:
-        return await self.get_session(session)
+    async def compact(self, session: str) -> CompactedAnswer:
+        self._log(session)
+        return CompactedAnswer(session=session, tokens_before=1, tokens_after=1, compactions=1, condensed_until=0)
 
-    async def end(self, session: str, outcome: str | None) -> dict[str, Any]:
+    async def end(self, session: str, outcome: str | None) -> SessionEndedAnswer:
         self.outcomes[session] = outcome
-        return await self.get_session(session)
+        return SessionEndedAnswer(**asdict(await self.get_session(session)), episodes=[], facts=[], summary="")
 
-    async def erase(self, session: str) -> dict[str, Any]:
-        return {"erased": session, "memories": len(self.logs.pop(session, self._log(session)))}
+    async def erase(self, session: str) -> SessionErasedAnswer:
+        return SessionErasedAnswer(erased=session, memories=len(self.logs.pop(session, self._log(session))))
 
-    async def compile(self, request: CompileRequest) -> dict[str, Any]:
+    async def compile(self, request: CompileRequest) -> PromptAnswer:
         self.asked.append(request)
-        return {"messages": [], "token_count": 0, "sections": {}, "prefix_digest": ""}
+        return PromptAnswer(
+            messages=[], token_count=0, sections={}, prefix_digest="", pruned=[], retrieved=[], degraded=[],
+            history=PromptHistoryAnswer(messages=0, compactions=0, condensed_until=0),
+        )  # fmt: skip

@@ -12,12 +12,24 @@ from typing import Any
 from fake_conversations import FakeConversations
 from fake_knowledge import FakeKnowledge
 from fake_runs import FakeRuns
+from msgspec.structs import asdict
 
 from hunchd.domain.context import Bundle, ContextItem
 from hunchd.domain.errors import HunchError, NotFound
+from hunchd.domain.facts import ClaimOutcome
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Memory, Trust
-from hunchd.protocol.memories import MemoryDraft, memory_from_json, memory_to_json
+from hunchd.protocol.exports import ExportLine, ImportCounts, ImportLine, build_export_line
+from hunchd.protocol.knowledge_answers import FeedbackAnswer, IdsAnswer, MemoryUsageAnswer, UnderstoodAnswer
+from hunchd.protocol.memories import (
+    MemoryDraft,
+    MemoryFields,
+    MemoryRecord,
+    memory_from_json,
+    memory_to_json,
+    memory_to_record,
+)
+from hunchd.protocol.predictions import PredictionAnswer
 from hunchd.protocol.requests import (
     ContextRequest,
     ExpandRequest,
@@ -26,10 +38,36 @@ from hunchd.protocol.requests import (
     ReviewRequest,
     SearchRequest,
 )
-from hunchd.protocol.responses import build_export_line, page_to_json, project_to_json, rejection_to_json
+from hunchd.protocol.responses import (
+    AcceptedAnswer,
+    PageAnswer,
+    ProgressAnswer,
+    ProjectAnswer,
+    ProjectPatternsAnswer,
+    RemovedAnswer,
+    ReviewAnswer,
+    StageAnswer,
+    make_rejection,
+)
+from hunchd.protocol.search_results import ExpandAnswer, SearchAnswer, SearchResult, find_status
 from hunchd.protocol.signals import parse_signal, signal_to_json
+from hunchd.protocol.status_answers import ProjectStatusAnswer, QueuesAnswer, ResourcesAnswer, StatusAnswer, StoreAnswer
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
+
+
+def make_project(identifier: str, path: str) -> ProjectAnswer:
+    stage = StageAnswer(done=0, total=0)
+    return ProjectAnswer(
+        id=identifier,
+        path=path,
+        name=path.rpartition("/")[2],
+        branch="main",
+        state="ready",
+        progress=ProgressAnswer(commits=stage, files=stage, embeddings=stage, patterns=stage),
+        worktrees=[],
+        patterns=ProjectPatternsAnswer(known=0, state="ready"),
+    )
 
 
 class FakeEngine:
@@ -51,41 +89,40 @@ class FakeEngine:
         if self.trouble is not None:
             raise self.trouble
 
-    async def add_project(self, path: str) -> dict[str, Any]:
+    async def add_project(self, path: str) -> ProjectAnswer:
         self._work()
         self.project_ids.setdefault(path, f"p{next(self._ids)}")
         return self._project(path)
 
-    def _project(self, path: str) -> dict[str, Any]:
-        identifier = self.project_ids[path]
-        return project_to_json(id=identifier, path=path, name=path.rpartition("/")[2], branch="main", state="ready")
+    def _project(self, path: str) -> ProjectAnswer:
+        return make_project(self.project_ids[path], path)
 
-    async def list_projects(self) -> list[dict[str, Any]]:
+    async def list_projects(self) -> list[ProjectAnswer]:
         self._work()
         return [self._project(path) for path in self.project_ids]
 
-    async def remove_project(self, identifier: str) -> dict[str, Any]:
+    async def remove_project(self, identifier: str) -> RemovedAnswer:
         self._work()
-        known = next((each for each in await self.list_projects() if each["id"] == identifier), None)
+        known = next((each for each in await self.list_projects() if each.id == identifier), None)
         if known is None:
             raise NotFound(f"there is no project {identifier!a}")
-        del self.project_ids[known["path"]]
-        return {"removed": identifier}
+        del self.project_ids[known.path]
+        return RemovedAnswer(removed=identifier)
 
-    async def accept_signals(self, raw: list[Any]) -> dict[str, Any]:
+    async def accept_signals(self, raw: list[Any]) -> AcceptedAnswer:
         self._work()
         accepted, rejected = 0, []
         for index, each in enumerate(raw):
             try:
                 signal = signal_to_json(parse_signal(each, now=NOW, prefix=f"signals[{index}]."))
             except HunchError as error:
-                rejected.append(rejection_to_json(index, error))
+                rejected.append(make_rejection(index, error))
                 continue
             self.signals.append(signal)
             accepted += 1
             for queue in self.listening:
                 queue.put_nowait({"type": "signal", "signal": signal})
-        return {"accepted": accepted, "rejected": rejected}
+        return AcceptedAnswer(accepted=accepted, rejected=rejected)
 
     async def get_context(self, request: ContextRequest) -> Bundle:
         self._work()
@@ -109,37 +146,40 @@ class FakeEngine:
             etag=f"e{request.file}-{request.budget}".encode().hex(),
         )
 
-    async def predict(self, request: PredictRequest) -> dict[str, Any]:
+    async def predict(self, request: PredictRequest) -> PredictionAnswer:
         self._work()
         self.asked.append(request)
-        return {"predicted_files": [], "predicted_memories": [], "confidence": 0.0}
+        return PredictionAnswer(predicted_files=[], predicted_memories=[], predicted_commands=[], confidence=0.0)
 
-    async def review(self, request: ReviewRequest) -> dict[str, Any]:
+    async def review(self, request: ReviewRequest) -> ReviewAnswer:
         self._work()
         self.asked.append(request)
-        return {"missing": [], "changed": []}
+        return ReviewAnswer(missing=[], changed=[])
 
-    async def search(self, request: SearchRequest) -> dict[str, Any]:
+    async def search(self, request: SearchRequest) -> SearchAnswer:
         self._work()
         self.asked.append(request)
         found = [each for each in self.known.values() if request.query in each.content]
         results = [
-            {"id": each.id, "ref": each.ref, "kind": each.kind, "title": each.title, "snippet": each.content[:200],
-             "score": 1.0, "reasons": ["says so"], "source": dict(each.source)}
+            SearchResult(
+                id=each.id, ref=each.ref, kind=each.kind, title=each.title, snippet=each.content[:200],
+                score=1.0, reasons=["says so"], source=dict(each.source),
+            )
             for each in found[: request.k]
         ]  # fmt: skip
-        return {"results": results, "status": "ok" if results else "empty", "took_ms": 0.1}
+        return SearchAnswer(results=results, status=find_status(results, ()), degraded=[], took_ms=0.1)
 
-    async def expand(self, request: ExpandRequest) -> dict[str, Any]:
+    async def expand(self, request: ExpandRequest) -> ExpandAnswer:
         self._work()
         if request.id is None:
-            return {"topic": request.topic, "level": request.level, "text": ""}
-        return {"id": request.id, "level": request.level, "text": (await self.get_memory(request.id)).content}
+            return ExpandAnswer(topic=request.topic, level=request.level, text="")
+        memory = await self.get_memory(request.id)
+        return ExpandAnswer(id=request.id, level=request.level, text=memory.content)
 
-    async def store_drafts(self, drafts: list[MemoryDraft]) -> dict[str, Any]:
+    async def store_drafts(self, drafts: list[MemoryDraft]) -> IdsAnswer:
         self._work()
         ids = [self._kept(draft).id for draft in drafts]
-        return {"ids": ids, "understood": [{"id": each, "verdict": "new"} for each in ids]}
+        return IdsAnswer(ids=ids, understood=[UnderstoodAnswer(id=each, verdict=ClaimOutcome.NEW) for each in ids])
 
     def _kept(self, draft: MemoryDraft) -> Memory:
         known = next((each for each in self.known.values() if draft.ref and each.ref == draft.ref), None)
@@ -149,12 +189,12 @@ class FakeEngine:
         self.known[identifier] = memory
         return memory
 
-    async def list_memories(self, filters: Filters, limit: int, cursor: str | None) -> dict[str, Any]:
+    async def list_memories(self, filters: Filters, limit: int, cursor: str | None) -> PageAnswer[MemoryRecord]:
         self._work()
         begin = int(cursor) if cursor and cursor.isdigit() else 0
-        found = [memory_to_json(each) for each in self.known.values() if matches(each, filters)]
+        found = [memory_to_record(each) for each in self.known.values() if matches(each, filters)]
         following = str(begin + limit) if begin + limit < len(found) else None
-        return page_to_json(found[begin : begin + limit], next_cursor=following, total=len(found))
+        return PageAnswer(items=found[begin : begin + limit], next=following, total=len(found))
 
     async def get_memory(self, identifier: str) -> Memory:
         self._work()
@@ -162,7 +202,7 @@ class FakeEngine:
             raise NotFound(f"there is no memory {identifier!a}")
         return self.known[identifier]
 
-    async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
+    async def edit(self, identifier: str, patch: MemoryFields) -> Memory:
         self.known[identifier] = replace(await self.get_memory(identifier), **patch)
         return self.known[identifier]
 
@@ -170,37 +210,49 @@ class FakeEngine:
         await self.get_memory(identifier)
         del self.known[identifier]
 
-    async def get_memory_history(self, identifier: str) -> list[dict[str, Any]]:
-        return [memory_to_json(await self.get_memory(identifier))]
+    async def get_memory_history(self, identifier: str) -> list[Memory]:
+        return [await self.get_memory(identifier)]
 
-    async def get_memory_usage(self, identifier: str) -> dict[str, Any]:
-        return {"usage": memory_to_json(await self.get_memory(identifier))["usage"], "events": [], "changes": []}
+    async def get_memory_usage(self, identifier: str) -> MemoryUsageAnswer:
+        usage = memory_to_record(await self.get_memory(identifier)).usage
+        return MemoryUsageAnswer(usage=usage, events=[], changes=[])
 
     def require_project(self, project: str) -> None:
         pass
 
-    async def record_feedback(self, items: list[FeedbackItem]) -> dict[str, Any]:
+    async def record_feedback(self, items: list[FeedbackItem]) -> FeedbackAnswer:
         self._work()
-        return {"accepted": len(items)}
+        return FeedbackAnswer(accepted=len(items), unknown=[])
 
-    async def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+    async def export(self, project: str | None) -> AsyncIterator[ExportLine]:
         self._work()
         for memory in self.known.values():
             yield build_export_line("memory", memory_to_json(memory))
 
-    async def import_lines(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
+    async def import_lines(self, lines: AsyncIterator[ImportLine]) -> ImportCounts:
         self._work()
         memories = 0
         async for line in lines:
-            if line["type"] == "memory":
-                memory = memory_from_json(line["data"])
+            if line.type == "memory":
+                memory = memory_from_json(line.data)
                 self.known[memory.id] = memory
                 memories += 1
-        return {"memories": memories}
+        return ImportCounts(memories=memories, known=0, skipped=0, rejected=[])
 
-    async def status(self) -> dict[str, Any]:
+    async def status(self) -> StatusAnswer:
         self._work()
-        return {"projects": await self.list_projects(), "degraded": []}
+        return StatusAnswer(
+            status="ok",
+            degraded=[],
+            projects=[ProjectStatusAnswer(**asdict(each)) for each in await self.list_projects()],
+            queues=QueuesAnswer(journal=0, writer=0, embedding=0),
+            store=StoreAnswer(bytes=0, running=False),
+            resources=ResourcesAnswer(
+                pid=1, memory_bytes=0, front_memory_bytes=0, cpu_seconds=0, threads=1, processes=1
+            ),
+            tasks=[],
+            uptime_seconds=0,
+        )
 
     async def metrics(self) -> str:
         self._work()

@@ -5,10 +5,19 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from hunchd.domain.errors import NotFound
 from hunchd.domain.memory import Kind, Memory
-from hunchd.protocol.documents import DocumentDraft, DocumentsRequest, document_to_json
-from hunchd.protocol.memories import memory_to_json
+from hunchd.protocol.documents import DocumentAnswer, DocumentDraft, DocumentsRequest, document_answer
+from hunchd.protocol.knowledge_answers import (
+    ContradictionAnswer,
+    FactAnswer,
+    NearMemoriesAnswer,
+    RefusedName,
+    SharedFilesAnswer,
+)
+from hunchd.protocol.memories import memory_to_record
 from hunchd.protocol.requests import (
     ContradictionReport,
     ContradictionsRequest,
@@ -16,7 +25,7 @@ from hunchd.protocol.requests import (
     ResolutionRequest,
     ShareRequest,
 )
-from hunchd.protocol.responses import page_to_json
+from hunchd.protocol.responses import PageAnswer
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -38,11 +47,10 @@ class FakeDocuments:
             raise NotFound(f"there is no document {path}")
         return self.pages[path]
 
-    async def list(self, request: DocumentsRequest) -> dict[str, Any]:
+    async def list(self, request: DocumentsRequest) -> PageAnswer[DocumentAnswer]:
         found = [page for path, page in sorted(self.pages.items()) if path.startswith(request.prefix)]
-        return page_to_json(
-            (document_to_json(page, content=False) for page in found), next_cursor=None, total=len(found)
-        )
+        items = [document_answer(page, content=False) for page in found]
+        return PageAnswer(items=items, next=None, total=len(found))
 
     async def forget(self, path: str) -> None:
         await self.get(path)
@@ -53,39 +61,41 @@ class FakeContradictions:
     def __init__(self, known: dict[str, Memory], asked: list[Any]) -> None:
         self.known = known
         self.asked = asked
-        self.opened: dict[str, dict[str, Any]] = {}
+        self.opened: dict[str, ContradictionAnswer] = {}
         self.resolutions: dict[str, ResolutionRequest] = {}
 
-    async def find_similar(self, identifier: str, most: int) -> dict[str, Any]:
+    async def find_similar(self, identifier: str, most: int) -> NearMemoriesAnswer:
         if identifier not in self.known:
             raise NotFound(f"there is no memory {identifier!a}")
-        others = [memory_to_json(memory) for name, memory in self.known.items() if name != identifier]
-        return {"items": others[:most], "degraded": []}
+        others = [memory_to_record(memory) for name, memory in self.known.items() if name != identifier]
+        return NearMemoriesAnswer(items=others[:most], degraded=[])
 
-    async def open(self, asked: ContradictionReport) -> tuple[dict[str, Any], bool]:
+    async def open(self, asked: ContradictionReport) -> tuple[ContradictionAnswer, bool]:
         name = f"x{asked.a}{asked.b}"
         is_new = name not in self.opened
-        sides = {
-            side: memory_to_json(self.known[getattr(asked, side)])
-            for side in "ab"
-            if getattr(asked, side) in self.known
-        }
-        self.opened[name] = {"id": name, "status": "open", "reason": asked.note, **sides}
+        self.opened[name] = self._answer(name, asked.a, asked.b, asked.note)
         return self.opened[name], is_new
 
-    async def list(self, request: ContradictionsRequest) -> dict[str, Any]:
+    def _answer(self, name: str, a: str = "", b: str = "", reason: str = "") -> ContradictionAnswer:
+        unknown = Memory(id="?", kind=Kind.FACT, title="", content="", at=NOW, created=NOW, updated=NOW)
+        a_record, b_record = (memory_to_record(self.known.get(side, unknown)) for side in (a, b))
+        return ContradictionAnswer(
+            id=name, status="open", a=a_record, b=b_record, reason=reason, confidence=0.9, detected_at="", project=None
+        )
+
+    async def list(self, request: ContradictionsRequest) -> PageAnswer[ContradictionAnswer]:
         self.asked.append(request)
-        return page_to_json([], next_cursor=None, total=0)
+        return PageAnswer(items=[], next=None, total=0)
 
-    async def resolve(self, identifier: str, asked: ResolutionRequest) -> dict[str, Any]:
+    async def resolve(self, identifier: str, asked: ResolutionRequest) -> ContradictionAnswer:
         self.resolutions[identifier] = asked
-        return {"id": identifier, "resolution": asked.resolution}
+        return replace(self._answer(identifier), resolution=asked.resolution)
 
-    async def unresolve(self, identifier: str) -> dict[str, Any]:
+    async def unresolve(self, identifier: str) -> ContradictionAnswer:
         if identifier not in self.resolutions:
             raise NotFound(f"there is no contradiction {identifier!a}")
         del self.resolutions[identifier]
-        return {"id": identifier}
+        return self._answer(identifier)
 
 
 class FakeKnowledge:
@@ -95,9 +105,9 @@ class FakeKnowledge:
         self.asked: list[Any] = []
         self.contradictions = FakeContradictions(known, self.asked)
 
-    async def get_fact(self, request: FactRequest) -> dict[str, Any]:
+    async def get_fact(self, request: FactRequest) -> FactAnswer:
         self.asked.append(request)
-        return {"fact": None, "changes": [], "rejected": []}
+        return FactAnswer(fact=None, changes=[], rejected=[])
 
     async def get_memory_as_of(self, identifier: str, moment: datetime) -> Memory:
         self.asked.append(moment)
@@ -108,6 +118,8 @@ class FakeKnowledge:
             raise NotFound(f"there is no memory {identifier!a}")
         return self.known[identifier]
 
-    async def build_shared_files(self, request: ShareRequest) -> dict[str, Any]:
+    async def build_shared_files(self, request: ShareRequest) -> SharedFilesAnswer:
         self.asked.append(request)
-        return {"files": [], "refused": [{"name": name, "reason": "it is yours"} for name in request.names]}
+        return SharedFilesAnswer(
+            files=[], refused=[RefusedName(name=name, reason="it is yours") for name in request.names]
+        )

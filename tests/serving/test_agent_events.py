@@ -15,6 +15,7 @@ from opened_doors import TOKEN, Daemon
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import NotFound
 from hunchd.protocol.requests import ContextRequest
+from hunchd.protocol.responses import AcceptedAnswer, make_rejection
 
 
 def repository(root: Path) -> Path:
@@ -219,8 +220,8 @@ async def test_unknown_project_is_registered(daemon: Daemon, tmp_path: Path, mon
     async def unknown(request: ContextRequest) -> Bundle:
         raise NotFound("no such project")
 
-    async def refused(raw: list[Any]) -> dict[str, Any]:
-        return {"accepted": 0, "rejected": [{"index": 0, "error": {"code": "not_found", "message": "none"}}]}
+    async def refused(raw: list[Any]) -> AcceptedAnswer:
+        return AcceptedAnswer(accepted=0, rejected=[make_rejection(0, NotFound("none"))])
 
     monkeypatch.setattr(daemon.engine, "get_context", unknown)
     monkeypatch.setattr(daemon.engine, "accept_signals", refused)

@@ -152,7 +152,7 @@ async def test_memories_batch_keeps_valid_entries(daemon: Daemon) -> None:
 async def test_feedback_is_accepted(daemon: Daemon) -> None:
     response = await daemon.post("/feedback", {"items": [{"id": "m1", "outcome": "cited"}]})
 
-    assert (response.status, await response.json()) == (202, {"accepted": 1})
+    assert (response.status, await response.json()) == (202, {"accepted": 1, "unknown": []})
 
 
 async def test_export_import_round_trip(daemon: Daemon) -> None:

@@ -8,7 +8,8 @@ import pytest
 from opened_doors import Daemon
 
 from hunchd.domain.session import MessageType
-from hunchd.protocol.session_requests import message_to_json
+from hunchd.protocol.responses import to_json
+from hunchd.protocol.session_answers import message_answer
 from hunchd.serving.openapi import build_document
 
 
@@ -71,7 +72,7 @@ async def test_listed_message_matches_schema(daemon: Daemon) -> None:
     [kept] = daemon.engine.conversations.logs["s1"]
 
     assert set(build_document()["components"]["schemas"]["LoggedMessage"]["required"]) == set(
-        message_to_json(kept, "s1")
+        to_json(message_answer(kept, "s1"))
     )
 
 

@@ -117,9 +117,9 @@ def build_searches(store: SearchStore, project: str, episodes: Sequence[Memory])
         async def search_answer(question: RecallQuery) -> list[str]:
             request = SearchRequest(query=question.text, depth=depth, as_of=time_before(question), k=MAX_RESULTS)
             answer = await store.searching.search(request, project)
-            if answer["status"] == "degraded":  # an incomplete search must not be measured
-                raise Unavailable(f"the search is incomplete: {'; '.join(answer['degraded'])}")
-            return [result["id"] for result in answer["results"]]
+            if answer.status == "degraded":  # an incomplete search must not be measured
+                raise Unavailable(f"the search is incomplete: {'; '.join(answer.degraded)}")
+            return [result.id for result in answer.results]
 
         return search_answer
 

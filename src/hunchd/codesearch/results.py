@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from hunchd.codesearch.ranking import RankedFile
 from hunchd.codesearch.roles import Role
 from hunchd.codesearch.segment import Segment
 from hunchd.codesearch.terms import extract_identifier_terms, find_identifiers, hash_name
+from hunchd.domain.json_values import JsonObject
 
 SNIPPET_LINES: Final = 4
 LONGEST_LINE: Final = 160  # characters
@@ -233,7 +234,7 @@ def _terms_in_line(line: str, terms: frozenset[int]) -> frozenset[int]:
     return frozenset(term for name in find_identifiers(line[:500]) for term in extract_identifier_terms(name)) & terms
 
 
-def build_source(result: CodeResult) -> dict[str, Any]:
+def build_source(result: CodeResult) -> JsonObject:
     """Return where a result lies, in the contract's shape."""
     return {
         "path": result.path,

@@ -12,7 +12,8 @@ from hunchd.domain.errors import Conflict, InvalidInput
 from hunchd.domain.facts import MemoryChange, get_source_name, is_same_value, revise_fact, slot_of, undo_last_step
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Status, Trust
 from hunchd.domain.sharing import is_shared
-from hunchd.protocol.memories import memory_from_json, memory_to_json
+from hunchd.protocol.knowledge_answers import ContradictionAnswer
+from hunchd.protocol.memories import MemoryRecord, memory_from_json, memory_to_json, memory_to_record
 from hunchd.protocol.requests import ResolutionRequest
 from hunchd.protocol.responses import format_iso
 
@@ -61,36 +62,34 @@ def create_contradiction(
     )
 
 
-def contradiction_to_json(contradiction: Memory) -> dict[str, Any]:
-    """Return a contradiction in the JSON form of the API."""
+def contradiction_answer(contradiction: Memory) -> ContradictionAnswer:
+    """Return a contradiction in the form of the API."""
     source = contradiction.source
-    optional = {
-        "resolved_at": source.get("resolved_at"),
-        "resolution": source.get("resolution"),
-        "note": source.get("note"),
-    }
-    return {
-        "id": contradiction.id,
-        "status": "open" if contradiction.status is Status.ACTIVE else "resolved",
-        "a": _side_to_json(source, "a"),
-        "b": _side_to_json(source, "b"),
-        "reason": source["reason"],
-        "confidence": contradiction.confidence,
-        "detected_at": format_iso(contradiction.created),
-        "project": contradiction.project,
-        **{name: value for name, value in optional.items() if value is not None},
-    }
+    return ContradictionAnswer(
+        id=contradiction.id,
+        status="open" if contradiction.status is Status.ACTIVE else "resolved",
+        a=_side_to_record(source, "a"),
+        b=_side_to_record(source, "b"),
+        reason=source["reason"],
+        confidence=contradiction.confidence,
+        detected_at=format_iso(contradiction.created),
+        project=contradiction.project,
+        resolved_at=source.get("resolved_at"),
+        resolution=source.get("resolution"),
+        note=source.get("note"),
+    )
 
 
-def _side_to_json(source: Mapping[str, Any], side: str) -> dict[str, Any]:
+def _side_to_record(source: Mapping[str, Any], side: str) -> MemoryRecord:
     """Return a memory as it was when the contradiction was found.
 
     In a resolved contradiction, its status says whether it holds by the resolution.
     """
+    memory = memory_from_json(source[side])
     wins = _WINNERS.get(source.get("resolution", ""))
-    if wins is None:
-        return dict(source[side])
-    return {**source[side], "status": str(Status.ACTIVE if side in wins else Status.SUPERSEDED)}
+    if wins is not None:
+        memory = replace(memory, status=Status.ACTIVE if side in wins else Status.SUPERSEDED)
+    return memory_to_record(memory)
 
 
 def parse_sides(contradiction: Memory) -> tuple[Memory, Memory]:

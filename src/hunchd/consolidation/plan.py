@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Any, Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from hunchd.domain.memory import Memory
+from hunchd.protocol.consolidation_answers import MemoryState
 from hunchd.protocol.memories import memory_from_json, memory_to_json
 
-Json = dict[str, Any]
 TYPICAL_CHARACTERS: Final = 2_000  # characters of a typical memory in a change
 _ABSENT: Final = None  # an optional field that is left out; none is ever null
 
@@ -44,27 +47,6 @@ class ConsolidationStep(StrEnum):
     COMPACT = "compact"
 
 
-# Counters in the result of a run.
-COUNTERS: Final = (
-    "deduped",
-    "summarised",
-    "compressed",
-    "promoted",
-    "demoted",
-    "forgotten",
-    "linked",
-    "contradictions_found",
-    "contradictions_closed",
-    "retired",
-    "doubted",
-    "trusted_again",
-    "histories",
-    "counted",
-    "erased",
-    "embedded",
-)
-
-
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
     """Change that is applied as a whole or not at all.
@@ -80,31 +62,21 @@ class PlannedChange:
     after: tuple[Memory, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(
+    Struct,
+    frozen=True,
+    rename={"fields_before": "was", "fields_after": "now", "digest_before": "had", "digest_after": "has"},
+):
     """Change of one memory.
 
     `fields_before` and `fields_after` hold the fields that differ; None: there is no memory on that side.
     """
 
     id: str
-    fields_before: Mapping[str, Any] | None
-    fields_after: Mapping[str, Any] | None
+    fields_before: MemoryState
+    fields_after: MemoryState
     digest_before: str  # digest of the whole before; "" for none
     digest_after: str  # … and after
-
-    def to_json(self) -> Json:
-        return {
-            "id": self.id,
-            "was": self.fields_before,
-            "now": self.fields_after,
-            "had": self.digest_before,
-            "has": self.digest_after,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Edit:
-        return cls(data["id"], data["was"], data["now"], data["had"], data["has"])
 
     @property
     def inverse(self) -> Edit:
@@ -117,16 +89,15 @@ class Edit:
         """
         if self.fields_after is None:
             return None
-        data = dict(memory_to_json(present)) if present is not None and self.fields_before is not None else {}
+        data = memory_to_json(present) if present is not None and self.fields_before is not None else {}
         data |= self.fields_after
         return memory_from_json({name: value for name, value in data.items() if value is not _ABSENT})
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeEntry:
+class ChangeEntry(Struct, frozen=True, rename={"counter": "counts", "description": "what", "reason": "why"}):
     """Planned change as a run stores it.
 
-    `project` owns all of its memories. `project` owns all of its memories.
+    `project` owns all of its memories.
     """
 
     step: ConsolidationStep
@@ -135,27 +106,6 @@ class ChangeEntry:
     reason: str
     project: str | None
     edits: tuple[Edit, ...]
-
-    def to_json(self) -> Json:
-        return {
-            "step": str(self.step),
-            "counts": self.counter,
-            "what": self.description,
-            "why": self.reason,
-            "project": self.project,
-            "edits": [edit.to_json() for edit in self.edits],
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ChangeEntry:
-        return cls(
-            ConsolidationStep(data["step"]),
-            data["counts"],
-            data["what"],
-            data["why"],
-            data["project"],
-            tuple(Edit.from_json(edit) for edit in data["edits"]),
-        )
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -9,7 +9,9 @@ import random
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
+
+from msgspec import Struct
 
 from hunchd.consolidation.aging import FORGETTABLE_KINDS, get_last_use
 from hunchd.consolidation.extractive_summary import Vocabulary
@@ -17,6 +19,7 @@ from hunchd.consolidation.module_history import HISTORY_CATEGORY, PART_OF
 from hunchd.consolidation.plan import ChangeEntry
 from hunchd.domain.facts import is_over
 from hunchd.domain.memory import Memory, Status, Trust
+from hunchd.protocol.consolidation_answers import GateFigures, LostAnswer
 
 QUERY_WORDS: Final = 6  # of a query made from a memory
 MAX_RANK_BEFORE: Final = 5  # rank within which it is found before the run
@@ -24,33 +27,21 @@ MAX_RANK_AFTER: Final = 10  # and after: the number of results that are shown by
 # A memory shown or used this recently is needed, whatever the settings say.
 RECENT_USE: Final = timedelta(days=14)
 
+MAX_LISTED_LOSSES: Final = 20
+
 LastChange = tuple[str, str]  # step and description
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Struct, frozen=True, rename={"expected_ids": "wanted", "is_from_user": "asked"}):
     """Query of the regression gate.
 
-    `expected_ids` are the ids among its first results before the run. `expected_ids` are the ids among its first
-    results before the run.
+    `expected_ids` are the ids among its first results before the run.
     """
 
     query: str
     project: str | None
     expected_ids: tuple[str, ...]
     is_from_user: bool = False  # by a user; otherwise generated from a memory
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "query": self.query,
-            "project": self.project,
-            "wanted": list(self.expected_ids),
-            "asked": self.is_from_user,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Probe:
-        return cls(data["query"], data["project"], tuple(data["wanted"]), data["asked"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +77,6 @@ class LostResult:
     step: str
     change: str
 
-    def to_json(self) -> dict[str, Any]:
-        return {"probe": self.query, "lost": self.expected_id, "step": self.step, "change": self.change}
-
 
 @dataclass(slots=True)
 class GateVerdict:
@@ -101,13 +89,17 @@ class GateVerdict:
     def loss_share(self) -> float:
         return len(self.losses) / self.result_count if self.result_count else 0.0
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "answers": self.result_count,
-            "lost": len(self.losses),
-            "share": round(self.loss_share, 4),
-            "losses": [loss.to_json() for loss in self.losses[:20]],
-        }
+    def summarize(self) -> GateFigures:
+        """Return the figures, with the first losses."""
+        return GateFigures(
+            answers=self.result_count,
+            lost=len(self.losses),
+            share=round(self.loss_share, 4),
+            losses=[
+                LostAnswer(probe=one.query, lost=one.expected_id, step=one.step, change=one.change)
+                for one in self.losses[:MAX_LISTED_LOSSES]
+            ],
+        )
 
 
 def draw_queries(

@@ -25,7 +25,7 @@ from hunchd.core.state.project import Project, WorkingTree
 from hunchd.domain.errors import HunchError, NotFound
 from hunchd.domain.signal import Signal
 from hunchd.protocol.paths import to_relative_path
-from hunchd.protocol.responses import rejection_to_json
+from hunchd.protocol.responses import AcceptedAnswer, make_rejection
 from hunchd.protocol.signals import parse_signal, signal_to_json
 from hunchd.store.journal.journal import JournalRecord
 from hunchd.store.memory_cache import MemoryCache
@@ -45,7 +45,7 @@ class SignalIntake:
     activity: ActivityClock
     now: Callable[[], datetime]
 
-    async def accept(self, raw: Sequence[Any]) -> dict[str, Any]:
+    async def accept(self, raw: Sequence[Any]) -> AcceptedAnswer:
         """Accept valid signals and report invalid ones; return when they are durable."""
         self.activity.touch()
         accepted_signals: list[tuple[Signal, Project, WorkingTree]] = []
@@ -56,9 +56,9 @@ class SignalIntake:
             try:
                 accepted_signals.append(self._parse(one, f"signals[{index}]."))
             except HunchError as error:
-                rejections.append(rejection_to_json(index, error))
+                rejections.append(make_rejection(index, error))
         await self._persist(accepted_signals)
-        return {"accepted": len(accepted_signals), "rejected": rejections}
+        return AcceptedAnswer(accepted=len(accepted_signals), rejected=rejections)
 
     def _parse(self, raw: Any, where: str) -> tuple[Signal, Project, WorkingTree]:
         signal = parse_signal(

@@ -12,7 +12,8 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+
+from msgspec.structs import asdict
 
 from hunchd.core.memory.health import Health, list_project_problems
 from hunchd.core.memory.store_writer import StoreWriter
@@ -21,6 +22,8 @@ from hunchd.core.state.dependencies import Dependencies
 from hunchd.core.state.feature import Features
 from hunchd.core.state.project import Project
 from hunchd.domain.errors import HunchError
+from hunchd.protocol.responses import ProjectAnswer
+from hunchd.protocol.status_answers import ProjectStatusAnswer, QueuesAnswer, ResourcesAnswer, StatusAnswer, StoreAnswer
 from hunchd.store.files import FileOperations
 
 STATS_TIMEOUT_SECONDS = 0.1  # seconds that a status waits for the store's figures
@@ -47,38 +50,38 @@ class StatusReporter:
         self._started_at = time.monotonic()
         self._on_disk = (-DISK_SIZE_MAX_AGE_SECONDS, 0)  # (when it was measured, bytes)
 
-    async def status(self) -> dict[str, Any]:
+    async def status(self) -> StatusAnswer:
         """Return the answer to GET /status."""
         projects = await self.list_projects()
         store = self._dependencies.store.last_stats
         trouble = [*self.list_degradations(), *store.get("degraded", ())]
-        return {
-            "status": "degraded" if trouble else "ok",
-            "degraded": trouble,
-            "projects": [
-                project_summary | self._features.project_status(project) for project, project_summary in projects
+        return StatusAnswer(
+            status="degraded" if trouble else "ok",
+            degraded=trouble,
+            projects=[
+                ProjectStatusAnswer(**asdict(answer), **self._features.project_status(project))
+                for project, answer in projects
             ],
-            "queues": self.get_queue_lengths(),
-            "store": {
-                "bytes": await self._measure_disk_size(),
-                "running": self._dependencies.store_process.pid is not None,
+            queues=self.get_queue_lengths(),
+            store=StoreAnswer(
+                bytes=await self._measure_disk_size(),
+                running=self._dependencies.store_process.pid is not None,
                 **{name: store[name] for name in ("rows", "embedded", "versions") if name in store},
-            },
-            "language": None,
+            ),
             **self._features.status(),
-            "resources": await self.measure_resources(),
-            "tasks": self._dependencies.tasks.status(),
-            "uptime_seconds": round(time.monotonic() - self._started_at),
-        }
+            resources=await self.measure_resources(),
+            tasks=self._dependencies.tasks.status(),
+            uptime_seconds=round(time.monotonic() - self._started_at),
+        )
 
-    async def list_projects(self) -> list[tuple[Project, dict[str, Any]]]:
-        """Return each project with its serialized form."""
+    async def list_projects(self) -> list[tuple[Project, ProjectAnswer]]:
+        """Return each project with how the API shows it."""
         await self._refresh_store_stats()
-        return [(project, self.project_to_json(project)) for project in self._projects]
+        return [(project, self.describe_project(project)) for project in self._projects]
 
-    def project_to_json(self, project: Project) -> dict[str, Any]:
-        """Serialize a project with the latest embedding counts of the store."""
-        return project.to_json(self._dependencies.store.last_stats.get("projects", {}).get(project.id))
+    def describe_project(self, project: Project) -> ProjectAnswer:
+        """Describe a project with the latest embedding counts of the store."""
+        return project.to_answer(self._dependencies.store.last_stats.get("projects", {}).get(project.id))
 
     async def _refresh_store_stats(self) -> None:
         """Refresh the store's figures if they may be outdated.
@@ -119,41 +122,41 @@ class StatusReporter:
         free = FileOperations().count_free_bytes(data) // (1024 * 1024)
         return None if free >= least else f"{free} MiB are free for {data}, less than {least}: free some disk space"
 
-    def get_queue_lengths(self) -> dict[str, int]:
+    def get_queue_lengths(self) -> QueuesAnswer:
         """Return the counts of accepted records that are not yet searchable in the store."""
-        return {
-            "journal": self._dependencies.journal.pending_count + self._features.pending_signals(),
-            "writer": self._writer.pending,
-            "embedding": self._dependencies.store.pending_embeddings,
-        }
+        return QueuesAnswer(
+            journal=self._dependencies.journal.pending_count + self._features.pending_signals(),
+            writer=self._writer.pending,
+            embedding=self._dependencies.store.pending_embeddings,
+        )
 
-    async def measure_resources(self) -> dict[str, Any]:
+    async def measure_resources(self) -> ResourcesAnswer:
         """Return memory in bytes (proportional set size where available), CPU seconds, threads, processes."""
         own = os.getpid()
         children = [pid for pid in (child.pid for child in self._dependencies.helpers) if pid is not None]
         usage = resource.getrusage(resource.RUSAGE_SELF)
         # In a thread: the kernel walks every page of a process to compute its size, 10 to 30 ms each.
         front, *others = await asyncio.to_thread(lambda: [measure_process_memory(pid) for pid in (own, *children)])
-        return {
-            "pid": own,
-            "memory_bytes": front + sum(others),
-            "front_memory_bytes": front,
-            "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 2),
-            "threads": threading.active_count(),
-            "processes": 1 + len(children),
-        }
+        return ResourcesAnswer(
+            pid=own,
+            memory_bytes=front + sum(others),
+            front_memory_bytes=front,
+            cpu_seconds=round(usage.ru_utime + usage.ru_stime, 2),
+            threads=threading.active_count(),
+            processes=1 + len(children),
+        )
 
     async def render_metrics(self) -> str:
         """Return the metrics as Prometheus text."""
         resources = await self.measure_resources()
         figures: list[tuple[str, str, str, float]] = [
-            ("hunchd_memory_bytes", "gauge", "Memory of all processes", resources["memory_bytes"]),
-            ("hunchd_cpu_seconds_total", "counter", "CPU time of the front process", resources["cpu_seconds"]),
-            ("hunchd_processes", "gauge", "Processes", resources["processes"]),
+            ("hunchd_memory_bytes", "gauge", "Memory of all processes", resources.memory_bytes),
+            ("hunchd_cpu_seconds_total", "counter", "CPU time of the front process", resources.cpu_seconds),
+            ("hunchd_processes", "gauge", "Processes", resources.processes),
             ("hunchd_projects", "gauge", "Projects known", len(self._projects)),
             *(
                 (f"hunchd_queue_{name}", "gauge", f"Entries waiting: {name}", value)
-                for name, value in self.get_queue_lengths().items()
+                for name, value in asdict(self.get_queue_lengths()).items()
             ),
         ]
         own = (f"# HELP {name} {text}\n# TYPE {name} {kind}\n{name} {value:g}\n" for name, kind, text, value in figures)
@@ -172,9 +175,7 @@ class StatusReporter:
         Without indexing tasks, which their projects report.
         """
         reported_tasks = {f"index:{project.id}" for project in self._projects if project.index_error}
-        failing_tasks = (
-            str(task["name"]) for task in self._dependencies.tasks.status() if task["state"] == "restarting"
-        )
+        failing_tasks = (task.name for task in self._dependencies.tasks.status() if task.state == "restarting")
         return [name for name in failing_tasks if name not in reported_tasks]
 
 

@@ -17,6 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import convert
+
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.code_presence import CodePresence, UnknownCode
 from hunchd.consolidation.contradictions.entailment_cache import EntailmentCache
@@ -28,6 +30,7 @@ from hunchd.domain.errors import InvalidInput
 from hunchd.features.contradictions.verdict_cache import VerdictCache
 from hunchd.protocol.helper import Handler, serve
 from hunchd.protocol.malloc_tuning import limit_malloc, release_free_memory
+from hunchd.protocol.responses import to_json
 from hunchd.store.code_cache import CodeCache
 from hunchd.store.database.tables import memory_from_plain
 from hunchd.store.files import FileOperations, create_private_folder, replace_file
@@ -112,11 +115,11 @@ class PlannerService:
     async def _plan(self, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Yield the changes of one step in batches."""
         planner, step = self._open_planner, ConsolidationStep(params["step"])
-        tallies = {name: parse_tally(tally) for name, tally in params.get("tallies", {}).items()}
+        tallies = convert(params.get("tallies", {}), dict[str, UsageTally])
 
         def batches() -> Iterator[dict[str, Any]]:
             for batch in split_into_batches(planner.plan(step, tallies), PLAN_BATCH_SIZE):
-                yield {"entries": [entry.to_json() for entry in batch]}
+                yield {"entries": to_json(batch)}
 
         async for one in iterate_in_thread(batches):
             yield one
@@ -132,7 +135,7 @@ class PlannerService:
             str(name): None if probability is None else float(probability)
             for name, probability in params["said"].items()
         }
-        return {"entries": [entry.to_json() for entry in self._open_planner.plan_read_pairs(judgements)]}
+        return {"entries": to_json(list(self._open_planner.plan_read_pairs(judgements)))}
 
     async def _save_judgements(self, _: dict[str, Any]) -> dict[str, Any]:
         """Store the model's judgements so that no pair is judged twice."""
@@ -230,11 +233,6 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
         replace_file(FileOperations(), path, "\n".join(lines).encode("utf-8"))
     except OSError as error:  # everything is compared again next time
         logger.warning("the list of compared memories could not be saved: %s", error)
-
-
-def parse_tally(stored_counts: dict[str, Any]) -> UsageTally:
-    last = stored_counts.get("last")
-    return UsageTally(**stored_counts | {"last": datetime.fromisoformat(last) if last else None})
 
 
 def main() -> int:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from hunchd.domain.errors import HunchError
 from hunchd.domain.filters import Filters, matches
 from hunchd.embedding.embedder import LazyEmbedder
+from hunchd.protocol.search_results import SearchResult
 from hunchd.retrieval.answering import QuestionReader, build_answer, drop_expired, map_branch_ids
 from hunchd.retrieval.fusion import make_selector
 from hunchd.retrieval.question_words import find_expansion_terms
@@ -43,7 +44,7 @@ class StoreSearch:
         self._model_name = model.name if model is not None else ""
         self._embedding_task: asyncio.Task[object] | None = None
 
-    async def search_ranked(self, request: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+    async def search_ranked(self, request: dict[str, Any]) -> tuple[list[SearchResult], list[str]]:
         """Return ranked results, and what could not be used for the search.
 
         Ranked here because five results are transferred faster than forty memories, and because the lexical hits are

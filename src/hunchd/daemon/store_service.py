@@ -18,6 +18,7 @@ from hunchd.embedding.embedder import ContradictionModel, LazyEmbedder, LazyMode
 from hunchd.protocol.helper import Handler
 from hunchd.protocol.malloc_tuning import release_free_memory
 from hunchd.protocol.pipe import SerializedJson
+from hunchd.protocol.responses import to_json
 from hunchd.store.client import filters_from_json, hits_to_json
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.collection_registry import CollectionRegistry
@@ -130,7 +131,11 @@ class StoreService:
     async def _answer(self, params: dict[str, Any]) -> dict[str, Any]:
         self.last_question = time.monotonic()
         results, degradations = await self._search_service.search_ranked(params)
-        return {"results": results, "degraded": degradations, "stats": {"pending_embeddings": self.pending_embeddings}}
+        return {
+            "results": to_json(results),
+            "degraded": degradations,
+            "stats": {"pending_embeddings": self.pending_embeddings},
+        }
 
     async def _vector(self, params: dict[str, Any]) -> dict[str, Any]:
         """The vector of a question; null where none can be made in time."""

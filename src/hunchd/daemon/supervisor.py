@@ -9,6 +9,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from hunchd.protocol.status_answers import TaskAnswer
+
 logger = logging.getLogger(__name__)
 
 FIRST_RESTART_DELAY = 0.5  # seconds before a failed task is started again; doubled each time
@@ -54,15 +56,15 @@ class Supervisor:
         if (supervised_task := self._tasks.pop(name, None)) and supervised_task.task is not None:
             supervised_task.task.cancel()
 
-    def status(self) -> list[dict[str, object]]:
+    def status(self) -> list[TaskAnswer]:
         """List the tasks: name, state, failures, last error."""
         return [
-            {
-                "name": supervised_task.name,
-                "state": "restarting" if supervised_task.is_restarting else "running",
-                "failures": supervised_task.failures,
-                "last_error": supervised_task.last_error,
-            }
+            TaskAnswer(
+                name=supervised_task.name,
+                state="restarting" if supervised_task.is_restarting else "running",
+                failures=supervised_task.failures,
+                last_error=supervised_task.last_error,
+            )
             for supervised_task in self._tasks.values()
         ]
 

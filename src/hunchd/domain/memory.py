@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 CHUNK: Final = "chunk"  # category of a part of a document
 
@@ -59,14 +59,14 @@ class Levels:
     index: str = ""
 
 
+ArtifactType = Literal["commit", "pr", "adr", "file", "tag", "url"]
+
+
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """Artifact that a memory is based on.
+    """Artifact that a memory is based on."""
 
-    Its type is commit, pr, adr, file, tag or url.
-    """
-
-    type: str
+    type: ArtifactType
     ref: str
 
 

@@ -6,16 +6,16 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Annotated, Any, Final
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from hunchd.domain.errors import InvalidInput, NotFound
-from hunchd.domain.memory import Memory
+from hunchd.domain.json_values import JsonObject
+from hunchd.domain.memory import Memory, Trust
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.requests import DEFAULT_PAGE_SIZE, ListSlice, PageSize
-from hunchd.protocol.responses import format_iso
+from hunchd.protocol.responses import Count, TimeText, format_iso
 from hunchd.protocol.struct_decoding import CustomReader, Name, Names, Request, decode, decode_query
 
 ROOTS: Final = ("profile", "projects", "reference", "insights", "conversations")
@@ -56,6 +56,19 @@ class DocumentDraft:
     content: str
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+class DocumentAnswer(Struct, frozen=True, kw_only=True):
+    path: Annotated[str, Meta(description=f"below one of: {', '.join('/' + root for root in ROOTS)}")]
+    id: Annotated[str, Meta(description="for /memories/{id}/history and /memories/{id}/undo")]
+    title: str
+    content: Annotated[str | UnsetType, Meta(description="not in lists")] = UNSET
+    tags: list[str]
+    metadata: JsonObject
+    updated_at: TimeText
+    valid_from: TimeText
+    size: Count
+    trust: Trust
 
 
 class DocumentsRequest(ListSlice, frozen=True, kw_only=True):
@@ -110,20 +123,17 @@ def parse_documents_query(query: str) -> DocumentsRequest:
     return decode_query(query, DocumentsRequest)
 
 
-def document_to_json(memory: Memory, *, content: bool = True) -> dict[str, Any]:
+def document_answer(memory: Memory, *, content: bool = True) -> DocumentAnswer:
     """Convert a document to the contract's shape; lists omit the content."""
-    result: dict[str, Any] = {"path": memory.key, "id": memory.id, "title": memory.title}
-    if content:
-        result["content"] = memory.content
-    return result | {
-        "tags": list(memory.tags),
-        "metadata": dict(memory.source.get("metadata", {})),
-        "updated_at": format_iso(memory.updated),
-        "valid_from": format_iso(_valid_since(memory)),
-        "size": len(memory.content.encode("utf-8", "replace")),
-        "trust": str(memory.trust),
-    }
-
-
-def _valid_since(memory: Memory) -> datetime:
-    return memory.valid_from or memory.at
+    return DocumentAnswer(
+        path=memory.key or "",
+        id=memory.id,
+        title=memory.title,
+        content=memory.content if content else UNSET,
+        tags=list(memory.tags),
+        metadata=dict(memory.source.get("metadata", {})),
+        updated_at=format_iso(memory.updated),
+        valid_from=format_iso(memory.valid_from or memory.at),
+        size=len(memory.content.encode("utf-8", "replace")),
+        trust=memory.trust,
+    )

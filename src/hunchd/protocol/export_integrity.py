@@ -5,21 +5,21 @@ The first line announces a count, the last one states it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from hunchd.protocol.responses import build_export_line
+from hunchd.domain.json_values import JsonObject
+from hunchd.protocol.exports import ExportLine, build_export_line
 
 _COUNTED_FIELD: Final = "counted"  # field of the opening line: a closing line will follow
 _LINES_FIELD: Final = "lines"  # field of the closing line: lines of this export before it
 _UNCOUNTED_WARNING: Final = "the import has no closing line with a count; completeness cannot be checked"
 
 
-def build_opening_line(about: Mapping[str, Any]) -> dict[str, Any]:
+def build_opening_line(about: JsonObject) -> ExportLine:
     return build_export_line("meta", {**about, _COUNTED_FIELD: True})
 
 
-def build_closing_line(lines: int) -> dict[str, Any]:
+def build_closing_line(lines: int) -> ExportLine:
     return build_export_line("meta", {"end": True, _LINES_FIELD: lines})
 
 
@@ -39,11 +39,11 @@ class ExportIntegrity:
         """Count a line that is not empty, valid or not."""
         self._line_count += 1
 
-    def check_line(self, line: Mapping[str, Any]) -> None:
+    def check_line(self, line: ExportLine) -> None:
         """Record a valid export line."""
-        if line["type"] != "meta":
+        if line.type != "meta":
             return
-        content = line["data"]
+        content = line.data
         if content.get(_COUNTED_FIELD) is True:
             self._is_announced = True
         if content.get("end") is True:
@@ -55,16 +55,14 @@ class ExportIntegrity:
                 )
             self._line_count, self._is_announced, self._has_closed = 0, False, True
 
-    def summarize(self) -> dict[str, Any]:
-        """Return `complete` (None if it cannot be checked) and warnings."""
+    def summarize(self) -> tuple[bool | None, list[str]]:
+        """Return whether all lines came, None if it cannot be checked, and warnings."""
         problems = list(self._problems)
         if self._is_announced:
             problems.append(f"the export was cut off after {self._line_count} lines")
         has_uncounted_lines = bool(self._line_count) or not self._has_closed
         if problems:
-            return {"complete": False, "warnings": problems}
-        return (
-            {"complete": None, "warnings": [_UNCOUNTED_WARNING]}
-            if has_uncounted_lines
-            else {"complete": True, "warnings": []}
-        )
+            return False, problems
+        if has_uncounted_lines:
+            return None, [_UNCOUNTED_WARNING]
+        return True, []

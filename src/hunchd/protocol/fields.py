@@ -13,8 +13,9 @@ from typing import Any, Final, Self, TypeVar
 from urllib.parse import parse_qsl
 
 from hunchd.domain.errors import InvalidInput, NotFound
+from hunchd.domain.json_values import JsonObject
 from hunchd.protocol.decoding import MAX_INTEGER, MalformedRequest, reject_unstorable
-from hunchd.protocol.responses import rejection_to_json
+from hunchd.protocol.responses import Rejection, make_rejection
 
 # A longer text is a file, not a memory. Traces and commands are shortened to it, contents are rejected.
 MAX_TEXT_BYTES: Final = 64 * 1024  # bytes of UTF-8
@@ -173,7 +174,7 @@ class Fields:
         """Return the value, unchecked; None if omitted."""
         return self._values.get(name)
 
-    def get_mapping(self, name: str, *, limit: int = MAX_TEXT_BYTES) -> dict[str, Any]:
+    def get_mapping(self, name: str, *, limit: int = MAX_TEXT_BYTES) -> JsonObject:
         """Return a JSON object, unchecked.
 
         Returns {} if omitted. `limit` counts characters of its `repr`.
@@ -254,22 +255,20 @@ def get_batch(raw: Any, name: str, *, max_entries: int) -> list[Any]:
     return entries
 
 
-def parse_each(
-    entries: Sequence[Any], parse: Callable[[Any, int], ParsedT]
-) -> tuple[list[ParsedT], list[dict[str, Any]]]:
+def parse_each(entries: Sequence[Any], parse: Callable[[Any, int], ParsedT]) -> tuple[list[ParsedT], list[Rejection]]:
     """Parse a batch: return the parsed entries, and the rejected ones with their index.
 
     If all entries are rejected, raises the first error.
     """
     parsed_values: list[ParsedT] = []
-    rejections: list[dict[str, Any]] = []
+    rejections: list[Rejection] = []
     first: InvalidInput | NotFound | None = None
     for index, entry in enumerate(entries):
         try:
             parsed_values.append(parse(entry, index))
         except (InvalidInput, NotFound) as error:
             first = first or error
-            rejections.append(rejection_to_json(index, error))
+            rejections.append(make_rejection(index, error))
     if first is not None and not parsed_values:
         raise first
     return parsed_values, rejections

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import field as struct_field
 
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import CATEGORIES, MIN_CONFIDENCE, MIN_IMPORTANCE
-from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
+from hunchd.domain.json_values import JsonObject
+from hunchd.domain.memory import Artifact, ArtifactType, Kind, Levels, Memory, Scope, Status, Trust, Usage
 from hunchd.protocol.fields import (
     MAX_LIST_ENTRIES,
     Fields,
@@ -21,7 +23,7 @@ from hunchd.protocol.fields import (
     refuse_unknown_project,
 )
 from hunchd.protocol.requests import KINDS
-from hunchd.protocol.responses import Count, Fraction, format_iso
+from hunchd.protocol.responses import Answer, Count, Fraction, Rejection, to_json, to_utc
 from hunchd.protocol.struct_decoding import (
     CustomReader,
     LongText,
@@ -43,11 +45,13 @@ MAX_TITLE_CHARACTERS: Final = 120  # characters of a title made from the content
 MAX_STORED_BYTES: Final = 1024 * 1024  # bytes of UTF-8
 # Kinds that clients may add; contradictions are only detected. A category stands for a fact, as in bundles.
 DRAFT_KINDS: Final = (*(kind for kind in KINDS if kind != Kind.CONTRADICTION), *CATEGORIES)
-_USAGE_COUNTERS: Final = ("retrieved", "cited", "ignored", "wrong", "missed")
 STORED_LIST_LIMIT: Final = 10_000  # entries of a stored list
 
 # `valid_from` can be changed but not cleared: every memory is valid from some time on.
 CLEARABLE_FIELDS: Final = ("category", "key", "value", "branch", "valid_to")
+
+ValueT = TypeVar("ValueT")
+MemoryFields = Mapping[str, Any]  # values of a memory by name, in domain types, for `dataclasses.replace`
 
 
 def _read_links(fields: Fields, name: str, *, most: int = MAX_LIST_ENTRIES) -> tuple[Mapping[str, str], ...]:
@@ -68,7 +72,6 @@ def _read_stored_source(fields: Fields, name: str) -> Mapping[str, Any]:
 
 StoredText = Annotated[str, Meta(max_length=MAX_STORED_BYTES)]
 DraftKind = Annotated[str, Meta(extra_json_schema={"enum": list(DRAFT_KINDS)})]
-ArtifactType = Literal["commit", "pr", "adr", "file", "tag", "url"]
 Link = Annotated[
     Mapping[str, str],
     Meta(
@@ -99,13 +102,13 @@ class ArtifactBody(ArtifactRecord, frozen=True, kw_only=True, forbid_unknown_fie
     """Artifact that a memory is about."""
 
 
-class UsageBody(Struct, frozen=True, kw_only=True):
+class UsageBody(Answer, frozen=True, kw_only=True):
     retrieved: Count = 0
     cited: Count = 0
     ignored: Count = 0
-    wrong: Count = 0
-    missed: Count = 0
-    last: Annotated[Time | None, Meta(description="ISO 8601: when it was last shown, used or missed")] = None
+    wrong: Count | UnsetType = UNSET
+    missed: Count | UnsetType = UNSET
+    last: Annotated[Time, Meta(description="ISO 8601: when it was last shown, used or missed")] | UnsetType = UNSET
 
 
 class MemoryBody(Request, frozen=True, kw_only=True):
@@ -197,33 +200,33 @@ class MemoryPatch(Request, frozen=True, kw_only=True):
     status: Status | UnsetType = UNSET
 
 
-class MemoryRecord(Struct, frozen=True, kw_only=True):
+class MemoryRecord(Answer, frozen=True, kw_only=True):
     """Memory as it is shown, stored and exported; empty optional fields are omitted."""
 
     id: RequiredName
     kind: Kind
     title: LongText = ""
     content: StoredText = ""
-    project: PathText | None = None
-    ref: Name | None = None
-    levels: StoredLevels = StoredLevels()
-    category: Annotated[Name | None, _CATEGORY] = None
-    key: LongText | None = None
-    value: StoredText | None = None
+    ref: Name | UnsetType = UNSET
+    levels: StoredLevels | UnsetType = UNSET
+    category: Annotated[Name, _CATEGORY] | UnsetType = UNSET
+    key: LongText | UnsetType = UNSET
+    value: StoredText | UnsetType = UNSET
+    project: PathText | UnsetType = UNSET
+    branch: Name | UnsetType = UNSET
+    valid_from: Time | UnsetType = UNSET
+    valid_to: Time | UnsetType = UNSET
+    supersedes: Name | UnsetType = UNSET
+    superseded_by: Name | UnsetType = UNSET
     scope: Scope = Scope.PROJECT
-    branch: Name | None = None
     confidence: Fraction = 1.0
     importance: Fraction = 0.5
-    tags: Annotated[tuple[Name, ...], Meta(max_length=STORED_LIST_LIMIT)] = ()
+    tags: Annotated[list[Name], Meta(max_length=STORED_LIST_LIMIT)] = struct_field(default_factory=list)
     at: Time
-    created: Time | None = None
-    updated: Time | None = None
-    valid_from: Time | None = None
-    valid_to: Time | None = None
-    supersedes: Name | None = None
-    superseded_by: Name | None = None
-    links: Annotated[tuple[Link, ...], CustomReader(_read_stored_links)] = ()
-    artifacts: Annotated[tuple[ArtifactRecord, ...], Meta(max_length=STORED_LIST_LIMIT)] = ()
+    created: Time | UnsetType = UNSET
+    updated: Time | UnsetType = UNSET
+    links: Annotated[list[Link], CustomReader(_read_stored_links)] = struct_field(default_factory=list)
+    artifacts: Annotated[list[ArtifactRecord], Meta(max_length=STORED_LIST_LIMIT)] = struct_field(default_factory=list)
     trust: Trust = Trust.USER
     source: Annotated[Mapping[str, Any], CustomReader(_read_stored_source)] = {}
     usage: UsageBody = UsageBody()
@@ -266,7 +269,7 @@ class MemoryDraft:
         return f"{_field_prefix(self.number)}{name}"
 
 
-def parse_drafts_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[list[MemoryDraft], list[dict[str, Any]]]:
+def parse_drafts_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[list[MemoryDraft], list[Rejection]]:
     """Parse one memory or {"memories": […]}.
 
     Returns valid drafts and rejected entries with their index. If none is valid, raises InvalidInput, or NotFound for a
@@ -315,7 +318,7 @@ def parse_draft(raw: Any, *, number: int | None = None, lookup: ProjectLookup | 
     )
 
 
-def parse_patch(raw: Any) -> dict[str, Any]:
+def parse_patch(raw: Any) -> MemoryFields:
     """Parse the fields to change, in domain types, ready for `dataclasses.replace`.
 
     null clears a field that may be empty.
@@ -343,41 +346,54 @@ def parse_patch(raw: Any) -> dict[str, Any]:
     return patch
 
 
-def memory_to_json(memory: Memory) -> dict[str, Any]:
+def memory_to_record(memory: Memory) -> MemoryRecord:
     """Convert a memory to the contract's shape; empty optional fields are omitted."""
-    optional: dict[str, Any] = {
-        "ref": memory.ref,
-        "levels": _levels_to_json(memory.levels),
-        "category": memory.category,
-        "key": memory.key,
-        "value": memory.value,
-        "project": memory.project,
-        "branch": memory.branch,
-        "valid_from": memory.valid_from and format_iso(memory.valid_from),
-        "valid_to": memory.valid_to and format_iso(memory.valid_to),
-        "supersedes": memory.supersedes,
-        "superseded_by": memory.superseded_by,
-    }
-    return {
-        "id": memory.id,
-        "kind": str(memory.kind),
-        "title": memory.title,
-        "content": memory.content,
-        **{name: value for name, value in optional.items() if value is not None},
-        "scope": str(memory.scope),
-        "confidence": memory.confidence,
-        "importance": memory.importance,
-        "tags": list(memory.tags),
-        "at": format_iso(memory.at),
-        "created": format_iso(memory.created),
-        "updated": format_iso(memory.updated),
-        "links": [dict(link) for link in memory.links],
-        "artifacts": [{"type": artifact.type, "ref": artifact.ref} for artifact in memory.artifacts],
-        "trust": str(memory.trust),
-        "source": dict(memory.source),
-        "usage": _usage_to_json(memory.usage),
-        "status": str(memory.status),
-    }
+    levels, usage = memory.levels, memory.usage
+    return MemoryRecord(
+        id=memory.id,
+        kind=memory.kind,
+        title=memory.title,
+        content=memory.content,
+        ref=_or_unset(memory.ref),
+        levels=StoredLevels(summary=levels.summary, compressed=levels.compressed, index=levels.index)
+        if levels != Levels()
+        else UNSET,
+        category=_or_unset(memory.category),
+        key=_or_unset(memory.key),
+        value=_or_unset(memory.value),
+        project=_or_unset(memory.project),
+        branch=_or_unset(memory.branch),
+        valid_from=_or_unset(memory.valid_from and to_utc(memory.valid_from)),
+        valid_to=_or_unset(memory.valid_to and to_utc(memory.valid_to)),
+        supersedes=_or_unset(memory.supersedes),
+        superseded_by=_or_unset(memory.superseded_by),
+        scope=memory.scope,
+        confidence=memory.confidence,
+        importance=memory.importance,
+        tags=list(memory.tags),
+        at=to_utc(memory.at),
+        created=to_utc(memory.created),
+        updated=to_utc(memory.updated),
+        links=list(memory.links),
+        artifacts=[ArtifactRecord(type=one.type, ref=one.ref) for one in memory.artifacts],
+        trust=memory.trust,
+        source=memory.source,
+        usage=UsageBody(
+            retrieved=usage.retrieved,
+            cited=usage.cited,
+            ignored=usage.ignored,
+            wrong=usage.wrong or UNSET,
+            missed=usage.missed or UNSET,
+            last=_or_unset(usage.last and to_utc(usage.last)),
+        ),
+        status=memory.status,
+    )
+
+
+def memory_to_json(memory: Memory) -> JsonObject:
+    """Convert a memory to plain JSON values, as it is stored and exported."""
+    plain: JsonObject = to_json(memory_to_record(memory))
+    return plain
 
 
 def memory_from_json(raw: Any) -> Memory:
@@ -390,28 +406,35 @@ def memory_from_json(raw: Any) -> Memory:
         title=record.title,
         content=record.content,
         at=record.at,
-        created=record.created or record.at,
-        updated=record.updated or record.at,
-        project=record.project,
-        ref=record.ref,
-        levels=_levels_of(record.levels),
-        category=record.category,
-        key=record.key,
-        value=record.value,
+        created=_or_none(record.created) or record.at,
+        updated=_or_none(record.updated) or record.at,
+        project=_or_none(record.project),
+        ref=_or_none(record.ref),
+        levels=Levels() if isinstance(record.levels, UnsetType) else _levels_of(record.levels),
+        category=_or_none(record.category),
+        key=_or_none(record.key),
+        value=_or_none(record.value),
         scope=record.scope,
-        branch=record.branch,
+        branch=_or_none(record.branch),
         confidence=record.confidence,
         importance=record.importance,
-        tags=record.tags,
-        valid_from=record.valid_from,
-        valid_to=record.valid_to,
-        supersedes=record.supersedes,
-        superseded_by=record.superseded_by,
-        links=record.links,
+        tags=tuple(record.tags),
+        valid_from=_or_none(record.valid_from),
+        valid_to=_or_none(record.valid_to),
+        supersedes=_or_none(record.supersedes),
+        superseded_by=_or_none(record.superseded_by),
+        links=tuple(record.links),
         artifacts=_artifacts_of(record.artifacts),
         trust=record.trust,
         source=record.source,
-        usage=Usage(usage.retrieved, usage.cited, usage.ignored, usage.wrong, usage.missed, usage.last),
+        usage=Usage(
+            usage.retrieved,
+            usage.cited,
+            usage.ignored,
+            _or_none(usage.wrong) or 0,
+            _or_none(usage.missed) or 0,
+            _or_none(usage.last),
+        ),
         status=record.status,
     )
 
@@ -430,17 +453,13 @@ def _levels_of(levels: LevelsBody | StoredLevels) -> Levels:
     return Levels(levels.summary, levels.compressed, levels.index)
 
 
-def _artifacts_of(artifacts: tuple[ArtifactRecord, ...]) -> tuple[Artifact, ...]:
+def _artifacts_of(artifacts: Sequence[ArtifactRecord]) -> tuple[Artifact, ...]:
     return tuple(Artifact(each.type, each.ref) for each in artifacts)
 
 
-def _levels_to_json(levels: Levels) -> dict[str, str] | None:
-    if levels == Levels():
-        return None
-    return {"summary": levels.summary, "compressed": levels.compressed, "index": levels.index}
+def _or_unset(value: ValueT | None) -> ValueT | UnsetType:
+    return UNSET if value is None else value
 
 
-def _usage_to_json(usage: Usage) -> dict[str, Any]:
-    result: dict[str, Any] = {name: getattr(usage, name) for name in _USAGE_COUNTERS[:3]}
-    result |= {name: count for name in _USAGE_COUNTERS[3:] if (count := getattr(usage, name))}
-    return result | ({"last": format_iso(usage.last)} if usage.last is not None else {})
+def _or_none(value: ValueT | UnsetType) -> ValueT | None:
+    return None if isinstance(value, UnsetType) or value == "" else value

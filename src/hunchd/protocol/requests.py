@@ -14,6 +14,7 @@ from hunchd.domain.facts import CATEGORIES
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Scope, Status
 from hunchd.protocol.fields import MAX_TEXT_BYTES, Fields, ProjectLookup, get_batch, shorten_middle
+from hunchd.protocol.responses import Rejection
 from hunchd.protocol.signals import MAX_SIGNALS
 from hunchd.protocol.struct_decoding import (
     CustomReader,
@@ -437,9 +438,7 @@ def parse_expand_body(raw: Any) -> ExpandRequest:
     return decode(raw, ExpandRequest)
 
 
-def parse_feedback_body(
-    raw: Any, lookup: ProjectLookup | None = None
-) -> tuple[list[FeedbackItem], list[dict[str, Any]]]:
+def parse_feedback_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[list[FeedbackItem], list[Rejection]]:
     """Parse the items.
 
     Returns the valid ones, and the rejected ones with their index. If none is valid, raises InvalidInput, or NotFound

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Final, Literal, get_args
 from msgspec import Meta
 
 from hunchd.domain.errors import InvalidInput
-from hunchd.domain.session import Message, MessageType
+from hunchd.domain.session import MessageType
 from hunchd.protocol.fields import Fields, shorten_middle
 from hunchd.protocol.requests import DEFAULT_PAGE_SIZE, MAX_BUDGET, Cursor, PageSize
-from hunchd.protocol.responses import format_iso
+from hunchd.protocol.responses import Rejection
 from hunchd.protocol.struct_decoding import (
     CustomReader,
     LongText,
@@ -40,13 +40,13 @@ MIN_BUDGET: Final = 256  # tokens
 Role = Literal["user", "assistant", "tool", "system"]
 ROLES: Final[tuple[str, ...]] = get_args(Role)
 EVENTS: Final = tuple(event.value for event in MessageType)
-_EVENT_OF_ROLE: Final = {
+_EVENT_OF_ROLE: Final[Mapping[Role, MessageType]] = {
     "user": MessageType.USER,
     "assistant": MessageType.ASSISTANT,
     "tool": MessageType.RESULT,
     "system": MessageType.SYSTEM,
 }
-_ROLE_OF_EVENT: Final = {
+_ROLE_OF_EVENT: Final[Mapping[MessageType, Role]] = {
     MessageType.USER: "user",
     MessageType.ASSISTANT: "assistant",
     MessageType.CALL: "assistant",
@@ -155,7 +155,7 @@ class AppendRequest:
     """
 
     messages: tuple[MessageDraft, ...]
-    rejections: tuple[dict[str, Any], ...] = ()
+    rejections: tuple[Rejection, ...] = ()
     project: str | None = None
 
 
@@ -223,20 +223,8 @@ def parse_sessions_query(query: str) -> SessionsRequest:
     return decode_query(query, SessionsRequest)
 
 
-def message_to_json(message: Message, session: str) -> dict[str, Any]:
-    """Convert a log entry to the client's shape; empty fields are omitted."""
-    optional = {"ref": message.ref, "name": message.name, "event_data": dict(message.data) or None}
-    return {
-        "id": message.id,
-        "session": session,
-        "number": message.number,
-        "role": _ROLE_OF_EVENT[message.event],
-        "event_type": message.event.value,
-        "content": message.text,
-        "tokens": message.tokens,
-        "at": format_iso(message.at),
-        **{name: value for name, value in optional.items() if value is not None},
-    }
+def get_role(event: MessageType) -> Role:
+    return _ROLE_OF_EVENT[event]
 
 
 def extract_data_text(data: Mapping[str, Any]) -> str:

@@ -153,6 +153,10 @@ class SignalBody(Struct, frozen=True, kw_only=True):
     id: EventId | None = None
 
 
+class SignalsBody(Struct, frozen=True, kw_only=True):
+    signals: Annotated[list[SignalBody], Meta(max_length=MAX_SIGNALS)]
+
+
 class FileBody(SignalBody, frozen=True, kw_only=True):
     path: Annotated[PathText | None, Meta(description="absolute, or relative to the project")] = None
     file: Annotated[PathText | None, Meta(description="of an error; in a file signal another name for path")] = None

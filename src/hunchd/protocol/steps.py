@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, get_args
 
 # In the order in which they run. `consolidation/plan.py` describes each.
-STEPS: Final = (
+StepName = Literal[
     "use",
     "duplicates",
     "contradictions",
@@ -19,4 +19,5 @@ STEPS: Final = (
     "erase",
     "reembed",
     "compact",
-)
+]
+STEPS: Final[tuple[str, ...]] = get_args(StepName)

@@ -28,6 +28,7 @@ from hunchd.protocol.fields import (
     refuse_unknown_project,
 )
 from hunchd.protocol.paths import MAX_PATH_CHARACTERS
+from hunchd.protocol.responses import Rejection
 
 Read = Callable[[Fields, str], Any]  # reads the field of that name
 
@@ -78,7 +79,7 @@ def decode_query(query: str, of: type[DecodedT]) -> DecodedT:
 
 def decode_batch(
     raw: Any, of: type[Struct], name: str, entry: type[DecodedT], known_projects: ProjectLookup | None = None
-) -> tuple[list[DecodedT], list[dict[str, Any]]]:
+) -> tuple[list[DecodedT], list[Rejection]]:
     """Decode the list `name` of `of`, each entry on its own.
 
     Returns the valid entries, and the rejected ones with their index. If none is valid, raises InvalidInput, or
@@ -172,8 +173,9 @@ def _build_reader(hint: Any, *, is_required: bool) -> Read:
         return Fields.flag
     if of is datetime:
         return Fields.get_time
-    if get_origin(of) is tuple:
-        return _build_list_reader(get_args(of)[0], _find_limit(metas, "max_length", MAX_LIST_ENTRIES))
+    if get_origin(of) in (tuple, list):
+        read_entries = _build_list_reader(get_args(of)[0], _find_limit(metas, "max_length", MAX_LIST_ENTRIES))
+        return read_entries if get_origin(of) is tuple else lambda fields, name: list(read_entries(fields, name))
     if isinstance(of, type) and issubclass(of, Struct):
         return lambda fields, name: decode(fields.value(name), of, where=f"{fields.qualified_name(name)}.")
     return Fields.get_mapping

@@ -7,8 +7,10 @@ from inspect import cleandoc
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
+from msgspec.structs import fields
 
+from hunchd.protocol.responses import Answer, PageAnswer
 from hunchd.protocol.struct_decoding import Request
 
 REF: Final = "#/components/schemas/"
@@ -22,8 +24,24 @@ def build_component_schemas(structs: Mapping[str, type[Struct]]) -> dict[str, Sc
     """
     _, raw = msgspec.json.schema_components(structs.values(), ref_template=REF + "{name}")
     names = {of.__name__: name for name, of in structs.items()}
-    keywords = {of.__name__: dict(of.schema_keywords) for of in structs.values() if issubclass(of, Request)}
-    return {names[own]: _simplify_schema(raw[own], raw, names) | keywords.get(own, {}) for own in names}
+    keywords = {of.__name__: _list_keywords(of) for of in structs.values()}
+    return {names[own]: _simplify_schema(raw[own], raw, names) | keywords[own] for own in names}
+
+
+def page_schema(name: str, of: type[Struct]) -> Schema:
+    """Return the schema of a page of the Struct with that name in the document."""
+    page = PageAnswer[of]  # type: ignore[valid-type]
+    (reference,), raw = msgspec.json.schema_components([page], ref_template=REF + "{name}")
+    return _simplify_schema(raw[reference["$ref"].removeprefix(REF)], raw, {of.__name__: name})
+
+
+def _list_keywords(of: type[Struct]) -> Schema:
+    """Return the keywords that types cannot state."""
+    if issubclass(of, Request):
+        return dict(of.schema_keywords)
+    if issubclass(of, Answer):
+        return {"required": [each.encode_name for each in fields(of) if each.default is not UNSET]}
+    return {}
 
 
 def list_query_parameters(of: type[Struct]) -> tuple[tuple[str, Schema, bool], ...]:
@@ -55,6 +73,8 @@ def _simplify_schema(schema: Schema, raw: Mapping[str, Schema], names: Mapping[s
         tidy["items"] = _simplify_schema(tidy["items"], raw, names)
     if "enum" in tidy and all(isinstance(each, str) for each in tidy["enum"]):
         tidy["type"] = "string"
+    elif "enum" in tidy and len(tidy["enum"]) == 1:
+        [tidy["const"]] = tidy.pop("enum")
     if "anyOf" in tidy:
         return _merge_alternatives(tidy, [_simplify_schema(each, raw, names) for each in tidy.pop("anyOf")])
     return tidy

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from hunchd.domain.facts import is_over, slot_id
 from hunchd.domain.memory import CHUNK, Kind
+from hunchd.protocol.search_results import SearchResult
 from hunchd.retrieval.ranking import Depth, TermCounts, count_memory_stems, list_stems, rank_results
 from hunchd.store.database.candidates import SearchCandidate
 from hunchd.store.database.hits import Hit, RankingHit
@@ -59,8 +62,8 @@ def build_answer(
     k: int,
     now: datetime,
     readings: QuestionReader | None = None,
-) -> list[dict[str, Any]]:
-    """Return the results in the API's format, best first.
+) -> list[SearchResult]:
+    """Return the results, best first.
 
     There may be more than `k` if chunks of documents are among them. Hits in `recent_hits` replace older ones of the
     store.
@@ -101,10 +104,10 @@ def map_branch_ids(branch: str | None, hits: Iterable[Hit | RankingHit]) -> dict
     }
 
 
-def merge_chunks(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def merge_chunks(results: Sequence[SearchResult]) -> list[SearchResult]:
     """Merge chunks into documents: each document once, by its best chunk."""
-    result_by_document: dict[str, dict[str, Any]] = {}
+    result_by_document: dict[str, SearchResult] = {}
     for result in results:
-        document_id = str(result["source"].get("document") or result["id"])
-        result_by_document.setdefault(document_id, {**result, "id": document_id})
+        document_id = str(result.source.get("document") or result.id)
+        result_by_document.setdefault(document_id, replace(result, id=document_id))
     return list(result_by_document.values())

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
+
+from msgspec.structs import replace
+
+from hunchd.protocol.search_results import SearchResult
 
 # By what is asked for: what a score of code and of each kind of memory counts. History answers "why" and "when", code
 # answers "where" and "how", what is done again and again answers "how do I".
@@ -17,12 +21,11 @@ _FACTORS: Final[Mapping[str, Mapping[str, float]]] = {
 
 
 def merge_results(
-    code: Sequence[Mapping[str, Any]], memories: Sequence[Mapping[str, Any]], intent: str, k: int
-) -> list[dict[str, Any]]:
+    code: Sequence[SearchResult], memories: Sequence[SearchResult], intent: str, k: int
+) -> list[SearchResult]:
     """Return the `k` best of both, best first, with scores that compare."""
     factors = _FACTORS[intent]
     weighed_results = [
-        {**result, "score": round(float(result["score"]) * factors.get(str(result["kind"]), 1.0), 4)}
-        for result in (*code, *memories)
+        replace(result, score=round(result.score * factors.get(result.kind, 1.0), 4)) for result in (*code, *memories)
     ]
-    return sorted(weighed_results, key=lambda result: -float(result["score"]))[:k]
+    return sorted(weighed_results, key=lambda result: -result.score)[:k]

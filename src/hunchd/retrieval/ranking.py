@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import compress
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.domain.session import MessageType
 from hunchd.protocol.responses import format_iso
+from hunchd.protocol.search_results import SearchResult
 from hunchd.retrieval.passage_scoring import (
     Passage,
     PassageScores,
@@ -111,28 +112,22 @@ def rank_results(
     k: int,
     now: datetime,
     counts: Mapping[str, TermCounts] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[SearchResult]:
     """Return at most `k` results for `query`, best first.
 
-    They are in the API's format. Empty if nothing answers it. `counts` has the results of `count_memory_stems` by id,
+    Empty if nothing answers it. `counts` has the results of `count_memory_stems` by id,
     for memories that were counted before.
     """
     return [
-        {
-            **_format_result(one.memory, one.snippet),
-            "score": round(one.score, 4),
-            "reasons": list(one.reasons),
-        }
+        _build_result(one.memory, one.snippet, round(one.score, 4), one.reasons)
         for one in rank_hits(query, hits, depth=depth, k=k, now=now, counts=counts)
     ]
 
 
-def format_result(query: str, memory: Memory) -> dict[str, Any]:
-    """Format a memory as a search result.
-
-    The output does not depend on its rank.
-    """
-    return _format_result(memory, make_snippet(_quotable_text(memory), extract_terms(query)))
+def update_result(result: SearchResult, query: str, memory: Memory) -> SearchResult:
+    """Return a result with what its memory says now."""
+    snippet = make_snippet(_quotable_text(memory), extract_terms(query))
+    return _build_result(memory, snippet, result.score, result.reasons)
 
 
 def _quotable_text(memory: Memory | RankingView) -> str:
@@ -161,16 +156,20 @@ def _caller_ref(memory: Memory | RankingView) -> str | None:
     return caller_ref if isinstance(caller_ref, str) else memory.ref
 
 
-def _format_result(memory: Memory | RankingView, snippet_text: str) -> dict[str, Any]:
-    return {
-        "id": memory.id,
-        "ref": _caller_ref(memory),
-        "kind": str(memory.kind),
-        "title": memory.title,
-        "snippet": snippet_text,
-        "source": dict(memory.source),
-        **({"at": format_iso(memory.at)} if _has_date(memory) else {}),
-    }
+def _build_result(
+    memory: Memory | RankingView, snippet_text: str, score: float, reasons: Sequence[str]
+) -> SearchResult:
+    return SearchResult(
+        id=memory.id,
+        ref=_caller_ref(memory),
+        kind=str(memory.kind),
+        title=memory.title,
+        snippet=snippet_text,
+        source=dict(memory.source),
+        at=format_iso(memory.at) if _has_date(memory) else None,
+        score=score,
+        reasons=list(reasons),
+    )
 
 
 def _has_date(memory: Memory | RankingView) -> bool:

@@ -19,6 +19,7 @@ from aiohttp import web
 
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import HunchError, NotFound
+from hunchd.domain.json_values import JsonObject
 from hunchd.domain.signal import BY_AGENT
 from hunchd.protocol.agent_hooks import AGENTS, HookEvent, format_reply, parse_event
 from hunchd.protocol.decoding import without_lone_surrogates
@@ -154,8 +155,7 @@ class AgentHandlers:
         """
         if event.kind == "paused":
             if event.session and event.text.strip():
-                message = {"messages": [{"role": "assistant", "content": event.text}], "project": root}
-                await self._append_message(_sanitize_name(event.session), message)
+                await self._append_message(_sanitize_name(event.session), event.text, root)
             return
         if event.kind == "ended":
             self._sessions.pop(event.session[:_MAX_KEY_CHARACTERS], None)
@@ -167,7 +167,7 @@ class AgentHandlers:
         self._track_failure(event, root)
         if signal is not None:
             result = await self._engine.accept_signals([signal | {"project": root, "source": BY_AGENT}])
-            if any(one["error"]["code"] == NotFound.code for one in result["rejected"]):
+            if any(one.error.code == NotFound.code for one in result.rejected):
                 await self._engine.add_project(root)
 
     def _track_failure(self, event: HookEvent, root: str) -> None:
@@ -179,11 +179,12 @@ class AgentHandlers:
             if len(self._failed_commands) > _MAX_FAILED_COMMANDS:
                 self._failed_commands.popitem(last=False)
 
-    async def _append_message(self, session: str, message: dict[str, Any]) -> None:
+    async def _append_message(self, session: str, text: str, root: str) -> None:
+        body = {"messages": [{"role": "assistant", "content": text}], "project": root}
         try:
-            await self._engine.conversations.append(session, parse_append_body(message))
+            await self._engine.conversations.append(session, parse_append_body(body))
         except NotFound:
-            await self._engine.add_project(str(message["project"]))
+            await self._engine.add_project(root)
 
 
 async def _send_response(request: web.Request, text: str) -> web.StreamResponse:
@@ -198,7 +199,7 @@ async def _send_response(request: web.Request, text: str) -> web.StreamResponse:
     return response
 
 
-def _context_signals(event: HookEvent, root: str) -> dict[str, Any] | None:
+def _context_signals(event: HookEvent, root: str) -> JsonObject | None:
     """Return the focus signals of an event, or None."""
     match event.kind:
         case "began" | "checked_out":
@@ -221,8 +222,8 @@ def _context_subject(event: HookEvent, root: str) -> str:
     return f"{event.kind} {event.command}"[:_MAX_KEY_CHARACTERS]
 
 
-def _to_signal(event: HookEvent, root: str) -> dict[str, Any] | None:
-    fields: dict[str, Any]
+def _to_signal(event: HookEvent, root: str) -> JsonObject | None:
+    fields: JsonObject
     match event.kind:
         case "began":
             fields = {"kind": "session_started", "session": event.session}

@@ -14,6 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from hunchd.domain.errors import Overloaded
+from hunchd.domain.json_values import JsonObject
 from hunchd.serving.limits import ServerLimits
 from hunchd.serving.responses import encode_json, start_response
 
@@ -34,7 +35,7 @@ class EventListeners:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    async def serve(self, request: web.Request, events: AsyncIterator[dict[str, Any]]) -> web.StreamResponse:
+    async def serve(self, request: web.Request, events: AsyncIterator[JsonObject]) -> web.StreamResponse:
         """Send `events` until the client disconnects, stops reading, or the daemon stops.
 
         Raises Overloaded if there are too many listeners.
@@ -54,8 +55,8 @@ class EventListeners:
             await _close_events(events)
         return response
 
-    async def _send_events(self, response: web.StreamResponse, events: AsyncIterator[dict[str, Any]]) -> None:
-        upcoming: asyncio.Future[dict[str, Any]] = asyncio.ensure_future(anext(events))
+    async def _send_events(self, response: web.StreamResponse, events: AsyncIterator[JsonObject]) -> None:
+        upcoming: asyncio.Future[JsonObject] = asyncio.ensure_future(anext(events))
         try:
             while True:
                 finished_tasks, _ = await asyncio.wait({upcoming}, timeout=self._limits.heartbeat_seconds)
@@ -87,7 +88,7 @@ class EventListeners:
             task.cancel()
 
 
-def encode_event(event: dict[str, Any]) -> bytes:
+def encode_event(event: JsonObject) -> bytes:
     """Encode one event, named by its type.
 
     JSON contains no bare line break, so it is one line.
@@ -102,7 +103,7 @@ async def _start_stream(request: web.Request) -> web.StreamResponse:
     return response
 
 
-async def _close_events(events: AsyncIterator[dict[str, Any]]) -> None:
+async def _close_events(events: AsyncIterator[JsonObject]) -> None:
     close = getattr(events, "aclose", None)
     if close is not None:
         await close()

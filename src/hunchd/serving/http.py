@@ -10,14 +10,17 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import lru_cache
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from aiohttp import web
+from msgspec import structs
 
 from hunchd import PROTOCOL, __version__
 from hunchd.domain.errors import HunchError, NotFound, StorageFull
 from hunchd.protocol.decoding import reject_unstorable
-from hunchd.protocol.memories import memory_to_json, parse_drafts_body, parse_patch
+from hunchd.protocol.exports import ExportLine
+from hunchd.protocol.knowledge_answers import FeedbackAnswer, IdsAnswer
+from hunchd.protocol.memories import memory_to_record, parse_drafts_body, parse_patch
 from hunchd.protocol.requests import (
     parse_as_of_query,
     parse_context_body,
@@ -34,7 +37,7 @@ from hunchd.protocol.requests import (
     parse_slice_query,
     review_of_body,
 )
-from hunchd.protocol.responses import slice_to_json
+from hunchd.protocol.responses import ForgottenAnswer, HealthAnswer, Rejection, slice_page, sort_rejections
 from hunchd.serving.access import AccessControl
 from hunchd.serving.agent_events import AgentHandlers
 from hunchd.serving.consolidation_handlers import ConsolidationHandlers
@@ -65,6 +68,7 @@ CONNECTIONS: Final = web.AppKey("connections", ConnectionPool)
 LIMITS: Final = web.AppKey("limits", ServerLimits)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+BatchAnswerT = TypeVar("BatchAnswerT", IdsAnswer, FeedbackAnswer)
 
 # Parsed queries: an editor repeats the same few, and equal text parses equally.
 _parse_cached_query = lru_cache(maxsize=256)(parse_context_query)
@@ -188,7 +192,7 @@ class Handlers:
         ]
 
     async def get_health(self, _: web.Request) -> web.Response:
-        return json_response({"status": "ok", "protocol": PROTOCOL, "version": __version__})
+        return json_response(HealthAnswer(status="ok", protocol=PROTOCOL, version=__version__))
 
     async def get_status(self, _: web.Request) -> web.Response:
         return json_response(await self._engine.status())
@@ -198,9 +202,8 @@ class Handlers:
 
     async def list_projects(self, request: web.Request) -> web.Response:
         part = parse_slice_query(_get_query(request))
-        return json_response(
-            slice_to_json(await self._engine.list_projects(), dict, offset=part.offset, limit=part.limit)
-        )
+        projects = await self._engine.list_projects()
+        return json_response(slice_page(projects, lambda one: one, offset=part.offset, limit=part.limit))
 
     async def remove_project(self, request: web.Request) -> web.Response:
         return json_response(await self._engine.remove_project(_get_identifier(request)))
@@ -241,22 +244,22 @@ class Handlers:
             if moment is None
             else self._engine.knowledge.get_memory_as_of(identifier, moment)
         )
-        return json_response(memory_to_json(await lookup))
+        return json_response(memory_to_record(await lookup))
 
     async def edit_memory(self, request: web.Request) -> web.Response:
         patch = parse_patch(await self._read_body(request))
-        return json_response(memory_to_json(await self._engine.edit(_get_identifier(request), patch)))
+        return json_response(memory_to_record(await self._engine.edit(_get_identifier(request), patch)))
 
     async def forget_memory(self, request: web.Request) -> web.Response:
         await self._engine.forget(_get_identifier(request))
-        return json_response({"forgotten": _get_identifier(request)})
+        return json_response(ForgottenAnswer(forgotten=_get_identifier(request)))
 
     async def get_memory_history(self, request: web.Request) -> web.Response:
         part, versions = (
             parse_slice_query(_get_query(request)),
             await self._engine.get_memory_history(_get_identifier(request)),
         )
-        return json_response(slice_to_json(versions, dict, offset=part.offset, limit=part.limit))
+        return json_response(slice_page(versions, memory_to_record, offset=part.offset, limit=part.limit))
 
     async def get_memory_usage(self, request: web.Request) -> web.Response:
         return json_response(await self._engine.get_memory_usage(_get_identifier(request)))
@@ -297,7 +300,7 @@ class Handlers:
         return await read_json_body(request, self._limits)
 
 
-async def _stream_json_lines(request: web.Request, lines: AsyncIterator[dict[str, Any]]) -> web.StreamResponse:
+async def _stream_json_lines(request: web.Request, lines: AsyncIterator[ExportLine]) -> web.StreamResponse:
     """Stream one line of JSON per item.
 
     Waits for the first item, so that an early error still gets its status. A later failure cuts the response off, which
@@ -320,13 +323,12 @@ async def _stream_json_lines(request: web.Request, lines: AsyncIterator[dict[str
     return response
 
 
-def _add_rejected(result: dict[str, Any], rejections: list[dict[str, Any]]) -> dict[str, Any]:
+def _add_rejected(result: BatchAnswerT, rejections: list[Rejection]) -> BatchAnswerT:
     """Add the rejected entries of a batch to its result.
 
     They come from parsing and from the engine, sorted by index.
     """
-    all_rejected = sorted([*rejections, *result.get("rejected", ())], key=lambda one: int(one["index"]))
-    return result | ({"rejected": all_rejected} if all_rejected else {})
+    return structs.replace(result, rejected=sort_rejections(rejections, result.rejected))
 
 
 def _get_query(request: web.Request) -> str:

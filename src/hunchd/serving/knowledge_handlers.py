@@ -10,12 +10,12 @@ from aiohttp import web
 from hunchd.domain.errors import NotFound
 from hunchd.protocol.decoding import reject_unstorable
 from hunchd.protocol.documents import (
-    document_to_json,
+    document_answer,
     normalize_lookup_path,
     parse_document_body,
     parse_documents_query,
 )
-from hunchd.protocol.memories import memory_to_json
+from hunchd.protocol.memories import memory_to_record
 from hunchd.protocol.requests import (
     parse_as_of_query,
     parse_contradiction_body,
@@ -25,6 +25,7 @@ from hunchd.protocol.requests import (
     parse_share_body,
     parse_similar_query,
 )
+from hunchd.protocol.responses import ForgottenAnswer
 from hunchd.serving.ports import ContradictionPort, KnowledgePort
 from hunchd.serving.responses import json_response
 
@@ -67,25 +68,25 @@ class KnowledgeHandlers:
         return json_response(await self._knowledge.get_fact(parse_fact_query(_get_query(request))))
 
     async def undo_change(self, request: web.Request) -> web.Response:
-        return json_response(memory_to_json(await self._knowledge.undo(_get_identifier(request))))
+        return json_response(memory_to_record(await self._knowledge.undo(_get_identifier(request))))
 
     async def list_documents(self, request: web.Request) -> web.Response:
         return json_response(await self._knowledge.documents.list(parse_documents_query(_get_query(request))))
 
     async def put_document(self, request: web.Request) -> web.Response:
         draft = parse_document_body(_get_path(request), await self._body(request))
-        return json_response(document_to_json(await self._knowledge.documents.put(draft)))
+        return json_response(document_answer(await self._knowledge.documents.put(draft)))
 
     async def get_document(self, request: web.Request) -> web.Response:
         moment = parse_as_of_query(_get_query(request))
         return json_response(
-            document_to_json(await self._knowledge.documents.get(normalize_lookup_path(_get_path(request)), moment))
+            document_answer(await self._knowledge.documents.get(normalize_lookup_path(_get_path(request)), moment))
         )
 
     async def forget_document(self, request: web.Request) -> web.Response:
         path = normalize_lookup_path(_get_path(request))
         await self._knowledge.documents.forget(path)
-        return json_response({"forgotten": path})
+        return json_response(ForgottenAnswer(forgotten=path))
 
     async def list_contradictions(self, request: web.Request) -> web.Response:
         return json_response(await self._contradictions.list(parse_contradictions_query(_get_query(request))))

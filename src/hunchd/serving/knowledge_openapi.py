@@ -2,114 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
-from hunchd.protocol.documents import ROOTS, DocumentsRequest, NewDocument
+from msgspec import Struct
+
+from hunchd.protocol.documents import DocumentAnswer, DocumentsRequest, NewDocument
+from hunchd.protocol.knowledge_answers import ContradictionAnswer, FactAnswer, NearMemoriesAnswer, SharedFilesAnswer
 from hunchd.protocol.requests import (
-    RESOLUTIONS,
     AsOfQuery,
     ContradictionsRequest,
     FactRequest,
     NearQuery,
 )
-from hunchd.protocol.struct_schemas import Schema, build_component_schemas, list_query_parameters
-from hunchd.serving.schemas import (
-    ANY_OBJECT,
-    COUNT,
-    FRACTION,
-    TEXTS,
-    TIME,
-    enum_schema,
-    list_schema,
-    object_schema,
-    page_schema,
-    schema_reference,
-    text_schema,
-)
+from hunchd.protocol.struct_schemas import list_query_parameters, page_schema
+from hunchd.serving.schemas import schema_reference
 
 _JSON: Final = "application/json"
 
-KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = build_component_schemas({"NewDocument": NewDocument}) | {
-    "Document": object_schema(
-        {
-            "path": text_schema(f"below one of: {', '.join('/' + root for root in ROOTS)}"),
-            "id": text_schema("for /memories/{id}/history and /memories/{id}/undo"),
-            "title": text_schema(),
-            "content": text_schema("not in lists"),
-            "tags": TEXTS,
-            "metadata": ANY_OBJECT,
-            "updated_at": TIME,
-            "valid_from": TIME,
-            "size": COUNT,
-            "trust": text_schema(),
-        },
-        required_fields=("path", "id", "tags", "updated_at", "trust"),
-    ),
-    "Fact": object_schema(
-        {
-            "fact": {"oneOf": [schema_reference("Memory"), {"type": "null"}]},
-            "changes": list_schema(
-                object_schema(
-                    {
-                        "at": TIME,
-                        "from": {"type": ["string", "null"]},
-                        "to": {"type": ["string", "null"]},
-                        "source": ANY_OBJECT,
-                        "id": text_schema(),
-                    },
-                    required_fields=("at", "from", "to"),
-                ),
-                "the oldest first",
-            ),
-            "rejected": list_schema(schema_reference("Memory"), "claims that were less certain than the current value"),
-        },
-        required_fields=("fact", "changes", "rejected"),
-    ),
-    "Contradiction": object_schema(
-        {
-            "id": text_schema(),
-            "status": enum_schema(("open", "resolved")),
-            "a": schema_reference("Memory"),
-            "b": schema_reference("Memory"),
-            "reason": text_schema(),
-            "confidence": FRACTION,
-            "detected_at": TIME,
-            "resolved_at": TIME,
-            "resolution": enum_schema(RESOLUTIONS),
-            "note": text_schema(),
-            "project": {"type": ["string", "null"]},
-        },
-        required_fields=("id", "status", "a", "b", "reason", "confidence", "detected_at"),
-        description="two memories, the second newer, that cannot both be true",
-    ),
-    "NearMemories": object_schema(
-        {"items": list_schema(schema_reference("Memory"), "the nearest first"), "degraded": TEXTS},
-        required_fields=("items", "degraded"),
-    ),
-    "SharedFiles": object_schema(
-        {
-            "files": list_schema(
-                object_schema(
-                    {
-                        "id": text_schema("of the memory"),
-                        "path": text_schema("below the root of the repository"),
-                        "title": text_schema(),
-                        "content": text_schema("of the file"),
-                        "trust": enum_schema(("user", "project", "derived"), "user: in the user's own words"),
-                    },
-                    required_fields=("id", "path", "title", "content", "trust"),
-                )
-            ),
-            "refused": list_schema(
-                object_schema({"name": text_schema(), "reason": text_schema()}, required_fields=("name", "reason"))
-            ),
-        },
-        required_fields=("files", "refused"),
-    ),
+KNOWLEDGE_STRUCTS: Final[Mapping[str, type[Struct]]] = {
+    "Contradiction": ContradictionAnswer,
+    "Document": DocumentAnswer,
+    "Fact": FactAnswer,
+    "NearMemories": NearMemoriesAnswer,
+    "NewDocument": NewDocument,
+    "SharedFiles": SharedFilesAnswer,
 }
 
 # (method, path) → the fields of an Operation
-KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
+KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], Mapping[str, Any]]] = {
     ("GET", "/facts"): {
         "id": "fact",
         "summary": "Look up the value of one key exactly: its value, since when, and earlier values.",
@@ -127,7 +48,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
         "id": "listDocuments",
         "summary": "List the documents below a prefix, without their texts.",
         "query": list_query_parameters(DocumentsRequest),
-        "answers": ((_JSON, page_schema(schema_reference("Document"))),),
+        "answers": ((_JSON, page_schema("Document", DocumentAnswer)),),
     },
     ("PUT", "/documents/{path}"): {
         "id": "putDocument",
@@ -146,13 +67,14 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("DELETE", "/documents/{path}"): {
         "id": "forgetDocument",
         "summary": "Erase a document with its history.",
+        "answers": ((_JSON, schema_reference("Forgotten")),),
         "errors": (404, 507),
     },
     ("GET", "/contradictions"): {
         "id": "listContradictions",
         "summary": "List memories that contradict each other.",
         "query": list_query_parameters(ContradictionsRequest),
-        "answers": ((_JSON, page_schema(schema_reference("Contradiction"))),),
+        "answers": ((_JSON, page_schema("Contradiction", ContradictionAnswer)),),
         "errors": (404,),
     },
     ("POST", "/contradictions"): {

@@ -16,11 +16,12 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from aiohttp import web
+from msgspec import Struct
 from multidict import CIMultiDictProxy
 
 from hunchd.domain.errors import HunchError, NotFound
 from hunchd.protocol.decoding import MalformedRequest
-from hunchd.protocol.documents import document_to_json, normalize_document_path, parse_documents_query
+from hunchd.protocol.documents import document_answer, normalize_document_path, parse_documents_query
 from hunchd.protocol.mcp import jsonrpc
 from hunchd.protocol.mcp.effects import Conversation, DaemonRequest, Pause, RequestFailed, Result
 from hunchd.protocol.mcp.project_resolver import ProjectResolver
@@ -36,7 +37,7 @@ from hunchd.protocol.requests import (
     parse_similar_query,
     review_of_body,
 )
-from hunchd.protocol.responses import bundle_to_json, page_to_json
+from hunchd.protocol.responses import PageAnswer, bundle_answer, to_json
 from hunchd.repository.layout import find_repository
 from hunchd.serving.limits import ServerLimits
 from hunchd.serving.ports import EnginePort
@@ -122,18 +123,21 @@ class McpHandler:
     async def _execute(self, request: DaemonRequest) -> Any:
         """Carry out a request with the engine.
 
-        The result equals that of the HTTP route.
+        The result equals that of the HTTP route, as plain JSON values.
         """
+        return to_json(await self._call_engine(request))
+
+    async def _call_engine(self, request: DaemonRequest) -> Struct:
         engine, body = self._engine, request.body
         path, _, query = request.path.partition("?")
         match path:
             case "/projects" if body is None:
                 projects = await engine.list_projects()
-                return page_to_json(projects, next_cursor=None, total=len(projects))
+                return PageAnswer(items=projects, next=None, total=len(projects))
             case "/projects":
                 return await engine.add_project(parse_project_body(body))
             case "/context/assemble":
-                return bundle_to_json(await engine.get_context(parse_context_body(body)))
+                return bundle_answer(await engine.get_context(parse_context_body(body)))
             case "/context/predict":
                 return await engine.predict(parse_predict_body(body))
             case "/context/review":
@@ -154,7 +158,7 @@ class McpHandler:
                 return await engine.knowledge.documents.list(parse_documents_query(query))
             case _ if path.startswith("/documents/"):
                 document_path_requested = normalize_document_path(unquote(path.removeprefix("/documents/")))
-                return document_to_json(await engine.knowledge.documents.get(document_path_requested))
+                return document_answer(await engine.knowledge.documents.get(document_path_requested))
             case _:
                 raise NotFound(f"unknown path {request.path}")
 

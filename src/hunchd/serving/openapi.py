@@ -6,21 +6,24 @@ Tests compare it with the router.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from hunchd import PROTOCOL, __version__
+from hunchd.protocol.memories import MemoryRecord
 from hunchd.protocol.requests import AsOfQuery, ContextQuery, ExportQuery, ImportQuery, MemoriesQuery
-from hunchd.protocol.struct_schemas import Schema, list_query_parameters
-from hunchd.serving.consolidation_openapi import CONSOLIDATION_OPERATIONS, CONSOLIDATION_SCHEMAS
-from hunchd.serving.knowledge_openapi import KNOWLEDGE_OPERATIONS, KNOWLEDGE_SCHEMAS
+from hunchd.protocol.responses import ProjectAnswer
+from hunchd.protocol.struct_schemas import Schema, build_component_schemas, list_query_parameters, page_schema
+from hunchd.serving.consolidation_openapi import CONSOLIDATION_OPERATIONS, CONSOLIDATION_STRUCTS
+from hunchd.serving.knowledge_openapi import KNOWLEDGE_OPERATIONS, KNOWLEDGE_STRUCTS
 from hunchd.serving.schemas import (
-    SCHEMAS,
+    ANY_OBJECT,
     SLICE_PARAMETERS,
-    page_schema,
+    STRUCTS,
+    TEXT,
+    build_signal_schema,
     schema_reference,
-    text_schema,
 )
-from hunchd.serving.session_openapi import SESSION_OPERATIONS, SESSION_SCHEMAS
+from hunchd.serving.session_openapi import SESSION_OPERATIONS, SESSION_STRUCTS
 
 _JSON: Final = "application/json"
 _JSON_LINES: Final = "application/x-ndjson"
@@ -37,7 +40,7 @@ class Operation:
     needs_body: bool = True  # False: it may be omitted
     takes: tuple[str, ...] = (_JSON,)
     status: int = 200
-    answers: tuple[tuple[str, Schema], ...] = ((_JSON, schema_reference("Answer")),)
+    answers: tuple[tuple[str, Schema], ...]
     errors: tuple[int, ...] = ()
     open: bool = False  # without the token
 
@@ -63,10 +66,13 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         id="listProjects",
         summary="List the registered projects.",
         query=SLICE_PARAMETERS,
-        answers=((_JSON, page_schema(schema_reference("Project"))),),
+        answers=((_JSON, page_schema("Project", ProjectAnswer)),),
     ),
     ("DELETE", "/projects/{id}"): Operation(
-        id="removeProject", summary="Erase everything stored about a project, from disk too.", errors=(404,)
+        id="removeProject",
+        summary="Erase everything stored about a project, from disk too.",
+        answers=_json_answer("Removed"),
+        errors=(404,),
     ),
     ("POST", "/signals"): Operation(
         id="sendSignals",
@@ -80,7 +86,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         id="context",
         summary="Return what a developer at this file needs next. Returns 304 if the ETag is current.",
         query=list_query_parameters(ContextQuery),
-        answers=((_JSON, schema_reference("Bundle")), ("text/markdown", text_schema())),
+        answers=((_JSON, schema_reference("Bundle")), ("text/markdown", TEXT)),
         errors=(304, 404),
     ),
     ("POST", "/context/assemble"): Operation(
@@ -116,7 +122,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         id="listMemories",
         summary="List memories by their properties.",
         query=list_query_parameters(MemoriesQuery),
-        answers=((_JSON, page_schema(schema_reference("Memory"))),),
+        answers=((_JSON, page_schema("Memory", MemoryRecord)),),
         errors=(404,),
     ),
     ("GET", "/memories/{id}"): Operation(
@@ -133,12 +139,14 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         answers=_json_answer("Memory"),
         errors=(404, 409, 507),
     ),
-    ("DELETE", "/memories/{id}"): Operation(id="forget", summary="Erase a memory.", errors=(404, 507)),
+    ("DELETE", "/memories/{id}"): Operation(
+        id="forget", summary="Erase a memory.", answers=_json_answer("Forgotten"), errors=(404, 507)
+    ),
     ("GET", "/memories/{id}/history"): Operation(
         id="memoryHistory",
         summary="List its current and earlier versions, newest first.",
         query=SLICE_PARAMETERS,
-        answers=((_JSON, page_schema(schema_reference("Memory"))),),
+        answers=((_JSON, page_schema("Memory", MemoryRecord)),),
         errors=(404,),
     ),
     ("GET", "/memories/{id}/usage"): Operation(
@@ -151,6 +159,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         id="expand",
         summary="Return the full text behind a pointer.",
         body=schema_reference("ExpandRequest"),
+        answers=_json_answer("Expanded"),
         errors=(404,),
     ),
     ("POST", "/search"): Operation(
@@ -165,6 +174,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         summary="Report what helped and what did not.",
         body=schema_reference("Feedback"),
         status=202,
+        answers=_json_answer("FeedbackCounted"),
         errors=(404, 507),
     ),
     ("GET", "/export"): Operation(
@@ -187,33 +197,34 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/events"): Operation(
         id="events",
         summary="Stream events as server-sent events; a slow reader is disconnected.",
-        answers=(("text/event-stream", text_schema()),),
+        answers=(("text/event-stream", TEXT),),
         errors=(429,),
     ),
     ("GET", "/metrics"): Operation(
-        id="metrics", summary="Return counters for Prometheus.", answers=(("text/plain", text_schema()),)
+        id="metrics", summary="Return counters for Prometheus.", answers=(("text/plain", TEXT),)
     ),
     ("POST", "/mcp"): Operation(
         id="mcp",
         summary="Serve the Model Context Protocol: streamable HTTP, with or without a handshake, no sessions.",
         body={"type": "object", "description": "one JSON-RPC 2.0 message"},
+        answers=((_JSON, ANY_OBJECT),),
         errors=(404,),
     ),
     ("POST", "/agents/{id}/events"): Operation(
         id="agentEvent",
         summary="Process an agent's hook payload; the response is what the hook prints.",
         body={"type": "object", "description": "in the format of that agent"},
-        answers=(("text/plain", text_schema()),),
+        answers=(("text/plain", TEXT),),
         errors=(404,),
     ),
-    ("GET", "/openapi.json"): Operation(
-        id="openapi", summary="Return this document.", answers=((_JSON, {"type": "object"}),)
-    ),
+    ("GET", "/openapi.json"): Operation(id="openapi", summary="Return this document.", answers=((_JSON, ANY_OBJECT),)),
 }
 
 _OTHER_OPERATIONS: Final = SESSION_OPERATIONS | KNOWLEDGE_OPERATIONS | CONSOLIDATION_OPERATIONS
-OPERATIONS.update({door: Operation(**told) for door, told in _OTHER_OPERATIONS.items()})
-ALL_SCHEMAS: Final[dict[str, Schema]] = SCHEMAS | SESSION_SCHEMAS | KNOWLEDGE_SCHEMAS | CONSOLIDATION_SCHEMAS
+OPERATIONS.update({route: Operation(**fields) for route, fields in _OTHER_OPERATIONS.items()})
+ALL_SCHEMAS: Final[dict[str, Schema]] = build_component_schemas(
+    {**STRUCTS, **SESSION_STRUCTS, **KNOWLEDGE_STRUCTS, **CONSOLIDATION_STRUCTS}
+) | {"Signal": build_signal_schema()}
 
 _STATUS_DESCRIPTIONS: Final = {
     304: "not modified: the ETag is current",
@@ -232,9 +243,9 @@ _STATUS_DESCRIPTIONS: Final = {
 }
 
 
-def build_document() -> dict[str, Any]:
+def build_document() -> Schema:
     """Build the whole document."""
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, Schema] = {}
     for (method, path), operation in OPERATIONS.items():
         paths.setdefault(path, {})[method.lower()] = _build_operation(path, operation)
     return {
@@ -261,9 +272,9 @@ def build_document() -> dict[str, Any]:
     }
 
 
-def _build_operation(path: str, operation: Operation) -> dict[str, Any]:
+def _build_operation(path: str, operation: Operation) -> Schema:
     success = {"description": "done", "content": {type_: {"schema": schema} for type_, schema in operation.answers}}
-    operation_schema: dict[str, Any] = {
+    operation_schema: Schema = {
         "operationId": operation.id,
         "summary": operation.summary,
         "responses": {str(operation.status): success}
@@ -271,9 +282,7 @@ def _build_operation(path: str, operation: Operation) -> dict[str, Any]:
     }
     parameters = [_build_parameter(name, schema, "query", is_required) for name, schema, is_required in operation.query]
     parameters += [
-        _build_parameter(name, text_schema(), "path", is_required=True)
-        for name in ("id", "path")
-        if f"{{{name}}}" in path
+        _build_parameter(name, TEXT, "path", is_required=True) for name in ("id", "path") if f"{{{name}}}" in path
     ]
     if parameters:
         operation_schema["parameters"] = parameters
@@ -297,14 +306,14 @@ def _error_statuses(path: str, operation: Operation) -> set[int]:
     return errors
 
 
-def _response_reference(status: int) -> dict[str, Any]:
+def _response_reference(status: int) -> Schema:
     return {"description": _STATUS_DESCRIPTIONS[304]} if status == 304 else {"$ref": f"#/components/responses/{status}"}
 
 
-def _error_schema(description: str) -> dict[str, Any]:
+def _error_schema(description: str) -> Schema:
     return {"description": description, "content": {_JSON: {"schema": schema_reference("Error")}}}
 
 
-def _build_parameter(name: str, schema: Schema, location: str, is_required: bool) -> dict[str, Any]:
+def _build_parameter(name: str, schema: Schema, location: str, is_required: bool) -> Schema:
     parameter_schema = {"name": name, "in": location, "required": is_required, "schema": schema}
     return parameter_schema | ({"explode": False} if schema.get("type") == "array" else {})  # separated by commas

@@ -6,25 +6,29 @@ Large bodies are decoded without blocking the event loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from aiohttp import web
 from aiohttp.web import RequestPayloadError
+from msgspec.structs import asdict
 
 from hunchd.domain.errors import HunchError, InvalidInput, TooLarge
 from hunchd.protocol.decoding import MalformedRequest, decode_json, reject_unstorable
 from hunchd.protocol.export_integrity import ExportIntegrity
+from hunchd.protocol.exports import (
+    MAX_LISTED_REJECTIONS,
+    MEMORY_TYPES,
+    ExportLine,
+    ImportCounts,
+    ImportedAnswer,
+    ImportLine,
+    parse_export_line,
+)
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.memories import memory_from_json
 from hunchd.protocol.paths import MAX_PATH_CHARACTERS
-from hunchd.protocol.responses import (
-    MAX_LISTED_REJECTIONS,
-    MEMORY_TYPES,
-    build_export_line,
-    parse_export_line,
-    rejection_to_json,
-)
+from hunchd.protocol.responses import Rejection, make_rejection, sort_rejections
 from hunchd.protocol.signals import signal_from_json
 from hunchd.serving.access import AccessDenied
 from hunchd.serving.limits import ServerLimits
@@ -64,14 +68,11 @@ class ImportLines:
         self._request = request
         self._limits = limits
         self._integrity = ExportIntegrity()
-        self.rejections: list[dict[str, Any]] = []
+        self.rejections: list[Rejection] = []
         self.rejected_count = 0
 
-    async def read_lines(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield each valid line as {"type", "version", "data"}.
-
-        "line" is its number, from 0.
-        """
+    async def read_lines(self) -> AsyncIterator[ImportLine]:
+        """Yield each valid line."""
         index = 0
         async for raw in self._split_lines():
             if raw is None or raw.strip():
@@ -85,26 +86,27 @@ class ImportLines:
                     self._reject(index, error)
                 else:
                     self._integrity.check_line(line)
-                    yield line | {"line": index}
+                    yield ImportLine(index, line.type, line.data)
             index += 1
 
-    def summarize(self, result: Mapping[str, Any]) -> dict[str, Any]:
+    def summarize(self, counts: ImportCounts) -> ImportedAnswer:
         """Build the result of the import.
 
         It contains the lines rejected here and by the engine, and whether the import was complete.
         """
-        listed_rejections = sorted([*self.rejections, *result.get("rejected", ())], key=lambda one: int(one["index"]))
-        return {
-            **result,
-            "refused": self.rejected_count,
-            "rejected": listed_rejections[:MAX_LISTED_REJECTIONS],
-            **self._integrity.summarize(),
-        }
+        rejected = sort_rejections(self.rejections, counts.rejected)[:MAX_LISTED_REJECTIONS]
+        complete, warnings = self._integrity.summarize()
+        return ImportedAnswer(
+            **(asdict(counts) | {"rejected": rejected}),
+            refused=self.rejected_count,
+            complete=complete,
+            warnings=warnings,
+        )
 
     def _reject(self, index: int, error: HunchError) -> None:
         self.rejected_count += 1
         if len(self.rejections) < MAX_LISTED_REJECTIONS:
-            self.rejections.append(rejection_to_json(index, error))
+            self.rejections.append(make_rejection(index, error))
 
     async def _split_lines(self) -> AsyncIterator[bytes | None]:
         """Yield the lines; None stands for one that exceeds the limit."""
@@ -134,15 +136,16 @@ class ImportLines:
             yield chunk
 
 
-def _parse_import_line(raw: bytes) -> dict[str, Any]:
+def _parse_import_line(raw: bytes) -> ExportLine:
     """Parse a line down to its fields.
 
     This way no line fails once the engine has started the import.
     """
-    type_, content = parse_export_line(decode_json(raw))
+    line = parse_export_line(decode_json(raw))
+    content = line.data
     reject_unstorable(content, "data")
-    match type_:
-        case _ if type_ in MEMORY_TYPES:
+    match line.type:
+        case type_ if type_ in MEMORY_TYPES:
             memory_from_json(content)
         case "signal":
             fields = Fields(content, ("id", "kind", "project", "at", "data", "absorbed"), prefix="data.")
@@ -155,7 +158,7 @@ def _parse_import_line(raw: bytes) -> dict[str, Any]:
             fields = Fields(content, ("id", "path", "name"), prefix="data.")
             fields.get_required_text("id")
             fields.get_required_text("path", limit=MAX_PATH_CHARACTERS)
-    return build_export_line(type_, content)
+    return line
 
 
 def _too_large_error(limits: ServerLimits) -> TooLarge:

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from http import HTTPStatus
 from typing import Any, Final
 
+import msgspec
 from aiohttp import hdrs, web
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -24,7 +25,7 @@ from hunchd.domain.errors import (
 )
 from hunchd.protocol.decoding import MalformedRequest
 from hunchd.protocol.requests import Format
-from hunchd.protocol.responses import bundle_to_json, error_to_json
+from hunchd.protocol.responses import bundle_answer, error_answer, to_json, to_plain_value
 from hunchd.serving.access import AccessDenied
 from hunchd.serving.limits import MAX_HEADER_BYTES, MAX_HEADERS, MAX_REQUEST_LINE_BYTES
 
@@ -46,6 +47,7 @@ _STATUSES: Final[tuple[tuple[type[HunchError], int], ...]] = (
 )
 # Bundles of the files a user switches between; 30 kB each.
 _MAX_CACHED_BUNDLES: Final = 64
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=to_plain_value)
 
 
 def _build_headers(type_: str, cache_control: str = "no-store") -> CIMultiDict[str]:
@@ -80,17 +82,21 @@ def json_response(value: Any, *, status: int = 200) -> web.Response:
 
 
 def encode_json(value: Any) -> bytes:
-    """Encode as JSON.
+    """Encode a Struct or a plain value as JSON.
 
-    An unpaired surrogate, as in a file name, becomes "?". Raises ValueError for NaN.
+    An unpaired surrogate, as in a file name, becomes "?".
     """
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError:
+        text = json.dumps(to_json(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
 
 
 def error_response(error: HunchError) -> web.Response:
     """Build the response of an error; log those with a 5xx status."""
     status = get_status(error)
-    response = json_response(error_to_json(error), status=status)
+    response = json_response(error_answer(error), status=status)
     if isinstance(error, Overloaded):
         response.headers[hdrs.RETRY_AFTER] = str(max(1, round(error.retry_after)))
     if status == 401:
@@ -111,7 +117,7 @@ def router_error_response(error_raised: web.HTTPException, request: web.BaseRequ
         f"{name}: {request.method} {ascii(request.path[:100])[1:-1]}", hint="GET /openapi.json lists the routes"
     )
     error.code = name.lower().replace(" ", "_")
-    response = json_response(error_to_json(error), status=status)
+    response = json_response(error_answer(error), status=status)
     if hdrs.ALLOW in error_raised.headers:
         response.headers[hdrs.ALLOW] = error_raised.headers[hdrs.ALLOW]
     return response
@@ -124,7 +130,7 @@ def internal_error_response() -> web.Response:
     """
     error = HunchError("internal error; the daemon's log has the details", hint="hunch logs")
     error.code = "internal"
-    return json_response(error_to_json(error), status=500)
+    return json_response(error_answer(error), status=500)
 
 
 def malformed_request_response(status: int) -> web.Response:
@@ -136,7 +142,7 @@ def malformed_request_response(status: int) -> web.Response:
         f"malformed HTTP request: a line may have {MAX_REQUEST_LINE_BYTES:,} bytes, a header {MAX_HEADER_BYTES:,}, and "
         f"there may be {MAX_HEADERS} of them; exactly one Content-Length or Transfer-Encoding must delimit the body"
     )
-    return json_response(error_to_json(error), status=status)
+    return json_response(error_answer(error), status=status)
 
 
 class EncodedBundles:
@@ -162,7 +168,7 @@ class EncodedBundles:
         if bundle.etag and (cached_body := self._encoded_bundles.get(key)) is not None:
             self._encoded_bundles.move_to_end(key)
             return cached_body
-        body = encode_json(bundle_to_json(bundle)) if form == "json" else bundle.context.encode("utf-8", "replace")
+        body = encode_json(bundle_answer(bundle)) if form == "json" else bundle.context.encode("utf-8", "replace")
         if bundle.etag:
             self._encoded_bundles[key] = body
             if len(self._encoded_bundles) > self._max_bundles:

@@ -12,9 +12,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from hunchd.domain.signal import Signal
+from hunchd.protocol.status_answers import FileWatchAnswer, WatchMode
 from hunchd.repository.ignore import IGNORE_FILES, IgnoreRules
 from hunchd.repository.layout import find_repository
 from hunchd.repository.path_kinds import MARKER_FILES
@@ -105,24 +105,24 @@ class FileWatcher:
         """Return True if the first scan finishes within `seconds`."""
         return self._ready_event.wait(seconds)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> FileWatchAnswer:
         """Return the state and mode of the watcher, with reasons. Thread-safe."""
-        mode = "watching" if not self._polled_folders else "mixed" if self._watched_folders else "polling"
-        return {
-            "state": self._state,
-            "mode": mode,
-            "reason": self._reason,
-            "folders": self._snapshot.folder_count,
-            "watched": len(self._watched_folders),
-            "polled": len(self._polled_folders),
-            "files": self._snapshot.file_count,
-            "truncated": self._truncation_reason,
-            "overflows": self.overflows,
-            "rescans": self.rescans,
-            "waiting": self._bursts.pending_count,
-            "thread": self._thread.name,
-            "failures": self._thread.failure_count,
-        }
+        mode: WatchMode = "watching" if not self._polled_folders else "mixed" if self._watched_folders else "polling"
+        return FileWatchAnswer(
+            state=self._state,
+            mode=mode,
+            reason=self._reason,
+            folders=self._snapshot.folder_count,
+            watched=len(self._watched_folders),
+            polled=len(self._polled_folders),
+            files=self._snapshot.file_count,
+            truncated=self._truncation_reason,
+            overflows=self.overflows,
+            rescans=self.rescans,
+            waiting=self._bursts.pending_count,
+            thread=self._thread.name,
+            failures=self._thread.failure_count,
+        )
 
     def list_known_files(self) -> frozenset[str]:
         """Return the files in the snapshot.

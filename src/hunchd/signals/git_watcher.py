@@ -12,10 +12,10 @@ from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from hunchd.domain.errors import Overloaded
 from hunchd.domain.signal import FilesChanged, Signal
+from hunchd.protocol.status_answers import GitWatchAnswer
 from hunchd.repository import layout as layouts
 from hunchd.repository.layout import HeadState, RepositoryLayout, is_folder
 from hunchd.repository.reflog import get_log_end, read_parents, read_steps_since
@@ -131,19 +131,19 @@ class GitWatcher:
     def wait_ready(self, seconds: float) -> bool:
         return self._ready_event.wait(seconds)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> GitWatchAnswer:
         """Return what is watched and how. Thread-safe."""
         trees = tuple(self._tree_by_root.values())
-        return {
-            "state": "stopped" if self._is_stopped else "missing" if self._is_missing else "watching",
-            "mode": "polling" if self._reason else "watching",
-            "reason": self._reason or self._layout.problem,
-            "watched": len(self._watched_folders),
-            "trees": [str(tree.layout.root) for tree in trees],
-            "operation": next((tree.state.operation for tree in trees if tree.layout == self._layout), ""),
-            "waiting": len(self._pending_signals),
-            "thread": self._thread.name,
-        }
+        return GitWatchAnswer(
+            state="stopped" if self._is_stopped else "missing" if self._is_missing else "watching",
+            mode="polling" if self._reason else "watching",
+            reason=self._reason or self._layout.problem,
+            watched=len(self._watched_folders),
+            trees=[str(tree.layout.root) for tree in trees],
+            operation=next((tree.state.operation for tree in trees if tree.layout == self._layout), ""),
+            waiting=len(self._pending_signals),
+            thread=self._thread.name,
+        )
 
     # Events from the watcher thread
 

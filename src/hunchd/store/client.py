@@ -13,13 +13,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from msgspec import convert
+
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory, Scope, Status
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.decoding import MAX_INTEGER, unknown_cursor
-from hunchd.protocol.memories import memory_to_json
+from hunchd.protocol.exports import ExportLine, build_export_line, build_memory_line
 from hunchd.protocol.pipe import SerializedJson
-from hunchd.protocol.responses import build_export_line, build_memory_line
+from hunchd.protocol.search_results import SearchResult
 from hunchd.store.database.candidates import SearchCandidate
 from hunchd.store.database.hits import Hit
 from hunchd.store.database.tables import memory_from_plain, memory_to_plain, to_microseconds
@@ -81,12 +83,12 @@ class SearchHits:
 
 @dataclass(frozen=True, slots=True)
 class RankedResults:
-    """Ranked search results in the form of the API, best first.
+    """Ranked search results, best first.
 
     `degraded` lists what could not be used for the search.
     """
 
-    results: tuple[dict[str, Any], ...] = ()
+    results: tuple[SearchResult, ...] = ()
     degraded: tuple[str, ...] = ()
 
 
@@ -229,7 +231,8 @@ class StoreClient:
         finally:
             self._waiting_queries -= 1
             self._last_answer_at = time.monotonic()
-        return RankedResults(tuple(answer["results"]), tuple(answer["degraded"]))
+        results_found = convert(answer["results"], tuple[SearchResult, ...])
+        return RankedResults(results_found, tuple(answer["degraded"]))
 
     @property
     def seconds_since_query(self) -> float:
@@ -293,11 +296,11 @@ class StoreClient:
         """Remove deleted memories from the disk now instead of within a minute."""
         await self._call("purge", {"project": project}, timeout=ERASE_TIMEOUT)
 
-    async def stream_export(self, project: str | None = None) -> AsyncIterator[dict[str, Any]]:
+    async def stream_export(self, project: str | None = None) -> AsyncIterator[ExportLine]:
         """Yield the export lines of one project or of all owners."""
         async for batch in self._child.stream("export", {"project": project}):
             for row in batch["memories"]:
-                yield build_memory_line(memory_to_json(memory_from_plain(row)))
+                yield build_memory_line(memory_from_plain(row))
             for signal in batch["signals"]:
                 yield build_export_line("signal", signal)
 

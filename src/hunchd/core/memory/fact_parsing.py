@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from hunchd.domain.facts import ABOUT_USER, normalize_key, slot_of
 from hunchd.domain.memory import Kind, Levels, Memory, Trust
 from hunchd.ingestion.commit_facts import MAX_INDEX, build_levels
 from hunchd.ingestion.redaction import redact, redact_values
 from hunchd.ingestion.statements import ExtractedStatement, Voice, extract_statements
-from hunchd.protocol.memories import MemoryDraft, derive_title
+from hunchd.protocol.memories import MemoryDraft, MemoryFields, derive_title
 
 _DECISION_WORDS = re.compile(r"\b(?:decid|decision|agree)", re.IGNORECASE)
 _VOICE_BY_TRUST: dict[Trust, Voice] = {Trust.USER: "owner", Trust.PROJECT: "turn", Trust.DERIVED: "turn"}
@@ -59,7 +58,7 @@ def _differ_in_subject(one: str | None, other: str | None) -> bool:
     return one != other and (one in ABOUT_USER or other in ABOUT_USER)
 
 
-def complete_patch(memory: Memory, patch: dict[str, Any]) -> dict[str, Any]:
+def complete_patch(memory: Memory, patch: MemoryFields) -> MemoryFields:
     """Complete `patch` so that text, key and value of a fact stay consistent.
 
     A new text leaves the fact in its slot; another key, category, scope or branch moves it to another one.
@@ -74,7 +73,7 @@ def complete_patch(memory: Memory, patch: dict[str, Any]) -> dict[str, Any]:
             "title": derive_title(content),
             "levels": _build_levels(Levels(), memory.key, value),
         }
-        return completed_fields | patch
+        return {**completed_fields, **patch}
     if patch.keys() & {"key", "value"}:
         key, new_value = _redact_pair(patch.get("key", memory.key) or "", patch.get("value", memory.value) or "")
         line = f"{key}: {new_value}"
@@ -83,7 +82,7 @@ def complete_patch(memory: Memory, patch: dict[str, Any]) -> dict[str, Any]:
             "content": line,
             "levels": _build_levels(Levels(), key or "", new_value),
         }
-        return (completed_fields if key and new_value else {}) | patch
+        return {**(completed_fields if key and new_value else {}), **patch}
     return patch
 
 

@@ -37,7 +37,7 @@ from hunchd.domain.facts import (
     undo_move,
 )
 from hunchd.domain.memory import Kind, Memory, Status, Usage
-from hunchd.protocol.memories import MemoryDraft
+from hunchd.protocol.memories import MemoryDraft, MemoryFields
 from hunchd.protocol.requests import FeedbackItem, Outcome
 from hunchd.store.client import StoreClient
 from hunchd.store.journal.journal import Journal
@@ -138,7 +138,7 @@ class MemoryService(MemoryReader):
 
     # Changing
 
-    async def edit(self, identifier: str, patch: dict[str, Any], projects: Sequence[str]) -> Memory:
+    async def edit(self, identifier: str, patch: MemoryFields, projects: Sequence[str]) -> Memory:
         """Change the given fields; the text is redacted like a new one.
 
         A fact that gets another key, category, scope or branch moves to that slot, and gets another id. Raises Conflict

@@ -10,6 +10,8 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from hunchd.config.settings import IndexSettings
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.projects.commit_rewrites import drop_episodes, move_episodes, move_fixes, rename_commits
@@ -252,7 +254,9 @@ class ProjectIndexer:
             case "unread":
                 project.incomplete_reason = step["why"]
                 logger.warning("%s: %s", project.name, project.incomplete_reason)
-        self._events.publish("progress", project=project.id, stage=step["stage"], **project.to_json()["progress"])
+        self._events.publish(
+            "progress", project=project.id, stage=step["stage"], **asdict(project.to_answer().progress)
+        )
 
     def _announce_model(self, project: Project) -> None:
         """Teach a new model the running session, which it does not know, and tell the features about it."""

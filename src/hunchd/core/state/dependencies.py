@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from hunchd.config.app_paths import AppPaths
 from hunchd.config.settings import Settings
 from hunchd.language.client import LanguageClient
 from hunchd.protocol.child import HelperProcess
+from hunchd.protocol.status_answers import TaskAnswer
 from hunchd.store.client import StoreClient
 from hunchd.store.journal.journal import Journal
 from hunchd.store.memory_cache import MemoryCache
@@ -25,7 +26,7 @@ class TaskSupervisor(Protocol):
 
     def end(self, name: str) -> None: ...
 
-    def status(self) -> list[dict[str, Any]]: ...
+    def status(self) -> list[TaskAnswer]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+from hunchd.domain.json_values import JsonObject
+
 MAX_LAG = 256  # events that a subscriber may lag behind
 
 
@@ -13,7 +15,7 @@ class EventBus:
     """Publisher of events to any number of subscribers."""
 
     def __init__(self) -> None:
-        self._queues: set[asyncio.Queue[dict[str, Any]]] = set()
+        self._queues: set[asyncio.Queue[JsonObject]] = set()
 
     def publish(self, kind: str, **content: Any) -> None:
         """Publish an event to every subscriber without waiting."""
@@ -24,9 +26,9 @@ class EventBus:
                 queue.put_nowait({"type": "lagged", "warning": "events were dropped: they were not read in time"})
             queue.put_nowait({"type": kind, **content})
 
-    async def subscribe(self) -> AsyncIterator[dict[str, Any]]:
+    async def subscribe(self) -> AsyncIterator[JsonObject]:
         """Yield events from now on, until the subscriber leaves."""
-        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MAX_LAG)
+        queue: asyncio.Queue[JsonObject] = asyncio.Queue(MAX_LAG)
         self._queues.add(queue)
         try:
             while True:

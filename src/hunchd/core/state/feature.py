@@ -7,7 +7,7 @@ tell the others goes through the `Features` list, which it is given when it is c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,9 @@ from hunchd.domain.context import Bundle
 from hunchd.domain.facts import MemoryChange
 from hunchd.domain.history import Unit
 from hunchd.domain.signal import Signal
+
+# Figures by their field in an answer of `protocol/status_answers.py`.
+StatusFields = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +104,11 @@ class Feature:
         """Return the number of observed signals that are not durable yet."""
         return 0
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> StatusFields:
         """Return the feature's fields of `GET /status`."""
         return {}
 
-    def project_status(self, project: Project) -> dict[str, Any]:
+    def project_status(self, project: Project) -> StatusFields:
         """Return the feature's fields of a project in `GET /status`."""
         return {}
 
@@ -195,10 +198,10 @@ class Features(Feature):
     def pending_signals(self) -> int:
         return sum(feature.pending_signals() for feature in self._features)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> StatusFields:
         return {name: value for feature in self._features for name, value in feature.status().items()}
 
-    def project_status(self, project: Project) -> dict[str, Any]:
+    def project_status(self, project: Project) -> StatusFields:
         return {name: value for feature in self._features for name, value in feature.project_status(project).items()}
 
     def metrics(self) -> str:

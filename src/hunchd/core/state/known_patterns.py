@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
 
 from hunchd.domain.context import ContextCandidate, Focus, PredictedFile
 from hunchd.domain.facts import MemoryChange
@@ -13,6 +13,7 @@ from hunchd.domain.memory import Trust
 from hunchd.patterns.descriptions import is_self_explanatory
 from hunchd.patterns.pattern_memories import PatternSummary, is_pattern, memory_to_summary
 from hunchd.prediction.file_table import TEST, classify_path
+from hunchd.protocol.predictions import PredictedMemoryAnswer, predict_memory
 
 MAX_PATTERNS: Final = 3  # patterns in one bundle
 # Value of a hint, relative to a file that will certainly be needed (1.0): it helps to write a new instance, not to
@@ -92,16 +93,10 @@ class KnownPatterns:
         patterns = self.find_useful_for_path(focus.file, building=focus.activity == "new_feature")
         return [_build_candidate(pattern, min(0.9, value * more), focus) for pattern, value in patterns]
 
-    def predict_for_path(self, path: str | None) -> list[dict[str, Any]]:
-        """Return the same patterns as predicted memories in the JSON contract's form."""
+    def predict_for_path(self, path: str | None) -> list[PredictedMemoryAnswer]:
+        """Return the same patterns as predicted memories."""
         return [
-            {
-                "id": pattern.id,
-                "kind": "pattern",
-                "title": pattern.title,
-                "confidence": round(value, 4),
-                "reasons": list(_build_reasons(pattern, path or "")),
-            }
+            predict_memory(pattern.id, "pattern", pattern.title, value, *_build_reasons(pattern, path or ""))
             for pattern, value in (self.find_useful_for_path(path) if path else ())
         ]
 

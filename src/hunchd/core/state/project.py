@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from hunchd.core.state.command_history import CommandHistory
 from hunchd.core.state.known_fixes import KnownFixes
@@ -19,7 +19,13 @@ from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.ingestion.redaction import redact_name
 from hunchd.ingestion.workflows.workflow_memories import memory_to_workflow
 from hunchd.prediction.predictor import Predictor
-from hunchd.protocol.responses import project_to_json
+from hunchd.protocol.responses import (
+    ProgressAnswer,
+    ProjectAnswer,
+    ProjectPatternsAnswer,
+    ReadingAnswer,
+    StageAnswer,
+)
 from hunchd.repository.layout import RepositoryLayout, find_default_branch, is_folder, is_readable, read_head
 from hunchd.repository.reflog import find_last_author
 from hunchd.store.code_cache import CodeCache
@@ -344,28 +350,29 @@ class Project:
         """Return the errors seen within ERROR_MAX_AGE, newest first."""
         return tuple(error for error in reversed(self.errors.values()) if now - error.last <= ERROR_MAX_AGE)
 
-    def to_json(self, store_counts: Mapping[str, int] | None = None) -> dict[str, Any]:
-        """Serialize the project for the API.
+    def to_answer(self, store_counts: Mapping[str, int] | None = None) -> ProjectAnswer:
+        """Return the project as the API shows it.
 
         `store_counts` are the store's own counts, where available.
         """
         vectors = self.embeddings.pair if store_counts is None else (store_counts["embedded"], store_counts["rows"])
-        result = project_to_json(
+        stages = {"commits": self.commits.pair, "files": self.files.pair, "embeddings": vectors}
+        reading = None
+        if self.state == "indexing" and self.indexing_step is not None:
+            silent_seconds = round(time.monotonic() - self.indexing_step.at)
+            reading = ReadingAnswer(step=self.indexing_step.step, silent_seconds=silent_seconds)
+        return ProjectAnswer(
             id=self.id,
             path=str(self.root),
             name=self.name,
             branch=self.main.branch,
             state=self.state,
-            commits=self.commits.pair,
-            files=self.files.pair,
-            embeddings=vectors,
+            progress=ProgressAnswer(
+                **{name: StageAnswer(done=done_count, total=total) for name, (done_count, total) in stages.items()},
+                patterns=StageAnswer(done=self.mining.done, total=self.mining.total),
+            ),
+            worktrees=[str(root) for root in self.trees if root != self.root and is_folder(root)],
+            patterns=ProjectPatternsAnswer(known=len(self.patterns), state="mining" if self.is_mining else "ready"),
+            reading=reading,
+            index_error=self.index_error or self.incomplete_reason or None,
         )
-        result["worktrees"] = [str(root) for root in self.trees if root != self.root and is_folder(root)]
-        result["progress"]["patterns"] = {"done": self.mining.done, "total": self.mining.total}
-        result["patterns"] = {"known": len(self.patterns), "state": "mining" if self.is_mining else "ready"}
-        if self.state == "indexing" and self.indexing_step is not None:
-            silent_seconds = round(time.monotonic() - self.indexing_step.at)
-            result["reading"] = {"step": self.indexing_step.step, "silent_seconds": silent_seconds}
-        if wrong := self.index_error or self.incomplete_reason:
-            result["index_error"] = wrong
-        return result

@@ -25,7 +25,9 @@ from hunchd.core.memory.store_writer import StoreWriter
 from hunchd.domain.errors import Overloaded, Unavailable
 from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Kind, Memory
+from hunchd.features.consolidation.run_records import iter_changes, make_change_line
 from hunchd.protocol.malloc_tuning import release_free_memory
+from hunchd.protocol.responses import to_json
 from hunchd.store.memory_cache import MemoryCache
 from hunchd.store.run_log import RunLog
 
@@ -65,7 +67,7 @@ class ChangeApplier:
         await self._wait_for_queue()
         memories = await self._load_memories(entries)
         applicable, _ = _select_applicable(entries, memories)
-        lines = [{"type": "change", **entry.to_json()} for entry in applicable]
+        lines = [to_json(make_change_line(entry)) for entry in applicable]
         await asyncio.to_thread(self._log.append, run, lines)
         applied_entries = await self._apply_batches(applicable, memories, stop_event)
         await self.wait_for_store(allowed_pending=max(len(applied_entries), MIN_PENDING_CHANGES))
@@ -101,9 +103,8 @@ class ChangeApplier:
     def _iter_changes(self, run: str, only: int | None) -> Iterator[ChangeEntry]:
         """Yield the changes in reverse order, or the one with this number."""
         if only is None:
-            return (ChangeEntry.from_json(line) for line in self._log.read_backwards(run) if line["type"] == "change")
-        changes = (line for line in self._log.read_lines(run) if line["type"] == "change")
-        return (ChangeEntry.from_json(line) for line in islice(changes, only, only + 1))
+            return iter_changes(self._log.read_backwards(run))
+        return islice(iter_changes(self._log.read_lines(run)), only, only + 1)
 
     async def wait_for_store(self, *, allowed_pending: int) -> None:
         """Wait until the store has all but `allowed_pending` records, then release cached memories.

@@ -17,7 +17,7 @@ from hunchd.core.projects.project_indexer import CODE_FILE, ProjectIndexer
 from hunchd.core.state.activity import ActivityClock
 from hunchd.core.state.dependencies import Dependencies, TaskSupervisor
 from hunchd.core.state.events import EventBus
-from hunchd.core.state.feature import Feature
+from hunchd.core.state.feature import Feature, StatusFields
 from hunchd.core.state.owners import MemoryOwner
 from hunchd.core.state.project import Project, WorkingTree
 from hunchd.domain.context import Bundle
@@ -30,8 +30,10 @@ from hunchd.features.consolidation.change_applier import ChangeApplier
 from hunchd.features.consolidation.plan_executor import PlanExecutor
 from hunchd.features.consolidation.run_manager import RunManager
 from hunchd.features.consolidation.usage import UsageTracker, save_usage
-from hunchd.protocol.memories import memory_to_json
+from hunchd.protocol.knowledge_answers import MemoryUsageAnswer
+from hunchd.protocol.memories import memory_to_record
 from hunchd.protocol.requests import FeedbackItem
+from hunchd.protocol.search_results import SearchAnswer
 from hunchd.store.run_log import RunLog
 
 logger = logging.getLogger(__name__)
@@ -111,9 +113,9 @@ class Maintenance(Feature):
             items = ((item.id, _get_paths(item.source)) for item in bundle.items if ":" not in item.id)
             self.usage.record_shown(items, self._now(), project_id)
 
-    def record_search(self, query: str, project: str | None, answer: dict[str, Any]) -> dict[str, Any]:
+    def record_search(self, query: str, project: str | None, answer: SearchAnswer) -> SearchAnswer:
         """Record the results of a query and return the answer."""
-        memories = [result["id"] for result in answer["results"] if result["kind"] != "code"]
+        memories = [result.id for result in answer.results if result.kind != "code"]
         self.usage.record_query(query, project, memories, self._now())
         return answer
 
@@ -146,13 +148,13 @@ class Maintenance(Feature):
         for item, project in items:
             self.usage.record_feedback(item.id, item.outcome, self._now(), note=item.note, project=project)
 
-    async def get_memory_usage(self, memory: Memory) -> dict[str, Any]:
+    async def get_memory_usage(self, memory: Memory) -> MemoryUsageAnswer:
         """Return usage and consolidation history of a memory, for `hunch why`."""
-        return {
-            "usage": memory_to_json(memory)["usage"],
-            "events": self.usage.list_events(memory.id),
-            "changes": await self.runs.list_memory_changes(memory.id),
-        }
+        return MemoryUsageAnswer(
+            usage=memory_to_record(memory).usage,
+            events=self.usage.list_events(memory.id),
+            changes=await self.runs.list_memory_changes(memory.id),
+        )
 
     async def forget_memories(self, ids: Sequence[str]) -> None:
         """Remove erased memories from usage data and run logs."""
@@ -193,7 +195,7 @@ class Maintenance(Feature):
         await self.runs.close()
         await self.save_usage()
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> StatusFields:
         return {"consolidation": self.runs.status()}
 
     # At night

@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager, closing, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from msgspec import structs
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import iter_erasable
@@ -34,13 +36,24 @@ from hunchd.features.consolidation.planner_client import (
     PlannerSession,
     SpilledPlan,
     open_planner,
-    tally_from_json,
-    tally_to_json,
 )
-from hunchd.features.consolidation.run_records import GateResult, RunRecord, remove_erased
+from hunchd.features.consolidation.run_records import (
+    DidLine,
+    LostLine,
+    ProbesLine,
+    RunLine,
+    RunRecord,
+    StepLine,
+    TalliesLine,
+    VerdictLine,
+    iter_changes,
+    remove_erased,
+)
 from hunchd.features.consolidation.usage import UsageTracker
 from hunchd.protocol.child import HelperProcess
+from hunchd.protocol.consolidation_answers import GateFigures
 from hunchd.protocol.malloc_tuning import release_free_memory
+from hunchd.protocol.responses import to_json
 from hunchd.retrieval.ranking import rank_hits
 from hunchd.store.client import StoreClient
 from hunchd.store.journal.journal import Journal
@@ -152,7 +165,7 @@ class PlanExecutor:
         set_step: Callable[[str], None],
         on_changed: OnChanged,
         stop_event: asyncio.Event,
-    ) -> GateResult:
+    ) -> VerdictLine:
         """Execute the remaining steps of `record` for one owner, then the gate.
 
         Raises Stopped or Gone.
@@ -168,9 +181,8 @@ class PlanExecutor:
                 if probes is None:
                     set_step("probes")
                     probes = await self._build_probes(planning, owner, run)
-                    line = {"type": "probes", "owner": owner.id, "probes": [probe.to_json() for probe in probes]}
                     async with self._keep_owner(owner):
-                        await self._append_to_log(run, line)
+                        await self._append_to_log(run, ProbesLine(owner=owner.id, probes=probes))
                 steps = [
                     step
                     for step in planning.select_steps(record.steps)
@@ -185,9 +197,9 @@ class PlanExecutor:
         set_step("gate")
         async with self._keep_owner(owner):
             verdict = await self._check_gate(record, owner, probes)
-            if not verdict.is_rolled_back:
-                await self._append_to_log(run, verdict.to_line(owner.id))
-        if not verdict.is_rolled_back:
+            if not verdict.rolled_back:
+                await self._append_to_log(run, verdict)
+        if not verdict.rolled_back:
             if ConsolidationStep.DUPLICATES in record.steps:
                 await plan.save_compared()
             await self._maintain_store(record, owner, plan.erasable, set_step, change_count)
@@ -216,12 +228,12 @@ class PlanExecutor:
             change_count += len(done_entries)
         if stop_event.is_set():
             raise RunStopped
-        await self._append_to_log(run, {"type": "step", "owner": owner.id, "step": str(step)})
+        await self._append_to_log(run, StepLine(owner=owner.id, step=str(step)))
         await asyncio.to_thread(release_free_memory)
         return change_count
 
-    async def _append_to_log(self, run: str, line: dict[str, Any]) -> None:
-        await asyncio.to_thread(self._log.append, run, [line])
+    async def _append_to_log(self, run: str, line: RunLine) -> None:
+        await asyncio.to_thread(self._log.append, run, [to_json(line)])
 
     async def _get_tallies(self, record: RunRecord) -> dict[str, UsageTally]:
         """Return the usage to be counted in this run.
@@ -232,14 +244,14 @@ class PlanExecutor:
             return {}
         if record.tallies is None:
             tallies = self._usage.get_tallies()
-            record.tallies = {name: tally_to_json(tally) for name, tally in tallies.items()}
-            await self._append_to_log(record.run, {"type": "tallies", "tallies": record.tallies})
+            record.tallies = tallies
+            await self._append_to_log(record.run, TalliesLine(tallies=tallies))
             await self._mark_counted(tallies, record.run)
             return tallies
         if self._usage.last_run != record.run:  # a crash came between writing the log and the usage file
-            await self._mark_counted({name: tally_from_json(raw) for name, raw in record.tallies.items()}, record.run)
+            await self._mark_counted(record.tallies, record.run)
         counted_ids = await asyncio.to_thread(self._list_counted_ids, record.run)
-        return {name: tally_from_json(raw) for name, raw in record.tallies.items() if name not in counted_ids}
+        return {name: tally for name, tally in record.tallies.items() if name not in counted_ids}
 
     async def _mark_counted(self, tallies: Mapping[str, UsageTally], run: str) -> None:
         """Mark usage as counted by this run.
@@ -270,7 +282,7 @@ class PlanExecutor:
                 probes.append(Probe(query, owner.id, (identifier,)))
         return probes
 
-    async def _check_gate(self, record: RunRecord, owner: MemoryOwner, probes: Sequence[Probe]) -> GateResult:
+    async def _check_gate(self, record: RunRecord, owner: MemoryOwner, probes: Sequence[Probe]) -> VerdictLine:
         """Repeat the probes.
 
         Roll back the owner's changes if too many answers are lost. What others stored, changed or removed since the run
@@ -292,22 +304,23 @@ class PlanExecutor:
         changed_ids = {one for one in there if there[one].updated > record.began and one not in trace.created_ids}
         comparison = compare_results(probes, results, trace, changed_ids, expected_ids.difference(there))
         if comparison.loss_share <= self._settings.probe_loss:
-            return GateResult(False, comparison.to_json())
+            return VerdictLine(owner=owner.id, rolled_back=False, gate=comparison.summarize())
         steps = ", ".join(sorted({loss.step for loss in comparison.losses}))
         log_arguments = (run, len(comparison.losses), comparison.result_count, owner.name or "the user", steps)
         logger.warning("run %s lost %d of %d answers of %s in steps %s; rolling it back", *log_arguments)
-        await self._append_to_log(run, {"type": "lost", "owner": owner.id, "gate": comparison.to_json()})
-        return await self._roll_back(run, owner, comparison.to_json())
+        await self._append_to_log(run, LostLine(owner=owner.id, gate=comparison.summarize()))
+        return await self._roll_back(run, owner, comparison.summarize())
 
-    async def _roll_back(self, run: str, owner: MemoryOwner, gate: Mapping[str, Any]) -> GateResult:
+    async def _roll_back(self, run: str, owner: MemoryOwner, gate: GateFigures) -> VerdictLine:
         """Roll back the changes of an owner."""
         undone_count, left_count = await self._applier.undo(run, owner=owner.id, of_owner=True)
-        verdict = GateResult(True, {**gate, "undone": undone_count, "left": left_count})
-        await self._append_to_log(run, verdict.to_line(owner.id))
+        gate = structs.replace(gate, undone=undone_count, left=left_count)
+        verdict = VerdictLine(owner=owner.id, rolled_back=True, gate=gate)
+        await self._append_to_log(run, verdict)
         return verdict
 
     def _trace_run(self, run: str, owner: str | None, wanted_ids: set[str]) -> RunTrace:
-        changes = (ChangeEntry.from_json(line) for line in self._log.read_lines(run) if line["type"] == "change")
+        changes = iter_changes(self._log.read_lines(run))
         return trace_changes((entry for entry in changes if entry.project == owner), wanted_ids)
 
     async def _search_lexically(
@@ -347,7 +360,7 @@ class PlanExecutor:
             stats = await self._store.fetch_stats()
             pending_count = int(stats.get("pending_embeddings", 0))
             if pending_count:  # the store does it when idle
-                await self._append_to_log(record.run, {"type": "did", "counts": "embedded", "number": pending_count})
+                await self._append_to_log(record.run, DidLine(counts="embedded", number=pending_count))
         if ConsolidationStep.COMPACT in record.steps and change_count >= MIN_CHANGES_TO_OPTIMISE:
             set_step(str(ConsolidationStep.COMPACT))
             await self._store.optimise()
@@ -382,7 +395,7 @@ class PlanExecutor:
         )
         await self._memories.purges.purge(owner.id)
         self._usage.forget(erased_ids)
-        await self._append_to_log(record.run, {"type": "did", "counts": "erased", "number": len(erased_ids)})
+        await self._append_to_log(record.run, DidLine(counts="erased", number=len(erased_ids)))
 
     async def list_erasable(self, identifiers: Sequence[str], owner: MemoryOwner) -> list[Memory]:
         """Return the memories that exist and have been archived long enough."""

@@ -16,13 +16,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import convert
+
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep
 from hunchd.consolidation.planner import PLANNED_STEPS
 from hunchd.consolidation.usage_feedback import UsageTally
 from hunchd.core.state.owners import MemoryOwner
 from hunchd.domain.errors import HunchError
+from hunchd.domain.json_values import JsonObject
 from hunchd.protocol.child import HelperProcess
+from hunchd.protocol.responses import to_json
 from hunchd.store.client import StoreClient
 from hunchd.store.spill_file import SpillFile
 
@@ -90,15 +94,11 @@ class PlannerSession:
         The planner assumes they are applied.
         """
         async for entries in self._plan_as_json(step):
-            yield [ChangeEntry.from_json(entry) for entry in entries]
+            yield convert(entries, list[ChangeEntry])
 
-    async def _plan_as_json(self, step: ConsolidationStep) -> AsyncIterator[list[dict[str, Any]]]:
+    async def _plan_as_json(self, step: ConsolidationStep) -> AsyncIterator[list[JsonObject]]:
         """Yield the same changes as JSON."""
-        raw_tallies = (
-            {name: tally_to_json(tally) for name, tally in self._tallies.items()}
-            if step is ConsolidationStep.USE
-            else {}
-        )
+        raw_tallies = to_json(self._tallies) if step is ConsolidationStep.USE else {}
         async for batch in self._planner.stream("plan", {"step": str(step), "tallies": raw_tallies}):
             yield batch["entries"]
         if step is ConsolidationStep.CONTRADICTIONS and self._uses_model:
@@ -126,7 +126,7 @@ class PlannerSession:
         """Return the ids of memories that may be erased."""
         return list((await self._planner.call("erasable", timeout=TIMEOUT_SECONDS))["ids"])
 
-    async def _judge_pairs(self) -> AsyncIterator[list[dict[str, Any]]]:
+    async def _judge_pairs(self) -> AsyncIterator[list[JsonObject]]:
         """Yield changes from statement pairs that the rules leave open and a model judges."""
         pairs = (await self._planner.call("unread", {"most": MAX_PAIRS}, timeout=TIMEOUT_SECONDS))["pairs"]
         until = time.monotonic() + PAIRS_TIME_SECONDS
@@ -177,7 +177,7 @@ class SpilledPlan:
             if self._next_line is None or self._next_line[0] != str(step):
                 return
             entries, self._next_line = self._next_line[1], None
-            yield [ChangeEntry.from_json(entry) for entry in entries]
+            yield convert(entries, list[ChangeEntry])
 
     async def save_compared(self) -> None:
         """Save the record of compared pairs, so that they are not compared again."""
@@ -190,12 +190,3 @@ def _keep_file(draft: Path) -> None:
         draft.replace(draft.with_suffix(""))
     except OSError as error:  # all pairs are compared again
         logger.warning("record of compared pairs could not be saved: %s", error)
-
-
-def tally_to_json(tally: UsageTally) -> dict[str, Any]:
-    return asdict(tally) | {"last": tally.last.isoformat() if tally.last is not None else None}
-
-
-def tally_from_json(raw: Mapping[str, Any]) -> UsageTally:
-    last = raw.get("last")
-    return UsageTally(**{**raw, "last": datetime.fromisoformat(last) if last else None})

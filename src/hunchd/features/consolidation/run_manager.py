@@ -11,31 +11,50 @@ import asyncio
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, TypeVar
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import ARCHIVE_REASON
-from hunchd.consolidation.plan import COUNTERS, ChangeEntry, ConsolidationStep
+from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep
 from hunchd.core.state.events import EventBus
 from hunchd.core.state.owners import MemoryOwner
 from hunchd.domain.errors import Conflict, HunchError, NotFound, StorageFull
 from hunchd.domain.memory import Memory
 from hunchd.features.consolidation.change_applier import ChangeApplier
 from hunchd.features.consolidation.plan_executor import OwnerRemoved, PlanExecutor, RunStopped
-from hunchd.features.consolidation.run_records import RunEnd, RunRecord, load_run_record, remove_erased
+from hunchd.features.consolidation.run_records import (
+    END_TYPES,
+    BegunLine,
+    EndedLine,
+    LeftHalfDoneLine,
+    NoRoomLine,
+    ResumedLine,
+    RunLine,
+    RunRecord,
+    UndoingLine,
+    UndoneLine,
+    iter_changes,
+    load_run_record,
+    remove_erased,
+)
+from hunchd.protocol.consolidation_answers import COUNTERS, ChangeAnswer, EditAnswer, RunAnswer, RunStatus, UndoneAnswer
 from hunchd.protocol.consolidation_requests import ConsolidateRequest
+from hunchd.protocol.knowledge_answers import MemoryChangeAnswer
 from hunchd.protocol.requests import ListSlice
-from hunchd.protocol.responses import format_iso, slice_to_json
+from hunchd.protocol.responses import PageAnswer, format_iso, slice_page, to_json
 from hunchd.store.run_log import RunLog
 
 logger = logging.getLogger(__name__)
+
+ResultT = TypeVar("ResultT")
 
 MAX_CHANGES: Final = 500  # changes in one answer; others are on further pages
 MAX_STEP_CHANGES: Final = 100  # … of a dry run, which has no further pages
@@ -65,15 +84,19 @@ class _CurrentRun:
     done_count: int = 0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTERS, 0))
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "run": self.run,
-            "step": self.step,
-            "project": self.owner or None,
-            "changes": [],  # available when it has ended
-            "total": self.done_count,
-            "began": format_iso(self.began),
-        }
+    def to_answer(
+        self, status: RunStatus = "running", *, counts: bool = False, dry_run: bool | None = None
+    ) -> RunAnswer:
+        return RunAnswer(
+            run=self.run,
+            status=status,
+            dry_run=UNSET if dry_run is None else dry_run,
+            step=self.step,
+            project=self.owner or None,
+            changes=[],  # available when it has ended
+            total=self.done_count,
+            began=format_iso(self.began),
+        ).with_counts(self.counts if counts else {})
 
 
 class RunManager:
@@ -98,14 +121,14 @@ class RunManager:
         self._list_owners = list_owners
         self._now = now
         self._current: _CurrentRun | None = None
-        self._run_tasks: set[asyncio.Task[dict[str, Any]]] = set()
+        self._run_tasks: set[asyncio.Task[Any]] = set()
         self._unfinished_event = asyncio.Event()
         self._last_record: RunRecord | None = None
         self._is_closing = False
 
     # API
 
-    async def consolidate(self, request: ConsolidateRequest, *, trigger: str = "asked") -> dict[str, Any]:
+    async def consolidate(self, request: ConsolidateRequest, *, trigger: str = "asked") -> RunAnswer:
         """Start a run or a dry run.
 
         Returns its result, or its progress if `wait` is false. Raises Conflict while another run is in progress.
@@ -117,10 +140,10 @@ class RunManager:
         dry = self._dry_run(current, owners, steps) if request.dry_run else None
         task = self._start_task(dry or self._run(current, owners, steps, trigger))
         if not request.wait:
-            return current.to_json() | {"status": "running", "dry_run": request.dry_run}
+            return current.to_answer(dry_run=request.dry_run)
         return await _wait_for_result(task)
 
-    async def undo(self, run: str, change: int | None = None) -> dict[str, Any]:
+    async def undo(self, run: str, change: int | None = None) -> UndoneAnswer | RunAnswer:
         """Undo a run, or one change of it.
 
         Raises Conflict if that was changed since.
@@ -136,7 +159,7 @@ class RunManager:
         current = self._current = _CurrentRun(run, False, self._now(), step="undo")
         return await _wait_for_result(self._start_task(self._undo(current, record, change)))
 
-    async def stop(self, run: str) -> dict[str, Any]:
+    async def stop(self, run: str) -> RunAnswer:
         """Stop the current run after its current change.
 
         It can be continued or undone.
@@ -146,52 +169,53 @@ class RunManager:
             raise NotFound(f"run '{run}' is not in progress", field="id")
         current.stopping.set()
         await self._wait_for_stop(current)
-        return (
-            current.to_json() | {"status": "stopped", "dry_run": True}
-            if current.is_dry_run
-            else await self.get_run(run)
-        )
+        return current.to_answer("stopped", dry_run=True) if current.is_dry_run else await self.get_run(run)
 
-    async def get_run(self, run: str, *, after: int = 0, limit: int = MAX_CHANGES) -> dict[str, Any]:
+    async def get_run(self, run: str, *, after: int = 0, limit: int = MAX_CHANGES) -> RunAnswer:
         """Return one run with its changes from number `after` on."""
         if self._current is not None and self._current.run == run:
-            return self._current.to_json() | {"status": "running"} | self._current.counts
+            return self._current.to_answer(counts=True)
         record = await asyncio.to_thread(load_run_record, self._log, run)
         changes = await asyncio.to_thread(self._list_changes, run, after, limit)
-        return record.to_json() | {"changes": changes}
+        return structs.replace(record.to_answer(), changes=changes)
 
-    async def list_runs(self, part: ListSlice) -> dict[str, Any]:
+    async def list_runs(self, part: ListSlice) -> PageAnswer[RunAnswer]:
         """Return a page of the recorded runs, newest first."""
         ids = (await asyncio.to_thread(self._log.list_runs))[:MAX_RUNS]
-        runs_json = {}
+        answers = {}
         for run in ids[part.offset : part.offset + part.limit]:
             if self._current is not None and self._current.run == run:
-                runs_json[run] = self._current.to_json() | {"status": "running"} | self._current.counts
+                answers[run] = self._current.to_answer(counts=True)
             else:
-                runs_json[run] = (await asyncio.to_thread(load_run_record, self._log, run)).to_json()
-        return slice_to_json(ids, runs_json.__getitem__, offset=part.offset, limit=part.limit)
+                answers[run] = (await asyncio.to_thread(load_run_record, self._log, run)).to_answer()
+        return slice_page(ids, answers.__getitem__, offset=part.offset, limit=part.limit)
 
-    async def list_memory_changes(self, identifier: str) -> list[dict[str, Any]]:
+    async def list_memory_changes(self, identifier: str) -> list[MemoryChangeAnswer]:
         """Return the changes that runs made to one memory.
 
         Newest first, each with its undo state.
         """
         return await asyncio.to_thread(self._find_memory_changes, identifier)
 
-    def _find_memory_changes(self, identifier: str) -> list[dict[str, Any]]:
+    def _find_memory_changes(self, identifier: str) -> list[MemoryChangeAnswer]:
         lines = self._log.find_changes(identifier, MAX_MEMORY_CHANGES)
         records = {run: load_run_record(self._log, run, changes=False) for run in {run for run, _, _ in lines}}
         return [
-            {name: line[name] for name in ("step", "what", "why")}
-            | {"run": run, "undone": records[run].is_change_undone(number, line["project"])}
+            MemoryChangeAnswer(
+                run=run,
+                step=line["step"],
+                what=line["what"],
+                why=line["why"],
+                undone=records[run].is_change_undone(number, line["project"]),
+            )
             for run, number, line in lines
         ]
 
-    def status(self) -> dict[str, Any] | None:
+    def status(self) -> RunAnswer | None:
         """Return the current or last run for `GET /status`."""
         if self._current is not None:
-            return self._current.to_json() | {"status": "running"}
-        return self._last_record.to_json() if self._last_record is not None else None
+            return self._current.to_answer()
+        return self._last_record.to_answer() if self._last_record is not None else None
 
     async def exclude_project(self, project: str) -> None:
         """Keep the current run from writing to a project that is being removed."""
@@ -289,17 +313,16 @@ class RunManager:
         if self._current is not None:
             raise Conflict(f"run '{self._current.run}' is in progress", hint="one run at a time; see GET /consolidate")
 
-    def _start_task(self, work: Any) -> asyncio.Task[dict[str, Any]]:
-        task: asyncio.Task[dict[str, Any]] = asyncio.create_task(self._supervise(work), name="consolidation-run")
+    def _start_task(self, work: Awaitable[ResultT]) -> asyncio.Task[ResultT]:
+        task = asyncio.create_task(self._supervise(work), name="consolidation-run")
         self._run_tasks.add(task)
         task.add_done_callback(self._on_task_done)
         return task
 
-    async def _supervise(self, work: Any) -> dict[str, Any]:
+    async def _supervise(self, work: Awaitable[ResultT]) -> ResultT:
         current = self._current
         try:
-            answer: dict[str, Any] = await work
-            return answer
+            return await work
         except HunchError as error:
             logger.warning("run %s was interrupted: %s", current.run if current else "", error.message)
             self._unfinished_event.set()
@@ -327,29 +350,29 @@ class RunManager:
         try:
             if await asyncio.to_thread(_has_ended, self._log, run):
                 return False
-            await asyncio.to_thread(self._log.append, run, [{"type": "no room", "at": format_iso(self._now())}])
+            await asyncio.to_thread(self._log.append, run, [to_json(NoRoomLine(at=format_iso(self._now())))])
         except NotFound:
             return False
         except (StorageFull, OSError):
             logger.warning("could not record that run %s waits for disk space", run, exc_info=True)
         return True
 
-    def _on_task_done(self, task: asyncio.Task[dict[str, Any]]) -> None:
+    def _on_task_done(self, task: asyncio.Task[Any]) -> None:
         self._run_tasks.discard(task)
         if not task.cancelled():
             task.exception()  # already logged; nobody may be waiting for it
 
     async def _dry_run(
         self, current: _CurrentRun, owners: Sequence[MemoryOwner], steps: Sequence[ConsolidationStep]
-    ) -> dict[str, Any]:
+    ) -> RunAnswer:
         """Return what a run would do: the first changes of each step, erasures last."""
-        changes: list[dict[str, Any]] = []
+        changes: list[ChangeAnswer] = []
         shown_counts = Counter[str]()
 
         def show(entries: Sequence[ChangeEntry]) -> None:
             for number, entry in enumerate(entries, start=current.done_count):
                 if shown_counts[entry.step] < MAX_STEP_CHANGES:
-                    changes.append(_entry_to_json(entry, number))
+                    changes.append(_describe_change(entry, number))
                 shown_counts[entry.step] += 1
             self._count_changes(current, entries)
 
@@ -369,27 +392,26 @@ class RunManager:
                             for memory in await self._executor.list_erasable(await planning.list_erasable(), owner)
                         ]
                     )
-        result = {"run": current.run, "status": "dry_run", "dry_run": True, **current.counts}
-        return result | {"changes": changes, "more": current.done_count - len(changes)}
+        return RunAnswer(
+            run=current.run,
+            status="dry_run",
+            dry_run=True,
+            changes=changes,
+            more=current.done_count - len(changes),
+        ).with_counts(current.counts)
 
     async def _run(
         self, current: _CurrentRun, owners: Sequence[MemoryOwner], steps: Sequence[ConsolidationStep], trigger: str
-    ) -> dict[str, Any]:
-        start_line = {
-            "type": "begun",
-            "run": current.run,
-            "at": format_iso(current.began),
-            "trigger": trigger,
-            "steps": [str(step) for step in steps],
-            "owners": [owner.id for owner in owners],
-        }
-        await asyncio.to_thread(self._log.append, current.run, [start_line])
-        record = RunRecord(current.run, current.began, trigger, tuple(steps), tuple(owner.id for owner in owners))
+    ) -> RunAnswer:
+        owner_ids = tuple(owner.id for owner in owners)
+        start_line = BegunLine(
+            run=current.run, at=format_iso(current.began), trigger=trigger, steps=tuple(steps), owners=owner_ids
+        )
+        await asyncio.to_thread(self._log.append, current.run, [to_json(start_line)])
+        record = RunRecord(current.run, current.began, trigger, tuple(steps), owner_ids)
         return await self._continue_run(current, owners, record)
 
-    async def _continue_run(
-        self, current: _CurrentRun, owners: Sequence[MemoryOwner], record: RunRecord
-    ) -> dict[str, Any]:
+    async def _continue_run(self, current: _CurrentRun, owners: Sequence[MemoryOwner], record: RunRecord) -> RunAnswer:
         """Continue a run from the point that its log records."""
         verdicts = dict(record.owners)
         self._executor.begin_run()
@@ -404,45 +426,46 @@ class RunManager:
                             on_changed=partial(self._count_changes, current),
                             stop_event=current.stopping,
                         )
-            status = "rolled_back" if any(one.is_rolled_back for one in verdicts.values()) else "done"
+            status: RunStatus = "rolled_back" if any(one.rolled_back for one in verdicts.values()) else "done"
         except (RunStopped, asyncio.CancelledError):
             if not current.stopping.is_set():
                 raise
             if self._is_closing:  # the next start continues
-                return current.to_json() | {"status": "interrupted"}
+                return current.to_answer("interrupted")
             status = "stopped"
-        run_end = RunEnd(status, self._now(), {name: count for name, count in current.counts.items() if count})
-        await asyncio.to_thread(self._log.append, current.run, [run_end.to_json()])
+        counts = {name: count for name, count in current.counts.items() if count}
+        await self._append_end(current.run, status, counts)
         await asyncio.to_thread(self._log.delete_old_runs, self._settings.keep_runs)
         self._last_record = await asyncio.to_thread(load_run_record, self._log, current.run)
         self._events.publish("consolidation", run=current.run, status=status, **current.counts)
         changes = await asyncio.to_thread(self._list_changes, current.run, 0, MAX_CHANGES)
-        return self._last_record.to_json() | {
-            "changes": changes,
-            "more": max(0, self._last_record.changes - len(changes)),
-        }
+        more = max(0, self._last_record.changes - len(changes))
+        return structs.replace(self._last_record.to_answer(), changes=changes, more=more)
 
-    async def _undo(self, current: _CurrentRun, record: RunRecord, change: int | None) -> dict[str, Any]:
-        await self._append_event(record.run, "undoing", change)
+    async def _undo(self, current: _CurrentRun, record: RunRecord, change: int | None) -> UndoneAnswer:
+        await self._append_line(record.run, UndoingLine(at=format_iso(self._now()), change=change))
         try:
             done_count, left_count = await self._applier.undo(record.run, only=change)
         except asyncio.CancelledError:
             if not self._is_closing:  # it was stopped; otherwise the next start continues
-                await self._append_event(record.run, "left half done", change)
+                await self._append_half_done(record.run, change)
             raise
         if change is not None and left_count:
-            await self._append_event(record.run, "left half done", change)
+            await self._append_half_done(record.run, change)
             raise Conflict("a later change affects the same memory; undo that one first")
-        line = {"type": "undone", "at": format_iso(self._now()), "change": change, "left": left_count}
-        await asyncio.to_thread(self._log.append, record.run, [line])
+        await self._append_line(record.run, UndoneLine(at=format_iso(self._now()), change=change, left=left_count))
         self._last_record = await asyncio.to_thread(load_run_record, self._log, record.run)
         self._events.publish("consolidation", run=current.run, status="undone")
-        return {"run": record.run, "undone": done_count, "left": left_count}
+        return UndoneAnswer(run=record.run, undone=done_count, left=left_count)
 
-    async def _append_event(self, run: str, what: str, change: int | None) -> None:
-        await asyncio.to_thread(
-            self._log.append, run, [{"type": what, "at": format_iso(self._now()), "change": change}]
-        )
+    async def _append_line(self, run: str, line: RunLine) -> None:
+        await asyncio.to_thread(self._log.append, run, [to_json(line)])
+
+    async def _append_half_done(self, run: str, change: int | None) -> None:
+        await self._append_line(run, LeftHalfDoneLine(at=format_iso(self._now()), change=change))
+
+    async def _append_end(self, run: str, status: RunStatus, counts: dict[str, int]) -> None:
+        await self._append_line(run, EndedLine(status=status, at=format_iso(self._now()), counts=counts))
 
     async def _find_unfinished(self) -> None:
         """Find the last run, and an unfinished one if there is any."""
@@ -470,14 +493,14 @@ class RunManager:
                 return False  # already logged
         return True
 
-    async def _resume_run(self, current: _CurrentRun, record: RunRecord) -> dict[str, Any]:
+    async def _resume_run(self, current: _CurrentRun, record: RunRecord) -> UndoneAnswer | RunAnswer:
         if record.is_undoing:
             if record.tries < MAX_TRIES:
                 return await self._undo(current, record, record.undo_change)
             logger.warning("run %s cannot be undone: tried %d times", record.run, record.tries)
-            await self._append_event(record.run, "left half done", record.undo_change)
-            return record.to_json()
-        await asyncio.to_thread(self._log.append, current.run, [{"type": "resumed", "at": format_iso(self._now())}])
+            await self._append_half_done(record.run, record.undo_change)
+            return record.to_answer()
+        await self._append_line(current.run, ResumedLine(at=format_iso(self._now())))
         if record.tries < MAX_TRIES:
             owners_by_id = {owner.id: owner for owner in self._list_owners(None)}
             return await self._continue_run(
@@ -485,35 +508,25 @@ class RunManager:
             )
         logger.warning("run %s was interrupted %d times; rolling it back", record.run, record.tries)
         await self._applier.undo(record.run)
-        run_end = RunEnd("rolled_back", self._now(), {})
-        await asyncio.to_thread(self._log.append, current.run, [run_end.to_json()])
+        await self._append_end(current.run, "rolled_back", {})
         self._last_record = await asyncio.to_thread(load_run_record, self._log, record.run)
-        return self._last_record.to_json()
+        return self._last_record.to_answer()
 
     def _set_progress(self, current: _CurrentRun, owner: MemoryOwner, step: str) -> None:
         current.owner, current.step = owner.name, step
-        self._events.publish("consolidation", **current.to_json(), status="running")
+        self._events.publish("consolidation", **to_json(current.to_answer()))
 
     def _count_changes(self, current: _CurrentRun, entries: Sequence[ChangeEntry]) -> None:
         current.done_count += len(entries)
         for entry in entries:
             current.counts[entry.counter] += 1
 
-    def _list_changes(self, run: str, after: int, limit: int) -> list[dict[str, Any]]:
-        changes: list[dict[str, Any]] = []
-        number = -1
-        for line in self._log.read_lines(run):
-            if line["type"] != "change":
-                continue
-            number += 1
-            if number >= after:
-                changes.append(_entry_to_json(ChangeEntry.from_json(line), number))
-            if len(changes) >= limit:
-                break
-        return changes
+    def _list_changes(self, run: str, after: int, limit: int) -> list[ChangeAnswer]:
+        lines = islice(enumerate(iter_changes(self._log.read_lines(run))), after, after + limit)
+        return [_describe_change(entry, number) for number, entry in lines]
 
 
-async def _wait_for_result(task: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
+async def _wait_for_result(task: asyncio.Task[ResultT]) -> ResultT:
     """Wait for a run's result without cancelling it.
 
     Raises Conflict if the run was stopped.
@@ -538,7 +551,7 @@ def _has_ended(log: RunLog, run: str) -> bool:
     Reads only the last line of its log, which may have 100 MB.
     """
     last = log.read_last_line(run)
-    return last is not None and last["type"] in ("ended", "undone", "left half done")
+    return last is not None and last["type"] in END_TYPES
 
 
 def _erasure_to_entry(memory: Memory) -> ChangeEntry:
@@ -550,8 +563,14 @@ def _erasure_to_entry(memory: Memory) -> ChangeEntry:
     return ChangeEntry(ConsolidationStep.ERASE, "erased", f"erase {memory.title!r}", why, memory.project, ())
 
 
-def _entry_to_json(entry: ChangeEntry, number: int) -> dict[str, Any]:
-    """Serialize a change with old and new values of each memory, field by field."""
-    payload = entry.to_json()
-    payload["edits"] = [{"id": edit["id"], "was": edit["was"], "now": edit["now"]} for edit in payload["edits"]]
-    return {"change": number, **payload}
+def _describe_change(entry: ChangeEntry, number: int) -> ChangeAnswer:
+    """Return a change with old and new values of each memory, field by field."""
+    return ChangeAnswer(
+        change=number,
+        step=entry.step.value,
+        counts=entry.counter,
+        what=entry.description,
+        why=entry.reason,
+        project=entry.project,
+        edits=[EditAnswer(id=edit.id, was=edit.fields_before, now=edit.fields_after) for edit in entry.edits],
+    )

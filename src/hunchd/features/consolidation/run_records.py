@@ -5,40 +5,131 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Final, get_args
 
-from hunchd.consolidation.plan import COUNTERS, ConsolidationStep
+from msgspec import UNSET, Struct, convert
+from msgspec.structs import asdict
+
+from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep
 from hunchd.consolidation.regression_gate import Probe
-from hunchd.protocol.responses import format_iso
+from hunchd.consolidation.usage_feedback import UsageTally
+from hunchd.domain.json_values import JsonObject
+from hunchd.protocol.consolidation_answers import COUNTERS, GateAnswer, GateFigures, RunAnswer, RunStatus
+from hunchd.protocol.responses import TimeText, format_iso
 from hunchd.store.run_log import RunLog
 
 _TEXT_PATTERN = re.compile(r'"([^"\\]{1,200})"')  # short strings in a JSON line, ids among them
 
 
-@dataclass(frozen=True, slots=True)
-class GateResult:
-    """Result of the gate for an owner."""
-
-    is_rolled_back: bool
-    gate: Mapping[str, Any]
-
-    def to_line(self, owner: str | None) -> dict[str, Any]:
-        return {"type": "verdict", "owner": owner, "rolled_back": self.is_rolled_back, "gate": dict(self.gate)}
+class _Line(Struct, frozen=True, kw_only=True, tag_field="type"):
+    """Line of the log of a run."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnd:
-    """End of a run: status, time and counts."""
+class BegunLine(_Line, frozen=True, kw_only=True, tag="begun"):
+    run: str = ""
+    at: TimeText
+    trigger: str
+    steps: tuple[ConsolidationStep, ...]
+    owners: tuple[str | None, ...]
 
-    status: str  # done, rolled_back or stopped
-    at: datetime
-    counts: Mapping[str, int]
 
-    def to_json(self) -> dict[str, Any]:
-        return {"type": "ended", "status": self.status, "at": format_iso(self.at), "counts": dict(self.counts)}
+class ProbesLine(_Line, frozen=True, kw_only=True, tag="probes"):
+    owner: str | None
+    probes: list[Probe]
+
+
+class TalliesLine(_Line, frozen=True, kw_only=True, tag="tallies"):
+    """Usage by memory id, counted once even if a crash comes between."""
+
+    tallies: dict[str, UsageTally]
+
+
+class ChangeLine(ChangeEntry, frozen=True, tag="change", tag_field="type"):
+    """Change, written before it is made."""
+
+
+class DidLine(_Line, frozen=True, kw_only=True, tag="did"):
+    """Number of changes that no undo takes back."""
+
+    counts: str
+    number: int
+
+
+class StepLine(_Line, frozen=True, kw_only=True, tag="step"):
+    owner: str | None
+    step: str
+
+
+class LostLine(_Line, frozen=True, kw_only=True, tag="lost"):
+    """Verdict of the gate before a rollback."""
+
+    owner: str | None
+    gate: GateFigures
+
+
+class VerdictLine(_Line, frozen=True, kw_only=True, tag="verdict"):
+    owner: str | None
+    rolled_back: bool
+    gate: GateFigures
+
+
+class ResumedLine(_Line, frozen=True, kw_only=True, tag="resumed"):
+    at: TimeText
+
+
+class NoRoomLine(_Line, frozen=True, kw_only=True, tag="no room"):
+    at: TimeText
+
+
+class UndoingLine(_Line, frozen=True, kw_only=True, tag="undoing"):
+    at: TimeText
+    change: int | None
+
+
+class LeftHalfDoneLine(_Line, frozen=True, kw_only=True, tag="left half done"):
+    at: TimeText
+    change: int | None
+
+
+class EndedLine(_Line, frozen=True, kw_only=True, tag="ended"):
+    status: RunStatus
+    at: TimeText
+    counts: dict[str, int]
+
+
+class UndoneLine(_Line, frozen=True, kw_only=True, tag="undone"):
+    at: TimeText
+    change: int | None
+    left: int = 0
+
+
+RunLine = (
+    BegunLine
+    | ProbesLine
+    | TalliesLine
+    | ChangeLine
+    | DidLine
+    | StepLine
+    | LostLine
+    | VerdictLine
+    | ResumedLine
+    | NoRoomLine
+    | UndoingLine
+    | LeftHalfDoneLine
+    | EndedLine
+    | UndoneLine
+)
+_TYPES: Final = frozenset(line.__struct_config__.tag for line in get_args(RunLine))
+# Lines after which a run is over.
+END_TYPES: Final = frozenset(line.__struct_config__.tag for line in (EndedLine, UndoneLine, LeftHalfDoneLine))
+
+
+def parse_run_line(line: JsonObject) -> RunLine | None:
+    """Parse a line of the log; None if it is none of ours."""
+    return convert(line, RunLine) if line["type"] in _TYPES else None
 
 
 @dataclass(slots=True)
@@ -54,12 +145,10 @@ class RunRecord:
     counts: Counter[str] = field(default_factory=Counter)
     finished_steps: set[tuple[str | None, str]] = field(default_factory=set)  # (owner, step)
     probes: dict[str | None, list[Probe]] = field(default_factory=dict)
-    tallies: dict[str, Any] | None = None
-    failed_gates: dict[str | None, Mapping[str, Any]] = field(
-        default_factory=dict
-    )  # owners whose changes are rolled back
-    owners: dict[str | None, GateResult] = field(default_factory=dict)
-    end: RunEnd | None = None
+    tallies: dict[str, UsageTally] | None = None
+    failed_gates: dict[str | None, GateFigures] = field(default_factory=dict)  # owners whose changes are rolled back
+    owners: dict[str | None, VerdictLine] = field(default_factory=dict)
+    end: EndedLine | None = None
     tries: int = 0
     is_undone: bool = False
     undone_changes: set[int] = field(default_factory=set)
@@ -68,29 +157,34 @@ class RunRecord:
 
     def is_change_undone(self, number: int, owner: str | None) -> bool:
         """Return True if a change was undone or rolled back."""
-        gate_result = self.owners.get(owner)
-        return (
-            self.is_undone or number in self.undone_changes or (gate_result is not None and gate_result.is_rolled_back)
-        )
+        verdict = self.owners.get(owner)
+        return self.is_undone or number in self.undone_changes or (verdict is not None and verdict.rolled_back)
 
-    def to_json(self) -> dict[str, Any]:
-        """Serialize the record for the API, without its changes."""
-        rolled_back = [verdict.gate for verdict in self.owners.values() if verdict.is_rolled_back]
-        status_text = "undone" if self.is_undone else self.end.status if self.end is not None else "interrupted"
-        status = "interrupted" if self.is_undoing else status_text  # an interrupted undo will be continued
-        counts = {name: self.counts.get(name, 0) for name in COUNTERS}
-        return {
-            "run": self.run,
-            "status": status,
-            "trigger": self.trigger,
-            "began": format_iso(self.began),
-            "ended": format_iso(self.end.at) if self.end is not None else None,
-            "seconds": round((self.end.at - self.began).total_seconds(), 2) if self.end is not None else None,
-            **counts,
-            "total": self.changes,
-            "gate": [{"project": owner, **verdict.gate} for owner, verdict in self.owners.items()],
-            **({"lost": [loss for gate in rolled_back for loss in gate.get("losses", ())]} if rolled_back else {}),
-        }
+    def to_answer(self) -> RunAnswer:
+        """Return the record as the API shows it, without its changes."""
+        rolled_back = [verdict.gate for verdict in self.owners.values() if verdict.rolled_back]
+        status = "undone" if self.is_undone else self.end.status if self.end is not None else "interrupted"
+        ended_at = datetime.fromisoformat(self.end.at) if self.end is not None else None
+        return RunAnswer(
+            run=self.run,
+            status="interrupted" if self.is_undoing else status,  # an interrupted undo will be continued
+            trigger=self.trigger,
+            began=format_iso(self.began),
+            ended=format_iso(ended_at) if ended_at is not None else None,
+            seconds=round((ended_at - self.began).total_seconds(), 2) if ended_at is not None else None,
+            total=self.changes,
+            gate=[GateAnswer(project=owner, **asdict(verdict.gate)) for owner, verdict in self.owners.items()],
+            lost=[loss for gate in rolled_back for loss in gate.losses or ()] if rolled_back else UNSET,
+        ).with_counts({name: self.counts.get(name, 0) for name in COUNTERS})
+
+
+def make_change_line(entry: ChangeEntry) -> ChangeLine:
+    return ChangeLine(**asdict(entry))
+
+
+def iter_changes(lines: Iterable[JsonObject]) -> Iterator[ChangeLine]:
+    """Yield the changes among the lines of a log."""
+    return (convert(line, ChangeLine) for line in lines if line["type"] == "change")
 
 
 def load_run_record(log: RunLog, run: str, *, changes: bool = True) -> RunRecord:
@@ -99,49 +193,47 @@ def load_run_record(log: RunLog, run: str, *, changes: bool = True) -> RunRecord
     Without `changes` this is fast, and the number of changes is unknown.
     """
     record = RunRecord(run, datetime.fromtimestamp(0, UTC), "", (), ())
-    for line in log.read_lines(run, changes=changes):
-        match line["type"]:
-            case "begun":
-                record.began = datetime.fromisoformat(line["at"])
-                record.trigger = line["trigger"]
-                record.steps = tuple(ConsolidationStep(step) for step in line["steps"])
-                record.owner_ids = tuple(line["owners"])
-            case "probes":
-                record.probes[line["owner"]] = [Probe.from_json(raw) for raw in line["probes"]]
-            case "tallies":
-                record.tallies = line["tallies"]
-            case "change":
+    for raw in log.read_lines(run, changes=changes):
+        match parse_run_line(raw):
+            case BegunLine() as line:
+                record.began = datetime.fromisoformat(line.at)
+                record.trigger, record.steps, record.owner_ids = line.trigger, line.steps, line.owners
+            case ProbesLine() as line:
+                record.probes[line.owner] = line.probes
+            case TalliesLine() as line:
+                record.tallies = line.tallies
+            case ChangeLine() as line:
                 record.changes += 1
-                record.counts[line["counts"]] += 1
-            case "did":
-                record.counts[line["counts"]] += line["number"]
-            case "step":
-                record.finished_steps.add((line["owner"], line["step"]))
-            case "lost":
-                record.failed_gates[line["owner"]] = line["gate"]
-            case "verdict":
-                record.owners[line["owner"]] = GateResult(line["rolled_back"], line["gate"])
-            case "resumed":
+                record.counts[line.counter] += 1
+            case DidLine() as line:
+                record.counts[line.counts] += line.number
+            case StepLine() as line:
+                record.finished_steps.add((line.owner, line.step))
+            case LostLine() as line:
+                record.failed_gates[line.owner] = line.gate
+            case VerdictLine() as line:
+                record.owners[line.owner] = line
+            case ResumedLine():
                 record.tries += 1
                 record.end = None
-            case "no room":
+            case NoRoomLine():
                 record.tries -= 1
-            case "undoing":
+            case UndoingLine() as line:
                 record.tries = record.tries + 1 if record.is_undoing else 0
-                record.is_undoing, record.undo_change = True, line["change"]
-            case "left half done":
+                record.is_undoing, record.undo_change = True, line.change
+            case LeftHalfDoneLine():
                 record.is_undoing = False
-            case "ended":
-                record.end = RunEnd(line["status"], datetime.fromisoformat(line["at"]), line["counts"])
-            case "undone" if line["change"] is None:
+            case EndedLine() as line:
+                record.end = line
+            case UndoneLine(change=None):
                 record.is_undone, record.is_undoing = True, False
-            case "undone":
-                record.undone_changes.add(line["change"])
+            case UndoneLine(change=int(change)):
+                record.undone_changes.add(change)
                 record.is_undoing = False
     return record
 
 
-def remove_erased(line: dict[str, Any], erased_ids: frozenset[str], project: str | None) -> dict[str, Any] | None:
+def remove_erased(line: JsonObject, erased_ids: frozenset[str], project: str | None) -> JsonObject | None:
     """Remove erased memories from a log line.
 
     A change keeps its position and number.
@@ -163,7 +255,7 @@ def remove_erased(line: dict[str, Any], erased_ids: frozenset[str], project: str
     return line
 
 
-def _contains_any_memory(edits: list[dict[str, Any]], erased_ids: frozenset[str]) -> bool:
+def _contains_any_memory(edits: list[JsonObject], erased_ids: frozenset[str]) -> bool:
     """Return True if a change holds text of a memory in `erased_ids`.
 
     As its own, as a version, or quoted by its id.

@@ -29,6 +29,7 @@ from hunchd.consolidation.usage_feedback import (
     estimate_attention,
 )
 from hunchd.ingestion.redaction import redact
+from hunchd.protocol.knowledge_answers import UsageEvent
 from hunchd.protocol.responses import format_iso
 
 logger = logging.getLogger(__name__)
@@ -285,11 +286,11 @@ class UsageTracker:
         ]
         return queries[:limit]
 
-    def list_events(self, identifier: str) -> list[dict[str, str]]:
+    def list_events(self, identifier: str) -> list[UsageEvent]:
         """Return the events of one memory, newest first."""
         record = self._records.get(identifier)
         events = reversed(record.events) if record is not None else ()
-        return [{"at": format_iso(datetime.fromisoformat(at)), "what": what} for at, what in events]
+        return [UsageEvent(at=format_iso(datetime.fromisoformat(at)), what=what) for at, what in events]
 
     # Storing
 

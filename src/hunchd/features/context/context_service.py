@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from hunchd.assembly.assemble import assemble
 from hunchd.assembly.rendering import render_title
@@ -17,7 +16,7 @@ from hunchd.config.settings import ContextSettings
 from hunchd.core.state import collaborators
 from hunchd.core.state.dependencies import TaskSupervisor
 from hunchd.core.state.events import EventBus
-from hunchd.core.state.feature import AppliedSignal, Feature, Features
+from hunchd.core.state.feature import AppliedSignal, Feature, Features, StatusFields
 from hunchd.core.state.known_errors import describe_possible_errors
 from hunchd.core.state.project import Project, UserState, WorkingTree
 from hunchd.domain.context import Bundle, ContextCandidate, Focus, Prediction
@@ -40,8 +39,8 @@ from hunchd.ingestion.episodes import make_episode_id
 from hunchd.ingestion.redaction import redact_name
 from hunchd.ingestion.terminal_output import strip_output_prefixes
 from hunchd.protocol.paths import to_relative_path
+from hunchd.protocol.predictions import PredictionAnswer, predict_memory, prediction_answer
 from hunchd.protocol.requests import ContextRequest, PredictRequest
-from hunchd.protocol.responses import prediction_to_json
 from hunchd.retrieval.question_words import filter_said
 from hunchd.store.memory_cache import CacheHit, MemoryCache
 from hunchd.text.words import extract_terms
@@ -131,8 +130,8 @@ class ContextService(Feature):
             self._features.on_bundle_served(bundle, project.id)
         return bundle
 
-    def predict(self, request: PredictRequest, project: Project, tree: WorkingTree) -> dict[str, Any]:
-        """Return the likely files and memories in the API's form."""
+    def predict(self, request: PredictRequest, project: Project, tree: WorkingTree) -> PredictionAnswer:
+        """Return the likely files and memories."""
         context_request = ContextRequest(
             project=request.project,
             file=request.file_opened,
@@ -147,19 +146,13 @@ class ContextService(Feature):
             focus = replace(focus, open_files=(), visited=focus.open_files)
         prediction = add_companions(self._predict(focus, project, request.k), focus, project, request.k)
         memories = [
-            {
-                "id": memory.id,
-                "kind": str(memory.kind),
-                "title": memory.title,
-                "confidence": round(relevance, 4),
-                "reasons": ["matches what you asked"],
-            }
+            predict_memory(memory.id, memory.kind, memory.title, relevance, "matches what you asked")
             for memory, relevance in self._search_cached(focus)
         ]
         memories += project.patterns.predict_for_path(focus.file)
         now = self._now()
         memories += predict_errors(project, focus, request.error, now)
-        return prediction_to_json(
+        return prediction_answer(
             prediction,
             k=request.k,
             episode_id=lambda sha: make_episode_id(project.id, sha),
@@ -221,7 +214,7 @@ class ContextService(Feature):
         self._fact_indexes.pop(project_id, None)
         self.scoreboard.forget_project(project_id)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> StatusFields:
         return {"prefetch": build_prefetch_status(self.bundles, self.scoreboard, self._now().timestamp())}
 
     def metrics(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from hunchd.core.state.known_errors import describe_error, find_error_id, find_possible_errors
 from hunchd.core.state.project import KnownError, Project
@@ -16,6 +16,7 @@ from hunchd.domain.context import Focus
 from hunchd.features.context.candidates import ERROR_RELEVANT_VALUE
 from hunchd.ingestion.errors import parse_error
 from hunchd.ingestion.terminal_output import strip_output_prefixes
+from hunchd.protocol.predictions import PredictedMemoryAnswer, predict_memory
 
 MAX_ERRORS: Final = 4
 
@@ -35,8 +36,10 @@ def asked_errors(project: Project, texts: Sequence[str], now: datetime) -> tuple
     return tuple(errors_by_id.values())
 
 
-def predict_errors(project: Project, focus: Focus, error_text: str | None, now: datetime) -> list[dict[str, Any]]:
-    """Return errors of the open files and their fixes, in the API's form.
+def predict_errors(
+    project: Project, focus: Focus, error_text: str | None, now: datetime
+) -> list[PredictedMemoryAnswer]:
+    """Return errors of the open files and their fixes.
 
     Fixes of the error in `error_text` come first among the fixes.
     """
@@ -58,12 +61,12 @@ def predict_errors(project: Project, focus: Focus, error_text: str | None, now: 
     ]
 
 
-def _iter_fixes(project: Project, errors: list[str]) -> Iterator[dict[str, Any]]:
+def _iter_fixes(project: Project, errors: list[str]) -> Iterator[PredictedMemoryAnswer]:
     for fix in project.fixes.best_for(dict.fromkeys(errors)).values():
         yield _build_prediction(fix.id, f"fixed: {fix.headline}", fix.confidence, fix.summary)
 
 
-def _iter_possible_errors(project: Project, error_text: str) -> Iterator[dict[str, Any]]:
+def _iter_possible_errors(project: Project, error_text: str) -> Iterator[PredictedMemoryAnswer]:
     """Yield the errors that an ambiguous last line may stand for."""
     may_be = find_possible_errors(error_text, project)
     for error in may_be:
@@ -72,8 +75,5 @@ def _iter_possible_errors(project: Project, error_text: str) -> Iterator[dict[st
         )
 
 
-def _build_prediction(identifier: str, title: str, confidence: float, reason: str) -> dict[str, Any]:
-    return {
-        "id": identifier, "kind": "error", "title": title[:120], "confidence": round(confidence, 4),
-        "reasons": [reason],
-    }  # fmt: skip
+def _build_prediction(identifier: str, title: str, confidence: float, reason: str) -> PredictedMemoryAnswer:
+    return predict_memory(identifier, "error", title[:120], confidence, reason)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from hunchd.features.context.bundle_cache import BundleCache
 from hunchd.features.context.prefetch_metrics import DAY, WEEK, PrefetchMetrics
+from hunchd.protocol.status_answers import LatencyAnswer, PrefetchAnswer
 
 SPANS: Final = {"day": DAY, "week": WEEK}  # of the scoreboard, in hours
 FORESIGHT: Final = {
@@ -20,20 +21,20 @@ FORESIGHT: Final = {
 }
 
 
-def build_prefetch_status(bundles: BundleCache, scoreboard: PrefetchMetrics, now: float) -> dict[str, Any]:
+def build_prefetch_status(bundles: BundleCache, scoreboard: PrefetchMetrics, now: float) -> PrefetchAnswer:
     """Return the `prefetch` field of the status; `now` in seconds since the epoch."""
     tally = bundles.tally
     requests = tally.hits + tally.misses
-    return {
-        "answers": requests,
-        "warm": tally.hits,
-        "hit_rate": round(tally.hits / requests, 3) if requests else None,
-        "built_ahead": tally.built_ahead,
-        "wasted": tally.wasted,
-        "answer_ms": quantiles(bundles.latencies),
-        "depth": scoreboard.get_prefetch_depth(now),
-        **{name: scoreboard.sum_hours(hours, now).to_json() for name, hours in SPANS.items()},
-    }
+    return PrefetchAnswer(
+        answers=requests,
+        warm=tally.hits,
+        hit_rate=round(tally.hits / requests, 3) if requests else None,
+        built_ahead=tally.built_ahead,
+        wasted=tally.wasted,
+        answer_ms=quantiles(bundles.latencies),
+        depth=scoreboard.get_prefetch_depth(now),
+        **{name: scoreboard.sum_hours(hours, now).to_answer() for name, hours in SPANS.items()},
+    )
 
 
 def render_prefetch_metrics(bundles: BundleCache, scoreboard: PrefetchMetrics, now: float) -> str:
@@ -46,21 +47,24 @@ def render_prefetch_metrics(bundles: BundleCache, scoreboard: PrefetchMetrics, n
         ("hunchd_bundles_wasted_total", "Of those, dropped unused", tally.wasted),
     )
     lines = [f"# HELP {name} {text}\n# TYPE {name} counter\n{name} {value:g}" for name, text, value in counters]
-    figures = {name: scoreboard.sum_hours(hours, now).to_json() for name, hours in SPANS.items()}
+    figures = {name: scoreboard.sum_hours(hours, now).to_answer() for name, hours in SPANS.items()}
     for figure, (metric, text) in FORESIGHT.items():
-        values = [(span, of_span[figure]) for span, of_span in figures.items() if of_span[figure] is not None]
+        figure_by_span = {span: getattr(of_span, figure) for span, of_span in figures.items()}
+        values = [(span, value) for span, value in figure_by_span.items() if value is not None]
         if values:
             lines += [f"# HELP {metric} {text}", f"# TYPE {metric} gauge"]
             lines += [f'{metric}{{over="{span}"}} {value:g}' for span, value in values]
     return "".join(f"{line}\n" for line in lines)
 
 
-def quantiles(seconds: Iterable[float]) -> dict[str, float]:
-    """Return median and 95th percentile in milliseconds; empty if there are no values."""
+def quantiles(seconds: Iterable[float]) -> LatencyAnswer:
+    """Return median and 95th percentile in milliseconds; none if there are no values."""
     sorted_seconds = sorted(seconds)
     if not sorted_seconds:
-        return {}
-    return {
-        name: round(sorted_seconds[min(len(sorted_seconds) - 1, int(len(sorted_seconds) * share))] * 1_000, 3)
-        for name, share in (("p50", 0.5), ("p95", 0.95))
-    }
+        return LatencyAnswer()
+    return LatencyAnswer(
+        **{
+            name: round(sorted_seconds[min(len(sorted_seconds) - 1, int(len(sorted_seconds) * share))] * 1_000, 3)
+            for name, share in (("p50", 0.5), ("p95", 0.95))
+        }
+    )

@@ -9,10 +9,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from hunchd.config.app_paths import ensure_private_folder
 from hunchd.prediction.calibration import DISPLAY_THRESHOLD  # suggestions below this confidence do not count
+from hunchd.protocol.status_answers import ForesightAnswer
 
 HOUR = 3_600  # seconds
 DAY, WEEK = 24, 7 * 24  # hours
@@ -48,20 +48,20 @@ class PrefetchCounts:
         for each in fields(self):
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_answer(self) -> ForesightAnswer:
         """Return the metrics for a status.
 
         Rates are None where nothing was counted.
         """
-        return {
-            "opened": self.opened,
-            "hit_rate": _ratio(self.foreseen, self.opened),
-            "precision": _ratio(self.taken, self.suggested),
-            "lead_seconds": round(self.lead / self.foreseen, 1) if self.foreseen else None,
-            "warm_rate": _ratio(self.warm, self.asked),
-            "ahead_bytes": self.ahead_bytes,
-            "wasted_bytes": self.wasted_bytes,
-        }
+        return ForesightAnswer(
+            opened=self.opened,
+            hit_rate=_ratio(self.foreseen, self.opened),
+            precision=_ratio(self.taken, self.suggested),
+            lead_seconds=round(self.lead / self.foreseen, 1) if self.foreseen else None,
+            warm_rate=_ratio(self.warm, self.asked),
+            ahead_bytes=self.ahead_bytes,
+            wasted_bytes=self.wasted_bytes,
+        )
 
 
 @dataclass(slots=True)

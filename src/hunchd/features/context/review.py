@@ -6,14 +6,13 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from hunchd.core.state.project import Project, WorkingTree
 from hunchd.domain.context import ContextCandidate, Focus
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.prediction.missing import find_missing_files
 from hunchd.protocol.requests import ReviewRequest
-from hunchd.protocol.responses import review_json
+from hunchd.protocol.responses import ReviewAnswer, review_answer
 from hunchd.repository.tree_snapshots import changed_paths
 
 logger = logging.getLogger(__name__)
@@ -38,16 +37,16 @@ async def list_changed_files(tree: WorkingTree, *, within: float | None = None) 
         return ()
 
 
-async def review(request: ReviewRequest, project: Project, tree: WorkingTree, now: datetime) -> dict[str, Any]:
+async def review(request: ReviewRequest, project: Project, tree: WorkingTree, now: datetime) -> ReviewAnswer:
     """Return files that a change lacks. Raises InvalidInput for unknown base."""
     if request.base:
         uncommitted_paths = await _list_changes_since(tree, request.base)
     else:
         uncommitted_paths = await list_changed_files(tree)
     if project.predictor is None or not uncommitted_paths:
-        return review_json((), uncommitted_paths)
+        return review_answer((), uncommitted_paths)
     focus = Focus(project=project.id, branch="" if tree.branch == tree.trunk else tree.branch, author=tree.user_email)
-    return review_json(
+    return review_answer(
         find_missing_files(project.predictor, uncommitted_paths, focus, int(now.timestamp())), uncommitted_paths
     )
 

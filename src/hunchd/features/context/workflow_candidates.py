@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from hunchd.core.state.command_history import explain_step
 from hunchd.core.state.project import Project, WorkingTree
@@ -15,6 +15,7 @@ from hunchd.features.context.convention_relevance import list_convention_command
 from hunchd.ingestion.workflows.triggers import classify_file, generalize_branch
 from hunchd.ingestion.workflows.workflow_memories import make_hint, memory_to_workflow
 from hunchd.prediction.next_step import PredictedStep
+from hunchd.protocol.predictions import PredictedCommandAnswer, PredictedMemoryAnswer, predict_memory
 
 # Value of each, relative to a file that will certainly be needed (1.0).
 NEXT_STEP_VALUE: Final = 0.6  # times its probability
@@ -39,39 +40,33 @@ def build_workflow_candidates(project: Project, focus: Focus, now: datetime) -> 
     ]
 
 
-def predict_commands(project: Project, tree: WorkingTree, k: int, now: datetime) -> list[dict[str, Any]]:
-    """Return the most probable next commands in the API's form."""
+def predict_commands(project: Project, tree: WorkingTree, k: int, now: datetime) -> list[PredictedCommandAnswer]:
+    """Return the most probable next commands."""
     project_workflows = list(_iter_workflows(project))
     workflows = [workflow for _, workflow in project_workflows if workflow.origin == "habit"]
     commands = []
     for prediction in project.command_history.predict_next(now, tree.branch, k):
         of = _find_habit_of_step(prediction, [one for one in project_workflows if one[1].origin == "habit"], project)
         commands.append(
-            {
-                "command": prediction.step,
-                "example": project.command_history.examples.get(prediction.step, prediction.step),
-                "confidence": round(prediction.probability, 4),
-                "reasons": [explain_step(prediction, project.command_history.last, workflows)],
-            }
-            | ({"workflow": of.id} if of is not None else {})
+            PredictedCommandAnswer(
+                command=prediction.step,
+                example=project.command_history.examples.get(prediction.step, prediction.step),
+                confidence=round(prediction.probability, 4),
+                reasons=[explain_step(prediction, project.command_history.last, workflows)],
+                workflow=of.id if of is not None else None,
+            )
         )
     return commands
 
 
-def predict_workflows(project: Project, focus: Focus, now: datetime) -> list[dict[str, Any]]:
+def predict_workflows(project: Project, focus: Focus, now: datetime) -> list[PredictedMemoryAnswer]:
     """Return the habits whose trigger applies now, as predicted memories."""
     memories = []
     for memory, workflow in _iter_workflows(project):
         due = _find_due_trigger(workflow, project, focus, now)
         if workflow.origin == "habit" and due is not None:
             memories.append(
-                {
-                    "id": memory.id,
-                    "kind": "workflow",
-                    "title": memory.title,
-                    "confidence": round(due.share * memory.confidence, 4),
-                    "reasons": [due.description],
-                }
+                predict_memory(memory.id, "workflow", memory.title, due.share * memory.confidence, due.description)
             )
     return memories
 

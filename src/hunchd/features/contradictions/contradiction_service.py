@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 
 from hunchd.consolidation.contradiction_records import (
-    contradiction_to_json,
+    contradiction_answer,
     create_contradiction,
     needs_no_question,
     reopen_contradiction,
@@ -26,9 +26,10 @@ from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.features.contradictions.contradiction_search import ContradictionSearch
 from hunchd.ingestion.redaction import redact, redact_values
-from hunchd.protocol.memories import memory_to_json
+from hunchd.protocol.knowledge_answers import ContradictionAnswer, NearMemoriesAnswer
+from hunchd.protocol.memories import memory_to_record
 from hunchd.protocol.requests import ContradictionReport, ContradictionsRequest, ResolutionRequest
-from hunchd.protocol.responses import slice_to_json
+from hunchd.protocol.responses import PageAnswer, slice_page
 
 REPORT_CONFIDENCE: Final = 0.9  # confidence of a client's report
 DEFAULT_REASON: Final = "who knows both says that they cannot both hold"
@@ -52,16 +53,16 @@ class ContradictionService:
         self._search = contradiction_search
         self._now = now
 
-    async def find_similar(self, identifier: str, limit: int) -> dict[str, Any]:
+    async def find_similar(self, identifier: str, limit: int) -> NearMemoriesAnswer:
         """Return statements similar to a memory, nearest first.
 
         Only somebody who understands both can tell whether they hold together.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
         near, missing = await self._search.find_similar(memory, limit)
-        return {"items": [memory_to_json(one) for one in near], "degraded": [missing] if missing else []}
+        return NearMemoriesAnswer(items=[memory_to_record(one) for one in near], degraded=[missing] if missing else [])
 
-    async def open(self, request: ContradictionReport) -> tuple[dict[str, Any], bool]:
+    async def open(self, request: ContradictionReport) -> tuple[ContradictionAnswer, bool]:
         """Store a contradiction that a client reports.
 
         The second value is True if it is new. One that was open or answered before stays as it is.
@@ -79,10 +80,10 @@ class ContradictionService:
             )
             before = (await self._memories.find([conflict.id], conflict.project)).get(conflict.id)
             if before is not None and needs_no_question(before):
-                return contradiction_to_json(before), False
+                return contradiction_answer(before), False
             await self._check_open_limit(one, other)
             await self._memories.store([conflict])
-            return contradiction_to_json(conflict), True
+            return contradiction_answer(conflict), True
 
     async def _check_open_limit(self, *sides: Memory) -> None:
         """Reject more than MOST_OF_ONE open contradictions of one memory.
@@ -111,7 +112,7 @@ class ContradictionService:
             )
         return memory
 
-    async def list(self, request: ContradictionsRequest) -> dict[str, Any]:
+    async def list(self, request: ContradictionsRequest) -> PageAnswer[ContradictionAnswer]:
         """Return a page of the contradictions, newest first."""
         owners = [self._projects.find(request.project)[0].id] if request.project else [None, *self._projects.ids]
         await self._writer.wait_until_started()
@@ -121,9 +122,9 @@ class ContradictionService:
             filters = Filters(project=owner, kinds=(Kind.CONTRADICTION,), statuses=statuses)
             conflicts += await self._memories.list_all(filters)
         conflicts.sort(key=lambda one: (one.created, one.id), reverse=True)
-        return slice_to_json(conflicts, contradiction_to_json, offset=request.offset, limit=request.limit)
+        return slice_page(conflicts, contradiction_answer, offset=request.offset, limit=request.limit)
 
-    async def resolve(self, identifier: str, request: ResolutionRequest) -> dict[str, Any]:
+    async def resolve(self, identifier: str, request: ResolutionRequest) -> ContradictionAnswer:
         """Resolve a contradiction; the losing side ends. `unresolve` undoes it."""
         async with self._memories.change_lock:
             conflict = await self._load_conflict(identifier)
@@ -133,9 +134,9 @@ class ContradictionService:
             request = replace(request, note=redact(request.note).text, value=value)
             resolved_conflict, change = resolve_contradiction(conflict, request, present, self._now())
             await self._memories.commit([change])
-        return contradiction_to_json(resolved_conflict)
+        return contradiction_answer(resolved_conflict)
 
-    async def unresolve(self, identifier: str) -> dict[str, Any]:
+    async def unresolve(self, identifier: str) -> ContradictionAnswer:
         """Undo a resolution. Raises Conflict if the memories concerned changed since."""
         async with self._memories.change_lock:
             conflict = await self._load_conflict(identifier)
@@ -143,7 +144,7 @@ class ContradictionService:
                 conflict, await self._load_concerned(conflict), self._now()
             )
             await self._memories.commit([change])
-        return contradiction_to_json(reopened_conflict)
+        return contradiction_answer(reopened_conflict)
 
     async def _load_conflict(self, identifier: str) -> Memory:
         conflict: Memory | None = None

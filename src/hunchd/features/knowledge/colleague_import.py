@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from hunchd.domain.facts import MemoryChange, is_same_value, resolve_as_conflict
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Status, Trust, Usage
 from hunchd.domain.sharing import explain_not_shared
+from hunchd.protocol.exports import ImportCounts
 
 COLLEAGUE_SOURCE_PREFIX = "colleague"  # prefix of the source type: each colleague is a source of its own
 
@@ -21,23 +23,29 @@ class ColleagueImporter:
     def __init__(self, memories: MemoryService) -> None:
         self._memories = memories
 
-    async def import_memories(self, memories: Sequence[Memory], name: str) -> dict[str, int]:
+    async def import_memories(self, memories: Sequence[Memory], name: str) -> ImportCounts:
         """Store what `name` states about a project and is not known.
 
         What contradicts a valid fact is stored as a contradiction. Personal memories, what files or commits state
         anyway, and duplicates are skipped. Returns counts.
         """
-        counts = {"memories": 0, "known": 0, "contradictions": 0, "skipped": 0}
+        outcomes = Counter[str]()
         imported_memories: list[Memory] = []
         for memory in memories:
             if explain_not_shared(memory, project=memory.project or "", branch=None, now=self._memories.now()):
-                counts["skipped"] += 1
+                outcomes["skipped"] += 1
                 continue
             attributed_memory = _attribute_to_colleague(memory, name)
-            counts[await self._import_memory(attributed_memory)] += 1
+            outcomes[await self._import_memory(attributed_memory)] += 1
             imported_memories.append(attributed_memory)
         await self._close_outdated_conflicts(imported_memories)
-        return counts
+        return ImportCounts(
+            memories=outcomes["memories"],
+            known=outcomes["known"],
+            contradictions=outcomes["contradictions"],
+            skipped=outcomes["skipped"],
+            rejected=[],
+        )
 
     async def _import_memory(self, memory: Memory) -> str:
         place, now = slot_of(memory), self._memories.now()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from hunchd.assembly.chunking import split_chunks
 from hunchd.assembly.token_counter import count_tokens
@@ -18,11 +18,12 @@ from hunchd.core.state.project import PROFILE_PREFIX
 from hunchd.domain.errors import Conflict, InvalidInput, NotFound, TooLarge
 from hunchd.domain.facts import MemoryChange, find_valid_version, revise_fact, undo_last_step
 from hunchd.domain.filters import Filters
+from hunchd.domain.json_values import JsonObject
 from hunchd.domain.memory import CHUNK, Kind, Levels, Memory, Scope, Status, Trust
 from hunchd.ingestion.redaction import redact_name
-from hunchd.protocol.documents import DocumentDraft, DocumentsRequest, document_to_json
-from hunchd.protocol.memories import derive_title
-from hunchd.protocol.responses import slice_to_json
+from hunchd.protocol.documents import DocumentAnswer, DocumentDraft, DocumentsRequest, document_answer
+from hunchd.protocol.memories import MemoryFields, derive_title
+from hunchd.protocol.responses import PageAnswer, slice_page
 
 # Limit of all profile pages together, as they go into prompts.
 MAX_PROFILE_TOKENS: Final = 5_000
@@ -79,14 +80,14 @@ class DocumentService:
             raise NotFound(f"there is no document {path}" + (f" of {moment:%Y-%m-%d}" if moment else ""), field="path")
         return head
 
-    async def list(self, request: DocumentsRequest) -> dict[str, Any]:
+    async def list(self, request: DocumentsRequest) -> PageAnswer[DocumentAnswer]:
         """Return a page of the documents below a prefix.
 
         Sorted by path, without their texts.
         """
         documents = sorted(await self.list_below(request.prefix), key=lambda page: (page.key or "", page.id))
-        return slice_to_json(
-            documents, partial(document_to_json, content=False), offset=request.offset, limit=request.limit
+        return slice_page(
+            documents, partial(document_answer, content=False), offset=request.offset, limit=request.limit
         )
 
     async def list_below(self, prefix: str) -> Sequence[Memory]:
@@ -108,7 +109,7 @@ class DocumentService:
         async with self._memories.pending_erasures.record([page.id], page.project):
             await self._memories.erase(page.id, self._projects.ids)
 
-    async def edit(self, page: Memory, patch: dict[str, Any]) -> Memory:
+    async def edit(self, page: Memory, patch: MemoryFields) -> Memory:
         """Change some fields of a document.
 
         Raises NotFound when it was forgotten meanwhile.
@@ -185,7 +186,7 @@ class DocumentService:
 
 
 def _draft_to_memory(draft: DocumentDraft, owner: str | None, now: datetime) -> Memory:
-    source: dict[str, Any] = {"type": "document", "path": draft.path}
+    source: JsonObject = {"type": "document", "path": draft.path}
     if draft.metadata:
         source["metadata"] = dict(draft.metadata)
     title = derive_title(draft.content).lstrip("# ").strip() or draft.path

@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from hunchd.consolidation.aging import restore
 from hunchd.core.memory.fact_parsing import complete_patch
@@ -32,9 +32,18 @@ from hunchd.features.knowledge.documents import DocumentService
 from hunchd.features.knowledge.draft_validation import DraftValidator
 from hunchd.features.knowledge.shared_files import SharedFileBuilder
 from hunchd.ingestion.redaction import find_new_redactions
-from hunchd.protocol.memories import MemoryDraft, memory_to_json
+from hunchd.protocol.knowledge_answers import (
+    EarlierValue,
+    FactAnswer,
+    IdsAnswer,
+    SharedFilesAnswer,
+    UnderstoodAnswer,
+    ValueChange,
+)
+from hunchd.protocol.memories import MemoryDraft, MemoryFields, memory_to_record
 from hunchd.protocol.requests import FactRequest, SearchRequest, ShareRequest
-from hunchd.protocol.responses import format_iso, rejection_to_json
+from hunchd.protocol.responses import format_iso, make_rejection, to_json
+from hunchd.protocol.search_results import SearchAnswer, SearchResult
 from hunchd.text.words import extract_terms
 
 MAX_MATCHING_FACTS: Final = 3  # facts whose history answers a question about a change
@@ -66,7 +75,7 @@ class KnowledgeService:
 
     # Memories
 
-    async def store_drafts(self, drafts: Sequence[MemoryDraft], owners: Sequence[str | None]) -> dict[str, Any]:
+    async def store_drafts(self, drafts: Sequence[MemoryDraft], owners: Sequence[str | None]) -> IdsAnswer:
         """Store `drafts`; return their ids and how each was understood.
 
         Rejected drafts are reported with their number in the batch. If all are rejected, the first error is raised.
@@ -76,14 +85,13 @@ class KnowledgeService:
             raise rejections[0][1]
         parsed_drafts = [draft for draft, _ in valid_drafts]
         rulings = await self._memories.store_drafts(parsed_drafts, [owner for _, owner in valid_drafts])
-        rejected_json = [rejection_to_json(number, error) for number, error in rejections]
-        return {
-            "ids": [one.memory.id for one in rulings],
-            "understood": [_resolution_to_json(one, draft) for one, draft in zip(rulings, parsed_drafts, strict=True)],
-            **({"rejected": rejected_json} if rejected_json else {}),
-        }
+        return IdsAnswer(
+            ids=[one.memory.id for one in rulings],
+            understood=[_describe_ruling(one, draft) for one, draft in zip(rulings, parsed_drafts, strict=True)],
+            rejected=[make_rejection(number, error) for number, error in rejections],
+        )
 
-    async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
+    async def edit(self, identifier: str, patch: MemoryFields) -> Memory:
         """Change some fields; a changed text is parsed again.
 
         Raises Conflict for parts of a session's log.
@@ -142,7 +150,7 @@ class KnowledgeService:
 
     # Facts
 
-    async def get_fact(self, request: FactRequest) -> dict[str, Any]:
+    async def get_fact(self, request: FactRequest) -> FactAnswer:
         """Return the value of a key, its history, and the rejected claims."""
         project, branch = None, request.branch
         if request.project is not None:
@@ -162,16 +170,16 @@ class KnowledgeService:
             family = await self._memories.list_family(place, project)
             version = find_valid_version(family, request.as_of or self._now())
             if version is not None or request.as_of is not None or len(heads) == 1:
-                return {
-                    "fact": memory_to_json(version) if version else None,
-                    "changes": list_value_changes(head, family),
-                    "rejected": [memory_to_json(one) for one in family if _was_rejected(one)],
-                }
+                return FactAnswer(
+                    fact=memory_to_record(version) if version else None,
+                    changes=list_value_changes(head, family),
+                    rejected=[memory_to_record(one) for one in family if _was_rejected(one)],
+                )
         raise NotFound(f"nothing is known about {request.key!r}", field="key")
 
     async def add_fact_histories(
-        self, request: SearchRequest, answer: dict[str, Any], facts: Iterable[Memory]
-    ) -> dict[str, Any]:
+        self, request: SearchRequest, answer: SearchAnswer, facts: Iterable[Memory]
+    ) -> SearchAnswer:
         """Prepend fact histories to search results for questions like "when did X change"."""
         if not is_about_change(request.query):
             return answer
@@ -180,13 +188,11 @@ class KnowledgeService:
             value_changes = list_value_changes(fact, await self._memories.list_family(fact.id, fact.project))
             if len(value_changes) > 1:
                 histories.append(_history_to_result(fact, value_changes))
-        history_ids = {result["id"] for result in histories}
-        others = [result for result in answer["results"] if result["id"] not in history_ids]
-        results = [*histories, *others][: request.k]
-        status = "ok" if results and answer["status"] == "empty" else answer["status"]
-        return {**answer, "results": results, "status": status}
+        history_ids = {result.id for result in histories}
+        others = [result for result in answer.results if result.id not in history_ids]
+        return answer.with_results([*histories, *others][: request.k])
 
-    async def build_shared_files(self, request: ShareRequest) -> dict[str, Any]:
+    async def build_shared_files(self, request: ShareRequest) -> SharedFilesAnswer:
         """Return the shareable memories of a project as repository files.
 
         Nothing is written.
@@ -213,41 +219,41 @@ def find_matching_facts(query: str, facts: Iterable[Memory]) -> list[Memory]:
     return [fact for *_, fact in sorted(scored_facts, key=lambda one: one[:2])[:MAX_MATCHING_FACTS]]
 
 
-def _history_to_result(fact: Memory, value_changes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    steps = "; ".join(f"{one['at'][:10]}: {one['from'] or '–'} → {one['to'] or '–'}" for one in value_changes)
-    return {
-        "id": fact.id,
-        "ref": fact.ref,
-        "kind": str(fact.kind),
-        "title": fact.title,
-        "snippet": f"{fact.key}: {steps}",
-        "score": 1.0,
-        "reasons": [f"changed {len(value_changes) - 1} times"],
-        "source": {**fact.source, "changes": list(value_changes)},
-    }
+def _history_to_result(fact: Memory, value_changes: Sequence[ValueChange]) -> SearchResult:
+    steps = "; ".join(f"{one.at[:10]}: {one.before or '–'} → {one.after or '–'}" for one in value_changes)
+    return SearchResult(
+        id=fact.id,
+        ref=fact.ref,
+        kind=str(fact.kind),
+        title=fact.title,
+        snippet=f"{fact.key}: {steps}",
+        score=1.0,
+        reasons=[f"changed {len(value_changes) - 1} times"],
+        source={**fact.source, "changes": to_json(value_changes)},
+    )
 
 
-def list_value_changes(head: Memory, family: Sequence[Memory]) -> list[dict[str, Any]]:
+def list_value_changes(head: Memory, family: Sequence[Memory]) -> list[ValueChange]:
     """Return the changes of a key's value, with time, values and source, oldest first."""
-    value_changes: list[dict[str, Any]] = []
+    value_changes: list[ValueChange] = []
     before: Memory | None = None
     for version in reversed(list_versions(head, {one.id: one for one in family})):
         if version.status is Status.ARCHIVED:
             continue
         if before is None or not is_same_value(before, version):
             value_changes.append(
-                {
-                    "at": format_iso(get_valid_from(version)),
-                    "from": before.value if before is not None else None,
-                    "to": version.value,
-                    "source": dict(version.source),
-                    "id": version.id,
-                }
+                ValueChange(
+                    at=format_iso(get_valid_from(version)),
+                    before=before.value if before is not None else None,
+                    after=version.value,
+                    source=dict(version.source),
+                    id=version.id,
+                )
             )
         before = version
     if before is not None and before.valid_to is not None:
         value_changes.append(
-            {"at": format_iso(before.valid_to), "from": before.value, "to": None, "source": {}, "id": before.id}
+            ValueChange(at=format_iso(before.valid_to), before=before.value, after=None, source={}, id=before.id)
         )
     return value_changes
 
@@ -256,31 +262,26 @@ def _was_rejected(memory: Memory) -> bool:
     return memory.status is Status.ARCHIVED and any(link.get("type") == "rejected_for" for link in memory.links)
 
 
-def _resolution_to_json(ruling: ClaimResolution, draft: MemoryDraft) -> dict[str, Any]:
-    memory = ruling.memory
-    result: dict[str, Any] = {"id": memory.id, "verdict": str(ruling.verdict)}
-    for name, value in (
-        ("category", memory.category),
-        ("key", memory.key),
-        ("value", memory.value),
-        ("branch", memory.branch),
-        ("instead_of", memory.source.get("instead_of")),
-        ("reason", memory.source.get("reason")),
-    ):
-        if value:
-            result[name] = value
-    against = ruling.compared_with
-    if against is not None and ruling.verdict in (ClaimOutcome.REPLACED, ClaimOutcome.REJECTED):
-        name = "replaced" if ruling.verdict is ClaimOutcome.REPLACED else "rejected_for"
-        result[name] = {
-            "id": against.id,
-            "value": against.value or against.title,
-            "since": format_iso(get_valid_from(against)),
-        }
-    if ruling.conflicting:
-        conflicts = (one for one in ruling.change.memories if one.kind is Kind.CONTRADICTION)
-        result["contradiction"] = next(one.id for one in conflicts if one.status is Status.ACTIVE)
+def _describe_ruling(ruling: ClaimResolution, draft: MemoryDraft) -> UnderstoodAnswer:
+    memory, against = ruling.memory, ruling.compared_with
+    earlier = (
+        EarlierValue(id=against.id, value=against.value or against.title, since=format_iso(get_valid_from(against)))
+        if against is not None
+        else None
+    )
+    conflicts = (one for one in ruling.change.memories if one.kind is Kind.CONTRADICTION)
     sent_text, stored_text = (f"{one.title}\n{one.content}\n{one.value or ''}" for one in (draft, memory))
-    if secrets := find_new_redactions(sent_text, stored_text):
-        result["redacted"] = list(secrets)
-    return result
+    return UnderstoodAnswer(
+        id=memory.id,
+        verdict=ruling.verdict,
+        category=memory.category or None,
+        key=memory.key or None,
+        value=memory.value or None,
+        branch=memory.branch or None,
+        instead_of=memory.source.get("instead_of") or None,
+        reason=memory.source.get("reason") or None,
+        replaced=earlier if ruling.verdict is ClaimOutcome.REPLACED else None,
+        rejected_for=earlier if ruling.verdict is ClaimOutcome.REJECTED else None,
+        contradiction=next(one.id for one in conflicts if one.status is Status.ACTIVE) if ruling.conflicting else None,
+        redacted=list(find_new_redactions(sent_text, stored_text)),
+    )

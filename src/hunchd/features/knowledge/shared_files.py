@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from hunchd.core.memory.drafts import redact_memory
 from hunchd.core.memory.memory_service import MemoryService
@@ -20,6 +19,7 @@ from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory
 from hunchd.domain.sharing import SHARED_KINDS, explain_not_shared
 from hunchd.ingestion.redaction import find_new_redactions
+from hunchd.protocol.knowledge_answers import RefusedName, SharedFileAnswer, SharedFilesAnswer
 from hunchd.protocol.requests import ShareRequest
 from hunchd.protocol.shared_files import MAX_TEXT_CHARACTERS, build_shared_file, render_shared_file
 
@@ -31,14 +31,14 @@ class SharedFileBuilder:
         self._memories = memories
         self._projects = projects
 
-    async def build_files(self, request: ShareRequest) -> dict[str, Any]:
+    async def build_files(self, request: ShareRequest) -> SharedFilesAnswer:
         """Return the files of the named memories, or of all shareable ones.
 
         Named memories that cannot be shared are listed with the reason.
         """
         project, tree = self._projects.find(request.project)
         memories = await self._memories.list_all(Filters(project=project.id, kinds=SHARED_KINDS))
-        files: dict[str, dict[str, Any]] = {}
+        files: dict[str, SharedFileAnswer] = {}
         refusals = []
         for name in request.names or tuple(sorted(memory.id for memory in memories)):
             memory = await self._find_named(name, memories)
@@ -48,14 +48,13 @@ class SharedFileBuilder:
                 else "there is no memory with this id or key"
             )
             if memory is None or reason:
-                refusals.append({"name": name, "reason": reason})
+                refusals.append(RefusedName(name=name, reason=reason))
             else:
                 file = _build_file(memory, tree.root, request.by)
-                files[file["path"]] = file
-        return {
-            "files": [files[path] for path in sorted(files)],
-            "refused": refusals if request.names else [],
-        }
+                files[file.path] = file
+        return SharedFilesAnswer(
+            files=[files[path] for path in sorted(files)], refused=refusals if request.names else []
+        )
 
     async def _find_named(self, name: str, memories: list[Memory]) -> Memory | None:
         """Return the memory with this id, or the fact with this key.
@@ -87,15 +86,15 @@ def _explain_refusal(memory: Memory, project: Project, tree: WorkingTree, now: d
     return explain_not_shared(memory, project=project.id, branch=tree.branch or None, now=now)
 
 
-def _build_file(memory: Memory, root: Path, by: str) -> dict[str, Any]:
+def _build_file(memory: Memory, root: Path, by: str) -> SharedFileAnswer:
     shared_file = build_shared_file(redact_memory(_remove_local_paths(memory, root)), by=by)
-    return {
-        "id": memory.id,
-        "path": shared_file.path,
-        "title": shared_file.title,
-        "content": render_shared_file(shared_file),
-        "trust": str(memory.trust),
-    }
+    return SharedFileAnswer(
+        id=memory.id,
+        path=shared_file.path,
+        title=shared_file.title,
+        content=render_shared_file(shared_file),
+        trust=memory.trust,
+    )
 
 
 def _remove_local_paths(memory: Memory, root: Path) -> Memory:

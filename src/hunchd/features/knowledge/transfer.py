@@ -6,7 +6,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from hunchd import __version__
 from hunchd.core.memory.drafts import memory_id, redact_memory
@@ -18,24 +17,26 @@ from hunchd.core.state.project import Project
 from hunchd.domain.errors import Conflict, HunchError, InvalidInput, NotFound
 from hunchd.domain.facts import MemoryChange, get_valid_from, is_same_value, retire_version, slot_of
 from hunchd.domain.filters import is_in_family
+from hunchd.domain.json_values import JsonObject
 from hunchd.domain.memory import CHUNK, Kind, Memory, Status
 from hunchd.features.knowledge.colleague_import import ColleagueImporter
 from hunchd.ingestion.redaction import redact, redact_values
 from hunchd.protocol.export_integrity import build_closing_line, build_opening_line
-from hunchd.protocol.memories import memory_from_json
-from hunchd.protocol.responses import (
+from hunchd.protocol.exports import (
     MAX_LISTED_REJECTIONS,
     MEMORY_TYPES,
+    ExportLine,
+    ImportCounts,
+    ImportLine,
     build_export_line,
-    format_iso,
-    rejection_to_json,
 )
+from hunchd.protocol.memories import memory_from_json
+from hunchd.protocol.responses import Rejection, format_iso, make_rejection
 from hunchd.store.client import StoreClient
 
 logger = logging.getLogger(__name__)
 
 BATCH_SIZE = 256  # memories for one journal sync
-_COUNT_NAMES = ("projects", "memories", "signals", "known", "skipped")
 
 
 @dataclass(slots=True)
@@ -44,15 +45,19 @@ class _ImportState:
 
     owners: dict[str, str] = field(default_factory=dict)  # project id in the export → local project id
     memories: list[tuple[int, Memory]] = field(default_factory=list)  # with their line numbers
-    signals: list[dict[str, Any]] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNT_NAMES, 0))
-    rejected: list[dict[str, Any]] = field(default_factory=list)
+    signals: list[JsonObject] = field(default_factory=list)
+    projects: int = 0
+    memory_count: int = 0
+    signal_count: int = 0
+    known: int = 0
+    skipped: int = 0
+    rejected: list[Rejection] = field(default_factory=list)
 
     def skip_line(self, line: int, error: HunchError) -> None:
         logger.warning("line %d of an import is skipped: %s", line + 1, redact(error.message).text)
-        self.counts["skipped"] += 1
+        self.skipped += 1
         if len(self.rejected) < MAX_LISTED_REJECTIONS:
-            self.rejected.append(rejection_to_json(line, error))
+            self.rejected.append(make_rejection(line, error))
 
 
 class MemoryTransfer:
@@ -74,7 +79,7 @@ class MemoryTransfer:
         self._writer = writer
         self._now = now
 
-    async def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+    async def export(self, project: str | None) -> AsyncIterator[ExportLine]:
         """Yield the lines of one project, or of everything.
 
         The last line holds their count.
@@ -94,22 +99,27 @@ class MemoryTransfer:
             yield line
         yield build_closing_line(count)
 
-    async def import_lines(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
+    async def import_lines(self, lines: AsyncIterator[ImportLine]) -> ImportCounts:
         """Import exported lines; known ones change nothing, and newer ones here stay."""
         state = _ImportState()
         async for line in lines:
             try:
                 self._sort_line(line, state)
             except (InvalidInput, NotFound) as error:  # invalid folder, or unknown project
-                state.skip_line(line["line"], error)
+                state.skip_line(line.number, error)
             if len(state.memories) + len(state.signals) >= BATCH_SIZE:
                 await self._store_batch(state)
         await self._store_batch(state)
-        return {**state.counts, "rejected": state.rejected}
+        return ImportCounts(
+            projects=state.projects,
+            memories=state.memory_count,
+            signals=state.signal_count,
+            known=state.known,
+            skipped=state.skipped,
+            rejected=state.rejected,
+        )
 
-    async def import_from_colleague(
-        self, lines: AsyncIterator[dict[str, Any]], *, name: str, project: str
-    ) -> dict[str, Any]:
+    async def import_from_colleague(self, lines: AsyncIterator[ImportLine], *, name: str, project: str) -> ImportCounts:
         """Import a colleague's export of a project as the colleague's word.
 
         Raises InvalidInput for an export of several projects, as it is unclear which one is meant.
@@ -117,36 +127,34 @@ class MemoryTransfer:
         owner = self._projects.find(project)[0].id
         memories: list[Memory] = []
         async for line in lines:
-            if line["type"] in MEMORY_TYPES:
-                memories.append(redact_memory(memory_from_json(line["data"])))
+            if line.type in MEMORY_TYPES:
+                memories.append(redact_memory(memory_from_json(line.data)))
         theirs = {memory.project for memory in memories if memory.project is not None}
         if len(theirs) > 1:
             raise InvalidInput("the export contains several projects", hint="hunch export --project . writes one")
         attributed_memories = [
             replace(memory, project=owner) if memory.project is not None else memory for memory in memories
         ]
-        return {**await self._colleague_importer.import_memories(attributed_memories, name)}
+        return await self._colleague_importer.import_memories(attributed_memories, name)
 
-    def _sort_line(self, line: dict[str, Any], state: _ImportState) -> None:
-        match line["type"]:
+    def _sort_line(self, line: ImportLine, state: _ImportState) -> None:
+        match line.type:
             case "project":
-                there = line["data"]["id"]
+                there = line.data["id"]
                 identifier = None if self._writer.is_removed(there) else there
-                project = self._projects.add(line["data"]["path"], must_exist=False, identifier=identifier)
+                project = self._projects.add(line.data["path"], must_exist=False, identifier=identifier)
                 state.owners[there] = project.id
-                state.counts["projects"] += 1
+                state.projects += 1
             case type_ if type_ in MEMORY_TYPES:
-                memory = redact_memory(memory_from_json(line["data"]))
-                state.memories.append(
-                    (line["line"], _move_to_owner(memory, self._resolve_owner(memory.project, state)))
-                )
+                memory = redact_memory(memory_from_json(line.data))
+                state.memories.append((line.number, _move_to_owner(memory, self._resolve_owner(memory.project, state))))
             case "signal":
-                signal, _ = redact_values(line["data"])
+                signal, _ = redact_values(line.data)
                 state.signals.append(signal | {"project": self._resolve_owner(signal["project"], state)})
             case "meta":
                 pass
             case _:
-                state.counts["skipped"] += 1
+                state.skipped += 1
 
     def _resolve_owner(self, name: str | None, state: _ImportState) -> str | None:
         """Return the local id of the project that a line names.
@@ -170,10 +178,10 @@ class MemoryTransfer:
         self._load_errors(changes)
         signals = [signal for signal in state.signals if not self._is_removed(signal["project"])]
         added_count = await self._store.put_signals(signals) if signals else 0
-        state.counts["memories"] += len(changes)
-        state.counts["known"] += sum(map(len, memories_by_owner.values())) - len(news) + len(signals) - added_count
-        state.counts["signals"] += added_count
-        state.counts["skipped"] += len(news) - len(changes) + len(state.signals) - len(signals)
+        state.memory_count += len(changes)
+        state.known += sum(map(len, memories_by_owner.values())) - len(news) + len(signals) - added_count
+        state.signal_count += added_count
+        state.skipped += len(news) - len(changes) + len(state.signals) - len(signals)
         state.memories, state.signals = [], []
 
     def _load_errors(self, changes: Sequence[MemoryChange]) -> None:

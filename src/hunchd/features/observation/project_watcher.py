@@ -7,14 +7,15 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from hunchd.core.signal_intake import SignalIntake
 from hunchd.core.state.dependencies import Dependencies, TaskSupervisor
-from hunchd.core.state.feature import Feature
+from hunchd.core.state.feature import Feature, StatusFields
 from hunchd.core.state.project import Project
-from hunchd.domain.errors import Overloaded, StorageFull, StoreError, Unavailable
+from hunchd.domain.errors import NotFound, Overloaded, StorageFull, StoreError, Unavailable
 from hunchd.domain.signal import FilesChanged
+from hunchd.protocol.status_answers import WatchingAnswer
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.signals import spool
 from hunchd.signals.file_watcher import FileWatcher, WatchOptions
@@ -122,9 +123,9 @@ class ProjectWatcher(Feature):
                 answer = await self._retry_until_accepted(
                     partial(self._intake.accept, letters[start : start + SPOOL_BATCH_SIZE])
                 )
-                for rejection in answer["rejected"]:
+                for rejection in answer.rejected:
                     # Global shell and git hooks report unknown repositories too, which is normal.
-                    unknown = rejection["error"].get("code") == "not_found"
+                    unknown = rejection.error.code == NotFound.code
                     logger.log(
                         logging.DEBUG if unknown else logging.WARNING, "spool message was rejected: %s", rejection
                     )
@@ -145,14 +146,13 @@ class ProjectWatcher(Feature):
                 is_reported = True
             await asyncio.sleep(RETRY_SECONDS)
 
-    def project_status(self, project: Project) -> dict[str, Any]:
+    def project_status(self, project: Project) -> StatusFields:
         """Return how the project is watched."""
         files, git = self._watchers.get(project.id, (None, None))
         return {
-            "watching": {
-                "files": files.status() if files is not None else None,
-                "git": git.status() if git is not None else None,
-            }
+            "watching": WatchingAnswer(
+                files=files.status() if files is not None else None, git=git.status() if git is not None else None
+            )
         }
 
     def pending_signals(self) -> int:

@@ -7,15 +7,16 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from hunchd.codesearch import vectors
 from hunchd.codesearch.cards import build_card
 from hunchd.codesearch.roles import Role, classify_role
 from hunchd.core.state.dependencies import TaskSupervisor
-from hunchd.core.state.feature import Feature
+from hunchd.core.state.feature import Feature, StatusFields
 from hunchd.core.state.project import Project
 from hunchd.domain.errors import HunchError
+from hunchd.protocol.responses import StageAnswer
 from hunchd.store.client import StoreClient
 from hunchd.store.code_cache import CodeCache
 
@@ -47,9 +48,9 @@ class CardEmbedder(Feature):
     def on_model_updated(self, project: Project) -> None:
         self.note(project)
 
-    def project_status(self, project: Project) -> dict[str, Any]:
+    def project_status(self, project: Project) -> StatusFields:
         done_count, total = self._progress.get(project.id, (0, 0))
-        return {"cards": {"done": done_count, "total": total}}
+        return {"cards": StageAnswer(done=done_count, total=total)}
 
     def note(self, project: Project) -> None:
         """Queue a project."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from hunchd.domain.context import Focus, PredictedFile, Prediction
 from hunchd.domain.errors import HunchError
 from hunchd.ingestion.source_redaction import redact_source
 from hunchd.protocol.requests import SearchRequest
+from hunchd.protocol.search_results import SearchAnswer, SearchResult
 from hunchd.repository.safe_reading import read_file
 from hunchd.retrieval.merging import merge_results
 from hunchd.store.client import StoreClient
@@ -39,9 +40,9 @@ ROLES: Final = {role.name.lower(): role for role in Role}
 
 @dataclass(frozen=True, slots=True)
 class CodeAnswer:
-    """Code results in the API's form, best first, with degradations."""
+    """Code results, best first, with degradations."""
 
-    results: tuple[dict[str, Any], ...] = ()
+    results: tuple[SearchResult, ...] = ()
     degraded: tuple[str, ...] = ()
 
 
@@ -163,7 +164,7 @@ def _find(
     vector: bytes | None,
     request: SearchRequest,
     root: Path,
-) -> list[dict[str, Any]]:
+) -> list[SearchResult]:
     """Rank and show; takes some milliseconds, in a thread."""
     index = open_index.index
     meaning = vectors.compute_cosines(open_index.vectors, vector) if vector is not None else None
@@ -231,7 +232,7 @@ def _list_degradations(project: Project) -> tuple[str, ...]:
     return ()
 
 
-def _render_results(root: Path, results: Sequence[CodeResult]) -> list[dict[str, Any]]:
+def _render_results(root: Path, results: Sequence[CodeResult]) -> list[SearchResult]:
     """Results with their lines as they are in the working tree; a file that is gone is left out."""
     rendered_results = []
     for result in results:
@@ -240,23 +241,20 @@ def _render_results(root: Path, results: Sequence[CodeResult]) -> list[dict[str,
             continue
         snippet = redact_source(extract_snippet(result, source.decode("utf-8", "replace")))
         rendered_results.append(
-            {
-                "id": f"file:{result.path}",
-                "ref": None,
-                "kind": "code",
-                "title": result.title,
-                "snippet": snippet,
-                "source": build_source(result),
-                "score": round(result.score, 4),
-                "reasons": list(result.reasons),
-            }
+            SearchResult(
+                id=f"file:{result.path}",
+                ref=None,
+                kind="code",
+                title=result.title,
+                snippet=snippet,
+                source=build_source(result),
+                score=round(result.score, 4),
+                reasons=list(result.reasons),
+            )
         )
     return rendered_results
 
 
-def add_code_results(answer: dict[str, Any], code: CodeAnswer, intent: str, k: int) -> dict[str, Any]:
+def add_code_results(answer: SearchAnswer, code: CodeAnswer, intent: str, k: int) -> SearchAnswer:
     """Return an answer of memories with the code that was found among them."""
-    results = merge_results(code.results, answer["results"], intent, k)
-    degradations = list(dict.fromkeys([*answer["degraded"], *code.degraded]))
-    status = "degraded" if degradations else "ok" if results else "empty"
-    return {**answer, "results": results, "degraded": degradations, "status": status}
+    return answer.with_results(merge_results(code.results, answer.results, intent, k), code.degraded)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from hunchd.core.state.project import Project
 from hunchd.domain.errors import NotFound
@@ -12,14 +11,15 @@ from hunchd.ingestion.redaction import redact
 from hunchd.ingestion.skeleton import render_skeleton
 from hunchd.ingestion.topics import find_topic_files
 from hunchd.protocol.requests import ExpandRequest
+from hunchd.protocol.search_results import ExpandAnswer, SearchResult
 
 MAX_SYMBOLS = 12  # definitions shown for a topic
 MAX_FILES, MAX_FILE_LINES = 6, 5  # files shown, and lines of each
 MAX_OUTLINE_LINES = {"full": 200, "summary": 30, "compressed": 8, "index": 1}
 
 
-def expand(request: ExpandRequest, project: Project, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Expand a topic or file in the API's form.
+def expand(request: ExpandRequest, project: Project, results: Sequence[SearchResult]) -> ExpandAnswer:
+    """Expand a topic or file.
 
     Raises NotFound when the project has nothing about it.
     """
@@ -39,10 +39,10 @@ def expand(request: ExpandRequest, project: Project, results: Sequence[Mapping[s
     if symbols:
         lines += ["", "## Defined in", *(f"- {path}:{symbol.line} {symbol.signature}" for path, symbol in symbols)]
     if results:
-        lines += ["", "## Known about it", *(f"- {result['title']}: {result['snippet']}" for result in results)]
+        lines += ["", "## Known about it", *(f"- {result.title}: {result.snippet}" for result in results)]
     if len(lines) == 1:
         raise NotFound(f"nothing is known about '{topic}'", field="topic", hint=_format_topics_hint(project))
-    return {"topic": topic, "level": request.level, "project": project.id, "text": "\n".join(lines)}
+    return ExpandAnswer(topic=topic, level=request.level, project=project.id, text="\n".join(lines))
 
 
 def _render_file_summary(path: str, project: Project) -> list[str]:
@@ -52,21 +52,21 @@ def _render_file_summary(path: str, project: Project) -> list[str]:
     return [f"- {path}", *(f"    {line}" for line in lines)]
 
 
-def _expand_file(path: str, request: ExpandRequest, project: Project) -> dict[str, Any]:
+def _expand_file(path: str, request: ExpandRequest, project: Project) -> ExpandAnswer:
     outline = project.code.get(path) if project.code is not None else None
     if outline is None:
         raise NotFound(f"{redact(path).text} is not an indexed file", field="id")
     text = render_skeleton(outline, max_lines=MAX_OUTLINE_LINES[request.level])
-    return {"id": f"file:{path}", "title": path, "level": request.level, "project": project.id, "text": text}
+    return ExpandAnswer(id=f"file:{path}", title=path, level=request.level, project=project.id, text=text)
 
 
 def _format_topics_hint(project: Project) -> str | None:
     return f"known topics: {', '.join(project.topics[:12])}" if project.topics else None
 
 
-def expand_memory(memory: Memory, level: str) -> dict[str, Any]:
-    """Render a memory at a level, in the API's form."""
-    return {"id": memory.id, "title": memory.title, "level": level, "text": get_text_at_level(memory, level)}
+def expand_memory(memory: Memory, level: str) -> ExpandAnswer:
+    """Render a memory at a level."""
+    return ExpandAnswer(id=memory.id, title=memory.title, level=level, text=get_text_at_level(memory, level))
 
 
 def get_text_at_level(memory: Memory, level: str) -> str:

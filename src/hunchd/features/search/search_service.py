@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from hunchd.core.memory.session_log import session_tag
 from hunchd.domain.errors import HunchError
@@ -16,10 +15,11 @@ from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Status
 from hunchd.domain.session import neighbour_refs
 from hunchd.protocol.requests import SearchRequest
+from hunchd.protocol.search_results import SearchAnswer, SearchResult, find_status
 from hunchd.retrieval.answering import build_answer as answer_of
 from hunchd.retrieval.answering import drop_expired, map_branch_ids, merge_chunks
 from hunchd.retrieval.question_words import strip_pasted
-from hunchd.retrieval.ranking import format_result
+from hunchd.retrieval.ranking import update_result
 from hunchd.store.client import StoreClient
 from hunchd.store.database.hits import Hit
 from hunchd.store.memory_cache import MemoryCache
@@ -45,12 +45,10 @@ def build_own_request(request: SearchRequest) -> SearchRequest | None:
     return replace(request, project=None, kinds=kinds)
 
 
-def join_answers(answer: dict[str, Any], own: dict[str, Any], k: int) -> dict[str, Any]:
+def join_answers(answer: SearchAnswer, own: SearchAnswer, k: int) -> SearchAnswer:
     """Merge results of a project with the user's own, best first."""
-    results = sorted([*answer["results"], *own["results"]], key=lambda one: -float(one["score"]))[:k]
-    degradations = list(dict.fromkeys([*answer["degraded"], *own["degraded"]]))
-    status = "degraded" if degradations else "ok" if results else "empty"
-    return {**answer, "results": results, "degraded": degradations, "status": status}
+    results = sorted([*answer.results, *own.results], key=lambda one: -one.score)[:k]
+    return answer.with_results(results, own.degraded)
 
 
 class SearchService:
@@ -61,8 +59,8 @@ class SearchService:
         self._store = store
         self._now = now
 
-    async def search(self, request: SearchRequest, project: str | None, branch: str | None = None) -> dict[str, Any]:
-        """Search memories and return results, status and duration in the API's form.
+    async def search(self, request: SearchRequest, project: str | None, branch: str | None = None) -> SearchAnswer:
+        """Search memories and return results, status and duration.
 
         Status is "ok", "empty" or "degraded". Memories of a branch other than `branch` are not found.
         """
@@ -104,33 +102,33 @@ class SearchService:
             degradations = [f"only recent memories were searched: {error.message}"]
             results = self._search_cache_only(query, filters, request, now)
         results = merge_chunks(results)[: request.k]
-        return {
-            "results": results,
-            "status": "degraded" if degradations else "ok" if results else "empty",
-            "degraded": degradations,
-            "took_ms": round((time.perf_counter() - began) * 1_000, 2),
-        }
+        return SearchAnswer(
+            results=results,
+            status=find_status(results, degradations),
+            degraded=degradations,
+            took_ms=round((time.perf_counter() - began) * 1_000, 2),
+        )
 
     def _apply_pending_changes(
-        self, query: str, filters: Filters, results: Sequence[dict[str, Any]], pending_hits: Sequence[Hit]
-    ) -> list[dict[str, Any]]:
+        self, query: str, filters: Filters, results: Sequence[SearchResult], pending_hits: Sequence[Hit]
+    ) -> list[SearchResult]:
         """Drop forgotten results and update changed ones, which the store may not know yet."""
         pending_ids, current = {hit.memory.id for hit in pending_hits}, []
         for result in results:
-            identifier = result["id"]
+            identifier = result.id
             if self._memory_cache.is_tombstoned(identifier):
                 continue
             if identifier not in pending_ids and self._memory_cache.is_uncommitted(identifier):
                 newer = self._memory_cache.get(identifier)
                 if newer is None or not matches(newer, filters):
                     continue
-                result = {**result, **format_result(query, newer)}
+                result = update_result(result, query, newer)
             current.append(result)
         return current
 
     def _search_cache_only(
         self, query: str, filters: Filters, request: SearchRequest, now: datetime
-    ) -> list[dict[str, Any]]:
+    ) -> list[SearchResult]:
         """Answer from the cache alone."""
         hits = drop_expired(self._search_cache(query, filters, pending_only=False), filters.as_of or now)
         slots = map_branch_ids(filters.branch, hits)

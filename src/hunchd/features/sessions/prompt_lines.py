@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, tzinfo
-from typing import Any, Final
+from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hunchd.assembly.fencing import fence, make_nonce, quote, remove_invisible, to_single_line
@@ -16,6 +16,7 @@ from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.ingestion.conventions import applies_to_whole_project
 from hunchd.ingestion.introductions import NAME, ZONE
 from hunchd.ingestion.statement_classifier import load_classifier
+from hunchd.protocol.search_results import SearchResult
 
 PROFILE_PREFIX: Final = "/profile/"
 MIN_IMPORTANCE: Final = 0.5  # minimum importance of a fact that is shown unasked
@@ -162,16 +163,16 @@ def _identity(memories: Iterable[Memory], key: str) -> str | None:
 
 
 def filter_new_results(
-    results: Sequence[Mapping[str, Any]], visible_messages: Collection[str], heads: Collection[str]
-) -> list[Mapping[str, Any]]:
+    results: Sequence[SearchResult], visible_messages: Collection[str], heads: Collection[str]
+) -> list[SearchResult]:
     """Return the results that the prompt does not show anyway, each once."""
     seen_texts: set[str] = set()
     new_results = []
     for result in results:
         # Compare episodes by title too: snippets such as "README.md" are common to many commits.
-        title = f"{result['title']} " if result["kind"] == Kind.EPISODE else ""
-        identifier, wording = str(result["id"]), " ".join(f"{title}{result['snippet']}".lower().split())
-        if identifier not in visible_messages and identifier not in heads and wording not in seen_texts:
+        title = f"{result.title} " if result.kind == Kind.EPISODE else ""
+        wording = " ".join(f"{title}{result.snippet}".lower().split())
+        if result.id not in visible_messages and result.id not in heads and wording not in seen_texts:
             seen_texts.add(wording)
             new_results.append(result)
     return new_results

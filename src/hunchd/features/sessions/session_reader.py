@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from hunchd.assembly.token_counter import count_tokens
 from hunchd.config.settings import LanguageSettings
@@ -18,7 +18,7 @@ from hunchd.core.cost_ledger import CostLedger, count_billed_tokens, estimate_wo
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.memory.session_log import SessionHead, session_head_id, session_tag
 from hunchd.core.state.dependencies import Dependencies, TaskSupervisor
-from hunchd.core.state.feature import Feature
+from hunchd.core.state.feature import Feature, StatusFields
 from hunchd.domain.errors import NotFound
 from hunchd.domain.memory import Kind, Scope, Trust
 from hunchd.domain.session import Turn, group_into_turns
@@ -30,6 +30,7 @@ from hunchd.language.client import LanguageClient
 from hunchd.language.model_requests import ModelAnswer, ModelFailure, ModelRequest
 from hunchd.language.prompts import FACTS_PROMPT
 from hunchd.protocol.memories import MemoryDraft, derive_title
+from hunchd.protocol.status_answers import LanguageAnswer
 
 logger = logging.getLogger(__name__)
 
@@ -90,20 +91,19 @@ class SessionReader(Feature):
     def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("reading", self.run)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> StatusFields:
         """Return what is switched on and what today has cost."""
-        return {"language": self._figures()}
-
-    def _figures(self) -> dict[str, Any]:
         today = self._ledger.today
         return {
-            "model": self._settings.model,
-            "spent_today_usd": round(today.usd, 4),
-            "limit_usd": self._settings.daily_limit_usd,
-            "questions": today.questions,
-            "failed": today.failed,
-            "waiting": len(self._queue),
-            **({"trouble": self.trouble} if self.trouble else {}),
+            "language": LanguageAnswer(
+                model=self._settings.model,
+                spent_today_usd=round(today.usd, 4),
+                limit_usd=self._settings.daily_limit_usd,
+                questions=today.questions,
+                failed=today.failed,
+                waiting=len(self._queue),
+                trouble=self.trouble or None,
+            )
         }
 
     async def run(self) -> None:

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from hunchd.core.memory.journal_records import contains_any_memory
 from hunchd.core.memory.memory_service import MemoryService
@@ -35,8 +34,15 @@ from hunchd.domain.session import Message, MessageType
 from hunchd.ingestion.redaction import redact, redact_name
 from hunchd.protocol.decoding import unknown_cursor
 from hunchd.protocol.memories import derive_title
-from hunchd.protocol.responses import format_iso, page_to_json
-from hunchd.protocol.session_requests import AppendRequest, MessageDraft, PageRequest, SessionsRequest, message_to_json
+from hunchd.protocol.responses import PageAnswer, format_iso
+from hunchd.protocol.session_answers import (
+    LoggedMessageAnswer,
+    MessagesAcceptedAnswer,
+    SessionAnswer,
+    SessionErasedAnswer,
+    message_answer,
+)
+from hunchd.protocol.session_requests import AppendRequest, MessageDraft, PageRequest, SessionsRequest
 from hunchd.store.client import StoreClient
 from hunchd.store.journal.journal import Journal
 from hunchd.store.memory_cache import MemoryCache
@@ -148,7 +154,7 @@ class SessionRegistry:
 
     # Log
 
-    async def append(self, session: str, request: AppendRequest, project: str | None) -> dict[str, Any]:
+    async def append(self, session: str, request: AppendRequest, project: str | None) -> MessagesAcceptedAnswer:
         """Store messages durably; one with a known ref changes nothing.
 
         Raises Conflict when the session belongs to another project.
@@ -163,8 +169,7 @@ class SessionRegistry:
                 await self._store_messages(log, fresh)
         if fresh:
             self._features.on_session_grown(session)
-        answer: dict[str, Any] = {"session": session, "accepted": len(fresh), "ids": ids}
-        return answer | ({"rejected": list(request.rejections)} if request.rejections else {})
+        return MessagesAcceptedAnswer(session=session, accepted=len(fresh), ids=ids, rejected=list(request.rejections))
 
     async def _number_messages(
         self, log: SessionLog, drafts: Sequence[MessageDraft]
@@ -263,20 +268,20 @@ class SessionRegistry:
 
     # Queries
 
-    async def list_messages(self, session: str, request: PageRequest) -> dict[str, Any]:
+    async def list_messages(self, session: str, request: PageRequest) -> PageAnswer[LoggedMessageAnswer]:
         """Return a page of the log, oldest first."""
         session = redact_name(session)
         after = _parse_cursor(request.cursor)
         async with self.hold_log(session) as log:
             part = [message for message in log.messages if message.number > after]
             page_messages = part[: request.limit]
-            return page_to_json(
-                [message_to_json(message, session) for message in page_messages],
-                next_cursor=str(page_messages[-1].number) if len(part) > len(page_messages) else None,
+            return PageAnswer(
+                items=[message_answer(message, session) for message in page_messages],
+                next=str(page_messages[-1].number) if len(part) > len(page_messages) else None,
                 total=len(log.messages),
             )
 
-    async def list_sessions(self, request: SessionsRequest, project: str | None) -> dict[str, Any]:
+    async def list_sessions(self, request: SessionsRequest, project: str | None) -> PageAnswer[SessionAnswer]:
         """Return a page of the sessions, newest first, optionally of one project."""
         await self.wait_until_ready()
         matching_heads = [head for head in self.heads.values() if request.project is None or head.project == project]
@@ -284,9 +289,9 @@ class SessionRegistry:
         first = _parse_cursor(request.cursor)
         page_heads = matching_heads[first : first + request.limit]
         next_index = first + len(page_heads)
-        return page_to_json(
-            [head_to_json(await self._refresh_counts(head)) for head in page_heads],
-            next_cursor=str(next_index) if next_index < len(matching_heads) else None,
+        return PageAnswer(
+            items=[describe_session(await self._refresh_counts(head)) for head in page_heads],
+            next=str(next_index) if next_index < len(matching_heads) else None,
             total=len(matching_heads),
         )
 
@@ -364,7 +369,7 @@ class SessionRegistry:
                     idle.append(session)
         return idle
 
-    async def erase(self, session: str) -> dict[str, Any]:
+    async def erase(self, session: str) -> SessionErasedAnswer:
         """Erase a session, its messages and everything derived from it.
 
         Answers exclude it at once, the disk before this returns.
@@ -376,7 +381,7 @@ class SessionRegistry:
             await asyncio.gather(*(self._memories.purges.purge(owner) for owner in removed_ids))
             ids = [one for of_owner in removed_ids.values() for one in of_owner]
             await self._features.forget_memories(ids)
-        return {"erased": session, "memories": len(ids)}
+        return SessionErasedAnswer(erased=session, memories=len(ids))
 
     async def _remove_session(self, session: str, promises: AsyncExitStack) -> dict[str | None, list[str]]:
         """Remove the session from answers and journal.
@@ -421,19 +426,19 @@ class SessionRegistry:
             self._own_ids -= set(ids)
 
 
-def head_to_json(head: SessionHead) -> dict[str, Any]:
-    """Serialize a session's metadata for the API."""
-    return {
-        "id": head.session,
-        "title": head.title,
-        "project": head.project,
-        "state": "open" if head.ended_at is None else "ended",
-        "outcome": head.outcome,
-        "began": format_iso(head.started_at),
-        "last": format_iso(head.last_message_at) if head.last_message_at is not None else None,
-        "ended": format_iso(head.ended_at) if head.ended_at is not None else None,
-        "messages": head.messages,
-    }
+def describe_session(head: SessionHead) -> SessionAnswer:
+    """Return a session's metadata for the API."""
+    return SessionAnswer(
+        id=head.session,
+        title=head.title,
+        project=head.project,
+        state="open" if head.ended_at is None else "ended",
+        outcome=head.outcome,
+        began=format_iso(head.started_at),
+        last=format_iso(head.last_message_at) if head.last_message_at is not None else None,
+        ended=format_iso(head.ended_at) if head.ended_at is not None else None,
+        messages=head.messages,
+    )
 
 
 def get_session_title(messages: Sequence[Message]) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Lock
-from typing import Any
+
+from msgspec.structs import asdict
 
 from hunchd.assembly.history import HistoryView, SessionHistory
 from hunchd.assembly.prompt import DESIGN_BUDGET, HISTORY_SHARE, CompiledPrompt, PromptInputs, compile_prompt
@@ -37,10 +38,23 @@ from hunchd.features.sessions.prompt_lines import (
     zone_of,
 )
 from hunchd.features.sessions.session_reader import SessionReader
-from hunchd.features.sessions.session_registry import SessionRegistry, get_session_title, head_to_json
+from hunchd.features.sessions.session_registry import SessionRegistry, describe_session, get_session_title
 from hunchd.ingestion.redaction import redact_name
 from hunchd.ingestion.session_digest import digest_turns
 from hunchd.protocol.requests import Depth, SearchRequest
+from hunchd.protocol.responses import PageAnswer
+from hunchd.protocol.search_results import SearchAnswer, SearchResult
+from hunchd.protocol.session_answers import (
+    CompactedAnswer,
+    LoggedMessageAnswer,
+    MessagesAcceptedAnswer,
+    PromptAnswer,
+    PromptHistoryAnswer,
+    RetrievedAnswer,
+    SessionAnswer,
+    SessionEndedAnswer,
+    SessionErasedAnswer,
+)
 from hunchd.protocol.session_requests import AppendRequest, CompileRequest, PageRequest, SessionsRequest
 
 DEFAULT_HISTORY = int(HISTORY_SHARE * DESIGN_BUDGET)  # tokens
@@ -95,7 +109,7 @@ class _ProjectFacts:
 
 
 # A request, in a project or among what is the user's own → the answer.
-SearchMemories = Callable[[SearchRequest, str | None], Awaitable[dict[str, Any]]]
+SearchMemories = Callable[[SearchRequest, str | None], Awaitable[SearchAnswer]]
 # A project id, or None for the user → the facts and profile pages held of it, all of them.
 StandingMemories = Callable[[str | None], Iterable[Memory]]
 
@@ -131,21 +145,21 @@ class SessionService(Feature):
 
     # API
 
-    async def append(self, session: str, request: AppendRequest) -> dict[str, Any]:
+    async def append(self, session: str, request: AppendRequest) -> MessagesAcceptedAnswer:
         """Store messages: durable when this returns, searchable at once."""
         return await self._registry.append(session, request, self._resolve_owner(request.project))
 
-    async def list_messages(self, session: str, request: PageRequest) -> dict[str, Any]:
+    async def list_messages(self, session: str, request: PageRequest) -> PageAnswer[LoggedMessageAnswer]:
         """Return a page of a session's messages."""
         return await self._registry.list_messages(session, request)
 
-    async def list_sessions(self, request: SessionsRequest) -> dict[str, Any]:
+    async def list_sessions(self, request: SessionsRequest) -> PageAnswer[SessionAnswer]:
         """Return a page of the sessions."""
         return await self._registry.list_sessions(request, self._resolve_owner(request.project))
 
-    async def get_session(self, session: str) -> dict[str, Any]:
+    async def get_session(self, session: str) -> SessionAnswer:
         """Return the metadata of a session."""
-        return head_to_json(await self._registry.get_head(session))
+        return describe_session(await self._registry.get_head(session))
 
     def find_project_id(self, session: str) -> str | None:
         """Return the project id of a session.
@@ -155,7 +169,7 @@ class SessionService(Feature):
         head = self._registry.heads.get(redact_name(session))
         return head.project if head is not None else None
 
-    async def end(self, session: str, outcome: str | None = None) -> dict[str, Any]:
+    async def end(self, session: str, outcome: str | None = None) -> SessionEndedAnswer:
         """Close the session and store its episodes, facts and summary.
 
         Ending it again without new messages changes nothing.
@@ -171,26 +185,27 @@ class SessionService(Feature):
                     head = finish_head(head, extract, at=self._now(), outcome=outcome)
                 await self._registry.write_head(log, self._add_compaction(log, head))
             head = replace(log.head, messages=len(log.messages))
-        return head_to_json(head) | {
-            "episodes": [episode_id(session, head.project, number) for number in range(1, head.episodes + 1)],
-            "facts": [memory.id for memory in await self._registry.list_derived_memories(session, Kind.FACT)],
-            "summary": head.summary,
-        }
+        return SessionEndedAnswer(
+            **asdict(describe_session(head)),
+            episodes=[episode_id(session, head.project, number) for number in range(1, head.episodes + 1)],
+            facts=[memory.id for memory in await self._registry.list_derived_memories(session, Kind.FACT)],
+            summary=head.summary,
+        )
 
-    async def compact(self, session: str) -> dict[str, Any]:
+    async def compact(self, session: str) -> CompactedAnswer:
         """Condense the history now; the log stays as it is."""
         session = redact_name(session)
         async with self._registry.hold_log(session) as log:
             before = (await self._fold_history(log, DEFAULT_HISTORY)).tokens
             await self._registry.write_head(log, self._add_compaction(log, log.head))
             view = await self._fold_history(log, DEFAULT_HISTORY)
-            return {
-                "session": session,
-                "tokens_before": before,
-                "tokens_after": view.tokens,
-                "compactions": view.compactions,
-                "condensed_until": view.condensed_until,
-            }
+            return CompactedAnswer(
+                session=session,
+                tokens_before=before,
+                tokens_after=view.tokens,
+                compactions=view.compactions,
+                condensed_until=view.condensed_until,
+            )
 
     def _add_compaction(self, log: SessionLog, head: SessionHead) -> SessionHead:
         """Add a compaction after the newest message; cached histories are folded again."""
@@ -199,7 +214,7 @@ class SessionService(Feature):
             del self._histories[key]
         return replace(head, compactions=tuple(dict.fromkeys((*head.compactions, last)))) if last else head
 
-    async def erase(self, session: str) -> dict[str, Any]:
+    async def erase(self, session: str) -> SessionErasedAnswer:
         """Erase the session; no byte of it is left when this returns."""
         erased_memories = await self._registry.erase(session)
         name = redact_name(session)
@@ -242,7 +257,7 @@ class SessionService(Feature):
                 title = get_session_title(remaining) or f"session {log.head.session}"
                 await self._registry.write_head(log, replace(log.head, title=title, summary=summary))
 
-    async def compile(self, request: CompileRequest) -> dict[str, Any]:
+    async def compile(self, request: CompileRequest) -> PromptAnswer:
         """Compile the prompt for the session's next request.
 
         Nothing is added to the log.
@@ -299,7 +314,7 @@ class SessionService(Feature):
         ):  # neither compacted nor erased
             for tokens, one in histories_by_budget.items():
                 self._cache_history((session, tokens), one)
-        return _prompt_to_json(prompt, results, degradations)
+        return _build_prompt_answer(prompt, results, degradations)
 
     # Prompt sections
 
@@ -343,7 +358,7 @@ class SessionService(Feature):
 
     async def _search_memories(
         self, message: str, project: str | None, view: HistoryView
-    ) -> tuple[list[tuple[dict[str, Any], str]], list[str]]:
+    ) -> tuple[list[tuple[SearchResult, str]], list[str]]:
         """Search memories for the message that the prompt does not show anyway.
 
         Also returns the reasons why a search was incomplete.
@@ -352,7 +367,7 @@ class SessionService(Feature):
             return [], []
         depth: Depth = "deep" if is_about_past(message) else "shallow"
         owners = (project, None) if project is not None else (None,)
-        matches: list[tuple[dict[str, Any], str]] = []
+        matches: list[tuple[SearchResult, str]] = []
         degradations: list[str] = []
         shown_ids = {entry.message for entry in view.entries if entry.message}
         heads = {session_head_id(head.session, head.project) for head in self._registry.heads.values()}
@@ -362,23 +377,24 @@ class SessionService(Feature):
             *(self._search_in_time(search_request if owner is not None else of_user, owner) for owner in owners)
         )
         for owner, answer in zip(owners, answers, strict=True):
-            degradations += answer["degraded"]
-            results = filter_new_results(answer["results"], shown_ids, heads)
-            memories = await self._registry.get_memories([str(result["id"]) for result in results], owner)
+            degradations += answer.degraded
+            results = filter_new_results(answer.results, shown_ids, heads)
+            memories = await self._registry.get_memories([result.id for result in results], owner)
             for result in results:
-                memory = memories.get(str(result["id"]))  # None if it was forgotten meanwhile
+                memory = memories.get(result.id)  # None if it was forgotten meanwhile
                 if memory is not None and (owner == project or is_shown_in_projects(memory)):
-                    text = render_search_result(memory, str(result["snippet"]), now=self._now(), secret=self._secret)
-                    matches.append((dict(result), text))
-        matches.sort(key=lambda one: -float(one[0]["score"]))
+                    text = render_search_result(memory, result.snippet, now=self._now(), secret=self._secret)
+                    matches.append((result, text))
+        matches.sort(key=lambda one: -one[0].score)
         return matches, list(dict.fromkeys(degradations))
 
-    async def _search_in_time(self, search_request: SearchRequest, owner: str | None) -> dict[str, Any]:
+    async def _search_in_time(self, search_request: SearchRequest, owner: str | None) -> SearchAnswer:
         try:
             async with asyncio.timeout(SEARCH_TIMEOUT_SECONDS):
                 return await self._search(search_request, owner)
         except TimeoutError:
-            return {"results": [], "degraded": ["the memory search did not finish in time"]}
+            reason = "the memory search did not finish in time"
+            return SearchAnswer(results=[], status="degraded", degraded=[reason], took_ms=0.0)
 
     def _find_previous_session(self, session: str, project: str | None) -> SessionHead | None:
         """Return the previous session of the same project."""
@@ -478,25 +494,27 @@ class SessionService(Feature):
         return replace(head, episodes=episode_count)
 
 
-def _prompt_to_json(
-    prompt: CompiledPrompt, results: Sequence[tuple[dict[str, Any], str]], degradations: Sequence[str]
-) -> dict[str, Any]:
-    answer: dict[str, Any] = {
-        "messages": list(prompt.messages),
-        "token_count": prompt.token_count,
-        "sections": dict(prompt.sections),
-        "prefix_digest": prompt.prefix_digest,
-        "pruned": list(prompt.pruned_sections),
-        "history": {
-            "messages": len(prompt.view.entries),
-            "compactions": prompt.view.compactions,
-            "condensed_until": prompt.view.condensed_until,
-        },
-        "retrieved": [
-            {name: result[name] for name in ("id", "kind", "title", "score", "reasons")}
+def _build_prompt_answer(
+    prompt: CompiledPrompt, results: Sequence[tuple[SearchResult, str]], degradations: Sequence[str]
+) -> PromptAnswer:
+    return PromptAnswer(
+        messages=list(prompt.messages),
+        token_count=prompt.token_count,
+        sections=prompt.sections,
+        prefix_digest=prompt.prefix_digest,
+        pruned=list(prompt.pruned_sections),
+        history=PromptHistoryAnswer(
+            messages=len(prompt.view.entries),
+            compactions=prompt.view.compactions,
+            condensed_until=prompt.view.condensed_until,
+        ),
+        retrieved=[
+            RetrievedAnswer(
+                id=result.id, kind=result.kind, title=result.title, score=result.score, reasons=result.reasons
+            )
             for result, text in results
             if text in prompt.retrieved
         ],
-        "degraded": list(degradations),
-    }
-    return answer | ({"tools": list(prompt.tools)} if prompt.tools else {})
+        degraded=list(degradations),
+        tools=list(prompt.tools),
+    )

@@ -1,0 +1,113 @@
+"""JSON shapes of answers about consolidation runs; the log of a run holds some of them too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
+
+from hunchd.protocol.responses import Count, TimeText
+from hunchd.protocol.steps import StepName
+
+RunStatus = Literal["dry_run", "running", "done", "rolled_back", "stopped", "interrupted", "undone"]
+# The fields of a memory that differ.
+MemoryState = Annotated[Mapping[str, Any] | None, Meta(description="null: no such memory at that time")]
+
+
+class RunCounts(Struct, kw_only=True):
+    """Number of changes by kind; unset while unknown."""
+
+    deduped: Count | UnsetType = UNSET
+    summarised: Count | UnsetType = UNSET
+    compressed: Count | UnsetType = UNSET
+    promoted: Count | UnsetType = UNSET
+    demoted: Count | UnsetType = UNSET
+    forgotten: Count | UnsetType = UNSET
+    linked: Count | UnsetType = UNSET
+    contradictions_found: Count | UnsetType = UNSET
+    contradictions_closed: Count | UnsetType = UNSET
+    retired: Count | UnsetType = UNSET
+    doubted: Count | UnsetType = UNSET
+    trusted_again: Count | UnsetType = UNSET
+    histories: Count | UnsetType = UNSET
+    counted: Count | UnsetType = UNSET
+    erased: Count | UnsetType = UNSET
+    embedded: Count | UnsetType = UNSET
+
+
+COUNTERS: tuple[str, ...] = RunCounts.__struct_fields__
+
+
+class EditAnswer(Struct, frozen=True, kw_only=True):
+    id: str
+    was: MemoryState
+    now: MemoryState
+
+
+class ChangeAnswer(Struct, frozen=True, kw_only=True):
+    change: Annotated[Count, Meta(description="its number")]
+    step: StepName
+    counts: Annotated[str, Meta(description="the number that it adds to", extra_json_schema={"enum": list(COUNTERS)})]
+    what: str
+    why: str
+    project: Annotated[str | None, Meta(description="its name; null: your own memories, without a project")]
+    edits: Annotated[list[EditAnswer], Meta(description="the fields that differ")]
+
+
+class LostAnswer(Struct, frozen=True, kw_only=True):
+    """Result of a query that was lost, and the change that lost it."""
+
+    probe: str
+    lost: str
+    step: str
+    change: str
+
+
+class GateFigures(Struct, frozen=True, kw_only=True):
+    answers: Count = 0
+    lost: Count = 0
+    share: float = 0.0
+    losses: list[LostAnswer] | UnsetType = UNSET  # unset where a memory was erased
+    undone: Annotated[Count, Meta(description="changes that were rolled back")] | UnsetType = UNSET
+    left: Annotated[Count, Meta(description="changes that somebody has changed since")] | UnsetType = UNSET
+
+
+class GateAnswer(GateFigures, frozen=True, kw_only=True):
+    """The queries of a project that were checked, and those that got worse."""
+
+    project: str | None
+
+
+class RunAnswer(RunCounts, kw_only=True):
+    run: Annotated[str, Meta(description="its id")]
+    status: RunStatus
+    dry_run: bool | UnsetType = UNSET
+    changes: Annotated[list[ChangeAnswer], Meta(description="the first of them")] | UnsetType = UNSET
+    more: Count | UnsetType = UNSET
+    total: Count | UnsetType = UNSET
+    trigger: str | UnsetType = UNSET
+    began: TimeText | UnsetType = UNSET
+    ended: TimeText | UnsetType | None = UNSET
+    seconds: float | UnsetType | None = UNSET
+    step: Annotated[str, Meta(description="of a run in progress")] | UnsetType = UNSET
+    project: Annotated[
+        str | UnsetType | None, Meta(description="of a run in progress; null: memories without a project")
+    ] = UNSET
+    gate: list[GateAnswer] | UnsetType = UNSET
+    lost: (
+        Annotated[
+            list[LostAnswer], Meta(description="of a run that was rolled back: which query lost what by which step")
+        ]
+        | UnsetType
+    ) = UNSET
+
+    def with_counts(self, counts: Mapping[str, int]) -> RunAnswer:
+        return replace(self, **counts)
+
+
+class UndoneAnswer(Struct, frozen=True, kw_only=True):
+    run: str
+    undone: Count
+    left: Count

@@ -1,0 +1,52 @@
+"""JSON shapes of searches: results, their list, and the text behind a pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from hunchd.domain.json_values import JsonObject
+
+SearchStatus = Literal["ok", "empty", "degraded"]
+
+
+class SearchResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    id: str
+    ref: Annotated[str | None, Meta(description="the caller's own key")]
+    kind: str
+    title: str
+    snippet: str
+    source: JsonObject
+    at: Annotated[str | None, Meta(description="when it happened or was said, if it has such a time")] = None
+    score: float
+    reasons: list[str]
+
+
+class SearchAnswer(Struct, frozen=True, kw_only=True):
+    results: list[SearchResult]
+    status: SearchStatus
+    degraded: list[str]
+    took_ms: float
+
+    def with_results(self, results: Sequence[SearchResult], more_degradations: Sequence[str] = ()) -> SearchAnswer:
+        """Return the answer with other results, and what was missing from all searches."""
+        degraded = list(dict.fromkeys([*self.degraded, *more_degradations]))
+        return replace(self, results=list(results), degraded=degraded, status=find_status(results, degraded))
+
+
+class ExpandAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Text behind a pointer: of a memory or a file with `id` and `title`, or of a `topic`."""
+
+    id: str | None = None
+    title: str | None = None
+    topic: str | None = None
+    level: str
+    project: str | None = None
+    text: str
+
+
+def find_status(results: Sequence[object], degraded: Sequence[str]) -> SearchStatus:
+    return "degraded" if degraded else "ok" if results else "empty"

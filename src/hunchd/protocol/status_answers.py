@@ -1,0 +1,138 @@
+"""JSON shape of GET /status: projects, queues, store, resources, and the figures of each feature."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from hunchd.protocol.consolidation_answers import RunAnswer
+from hunchd.protocol.responses import Count, ProjectAnswer, StageAnswer
+
+WatchMode = Literal["watching", "mixed", "polling"]
+
+
+class FileWatchAnswer(Struct, frozen=True, kw_only=True):
+    state: str
+    mode: WatchMode
+    reason: str
+    folders: Count
+    watched: Count
+    polled: Count
+    files: Count
+    truncated: str
+    overflows: Count
+    rescans: Count
+    waiting: Count
+    thread: str
+    failures: Count
+
+
+class GitWatchAnswer(Struct, frozen=True, kw_only=True):
+    state: Literal["stopped", "missing", "watching"]
+    mode: Literal["polling", "watching"]
+    reason: str
+    watched: Count
+    trees: list[str]
+    operation: str
+    waiting: Count
+    thread: str
+
+
+class WatchingAnswer(Struct, frozen=True, kw_only=True):
+    files: FileWatchAnswer | None
+    git: GitWatchAnswer | None
+
+
+class ProjectStatusAnswer(ProjectAnswer, frozen=True, kw_only=True, omit_defaults=True):
+    watching: WatchingAnswer | None = None
+    cards: Annotated[StageAnswer | None, Meta(description="files whose signatures were embedded")] = None
+
+
+class QueuesAnswer(Struct, frozen=True, kw_only=True):
+    """Accepted records that are not yet searchable in the store."""
+
+    journal: Count
+    writer: Count
+    embedding: Count
+
+
+class StoreAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    bytes: Count
+    running: bool
+    rows: Count | None = None
+    embedded: Count | None = None
+    versions: Count | None = None
+
+
+class LanguageAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Use of the language model today."""
+
+    model: str
+    spent_today_usd: float
+    limit_usd: float
+    questions: Count
+    failed: Count
+    waiting: Count
+    trouble: str | None = None
+
+
+class ForesightAnswer(Struct, frozen=True, kw_only=True):
+    """Figures of a span of time; rates are null where nothing was counted."""
+
+    opened: Count
+    hit_rate: float | None
+    precision: float | None
+    lead_seconds: float | None
+    warm_rate: float | None
+    ahead_bytes: Count
+    wasted_bytes: Count
+
+
+class LatencyAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    p50: float | None = None
+    p95: float | None = None
+
+
+class PrefetchAnswer(Struct, frozen=True, kw_only=True):
+    """Figures of the bundles built ahead."""
+
+    answers: Count
+    warm: Count
+    hit_rate: float | None
+    built_ahead: Count
+    wasted: Count
+    answer_ms: LatencyAnswer
+    depth: Count
+    day: ForesightAnswer
+    week: ForesightAnswer
+
+
+class ResourcesAnswer(Struct, frozen=True, kw_only=True):
+    pid: int
+    memory_bytes: Count
+    front_memory_bytes: Count
+    cpu_seconds: float
+    threads: Count
+    processes: Count
+
+
+class TaskAnswer(Struct, frozen=True, kw_only=True):
+    name: str
+    state: Literal["restarting", "running"]
+    failures: Count
+    last_error: str | None
+
+
+class StatusAnswer(Struct, frozen=True, kw_only=True):
+    status: Literal["ok", "degraded"]
+    degraded: Annotated[list[str], Meta(description="what is broken or still loading")]
+    projects: list[ProjectStatusAnswer]
+    queues: QueuesAnswer
+    store: StoreAnswer
+    language: LanguageAnswer | None = None
+    prefetch: PrefetchAnswer | UnsetType = UNSET
+    consolidation: Annotated[RunAnswer | UnsetType | None, Meta(description="the current or the last run")] = UNSET
+    resources: ResourcesAnswer
+    tasks: list[TaskAnswer]
+    uptime_seconds: Count
