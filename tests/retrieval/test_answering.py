@@ -53,10 +53,10 @@ def test_newer_memory_keeps_store_scores() -> None:
     new = replace(old, content="the journal was mended", updated=old.updated + timedelta(minutes=1))
     read = readings.build_glimpses([(SearchCandidate(json.dumps(memory_to_plain(old)), b"", 4.0, 0.6), ())])
     [result] = get_answer("torn journal", read, [Hit(memory=new, lexical=0.5)], readings)
-    assert result["snippet"] == "the journal was mended"
-    assert "close in meaning (0.60)" in result["reasons"]
+    assert result.snippet == "the journal was mended"
+    assert "close in meaning (0.60)" in result.reasons
     [kept] = get_answer("torn journal", read, [Hit(memory=memory("m1", "the journal", days=200))], readings)
-    assert kept["snippet"] == "the journal is torn"
+    assert kept.snippet == "the journal is torn"
 
 
 def test_document_is_shown_once_by_best_chunk() -> None:
@@ -68,7 +68,7 @@ def test_document_is_shown_once_by_best_chunk() -> None:
     hits.append(Hit(memory=memory("m1", "a torn journal is cut at its last whole line"), lexical=1.0, similarity=0.4))
     results = get_answer("torn journal", hits, [])
     assert len(results) > 5  # enough for five documents
-    assert [result["id"] for result in merge_chunks(results)] == ["guide", "m1"]
+    assert [result.id for result in merge_chunks(results)] == ["guide", "m1"]
 
 
 def test_only_main_facts_map_to_branch_ids() -> None:

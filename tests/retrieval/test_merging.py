@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from hunchd.protocol.search_results import SearchResult
 from hunchd.retrieval.merging import merge_results
 
 
-def result(kind: str, score: float) -> dict[str, Any]:
-    return {"id": kind, "kind": kind, "score": score}
+def result(kind: str, score: float) -> SearchResult:
+    return SearchResult(id=kind, ref=None, kind=kind, title="", snippet="", source={}, score=score, reasons=[])
 
 
 @pytest.mark.parametrize(
@@ -22,8 +21,8 @@ def test_merge_intent_decides_what_comes_first(intent: str, first: str) -> None:
 
     merged = merge_results([result("code", 0.6)], memories, intent, 10)
 
-    assert merged[0]["kind"] == first
-    assert [one["score"] for one in merged] == sorted((one["score"] for one in merged), reverse=True)
+    assert merged[0].kind == first
+    assert [one.score for one in merged] == sorted((one.score for one in merged), reverse=True)
 
 
 def test_merge_keeps_the_best_k() -> None:

@@ -72,8 +72,8 @@ def test_commit_snippet_omits_title() -> None:
     for content, quoted in told:
         work = memory("w", content, title="Keep sessions", kind=Kind.EPISODE, source=source)
         [result] = rank_results("keep sessions", [Hit(memory=work, lexical=5.0)], depth="shallow", k=5, now=NOW)
-        assert result["snippet"] == quoted
-        assert result["at"] == work.at.isoformat().replace("+00:00", "Z")
+        assert result.snippet == quoted
+        assert result.at == work.at.isoformat().replace("+00:00", "Z")
 
 
 def test_long_question_weighs_first_words() -> None:
@@ -125,14 +125,14 @@ def test_pattern_read_today_is_not_fresh() -> None:
 def test_convention_read_today_is_not_fresh() -> None:
     convention = replace(memory("read", "tests: pytest", days=0), source={"type": "convention", "path": "pytest.ini"})
     (result,) = rank_results("tests", [Hit(memory=convention, lexical=4.0)], depth="shallow", k=1, now=NOW)
-    assert "from today" not in result["reasons"]
-    assert "at" not in result
+    assert "from today" not in result.reasons
+    assert result.at is None
 
 
 def test_statement_result_has_its_date() -> None:
     hit = Hit(memory=memory("said", "support for windows was dropped", days=40), lexical=4.0)
     (result,) = rank_results("when was windows dropped", [hit], depth="shallow", k=1, now=NOW)
-    assert result["at"] == format_iso(hit.memory.at)
+    assert result.at == format_iso(hit.memory.at)
 
 
 def test_tool_output_ranks_behind_message() -> None:
@@ -170,8 +170,7 @@ def test_every_result_has_reasons() -> None:
         k=5,
         now=NOW,
     )
-    assert result["reasons"] == ["says session, timeout", "close in meaning (0.70)", "2 days old"]
-    assert result.keys() == {"id", "ref", "kind", "title", "snippet", "score", "reasons", "source", "at"}
+    assert result.reasons == ["says session, timeout", "close in meaning (0.70)", "2 days old"]
 
 
 def test_future_memory_is_tolerated() -> None:
