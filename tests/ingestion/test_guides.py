@@ -39,6 +39,12 @@ def collect_scopes(files: dict[str, str], links: dict[str, str] | None = None) -
         (".junie/guidelines.md", ""),
         (".kiro/steering/tech.md", ""),
         ("CONVENTIONS.md", ""),
+        ("web/CONTRIBUTING.md", "web"),
+        ("docs/Guides/Contributing.md", ""),
+        (".github/commit-convention.md", ""),
+        (".github/PULL_REQUEST_TEMPLATE.md", ""),
+        ("RELEASE-CHECKLIST.md", ""),
+        ("DEVELOPMENT.md", ""),
     ],
 )
 def test_guide_applies_to_its_folder(path: str, part: str) -> None:
@@ -49,7 +55,7 @@ def test_guide_applies_to_its_folder(path: str, part: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "README.md", "src/agents.py", "web/CONTRIBUTING.md", "web/CONVENTIONS.md", "a/b/c/d/e/AGENTS.md",
+        "README.md", "src/agents.py", "web/CONVENTIONS.md", "a/b/c/d/e/AGENTS.md",
         ".cursor/rules/ui.md", ".cursor/mcp.json", ".cursor/commands/fix.md", ".github/workflows/ci.yml",
         ".github/prompts/a.prompt.md", ".github/instructions/readme.md", ".windsurf/workflows/release.md",
         ".clinerules/workflows/release.md", ".clinerules/hooks/README.md", ".kiro/specs/a/design.md",

@@ -12,9 +12,10 @@ from typing import Any
 
 from hunchd.domain.facts import slot_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
-from hunchd.ingestion.decisions import Decision, Instruction, extract_instructions, is_record, parse_decision
+from hunchd.ingestion.decisions import Decision, is_record, parse_decision
 from hunchd.ingestion.guides import (
     LINKABLE_GUIDES,
+    README,
     Guide,
     GuideCollection,
     GuideScope,
@@ -22,7 +23,17 @@ from hunchd.ingestion.guides import (
     may_define_guides,
     resolve_link,
 )
-from hunchd.ingestion.manifests.registry import find_reader, read_statements
+from hunchd.ingestion.instructions import (
+    TOPIC_TAGS,
+    Instruction,
+    classify_rule,
+    extract_instructions,
+    extract_release_steps,
+    is_release_page,
+)
+from hunchd.ingestion.manifests.command_sources import has_tasks, read_commands, read_page_commands
+from hunchd.ingestion.manifests.commands import Command, choose_commands, merge_tools
+from hunchd.ingestion.manifests.registry import read_statements, states_anything
 from hunchd.ingestion.manifests.tools import CI_PREFIX, MAX_VERSIONS, Statement, find_languages, version_sort_key
 from hunchd.ingestion.source_redaction import redact_source
 from hunchd.protocol.shared_files import is_shared_path
@@ -66,7 +77,7 @@ _SEARCH_TAGS = {
 _VERSION_TAGS = ("version", "supported versions")
 _LANGUAGES = frozenset({"python", "node", "go", "java", "ruby", "php", "rust", "dotnet", "typescript", "terraform"})
 _DEFAULT_CI_SYSTEM = "ubuntu"
-_DEPLOYMENT_FOLDERS = frozenset({"docker", "deploy"})  # folders with deployment files of the whole project
+_DEPLOYMENT_FOLDERS = frozenset({"docker", "deploy", "docs", "doc"})  # folders with files about the whole project
 _WORKFLOWS_FOLDER = ".github/workflows/"
 MAX_GLOBS = 100  # merged over all guides with the same instruction
 MAX_SCOPE_DESCRIPTION = 600  # characters, likewise
@@ -86,13 +97,14 @@ def extract_conventions(root: Path, files: Iterable[str], *, project: str, now: 
     There is one value per key. `files` are the wanted paths below `root`.
     """
     paths = sorted(files, key=lambda path: (path.count("/"), path))
-    yield from _extract_convention_facts(root, paths, project, now)
+    guides = collect_guides(root, paths).guides
+    yield from _extract_convention_facts(root, paths, guides, project, now)
     path_set = frozenset(paths)
     for path in sorted(filter(is_record, paths), reverse=True)[:MAX_RECORDS]:
         decision = parse_decision(path, _read_text(root, path), path_set)
         if decision:
             yield _build_decision(decision, project, now)
-    for instruction, guide, place in _collect_instructions(collect_guides(root, paths).guides):
+    for instruction, guide, place in _collect_instructions(guides):
         yield _build_instruction(instruction, guide, place, project, now)
 
 
@@ -111,34 +123,75 @@ def may_state_conventions(path: str) -> bool:
 
     That is a manifest, a decision record, a contributor or agent page, or a memory shared by a colleague.
     """
-    return find_reader(path) is not None or is_record(path) or may_define_guides(path) or is_shared_path(path)
+    return is_manifest(path) or is_record(path) or may_define_guides(path) or is_shared_path(path)
 
 
-def _extract_convention_facts(root: Path, paths: list[str], project: str, now: datetime) -> Iterator[Memory]:
+def is_manifest(path: str) -> bool:
+    """Return True if a file states tools, versions or tasks."""
+    return states_anything(path) or has_tasks(path)
+
+
+def _extract_convention_facts(
+    root: Path, paths: list[str], guides: Sequence[Guide], project: str, now: datetime
+) -> Iterator[Memory]:
     """Yield the most certain statement of each key.
 
     Separate values are kept for the project, for each part that differs, and for each further language of the project.
     """
     best: dict[_ConventionKey, _SourcedStatement] = {}
     tested_by_key: dict[str, list[_SourcedStatement]] = {}  # by key, values tested in the workflows of one CI
-    workflows = [path for path in paths if path.startswith(_WORKFLOWS_FOLDER)]
+    workflows = [path for path in paths if path.startswith(_WORKFLOWS_FOLDER) and path.endswith((".yml", ".yaml"))]
     workflows = sorted(workflows, key=lambda path: not _CHECK_WORKFLOW.search(path))[:MAX_WORKFLOWS]
     shallow = [
-        path for path in paths if path.count("/") <= MAX_DEPTH and not path.startswith(".github/") and find_reader(path)
+        path for path in paths if path.count("/") <= MAX_DEPTH and not path.startswith(".github/") and is_manifest(path)
     ]
     nearest_paths = _keep_nearest(shallow)
+    commands = [command for guide in guides for command in _read_guide_commands(root, guide)]
     for path in [*nearest_paths, *workflows]:
-        for statement in read_statements(path, _read_text(root, path)):
-            if statement.key.startswith(CI_PREFIX) and path.startswith(_WORKFLOWS_FOLDER):
+        text = _read_text(root, path)
+        commands += read_commands(path, text, paths)
+        for statement in read_statements(path, text):
+            if statement.key == "tests" and path.endswith("proj"):  # a test project tests the others
+                best.setdefault(
+                    ("", "tests", ""), (replace(statement, value=f"`dotnet test` ({statement.value})"), path)
+                )
+            elif statement.key.startswith(CI_PREFIX) and path.startswith(_WORKFLOWS_FOLDER):
                 tested_by_key.setdefault(statement.key, []).append((statement, path))
             else:
                 _add_statement(statement, path, best)
     for key, statements_of_key in tested_by_key.items():
         best.setdefault(("", key, ""), _merge_ci_values(statements_of_key))
+    _add_commands(commands, best)
     project_values = {key: statement.value for (part, key, _), (statement, _) in best.items() if not part}
     for (part, key, language), (statement, path) in best.items():
         if _is_informative(statement, project_values) and (not part or project_values.get(key) != statement.value):
             yield _build_convention(statement, path, part, language, project, now)
+
+
+def _read_guide_commands(root: Path, guide: Guide) -> Iterator[Command]:
+    if guide.scope.is_unrestricted and not is_release_page(guide.path):
+        is_readme = README.fullmatch(guide.path) is not None
+        text = _read_text(root, guide.path) if is_readme else guide.text
+        for command in read_page_commands(guide.path, text, is_readme=is_readme):
+            yield replace(command, part=guide.scope.part)
+
+
+def _add_commands(commands: Sequence[Command], best: dict[_ConventionKey, _SourcedStatement]) -> None:
+    """Put the commands to type in front of the tools that manifests name.
+
+    Commands of another language than the known tools stand beside them.
+    """
+    for statement, path, part, language in choose_commands(commands):
+        folder = _find_part(f"{part}/x") if part else ""
+        place: _ConventionKey = (folder, statement.key, language)
+        tools = best.get((folder, statement.key, ""))
+        known = {*find_languages(tools[0].value)} if tools else set()
+        if tools and known and known.isdisjoint(find_languages(statement.value) or known):
+            if not language:  # the known tools are those of another language of the project
+                best.setdefault((folder, statement.key, find_languages(tools[0].value)[0]), tools)
+            tools = best.get(place) if language else None
+        value = merge_tools(statement.value, tools[0].value) if tools else statement.value
+        best[(folder, statement.key, "") if tools and not language else place] = (replace(statement, value=value), path)
 
 
 def _add_statement(statement: Statement, path: str, best: dict[_ConventionKey, _SourcedStatement]) -> None:
@@ -326,7 +379,12 @@ def _collect_instructions(pages: Sequence[Guide]) -> Iterator[tuple[Instruction,
     """
     by_sentence: dict[str, list[tuple[Instruction, Guide]]] = {}
     for guide in pages:
-        for instruction in extract_instructions(guide.text, strong=not guide.is_for_agents):
+        if is_release_page(guide.path):
+            steps = extract_release_steps(guide.text)
+            if steps is not None:
+                by_sentence[steps.sentence] = [(steps, guide)]
+            continue
+        for instruction in extract_instructions(guide.text, strong=not guide.is_for_agents, is_form=guide.is_form):
             by_sentence.setdefault(_normalize_sentence(instruction.sentence), []).append((instruction, guide))
     for occurrences in by_sentence.values():
         yielded_scopes: list[GuideScope] = []
@@ -395,7 +453,7 @@ def _build_instruction(
         importance=0.5 if guide.is_for_agents else 0.3,
         trust=Trust.UNTRUSTED,
         levels=Levels(summary=line, compressed=line[:120], index=sentence[:60]),
-        tags=(place.description,) if place.description else (),  # search terms
+        tags=(place.description,) if place.description else TOPIC_TAGS.get(classify_rule(sentence), ()),  # search terms
     )
 
 

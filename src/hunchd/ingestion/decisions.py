@@ -1,4 +1,4 @@
-"""Parser of decision records and contributor pages: decisions and instructions.
+"""Parser of decision records.
 
 Free text by unknown authors; it is untrusted.
 """
@@ -12,12 +12,10 @@ from typing import NamedTuple
 
 from hunchd.domain.sharing import SHARED_FOLDER
 from hunchd.ingestion.headings import get_title, split_front_matter, strip_heading_marks
+from hunchd.ingestion.instructions import FENCES, HEADING, ITEM, UNDERLINE, strip_markup
 from hunchd.text.sentences import split_prose
 
 MAX_DECISION = 280  # characters of the deciding sentences
-MAX_INSTRUCTIONS = 15  # per file; a file with more is a book
-MAX_INSTRUCTION = 200
-MAX_SECTION_HEADING = 40  # characters of a heading that is shown with its text
 
 _RECORD_PATH = re.compile(
     r"(?:^|/)(?:adrs?|decisions|decision-records|architecture-decisions|rfcs?|proposals)/"
@@ -33,7 +31,6 @@ _STATUS = re.compile(
     r"\b(accepted|proposed|rejected|superseded|deprecated|draft|implemented|withdrawn|approved)\b", re.I
 )
 _NUMBER = re.compile(r"^#*\s*(?:ADR|RFC|decision)?[\s#-]*\d{1,5}\s*[:.–—-]\s*", re.IGNORECASE)
-_HEADING = re.compile(r"^(#{1,6}|={1,6})\s+(\S.*)$")
 _NUMBERED_PATH = re.compile(r"(?:^|/)(?:adr|rfc)?[-_]?\d[^/]*$", re.IGNORECASE)
 _BACKGROUND_SECTION = re.compile(
     r"(?:status|date|context|metadata|background|problem|motivation|(?:considered )?options)\b", re.IGNORECASE
@@ -48,34 +45,6 @@ _DECIDING_HEADING = re.compile(
     r"|^(?:outcome|resolution|recommendation|proposal|solution|we decided)\b",
     re.IGNORECASE,
 )
-_IMPERATIVE = re.compile(
-    r"^(?:please\s+)?(?:\*\*|__|`)?(?:use|run|keep|write|add|follow|update|include|commit|format|test|document|check|put|name)\b",
-    re.IGNORECASE,
-)
-_RULE = re.compile(
-    r"^(?:please\s+)?(?:\*\*|__|`)?(?:always|never|do not|don't|avoid|prefer|make sure|ensure|must|only)\b",
-    re.IGNORECASE,
-)
-_ONBOARDING_STEP = re.compile(
-    r"\b(?:fork|clone|pull request|star|sponsor|join|click|sign|email|issue tracker|mailing|thank|"
-    r"you(?:['’]ve| have) installed)\b",
-    re.I,
-)
-# Instructions on communication, not on work.
-_COMMUNICATION = re.compile(
-    r"\b(?:post|open|file|report|reported|reviewed|ask)\b.{0,40}\b(?:issues?|questions?|bugs?|discussions?)\b"
-    r"|\b(?:issues?|bugs?)\b.{0,60}\b(?:reported|reviewed)\b"
-    r"|\b(?:comment|note)\b.{0,20}\b(?:on|to|in) (?:the|an?|your) (?:ticket|issue|discussion|thread)\b",
-    re.IGNORECASE,
-)
-_ITEM = re.compile(r"(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
-_FENCES = ("```", "~~~")
-_UNDERLINE = re.compile(r"([=\-~^*#])\1{2,}")
-_REFERENCE = re.compile(r"\[[^\]]+\]:\s|(?:\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])[\s|·•]*)+$")
-# A sentence with such an end continues elsewhere: in code, a list, a table.
-_INCOMPLETE_END = re.compile(r"(?::|\b(?:of|the|and|or|an?|with|for|by|from|than|via|following))$", re.IGNORECASE)
-_CODE = re.compile(r"(`[^`]+`)")
-_EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +82,7 @@ def parse_decision(path: str, text: str, files: frozenset[str]) -> Decision | No
     settings, page = split_front_matter(_COMMENT.sub("", text))  # records keep their status and date there too (MADR)
     sections = list(_split_sections(page))
     heading = get_title(settings) or next((one.name for one in sections if one.name), "")
-    title = _strip_markup(_NUMBER.sub("", heading))
+    title = strip_markup(_NUMBER.sub("", heading))
     head = text[:1500]
     status = next((one.body for one in sections if one.name.lower().startswith("status")), "")
     status_match = _STATUS.search(status or _find_labelled_value(head, "status"))
@@ -157,89 +126,11 @@ def _find_decision_text(sections: Sequence[_Section], page: str) -> str:
             end = next((i for i in range(at + 1, len(sections)) if sections[i].level <= section.level), len(sections))
             below = min((one.level for one in sections[at + 1 : end]), default=0)
             if parts := [
-                _strip_markup(_NUMBER.sub("", one.name)) for one in sections[at + 1 : end] if one.level == below
+                strip_markup(_NUMBER.sub("", one.name)) for one in sections[at + 1 : end] if one.level == below
             ]:
                 return "; ".join(parts)
     match = _LABELLED_LINE.search(page)
     return _extract_prose(match[1]) if match else ""
-
-
-class Instruction(NamedTuple):
-    """Instruction of a page, verbatim."""
-
-    sentence: str
-    section: str  # its heading; "" under the page's own title or a long heading
-
-
-def extract_instructions(text: str, *, strong: bool = False) -> Iterator[Instruction]:
-    """Yield the sentences that ask something of contributors, each once.
-
-    `strong`: only rules (always, never, avoid, …), not the steps of a first contribution.
-    """
-    section_by_sentence: dict[str, str] = {}
-    for section, passage in _split_passages(text[:60_000]):
-        for sentence in split_prose(_strip_markup(passage)):
-            instruction_match = _RULE.match(sentence) or (not strong and _IMPERATIVE.match(sentence))
-            if (
-                instruction_match
-                and not _INCOMPLETE_END.search(sentence)
-                and 15 <= len(sentence) <= MAX_INSTRUCTION
-                and not (_ONBOARDING_STEP.search(sentence) or _COMMUNICATION.search(sentence))
-            ):
-                section_by_sentence.setdefault(sentence.rstrip(), section)
-    for sentence, section in list(section_by_sentence.items())[:MAX_INSTRUCTIONS]:
-        yield Instruction(sentence, section)
-
-
-def _split_passages(text: str) -> Iterator[tuple[str, str]]:
-    """Yield (heading, passage) for each list item and paragraph.
-
-    Wrapped lines are joined. Code, tables and links are skipped.
-    """
-    in_fence, passage, section, has_title = False, list[str](), "", False
-    for raw in [*text.splitlines(), ""]:
-        line = raw.strip()
-        item, ruler, fence = _ITEM.match(line), _UNDERLINE.fullmatch(line), line.startswith(_FENCES)
-        is_break = (
-            not line
-            or ruler
-            or fence
-            or line.startswith(("|", "<", "#", "@"))
-            or _is_reference(line, in_passage=bool(passage))
-        )
-        if passage and (is_break or item or _starts_instruction(line)):
-            if ruler:  # the underlined text was a heading
-                section, has_title = _section_name(" ".join(passage)) if has_title else "", True
-            else:
-                yield section, " ".join(passage)
-            passage = []
-        if not in_fence and (heading := _HEADING.match(line)):
-            section, has_title = (
-                _section_name(strip_heading_marks(heading[2])) if has_title or line[1] == line[0] else "",
-                True,
-            )
-        if fence:
-            in_fence = not in_fence
-        elif not (is_break or in_fence):
-            passage.append(line[item.end() :] if item else line)
-
-
-def _section_name(heading: str) -> str:
-    heading_text = _strip_markup(heading).rstrip(":")
-    return heading_text if len(heading_text) <= MAX_SECTION_HEADING else ""
-
-
-def _is_reference(line: str, *, in_passage: bool) -> bool:
-    """Return True for badges, link definitions and lines of links.
-
-    Inside a passage a wrapped line may begin with a link.
-    """
-    return line.startswith("[") and (not in_passage or line.startswith("[![") or _REFERENCE.match(line) is not None)
-
-
-def _starts_instruction(line: str) -> bool:
-    """Return True if a line starts another instruction without a bullet."""
-    return line[:1].isupper() and bool(_RULE.match(line) or _IMPERATIVE.match(line))
 
 
 class _Section(NamedTuple):
@@ -257,18 +148,18 @@ def _split_sections(text: str) -> Iterator[_Section]:
     in_fence, rulers = False, list[str]()  # in order of first use, which defines RST's levels
     lines = text.splitlines()
     for at, line in enumerate(lines):
-        if line.strip().startswith(_FENCES):
+        if line.strip().startswith(FENCES):
             in_fence = not in_fence
-        heading = None if in_fence else _HEADING.match(line)
+        heading = None if in_fence else HEADING.match(line)
         below = lines[at + 1].rstrip() if at + 1 < len(lines) and line.strip() and not in_fence else ""
-        is_underlined = _UNDERLINE.fullmatch(below) and not line.startswith(("-", "|", " "))
+        is_underlined = UNDERLINE.fullmatch(below) and not line.startswith(("-", "|", " "))
         if heading or is_underlined:
             yield _Section(name, level, "\n".join(body).strip())
             name, body = strip_heading_marks(heading[2]) if heading else line.strip(), []
             if not heading and below[0] not in rulers:
                 rulers.append(below[0])
             level = len(heading[1]) if heading else rulers.index(below[0]) + 1
-        elif in_fence or not _UNDERLINE.fullmatch(line.rstrip()):
+        elif in_fence or not UNDERLINE.fullmatch(line.rstrip()):
             body.append(line)
     yield _Section(name, level, "\n".join(body).strip())
 
@@ -280,9 +171,9 @@ def _extract_prose(body: str, *, skip_metadata: bool = False) -> str:
     """
     prose, in_fence, after_blank = "", False, False
     for line in map(str.strip, body.splitlines()):
-        item = _ITEM.match(line)
+        item = ITEM.match(line)
         content = line[item.end() :] if item else line.lstrip("> ")
-        if content.startswith(_FENCES):
+        if content.startswith(FENCES):
             in_fence = not in_fence
         elif content and not (
             in_fence
@@ -290,7 +181,7 @@ def _extract_prose(body: str, *, skip_metadata: bool = False) -> str:
             or (skip_metadata and _METADATA_LINE.match(content))
         ):
             continues = not prose or prose.endswith((".", ":", ";", ",", "!", "?"))
-            prose += f"{'' if continues else ';' if item else '.' if after_blank else ''} {_strip_markup(content)}"
+            prose += f"{'' if continues else ';' if item else '.' if after_blank else ''} {strip_markup(content)}"
         after_blank = not line
         if len(prose) > 2 * MAX_DECISION:
             break
@@ -300,13 +191,6 @@ def _extract_prose(body: str, *, skip_metadata: bool = False) -> str:
 def _find_labelled_value(text: str, word: str) -> str:
     match = re.search(rf"^[\s*_\-|>]*{word}[\s*_]*[:|]\s*(.+)$", text, re.IGNORECASE | re.MULTILINE)
     return match[1] if match else ""
-
-
-def _strip_markup(text: str) -> str:
-    """Strip links and emphasis from a passage; code spans stay unchanged."""
-    text = re.sub(r"!?\[([^\]]{0,300})\](?:\([^)]{0,500}\)|\[[^\]]{0,300}\])", r"\1", text)
-    parts = _CODE.split(" ".join(text.split()))
-    return "".join(part if code % 2 else _EMPHASIS.sub("", part) for code, part in enumerate(parts)).strip()
 
 
 def _shorten(text: str, limit: int) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from hunchd.ingestion import globs
@@ -17,10 +17,19 @@ MAX_GUIDES: Final = 60  # guides read, those nearest to the root first
 MAX_DEPTH: Final = 4  # folders above a guide that applies to its own folder
 MAX_IMPORTS: Final = 20  # per guide
 MAX_IMPORT_DEPTH: Final = 5  # from guide to guide
+MAX_LINK_DEPTH: Final = 2  # from page to page for contributors
 MAX_DESCRIPTION: Final = 300  # characters
 AIDER_SETTINGS: Final = ".aider.conf.yml"  # no guide itself: it lists guides
 
-_CONTRIBUTORS = r"(?:\.github/|docs?/)?(?:AGENTS|CLAUDE|CONTRIBUTING|GEMINI)(?:\.(?:md|rst|txt))?"
+# Pages for contributors and agents of the whole project, by name, at the root or in a folder for such pages.
+_FOR_PEOPLE = (
+    r"[\w.-]*CONTRIBUTING|DEVELOP(?:MENT|ING|ERS?)|HACKING|MAINTAINING|RELEAS(?:E|ES|ING)(?:[-_](?:PROCESS|CHECKLIST|"
+    r"GUIDE))?|(?:PULL|MERGE)_REQUEST_TEMPLATE|(?:CODING|CODE)?[-_ ]?(?:STYLE|STANDARDS)(?:[-_ ]?GUIDE)?|"
+    r"COMMIT[-_](?:CONVENTION|MESSAGE|STYLE)S?|AI[-_]POLICY"
+)
+_CONTRIBUTORS = (
+    rf"(?:\.github/|docs?/(?:[^/]+/)?|contributing/)?(?:AGENTS|CLAUDE|GEMINI|{_FOR_PEOPLE})(?:\.(?:md|rst|txt|adoc))?"
+)
 _BELOW = r"(?:[^/]+/)*[^/]+"
 
 
@@ -44,12 +53,17 @@ _FORMATS: Final = tuple(
         _Format(r"\.kiro/steering/[^/]+\.md", "fileMatchPattern", names_anywhere=True),
         _Format(r"\.(?:cursor|windsurf|cline)rules|\.github/copilot-instructions\.md"),
         _Format(r"\.junie/(?:guidelines|AGENTS)\.md|\.claude/CLAUDE\.md"),
-        _Format(r"(?:AGENTS|CLAUDE|GEMINI)\.md"),
+        _Format(r"(?:AGENTS|CLAUDE|GEMINI|CONTRIBUTING|DEVELOPMENT)\.md"),
     )
 )
 _PLAIN_FORMAT: Final = _Format("")
 _ROOT_GUIDE: Final = re.compile(rf"{_CONTRIBUTORS}|CONVENTIONS\.md", re.IGNORECASE)
-_GUIDE_NAMES: Final = ("agents", "claude", "contributing", "gemini", "conventions")
+_GUIDE_NAME: Final = re.compile(
+    r"agents|claude|.*contributing|gemini|conventions|develop|hacking|maintaining|releas|pull_req|merge_req|cod(?:e|"
+    r"ing)|"
+    r"style|commit|ai[-_]",
+    re.IGNORECASE,
+)
 # Guides that are often symbolic links to one page for all agents.
 LINKABLE_GUIDES: Final = (
     "AGENTS.md", "CLAUDE.md", "GEMINI.md", "CONVENTIONS.md", ".cursorrules", ".windsurfrules", ".clinerules",
@@ -59,7 +73,27 @@ _IMPORTING_GUIDE: Final = re.compile(r"(?:^|/)(?:CLAUDE|GEMINI)\.md$", re.IGNORE
 _IMPORT: Final = re.compile(r"(?<!\S)@([\w.][^\s`]{0,200})")
 _CODE_SPAN: Final = re.compile(r"`[^`]*`")
 _READABLE: Final = re.compile(r"(?:^|/)(?:[^/.]+|[^/]+\.(?:md|mdc|markdown|txt|rst))$", re.IGNORECASE)
-_FOR_NEWCOMERS: Final = re.compile(r"(?:^|/)(?:CONTRIBUTING|README|CHANGELOG)(?:\.[^/]*)?$", re.IGNORECASE)
+_FOR_NEWCOMERS: Final = re.compile(rf"(?:^|/)(?:{_FOR_PEOPLE}|README|CHANGELOG)(?:\.[^/]*)?$", re.IGNORECASE)
+_TEMPLATE: Final = re.compile(r"(?:^|/)\w+_REQUEST_TEMPLATE[^/]*$", re.IGNORECASE)
+README: Final = re.compile(r"readme(?:\.(?:md|rst|txt|adoc))?", re.IGNORECASE)
+# A section of a readme with its subsections, up to the next heading of its level.
+_CONTRIBUTING_SECTION: Final = re.compile(
+    r"^#{1,4} [^\n]{0,40}(?:contribut|develop|hacking)[^\n]*\n(?:(?!#{1,3} ).*\n?)*", re.IGNORECASE | re.MULTILINE
+)
+# Pages that a page for contributors links to, if their names say that they are about work.
+_LINK: Final = re.compile(
+    r"\]\((?:\./)?([\w./-]{2,120})(?:#[\w-]*)?\)|``([\w./-]+\.(?:rst|md))``|:doc:`(?:[^`<]*<)?([\w./-]+)>?`|"
+    r"^   +([\w./-]+)$",
+    re.MULTILINE,
+)
+_ABOUT_WORK: Final = re.compile(
+    r"contribut|develop|commit|pull|style|conventions?|testing|tests?\.|hacking|submit|patch|getting[-_]started|"
+    r"msrv|coding|guideline|"
+    r"workflow",
+    re.IGNORECASE,
+)
+_NOT_ABOUT_WORK: Final = re.compile(r"conduct|issues?|security|sponsor|governance|license|release", re.IGNORECASE)
+_COMMENT_MARK: Final = re.compile(r"<!-{2,}|-{2,}>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +118,17 @@ class Guide:
     path: str
     text: str
     scope: GuideScope
+    is_linked: bool = False  # found through a page for people
+
+    @property
+    def is_form(self) -> bool:
+        """Return True for a template that authors of a change fill in."""
+        return _TEMPLATE.search(self.path) is not None
 
     @property
     def is_for_agents(self) -> bool:
-        """Return True unless the page is for first contributions."""
-        return not _FOR_NEWCOMERS.search(self.path)
+        """Return True unless the page is for people who contribute."""
+        return not (self.is_linked or _FOR_NEWCOMERS.search(self.path))
 
 
 def is_guide(path: str) -> bool:
@@ -96,13 +136,13 @@ def is_guide(path: str) -> bool:
 
     Most paths are rejected by name or folder before a pattern is tried.
     """
-    has_guide_name = path.rpartition("/")[2].lower().startswith(_GUIDE_NAMES)
+    has_guide_name = _GUIDE_NAME.match(path.rpartition("/")[2]) is not None
     return (has_guide_name or path.startswith(".") or "/." in path) and _detect_format(path) is not None
 
 
 def may_define_guides(path: str) -> bool:
     """Return True for guides and aider's list of guides."""
-    return path == AIDER_SETTINGS or is_guide(path)
+    return path == AIDER_SETTINGS or is_guide(path) or README.fullmatch(path) is not None
 
 
 class GuideCollection(NamedTuple):
@@ -121,20 +161,29 @@ def find_guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping
     files = frozenset(sorted_paths)
     others = {*links.values(), *(_read_aider_list(read(AIDER_SETTINGS)) if AIDER_SETTINGS in files else ())}
     queue = deque[tuple[str, GuideScope | None, int]]((path, None, 0) for path in sorted_paths if is_guide(path))
+    queue += ((path, None, 0) for path in sorted_paths if README.fullmatch(path))
     queue += ((path, GuideScope(), 1) for path in sorted(others))
+    linked: dict[str, int] = {}  # pages found through links, with the number of links
     guides: list[Guide] = []
     visited_guides: set[tuple[str, GuideScope]] = set()
     while queue and len(guides) < MAX_GUIDES:
         path, place, depth = queue.popleft()
         if path not in files or (place is not None and (path, place) in visited_guides):
             continue
-        guide = _parse_guide(path, read(path), place)
+        guide = replace(_parse_guide(path, read(path), place), is_linked=path in linked)
+        if (path, guide.scope) in visited_guides:
+            continue
         visited_guides.add((path, guide.scope))
         guides.append(guide)
         if depth < MAX_IMPORT_DEPTH and (depth or _IMPORTING_GUIDE.search(path)):
             imports = _find_imports(guide)
             others |= {*imports}
             queue.extendleft((one, guide.scope, depth + 1) for one in reversed(imports))
+        elif not guide.is_for_agents and linked.get(path, 0) < MAX_LINK_DEPTH:
+            links = [one for one in _find_links(guide, files) if one not in others and not is_guide(one)]
+            others |= {*links}
+            linked |= dict.fromkeys(links, linked.get(path, 0) + 1)
+            queue += ((one, guide.scope, 0) for one in links)
     return GuideCollection(guides, frozenset(others))
 
 
@@ -149,7 +198,10 @@ def _parse_guide(path: str, text: str, place: GuideScope | None) -> Guide:
     if values is None:  # it only looks like settings
         page, values = text, {}
     guide_format, part = _detect_format(path) or (_PLAIN_FORMAT, "")
-    return Guide(path, "".join(_strip_comments(page)), place or _read_scope(guide_format, part, values))
+    if README.fullmatch(path):
+        page = "\n".join(_CONTRIBUTING_SECTION.findall(page))
+    page = _COMMENT_MARK.sub("", page) if _TEMPLATE.search(path) else "".join(_strip_comments(page))
+    return Guide(path, page, place or _read_scope(guide_format, part, values))
 
 
 def _detect_format(path: str) -> tuple[_Format, str] | None:
@@ -202,6 +254,23 @@ def _find_imports(guide: Guide) -> list[str]:
                 if path and _READABLE.search(path):
                     import_paths[path] = None
     return list(import_paths)[:MAX_IMPORTS]
+
+
+def _find_links(guide: Guide, files: Collection[str]) -> list[str]:
+    """Return the pages of the project about work that a page for contributors links to."""
+    found: dict[str, None] = {}
+    for names in _LINK.findall(guide.text):
+        name = next(filter(None, names))
+        for folder in (guide.path.rpartition("/")[0], ""):
+            for path in (_resolve_inside(folder, name.lstrip("/")), _resolve_inside(folder, f"{name}.rst")):
+                if path and path in files and _READABLE.search(path) and not _is_about_people(path):
+                    found[path] = None
+    return list(found)[:MAX_IMPORTS]
+
+
+def _is_about_people(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return bool(_NOT_ABOUT_WORK.search(name)) or not _ABOUT_WORK.search(path)
 
 
 def _read_aider_list(settings: str) -> list[str]:

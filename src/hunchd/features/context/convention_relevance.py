@@ -3,32 +3,112 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Final
 
 from hunchd.domain.memory import Memory
 from hunchd.ingestion import globs
-from hunchd.ingestion.conventions import get_globs, get_part, is_on_demand, qualify_key
+from hunchd.ingestion.conventions import get_globs, get_part, is_manifest, is_on_demand, qualify_key
+from hunchd.ingestion.instructions import classify_rule
 from hunchd.ingestion.languages import detect_language
-from hunchd.ingestion.manifests.registry import find_reader
-from hunchd.ingestion.manifests.tools import find_languages
+from hunchd.ingestion.manifests.tools import CI_PREFIX, find_languages
+from hunchd.prediction.file_table import CODE, DOCUMENT, TEST, classify_path
 
 MAX_PARTS: Final = 4  # parts shown without a current file; more would be a list of the project's folders
 _COMMAND_PATTERN: Final = re.compile(r"`([^`]+)`")
-# Conventions that matter only for building and releasing.
-_BUILD_ONLY_PATTERN: Final = re.compile(r"build backend|release|workspace|module|ci \w+")
+# What kind of file each convention and each topic of a rule is for; others are for code and manifests. "change" stands
+# for work without a file: the uncommitted change, or a review.
+_ROLES_BY_KEY: Final[Mapping[str, frozenset[str]]] = {
+    key: frozenset(roles.split())
+    for keys, roles in (
+        ("tests", "code test"),
+        ("lint, format, types", "code test"),
+        ("line length", "code test"),
+        ("indent", "code test docs"),
+        ("run everything", "code test change"),
+        ("build", "code manifest ci"),
+        ("docs", "docs"),
+        ("benchmarks", "benchmark"),
+        ("install, package manager, build backend, module, workspace, framework", "manifest"),
+        ("before a commit, commit messages, other commands", "change"),
+        ("release", "manifest ci changelog"),
+        ("changelog", "code changelog change"),
+    )
+    for key in keys.split(", ")
+}
+_ROLES_BY_TOPIC: Final[Mapping[str, frozenset[str]]] = {
+    topic: frozenset(roles.split())
+    for topic, roles in (
+        ("release", "manifest changelog"),
+        ("changelog", "code changelog change"),
+        ("commits", "change"),
+        ("pull requests", "change"),
+        ("tests", "code test"),
+        ("documentation", "docs"),
+        ("dependencies", "code manifest"),
+        ("compatibility", "code"),
+        ("style", "code test"),
+        ("code", "code test"),
+        ("", "code test"),
+    )
+}
+_CI_ROLES: Final = frozenset({"ci", "manifest"})
+_OTHER_ROLES: Final = frozenset({"code", "test", "manifest", "ci"})
+_ABOUT_CODE_DOCS: Final = re.compile(
+    r"docstring|versionchanged|versionadded|doc comment|javadoc|public|behaviou?r", re.I
+)
+_ABOUT_PAGES: Final = re.compile(r"\bdocs?\b|documentation|markdown|\bpages?\b|article|heading|video|image", re.I)
+_CI_FILE: Final = re.compile(r"^\.github/workflows/|(?:^|/)\.(?:gitlab-ci|travis|circleci)\b")
+_CHANGELOG_FILE: Final = re.compile(r"(?:^|/)(?:changelog|changes|news|history|releas)[^/]*$", re.IGNORECASE)
+_BENCHMARK: Final = re.compile(r"bench", re.IGNORECASE)
 
 
-def select_relevant_facts(facts: Iterable[Memory], file: str | None, open_files: Sequence[str] = ()) -> list[Memory]:
+def find_roles(file: str | None, activity: str = "") -> frozenset[str]:
+    """Return what kinds of file the file at hand is, as far as conventions differ by it."""
+    if file is None:
+        return frozenset({"change", "code", "test", "manifest", "ci"})
+    traits = classify_path(file)
+    found = {
+        "ci": bool(_CI_FILE.search(file)),
+        "changelog": bool(_CHANGELOG_FILE.search(file)),
+        "manifest": is_manifest(file),
+        "docs": bool(traits & DOCUMENT),
+        "test": bool(traits & TEST and traits & CODE),
+        "benchmark": bool(_BENCHMARK.search(file)),
+        "change": activity == "reviewing",
+    }
+    roles = {role for role, holds in found.items() if holds}
+    return frozenset(roles | ({"code"} if traits & CODE and not roles & {"test", "docs"} else set()))
+
+
+def _list_roles(fact: Memory) -> frozenset[str]:
+    """Return the kinds of file that a convention or rule is for."""
+    if _is_instruction(fact):
+        topic = classify_rule(fact.content)
+        roles = _ROLES_BY_TOPIC[topic]
+        if topic == "documentation" and _ABOUT_CODE_DOCS.search(fact.content):
+            return roles | {"code"}
+        return frozenset({"docs"}) if topic in ("style", "code") and _ABOUT_PAGES.search(fact.content) else roles
+    key = (fact.key or "").partition(" in ")[0]
+    return _CI_ROLES if key.startswith(CI_PREFIX) else _ROLES_BY_KEY.get(key, _OTHER_ROLES)
+
+
+def select_relevant_facts(
+    facts: Iterable[Memory], file: str | None, open_files: Sequence[str] = (), activity: str = ""
+) -> list[Memory]:
     """Return the facts that are relevant at `file`.
 
     None stands for the open files. Drops conventions and instructions of another part of the project or for other
     files, conventions of the whole that a part above the file overrides, and those about another language.
     """
+    roles = find_roles(file, activity)
     holds = _build_applies_predicate((file,) if file is not None else open_files)
     here = [
-        fact for fact in facts if (holds(fact) if _is_instruction(fact) else _is_part_of_path(get_part(fact), file))
+        fact
+        for fact in facts
+        if (holds(fact) if _is_instruction(fact) else _is_part_of_path(get_part(fact), file))
+        and (not _is_from_project(fact) or is_on_demand(fact) or roles & _list_roles(fact))
     ]
     part_names = {get_part(fact) for fact in here if get_part(fact)}
     if file is None and len(part_names) > MAX_PARTS:
@@ -42,6 +122,42 @@ def select_relevant_facts(facts: Iterable[Memory], file: str | None, open_files:
             _is_useful_for_file(fact, file) and not any(qualify_key(part, fact.key or "") in own for part in part_names)
         )
     ]
+
+
+# How the tests of one file are run, by the tool that the command or its tools name. `{folder}` is that of the file.
+_NARROW_TESTS: Final = tuple(
+    (re.compile(pattern), template, is_test_only)
+    for pattern, template, is_test_only in (
+        (r"`((?:[\w.-]+ ){0,6}?(?:python3? -m )?pytest)(?: [^`]*)?`", "{0} {file}", True),
+        (r"`(go test(?: -[\w=]+)*)(?: [^`]*)?`|()\bgo test\b", "{0} {folder}", False),
+        (r"`((?:bundle exec |bin/)?rspec)(?: [^`]*)?`|()\brspec\b", "{0} {file}", True),
+        (r"`(mix test)[^`]*`", "{0} {file}", True),
+        (r"`((?:[\w./]+/)?phpunit)[^`]*`|()\bphpunit\b", "{0} {file}", True),
+        (r"()\bvitest\b", "npx vitest run {file}", True),
+        (r"()\bjest\b", "npx jest {file}", True),
+        (r"`((?:flutter|dart) test)[^`]*`", "{0} {file}", True),
+    )
+)
+_DEFAULT_PROGRAMS: Final = {"rspec": "bundle exec rspec", "phpunit": "vendor/bin/phpunit", "go test": "go test"}
+_GO_FILE: Final = re.compile(r"\.go$")
+
+
+def narrow_tests(text: str, fact: Memory, file: str | None) -> str:
+    """Put the command for the tests of the file at hand before those for all, where the tool is known to take it."""
+    if file is None or (fact.key or "").partition(" in ")[0] != "tests" or not _is_from_project(fact):
+        return text
+    is_test = bool(classify_path(file) & TEST)
+    for pattern, template, is_test_only in _NARROW_TESTS:
+        match = pattern.search(text)
+        if match is None or (is_test_only and not is_test) or ("go test" in match[0] and not _GO_FILE.search(file)):
+            continue
+        program = next(filter(None, match.groups()), "") or _DEFAULT_PROGRAMS.get(match[0], "")
+        part = f"{get_part(fact)}/" if get_part(fact) else ""
+        below = file.removeprefix(part)
+        folder = f"./{below.rpartition('/')[0]}".rstrip("/")
+        command = template.format(program, file=below, folder=folder)
+        return f"{fact.key}: `{command}` for this {'file' if is_test_only else 'package'}; all: {fact.value}"
+    return text
 
 
 def list_convention_commands(facts: Iterable[Memory]) -> frozenset[str]:
@@ -59,6 +175,11 @@ def is_repeated_command(sentence: str, shown_commands: Collection[str]) -> bool:
 def normalize_command(command: str) -> str:
     """Normalize a script call: `pnpm run lint` becomes `pnpm lint`."""
     return command.replace(" run ", " ", 1)
+
+
+def _is_from_project(fact: Memory) -> bool:
+    """Return True for conventions and instructions that were read from the project's files."""
+    return fact.source.get("type") == "convention" and fact.category in ("convention", "instruction")
 
 
 def _is_convention(fact: Memory) -> bool:
@@ -106,12 +227,8 @@ def _is_part_of_path(part: str, file: str | None) -> bool:
 
 
 def _is_useful_for_file(fact: Memory, file: str | None) -> bool:
-    """Return True if a fact helps in this file.
-
-    For a manifest, or without a file, everything may help.
-    """
-    if file is None or find_reader(file) is not None:
+    """Return True unless a fact is about another language than that of the file; for a manifest, all may help."""
+    if file is None or is_manifest(file):
         return True
-    text = f"{fact.key}: {fact.value}"
-    languages = find_languages(text)
-    return not _BUILD_ONLY_PATTERN.match(text) and (not languages or detect_language(file) in languages)
+    languages = find_languages(f"{fact.key}: {fact.value}")
+    return not languages or detect_language(file) in languages or not classify_path(file) & CODE

@@ -19,9 +19,11 @@ from hunchd.features.context.convention_relevance import (
     get_depth,
     is_repeated_command,
     list_convention_commands,
+    narrow_tests,
     select_relevant_facts,
 )
 from hunchd.ingestion.conventions import is_on_demand
+from hunchd.ingestion.instructions import classify_rule, is_plain_rule
 from hunchd.text.identifiers import split_ascii_letters
 from hunchd.text.stemming import strip_plural
 from hunchd.text.words import PATH_STOP_WORDS
@@ -37,7 +39,8 @@ DOUBT_FACTOR = 0.6  # factor for doubtful facts: half as likely to be valid, but
 MOST_STATED_HERE = 10  # statements of the user about the work at hand
 MOST_STATED_ELSEWHERE = 5  # … and about other things: general rules are among them
 MAX_CONVENTIONS = 12
-MAX_SENTENCES = 4  # of those, sentences of a guide
+MAX_SENTENCES = 5  # of those, sentences of a guide
+MAX_OF_TOPIC = 2  # … and of one topic
 MAX_SHARED = 6  # of those, shared by colleagues: they must not crowd out what tools enforce
 MAX_DECISIONS = 3  # decisions shown; others are found by search
 OUTDATED_AFTER = timedelta(days=3 * 365)  # choices of tools and versions are rarely valid for longer
@@ -73,7 +76,7 @@ def build_fact_candidates(
     Decisions and profile lines are included only if they concern the current work. `errors` are the first lines of the
     current errors.
     """
-    here = select_relevant_facts(_iter_branch_facts(facts, focus.branch), focus.file, focus.open_files)
+    here = select_relevant_facts(_iter_branch_facts(facts, focus.branch), focus.file, focus.open_files, focus.activity)
     at_hand = words_at_hand(focus)
     quoting_ids = _find_quoting_facts(errors, here)
     user_facts = [fact for fact in here if fact.trust is Trust.USER]
@@ -103,7 +106,7 @@ def build_fact_candidates(
     ]
     return [
         *(piece for piece in user_candidates.values() if not any(_contains_fact_text(one, piece) for one in open_now)),
-        *(_build_fact_candidate(fact, now) for fact in habits),
+        *(_build_fact_candidate(fact, now, file=focus.file) for fact in habits),
         *(_build_decision_candidate(fact, shared_counts[fact.id]) for fact in matching_decisions[:MAX_DECISIONS]),
         *open_now,
         *_build_profile_candidates(profile, at_hand),
@@ -328,7 +331,7 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> lis
         for fact in best
         if _is_sentence(fact) and not is_shared(fact) and not is_repeated_command(fact.content, convention_commands)
     ]
-    guide_sentences = sorted(guide_sentences, key=lambda fact: -get_depth(fact))[:MAX_SENTENCES]  # most specific first
+    guide_sentences = _limit_topics(sorted(guide_sentences, key=lambda fact: _rank_sentence(fact, at_hand)))
     shared_facts = sorted(
         filter(is_shared, best), key=lambda fact: -len(at_hand & extract_words(f"{fact.title} {fact.content}"))
     )
@@ -337,11 +340,30 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> lis
     return [fact for fact in best if fact.id in selected_ids][:MAX_CONVENTIONS]
 
 
+def _rank_sentence(fact: Memory, at_hand: frozenset[str]) -> tuple[int, int, bool]:
+    """Sort key of a guide's sentence: the most specific place, then words of the work at hand, then plain commands."""
+    return -get_depth(fact), -len(at_hand & extract_words(fact.content)), not is_plain_rule(fact.content)
+
+
+def _limit_topics(sentences: Iterable[Memory]) -> list[Memory]:
+    """Return a few sentences, of each topic at most MAX_OF_TOPIC."""
+    counts: Counter[str] = Counter()
+    selected: list[Memory] = []
+    for fact in sentences:
+        topic = classify_rule(fact.content)
+        counts[topic] += 1
+        if counts[topic] <= MAX_OF_TOPIC and len(selected) < MAX_SENTENCES:
+            selected.append(fact)
+    return selected
+
+
 def _is_sentence(fact: Memory) -> bool:
     return fact.category == "instruction" or not (fact.key and fact.value)
 
 
-def _build_fact_candidate(fact: Memory, now: datetime, *, here: bool = False) -> ContextCandidate:
+def _build_fact_candidate(
+    fact: Memory, now: datetime, *, here: bool = False, file: str | None = None
+) -> ContextCandidate:
     is_user_fact = fact.trust is Trust.USER
     useful = USER_FACT_RELEVANT_VALUE if here else USER_FACT_VALUE if is_user_fact else CONVENTION_VALUE
     place = fact.source.get("path") or fact.source.get("type")
@@ -350,7 +372,7 @@ def _build_fact_candidate(fact: Memory, now: datetime, *, here: bool = False) ->
         if is_user_fact
         else _format_shared_origin(fact) or _format_client_origin(fact) or (f"from {place}" if place else "")
     )
-    forms: list[tuple[Level, str]] = [("summary", _render_sentence(fact))]
+    forms: list[tuple[Level, str]] = [("summary", narrow_tests(_render_sentence(fact), fact, file))]
     if fact.levels.compressed:
         forms.append(("compressed", fact.levels.compressed))
     return ContextCandidate(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from hunchd.ingestion.manifests.tools import (
     CI_PREFIX,
@@ -16,7 +16,6 @@ from hunchd.ingestion.manifests.tools import (
     mentions,
     parse_ini,
     parse_number,
-    split_names,
     state_line_length,
     version_sort_key,
 )
@@ -30,6 +29,7 @@ _MATRIX_VERSION = re.compile(r"(?<![\w.-])\d[\w.]*")
 _PUBLISH_COMMAND = re.compile(
     r"pypi-publish|twine upload|uv publish|(?:npm|pnpm|cargo|changeset) publish|goreleaser|release-plz|release-please"
 )
+_UNRELEASED = re.compile(r"\bunreleased\b|^(?:#+\s*)?\[?(?:master|main|next|head|tbd)\]?(?=\s|$)", re.IGNORECASE)
 _RELEASE_STEPS = (
     ("tag", r"^\s+tags:"),
     ("release please", r"release-please"),
@@ -39,9 +39,6 @@ _RELEASE_STEPS = (
     ("publish to crates.io", r"cargo publish|release-plz"),
     ("GitHub release", r"action-gh-release|gh release create|create-release|goreleaser"),
     ("container image", r"docker/build-push-action|docker push"),
-)
-_TARGETS = split_names(
-    "check, test, tests, lint, fmt, format, typecheck, types, build, dev, run, docs, bench, release, ci"
 )
 
 
@@ -98,13 +95,9 @@ def read_workflow_file(text: str) -> Iterator[Statement]:
         yield Statement("release", " → ".join(steps), 0.8)
 
 
-def make_target_reader(program: str, pattern: str) -> Callable[[str], Iterator[Statement]]:
-    """Return a parser of the well-known targets of a build file."""
-
-    def read(text: str) -> Iterator[Statement]:
-        defined_targets = set(re.findall(pattern, text, re.MULTILINE))
-        targets = [name for name in _TARGETS if name in defined_targets]
-        if targets:
-            yield Statement("commands", ", ".join(f"`{program} {name}`" for name in targets[:8]))
-
-    return read
+def read_changelog(text: str) -> Iterator[Statement]:
+    """State where a new entry goes, if the first headings of a change log name what is not released yet."""
+    for line in text.splitlines()[:40]:
+        if match := _UNRELEASED.search(line):
+            yield Statement("changelog", f'new entries go below "{match[0]}"', 0.9)
+            return

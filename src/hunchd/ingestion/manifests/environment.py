@@ -36,7 +36,6 @@ _PIN = re.compile(
     r"^[ \t]*[\"']?([a-z]+)[\"']?(?:[ \t]+|[ \t]*=[ \t]*[\"'])(?:[a-z]+-)?v?(\d[\w.]*)[\"']?[ \t]*(?:#.*)?$",
     re.MULTILINE,
 )
-_CHANNEL = re.compile(r"^\s*(?:channel\s*=\s*[\"'])?((?:stable|beta|nightly|\d)[\w.-]{0,40})[\"']?\s*$", re.MULTILINE)
 _PRE_COMMIT_TOOLS = (
     *split_names("lint-staged, commitlint, gitleaks, vitest, jest, pytest, cargo, go"),
     *LINTERS,
@@ -58,19 +57,6 @@ def read_compose(text: str) -> Iterator[Statement]:
             yield Statement(key, ", ".join(services[:3]), 0.7)
 
 
-def make_version_reader(key: str) -> Callable[[str], Iterator[Statement]]:
-    """Return a parser of a file that pins one language's version.
-
-    The confidence is low: manifests state better what is supported.
-    """
-
-    def read(text: str) -> Iterator[Statement]:
-        match = re.match(r"\s*(?:[a-z]+-)?v?(\d[\w.]{0,20})\s*$", text.splitlines()[0] if text else "")
-        yield from _pinned_statement(key, match[1] if match else None)
-
-    return read
-
-
 def read_pins(text: str) -> Iterator[Statement]:
     """Parse `.tool-versions` and `mise.toml`: one line per language."""
     for name, version in _PIN.findall(text):
@@ -80,13 +66,6 @@ def read_pins(text: str) -> Iterator[Statement]:
 
 def _pinned_statement(key: str, version: str | None) -> Iterator[Statement]:
     yield from (Statement(key, one.value, 0.6) for one in state_version(key, version))
-
-
-def read_rust_toolchain(text: str) -> Iterator[Statement]:
-    """Parse the channel, with or without TOML around it."""
-    match = _CHANNEL.search(text)
-    if match:
-        yield Statement("rust toolchain", match[1])
 
 
 def make_git_hook_reader(program: str) -> Callable[[str], Iterator[Statement]]:

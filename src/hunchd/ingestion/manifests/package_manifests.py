@@ -1,4 +1,4 @@
-"""Parsers of JavaScript, Rust, Go, Java, PHP, Ruby and Terraform manifests."""
+"""Parsers of manifests that a pattern does not fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from hunchd.ingestion.manifests.tools import (
     mentions,
     parse_number,
     state_line_length,
-    state_name,
     state_version,
 )
 
@@ -28,7 +27,7 @@ def read_package_json(text: str) -> Iterator[Statement]:
         yield Statement("package manager", manager.partition("+")[0].replace("@", " "))
     scripts = {str(name): str(line) for name, line in manifest.get("scripts", {}).items()}
     dependencies = {**manifest.get("dependencies", {}), **manifest.get("devDependencies", {})}
-    yield from _read_scripts(scripts, dependencies, manager.partition("@")[0] or "npm")
+    yield from _read_scripts(scripts, dependencies)
     if "typescript" in dependencies and re.fullmatch(r"[\^~]?\d[\w.-]*", str(dependencies["typescript"])):
         yield Statement("typescript", str(dependencies["typescript"]))
     if manifest.get("type") == "module":
@@ -37,19 +36,13 @@ def read_package_json(text: str) -> Iterator[Statement]:
         yield Statement("release", "changesets")
 
 
-def _read_scripts(scripts: Mapping[str, str], dependencies: Mapping[str, Any], program: str) -> Iterator[Statement]:
-    """Yield the known tools that the scripts call.
-
-    Each with the command that runs them.
-    """
+def _read_scripts(scripts: Mapping[str, str], dependencies: Mapping[str, Any]) -> Iterator[Statement]:
+    """Yield the known tools that the scripts call."""
     for (key, names), script in zip(TOOLS_BY_PURPOSE, ("test", "lint", "format", "typecheck"), strict=True):
         lines = " ; ".join(line for name, line in scripts.items() if name.startswith(script) or name == "check")
-        used_tools = [name for name in names if mentions(lines, name) or (name in dependencies and key == "tests")]
-        tools = ", ".join(used_tools[:4])
-        run = "" if program == "yarn" or script == "test" else "run "
-        command = f"`{program} {run}{script}`" if script in scripts else ""
-        if tools or command:
-            yield Statement(key, f"{tools} ({command})" if tools and command else tools or command)
+        tools = [name for name in names if mentions(lines, name) or (name in dependencies and key == "tests")]
+        if tools:
+            yield Statement(key, ", ".join(tools[:4]))
 
 
 def read_prettier(text: str) -> Iterator[Statement]:
@@ -69,7 +62,8 @@ def read_prettier(text: str) -> Iterator[Statement]:
 
 def read_cargo(text: str) -> Iterator[Statement]:
     manifest = tomllib.loads(text)
-    package = {**manifest.get("workspace", {}).get("package", {}), **manifest.get("package", {})}
+    own = {name: value for name, value in manifest.get("package", {}).items() if isinstance(value, str)}
+    package = {**manifest.get("workspace", {}).get("package", {}), **own}
     edition, minimum_version = package.get("edition"), package.get("rust-version")
     if isinstance(edition, str) or isinstance(minimum_version, str):
         versions = [
@@ -86,69 +80,24 @@ def read_cargo(text: str) -> Iterator[Statement]:
         yield Statement("lint", "clippy")
 
 
-def read_rustfmt(text: str) -> Iterator[Statement]:
-    yield Statement("format", "cargo fmt")
-    yield from state_line_length(tomllib.loads(text).get("max_width"))
-
-
-def read_go_mod(text: str) -> Iterator[Statement]:
-    match = re.search(r"^go (\d[\w.]*)", text, re.MULTILINE)
-    yield from state_version("go", f"{match[1]} or newer" if match else None)
-    module = re.search(r"^module (\S+)", text, re.MULTILINE)
-    yield from state_name("module", module[1] if module else None)
-    yield Statement("tests", "go test" + (" with testify" if "stretchr/testify" in text else ""), 0.8)
-    yield Statement("format", "gofmt", 0.8)
-
-
-def read_gradle(text: str) -> Iterator[Statement]:
-    yield Statement("build", "gradle")
-    match = re.search(
-        r"(?:JavaLanguageVersion\.of\(|(?:source|target)Compatibility\s*=\s*(?:JavaVersion\.VERSION_)?[\"']?)(\d[\d._]*)",
-        text,
-    )
-    yield from state_version("java", match[1].replace("_", ".") if match else None)
-    if re.search(r"useJUnitPlatform|junit-jupiter", text):
-        yield Statement("tests", "junit 5")
-    yield from _read_java_tools(text)
-
-
-def _read_java_tools(text: str) -> Iterator[Statement]:
-    """Yield the style plugins of a Java build in any build language."""
-    if "spotless" in text:
-        yield Statement("format", "spotless")
-    elif re.search(r"io\.spring\.javaformat|spring-javaformat", text):
-        yield Statement("format", "spring-javaformat")
-    linters = [name for name in ("checkstyle", "spotbugs") if mentions(text, name) or f"maven-{name}-plugin" in text]
-    if linters:
-        yield Statement("lint", ", ".join(linters), 0.9)
-
-
-def read_maven(text: str) -> Iterator[Statement]:
-    yield Statement("build", "maven")
-    match = re.search(
-        r"<(?:maven\.compiler\.release|maven\.compiler\.source|java\.version|release)>\s*([\d.]+)\s*<", text
-    )
-    yield from state_version("java", match[1] if match else None)
-    test_match = re.search(r"<artifactId>(junit(?:-jupiter)?|testng)[\w-]*</artifactId>", text)
-    if test_match:
-        yield Statement("tests", "junit 5" if "jupiter" in test_match[1] else test_match[1])
-    yield from _read_java_tools(text)
-
-
 def read_composer(text: str) -> Iterator[Statement]:
     manifest = json.loads(text)
     yield from state_version("php", manifest.get("require", {}).get("php"))
     yield Statement("package manager", "composer", 0.9)
     packages = {name.rpartition("/")[2] for name in (*manifest.get("require-dev", {}), *manifest.get("require", {}))}
-    yield from find_needed_tools(packages)
+    yield from find_needed_tools(packages, "php")
 
 
 def read_gems(text: str) -> Iterator[Statement]:
     """Parse a Gemfile or gemspec."""
-    match = re.search(r"""(?:required_ruby_version\s*=|^ruby)\s*["']([\d.<>=!~ ]+)["']""", text, re.MULTILINE)
+    match = re.search(
+        r"""(?:required_ruby_version\s*=(?:\s*Gem::Requirement\.new\()?|^ruby)\s*["']([\d.<>=!~ ]+)["']""",
+        text,
+        re.MULTILINE,
+    )
     yield from state_version("ruby", match[1] if match else None)
     gems = re.findall(r"""(?:^\s*gem|dependency)[\s(]+["']([\w-]+)["']""", text, re.MULTILINE)
-    yield from find_needed_tools({"rspec" if gem.startswith("rspec-") else gem for gem in gems})
+    yield from find_needed_tools({"rspec" if gem.startswith("rspec-") else gem for gem in gems}, "ruby")
 
 
 def read_gemfile(text: str) -> Iterator[Statement]:
@@ -156,11 +105,15 @@ def read_gemfile(text: str) -> Iterator[Statement]:
     yield from read_gems(text)
 
 
-def read_terraform(text: str) -> Iterator[Statement]:
-    match = re.search(r'^\s*required_version\s*=\s*"([^"]+)"', text, re.MULTILINE)
-    yield from state_version("terraform", match[1] if match else None)
-    providers = re.findall(
-        r'^\s*([\w-]{1,40})\s*=\s*\{[^{}]*?\bversion\s*=\s*"([\d.<>=!~ ,]+)"[^{}]*\}', text, re.MULTILINE
-    )
-    if providers:
-        yield Statement("providers", ", ".join(f"{name} {version}" for name, version in providers[:6]))
+def read_cpp_standards(text: str) -> Iterator[Statement]:
+    """Yield the oldest standard of each language that a CMake project allows."""
+    for key, name in (("c++ standard", "CXX"), ("c standard", "C")):
+        standards = re.findall(rf"\b(?:CMAKE_{name}_STANDARD\s+|{name.lower()}_std_)(\d\d)\b", text)
+        oldest = min(standards, key=lambda one: int(one) - 100 * (int(one) > 80), default=None)  # 98 is older than 11
+        yield from state_version(key, f"{oldest} or newer" if oldest and len(set(standards)) > 1 else oldest)
+
+
+def read_target_frameworks(text: str) -> Iterator[Statement]:
+    """Yield the frameworks of a .NET project."""
+    lists = re.findall(r"<TargetFrameworks?(?: [^>]{0,99})?>\s*(?:\$\(TargetFrameworks\);)?([\w.;-]{1,80})\s*<", text)
+    yield from state_version("dotnet", ", ".join(dict.fromkeys(filter(None, ";".join(lists).split(";")))))

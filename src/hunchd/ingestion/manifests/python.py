@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
 from hunchd.ingestion.manifests.tools import (
     Statement,
-    parse_ini,
-    parse_number,
     state_formatter,
     state_line_length,
     state_name,
@@ -43,7 +41,7 @@ def read_pyproject(text: str) -> Iterator[Statement]:
         yield Statement("format", "isort", 0.8)
     yield from _read_type_checker(tool)
     if "tox" in tool:
-        yield from _read_tox_environments(tool["tox"].get("env_list") or tool["tox"].get("envlist") or ())
+        yield Statement("run everything", "tox")
     groups = _collect_dependency_names(manifest)
     for tests in (name for name in ("pytest", "nose2") if name in groups and "pytest" not in tool):
         yield Statement("tests", tests, 0.8)
@@ -90,51 +88,3 @@ def _read_ruff(settings: Mapping[str, Any]) -> Iterator[Statement]:
 
 def read_ruff_file(text: str) -> Iterator[Statement]:
     yield from _read_ruff(tomllib.loads(text))
-
-
-def read_setup_cfg(text: str) -> Iterator[Statement]:
-    config = parse_ini(text)
-    yield from state_version("python", config.get("options", "python_requires", fallback=None))
-    if config.has_section("tool:pytest"):
-        yield Statement("tests", "pytest")
-    if config.has_section("flake8"):
-        yield Statement("lint", "flake8")
-        yield from state_line_length(parse_number(config.get("flake8", "max-line-length", fallback="")))
-    if config.has_section("mypy"):
-        yield Statement(
-            "types", "mypy" + (" (strict)" if config.get("mypy", "strict", fallback="").lower() == "true" else "")
-        )
-
-
-def read_setup_py(text: str) -> Iterator[Statement]:
-    match = re.search(r"python_requires\s*=\s*[\"']([^\"']+)", text)
-    yield from state_version("python", match[1] if match else None)
-
-
-def read_tox(text: str) -> Iterator[Statement]:
-    config = parse_ini(text)
-    if not config.has_section("tox"):
-        return
-    environments = config.get("tox", "env_list", fallback="") or config.get("tox", "envlist", fallback="")
-    yield from _read_tox_environments([line for line in re.split(r"[\s,]+(?![^{]*\})", environments or "") if line])
-
-
-def _read_tox_environments(names: Sequence[Any]) -> Iterator[Statement]:
-    valid_names = [name for name in names if isinstance(name, str) and re.fullmatch(r"[\w.{},\[\]-]{1,40}", name)]
-    yield Statement(
-        "run everything",
-        "tox" + (f" ({', '.join(valid_names[:8])}{', …' if len(valid_names) > 8 else ''})" if valid_names else ""),
-    )
-
-
-def read_nox(text: str) -> Iterator[Statement]:
-    sessions = re.findall(r"@nox\.session[^\n]*\n(?:@[^\n]*\n)*def (\w+)", text)
-    yield Statement("run everything", "nox" + (f" ({', '.join(sessions[:8])})" if sessions else ""))
-
-
-def read_conda(text: str) -> Iterator[Statement]:
-    if not re.search(r"^dependencies:", text, re.MULTILINE):
-        return
-    yield Statement("package manager", "conda", 0.9)
-    match = re.search(r"^\s*-\s*python\s*([<>=!~][\d.*<>=!~, ]*?)\s*(?:#.*)?$", text, re.MULTILINE)
-    yield from state_version("python", match[1].lstrip("=") if match else None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import configparser
 import re
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,11 +53,11 @@ _LANGUAGES: Final = tuple(
     (re.compile(rf"\b(?:{names})\b"), tuple(languages.split()))
     for names, languages in (
         (
-            "python|pytest|unittest|nose2|ruff|flake8|pylint|black|isort|mypy|pyright|pyrefly|bandit|uv|poetry|tox|nox",
+            "python|python3|pip|pytest|unittest|nose2|ruff|flake8|pylint|black|isort|mypy|pyright|pyrefly|bandit|uv|poetry|tox|nox",
             "python cython notebook",
         ),
         (
-            "node|typescript|modules|vitest|jest|mocha|ava|cypress|eslint|oxlint|tsc|vue-tsc|tsgo",
+            "node|typescript|modules|npm|npx|pnpm|yarn|bun|tstyche|borp|vitest|jest|mocha|ava|cypress|eslint|oxlint|tsc|vue-tsc|tsgo",
             "javascript typescript tsx vue",
         ),
         ("rust|cargo|clippy|rustfmt|rust toolchain", "rust"),
@@ -66,26 +66,27 @@ _LANGUAGES: Final = tuple(
         ("dart|flutter", "dart"),
         ("elixir|erlang|mix|credo|dialyzer", "elixir erlang"),
         ("scala|sbt|scalafmt", "scala"),
-        ("ruby|rspec|minitest|test-unit|rubocop|bundler", "ruby"),
+        ("ruby|rspec|minitest|test-unit|rubocop|bundler|bundle|rake|standardrb", "ruby"),
         ("php|phpunit|pest|phpstan|psalm|php-cs-fixer|pint|composer", "php"),
         ("dotnet|xunit|nunit|mstest|tunit|stylecop|nullable references|warnings: errors|c# language", "csharp fsharp"),
         ("terraform|providers", "terraform"),
         ("go|gofmt|gofumpt|golangci-lint", "go"),
-        ("java|junit|testng|gradle|maven|checkstyle|spotbugs|spotless|spring-javaformat", "java kotlin groovy scala"),
+        (
+            "java|junit|testng|gradle|gradlew|mvn|mvnw|maven|checkstyle|spotbugs|spotless|spring-javaformat",
+            "java kotlin groovy scala",
+        ),
     )
 )
 TOOLS_BY_PURPOSE = (("tests", _TESTS), ("lint", LINTERS), ("format", FORMATTERS), ("types", TYPE_CHECKERS))
 
 
-def make_constant_reader(key: str, value: str, confidence: float = 1.0) -> Callable[[str], Iterator[Statement]]:
-    """Return a parser for files whose existence alone makes the statement."""
-    return lambda _text: iter((Statement(key, value, confidence),))
+def find_needed_tools(names: Set[str], language: str) -> Iterator[Statement]:
+    """Yield a statement for each purpose that a project's dependencies serve.
 
-
-def find_needed_tools(names: Set[str]) -> Iterator[Statement]:
-    """Yield a statement for each purpose that a project's dependencies serve."""
+    Only tools of its language: the gem `mocha` is no test runner.
+    """
     for key, tool_names in TOOLS_BY_PURPOSE:
-        used_tools = [name for name in tool_names if name in names]
+        used_tools = [name for name in tool_names if name in names and language in find_languages(name)]
         if used_tools:
             yield Statement(key, ", ".join(used_tools[:4]), 0.9)
 
@@ -96,8 +97,16 @@ def state_formatter(name: str, width: object) -> Iterator[Statement]:
 
 
 def state_line_length(width: object) -> Iterator[Statement]:
-    if isinstance(width, int) and 40 <= width <= 400:
+    if isinstance(width, int) and is_line_length(str(width)):
         yield Statement("line length", str(width))
+
+
+def is_line_length(text: str) -> bool:
+    return text.isdigit() and 40 <= int(text) <= 400
+
+
+def is_version(text: str) -> bool:
+    return _VERSION.match(text) is not None and any(map(str.isdigit, text))
 
 
 def parse_ini(text: str) -> configparser.ConfigParser:
@@ -124,7 +133,7 @@ def version_sort_key(value: str) -> tuple[list[int], str]:
 
 
 def state_version(key: str, value: object) -> Iterator[Statement]:
-    if isinstance(value, str) and _VERSION.match(value.strip()) and any(map(str.isdigit, value)):
+    if isinstance(value, str) and is_version(value.strip()):
         yield Statement(key, value.strip())
 
 

@@ -1,0 +1,183 @@
+"""Command lines of CI workflows, task files and the code of pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from typing import Final, NamedTuple
+
+from hunchd.ingestion.manifests.commands import (
+    CI_WEIGHT,
+    GUIDE_WEIGHT,
+    README_WEIGHT,
+    Command,
+    make_commands,
+    rate_task,
+)
+
+_RUN: Final = re.compile(r"^([ \t]*)(?:-[ \t]+)?(?:run|script|cmd|test_script|build_script):[ \t]*(.*)$")
+_QUOTED: Final = re.compile(r"^([\"'])(.*)\1$")
+_FOLDER: Final = re.compile(r"^\s*(?:-\s+)?working-directory:\s*[\"']?(?:\./)?([\w./-]+?)/?[\"']?\s*$")
+_STEP: Final = re.compile(r"^\s*-\s")
+_EXPRESSION: Final = re.compile(r"\$\{\{.*?\}\}|\$\{?\w+\}?|%\w+%")
+_TRAILING_EXPRESSIONS: Final = re.compile(r"(?:\s+[\"']?\$\{\{[^}]*\}\}[\"']?)+$")
+_JOINT: Final = re.compile(r"\s*(?:&&|\|\||;|\|)\s*")
+# Workflows that check the work; others publish, deploy, label or answer.
+_NO_CHECK: Final = re.compile(
+    r"release|publish|deploy|stale|lock|label|nightly|canary|cron|backport|website|citgm|update|bench|size|"
+    r"docker",
+    re.I,
+)
+_DEVELOPING: Final = re.compile(
+    r"develop|contribut|test|build|hack|compil|from source|lint|format|style|running|set.?up|documentation|workflow|"
+    r"verify",
+    re.IGNORECASE,
+)
+_FENCE: Final = re.compile(r"^\s*(?:```|~~~)\s*([\w+-]*)")
+_SHELL: Final = frozenset(("", "sh", "bash", "shell", "console", "shell-session", "zsh", "text", "shellsession", "cmd"))
+_SPAN: Final = re.compile(r"`([^`\n]{3,90})`")
+_HEADING: Final = re.compile(r"^(?:#{1,6}|={1,6})\s+(.+?)\s*#*$")
+_ITEM_START: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+
+
+class _TaskFile(NamedTuple):
+    """File whose tasks have names: a pattern with the name, and the program that runs them."""
+
+    name: str
+    program: str
+    task: re.Pattern[str]
+
+
+_TASK_FILES: Final = tuple(
+    _TaskFile(name, program, re.compile(pattern, re.MULTILINE))
+    for name, program, pattern in (
+        ("Makefile", "make", r"^([A-Za-z][\w.-]*)\s*:(?![=:])"),
+        ("GNUmakefile", "make", r"^([A-Za-z][\w.-]*)\s*:(?![=:])"),
+        ("[Jj]ustfile", "just", r"^@?([A-Za-z][\w-]*)(?![\w-])[^:=\n]*:(?!=)"),
+        ("Taskfile.y*ml", "task", r"^  ([A-Za-z][\w:-]*):"),
+        ("tox.ini", "tox -e", r"^\[testenv:([\w-]+)\]"),
+        ("pyproject.toml", "tox -e", r"^\[tool\.tox\.env\.([\w-]+)\]"),
+        ("noxfile.py", "nox -s", r"@nox\.session[^\n]*\n(?:@[^\n]*\n)*def (\w+)"),
+        ("pyproject.toml", "poe", r"^\[tool\.poe\.tasks\.([\w-]+)"),
+        ("Rakefile", "rake", r"^\s*(?:RSpec::Core::RakeTask\.new\(|task[ (]|RuboCop::RakeTask\.new\()?:(\w+)\b"),
+        ("mix.exs", "mix", r"^\s+\"?([a-z][\w.]*)\"?:\s*\[\s*\""),
+    )
+)
+
+
+def has_tasks(path: str) -> bool:
+    """Return True if a file defines tasks by name."""
+    name = path.rpartition("/")[2]
+    return any(fnmatch(name, one.name) for one in _TASK_FILES)
+
+
+def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[Command]:
+    """Yield the commands that a manifest, task file or CI workflow witnesses."""
+    folder, _, name = path.rpartition("/")
+    if path.startswith(".github/workflows/") or name in (".gitlab-ci.yml", "appveyor.yml", ".travis.yml"):
+        if not _NO_CHECK.search(name):
+            yield from _read_workflow(path, text)
+    elif name in ("package.json", "composer.json", "deno.json"):
+        yield from _read_scripts(path, text, folder, tasks)
+    else:
+        for one in _TASK_FILES:
+            if fnmatch(name, one.name):
+                for task in dict.fromkeys(one.task.findall(text)):
+                    yield from make_commands([f"{one.program} {task}"], rate_task(task), path, folder)
+
+
+def find_package_manager(paths: Sequence[str]) -> str:
+    """Return the program that runs the scripts of a `package.json`, by the lock file beside it."""
+    names = frozenset(paths)
+    lock_files = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
+    return next((program for file, program in lock_files if file in names), "npm")
+
+
+def _read_scripts(path: str, text: str, folder: str, tasks: Sequence[str]) -> Iterator[Command]:
+    try:
+        manifest = json.loads(text)
+        scripts = [str(name) for name in manifest.get("scripts", {})]
+        manager = str(manifest.get("packageManager", "")).partition("@")[0]
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return
+    if path.endswith("composer.json"):
+        program = "composer"
+    elif path.endswith("deno.json"):
+        program = "deno task"
+    else:
+        program = manager or find_package_manager(tasks)
+    for name in scripts:
+        run = "" if program in ("yarn", "composer", "deno task") or name == "test" else "run "
+        yield from make_commands([f"{program} {run}{name}"], rate_task(name), path, folder)
+
+
+def _read_workflow(path: str, text: str) -> Iterator[Command]:
+    """Yield what the steps of a workflow run, without lines that depend on its variables."""
+    lines = text.splitlines()
+    for at, line in enumerate(lines):
+        match = _RUN.match(line)
+        if match is None:
+            continue
+        block = [_QUOTED.sub(r"\2", match[2].strip())]
+        if match[2].strip()[:1] in ("|", ">", ""):
+            block = list(_take_block(lines[at + 1 :], len(match[1])))
+        folder = _find_folder(lines, at)
+        for one in _join_continued(block):
+            for part in _JOINT.split(one):
+                plain = _TRAILING_EXPRESSIONS.sub("", part)
+                if not _EXPRESSION.search(plain) and not folder.startswith("."):
+                    yield from make_commands([plain], CI_WEIGHT, path, folder)
+
+
+def _take_block(lines: Sequence[str], indent: int) -> Iterator[str]:
+    for line in lines:
+        if line.strip() and len(line) - len(line.lstrip()) <= indent:
+            return
+        yield re.sub(r"^\s*-\s+", "", line).strip()
+
+
+def _join_continued(lines: Sequence[str]) -> Iterator[str]:
+    joined = ""
+    for line in lines:
+        joined = f"{joined} {line}".strip()
+        if joined.endswith("\\"):
+            joined = joined[:-1].strip()
+        elif joined:
+            yield joined
+            joined = ""
+
+
+def _find_folder(lines: Sequence[str], at: int) -> str:
+    """Return the working directory of the step at a line; "" for the root."""
+    begin = next((i for i in range(at, -1, -1) if _STEP.match(lines[i])), at)
+    end = next((i for i in range(at + 1, len(lines)) if _STEP.match(lines[i])), len(lines))
+    folders = [match[1] for line in lines[begin:end] if (match := _FOLDER.match(line))]
+    return folders[0] if folders and folders[0] != "." else ""
+
+
+def read_page_commands(path: str, text: str, *, is_readme: bool = False) -> Iterator[Command]:
+    """Yield the commands of a page for contributors: lines of shell code, and code spans in sentences.
+
+    Of a readme only the sections about development count; the others tell users.
+    """
+    weight = README_WEIGHT if is_readme else GUIDE_WEIGHT
+    heading, language, in_fence = "", "", False
+    lines = text.splitlines()
+    for at, line in enumerate(lines):
+        fence = _FENCE.match(line)
+        if fence:
+            in_fence, language = not in_fence, fence[1].lower()
+            continue
+        following = lines[at + 1] if at + 1 < len(lines) else ""
+        if not in_fence and (_HEADING.match(line) or (line.strip() and re.fullmatch(r"([=~^-])\1{2,}\s*", following))):
+            heading = line
+        if is_readme and not _DEVELOPING.search(heading):
+            continue
+        if in_fence or (line.startswith(("    ", "\t")) and not _ITEM_START.match(line)):
+            if not in_fence or language in _SHELL:
+                yield from make_commands(_JOINT.split(line.strip()), weight, path)
+        elif not is_readme or _SPAN.search(line):
+            spans = _SPAN.findall(line.replace("``", "`"))
+            yield from make_commands((span for span in spans if " " in span or "/" in span), weight - 0.2, path)

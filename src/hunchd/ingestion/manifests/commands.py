@@ -1,0 +1,259 @@
+"""Commands to type, by purpose: classified by their program or task name, ranked by what witnesses them.
+
+A command may come from any page or workflow, so only commands of known programs with plain arguments are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hunchd.ingestion.manifests.tools import TOOLS_BY_PURPOSE, Statement, find_languages, mentions
+
+MAX_COMMAND: Final = 90  # characters
+MAX_ARGUMENTS: Final = 12
+MAX_BARE_WORDS: Final = 5  # arguments that are plain words; more of them are a sentence
+MAX_LISTED: Final = 3  # commands for one purpose
+
+# Weight of a witness: what a page for contributors says, what a task of that very name does, what CI runs.
+GUIDE_WEIGHT: Final = 3.0
+TASK_WEIGHT: Final = 2.5
+README_WEIGHT: Final = 2.2
+CI_WEIGHT: Final = 2.0
+SIMILAR_TASK_WEIGHT: Final = 1.0  # a task whose name only contains the purpose
+OTHER_WEIGHT: Final = 2.5  # from which a command of no known purpose is kept, if it runs a task of the project
+PLACEHOLDER_PENALTY: Final = 1.5  # a command for one file or one test comes after those for all
+
+EVERYTHING: Final = "run everything"
+OTHER: Final = "other commands"  # a task of the project that a page for contributors names
+MAX_OTHER: Final = 6
+# Names of tasks by purpose; the first purpose with a word of the name counts.
+_TASK_NAMES: Final = tuple(
+    (purpose, frozenset(names.split()))
+    for purpose, names in (
+        ("format", "fmt format formatting pretty prettier spotlessapply standardfix formatcheck"),
+        ("types", "types type typecheck tsc typing typings mypy pyright dialyzer dts"),
+        ("lint", "lint lints linting clippy rubocop standard eslint checkstyle phpcs cs detekt ktlint credo vet "
+                 "spotlesscheck phpstan psalm style"),
+        ("docs", "docs doc documentation site mkdocs javadoc dokka"),
+        ("benchmarks", "bench benches benchmark benchmarks"),
+        ("tests", "test tests testing unit spec specs runtest runtests pytest vitest jest features coverage"),
+        (EVERYTHING, "check checks verify all ci validate qa precommit gauntlet"),
+        ("build", "build compile dist assemble bundle package"),
+    )
+)  # fmt: skip
+# Programs that run a task by its name: the pattern ends before the name.
+_RUNNERS: Final = re.compile(
+    r"(?:(?:npm|pnpm|yarn|bun)(?:\s+(?:-r|-w|--recursive|--silent|-s))*(?:\s+run(?:-script)?)?|deno task|node --run|"
+    r"(?:just|task|mage|ant|lake)|g?make(?:\s+-\S+)*|(?:uvx\s+)?tox(?:\s+(?:run|r|p|run-parallel|-q|"
+    r"-p))*(?:\s+(?:-m|-e))?|"
+    r"nox(?:\s+-\S+)*(?:\s+(?:-s|-e|--session))?|composer(?:\s+run(?:-script)?)?|(?:bin/)?rake|rails|invoke|inv|poe|"
+    r"pdm run|"
+    r"hatch run|pixi run|mise run|(?:\./)?gradlew?(?:\s+-\S+)*(?:\s+:?clean)?|(?:\./)?mvnw?(?:\s+-\S+)*(?:\s+clean)?|"
+    r"mix|sbt|dune|stack|cabal|swift|zig(?:\s+build)?|bazel(?:isk)?|lerna run|nx run|turbo(?:\s+run)?|"
+    r"cargo(?:\s+\+\S+)?|go(?= (?:test|build|vet|fmt) ?)|"
+    r"dotnet|flutter|dart|rebar3|gleam|opam|earthly|grunt|gulp)\s+[:+]?(?P<task>[A-Za-z][\w:.@/-]*)"
+)
+_OTHER_PURPOSES: Final = tuple(
+    (purpose, re.compile(pattern))
+    for purpose, pattern in (
+        ("lint", r"ruff check|pre-commit run|prek run|biome (?:check|ci|lint)|go vet|"
+                 r"mix deps\.unlock --check-unused|typos$|"
+                 r"cargo deny|staticcheck|standardrb|actionlint|yamllint|luacheck|hlint|rubocop|composer validate"),
+        ("format", r"ruff format|prettier|cargo (?:\+\S+ )?fmt|deno fmt|clang-format|nixfmt|stylua|go fmt"),
+        ("docs", r"mkdocs|sphinx-build|cargo (?:\+\S+ )?(?:rust)?doc\b|mix docs|(?:bundle exec )?yard|mdbook|"
+                 r"vitepress|"
+                 r"doxygen"),
+        ("build", r"cmake|ninja|make -j|meson|uv build|python3? -m build|xcodebuild|msbuild|"
+                  r"cargo (?:\+\S+ )?(?:check|build)"),
+        (EVERYTHING, r"g?make$|(?:\./)?tox$|tox (?:run|p)$|nox$|rake$|\./dev(?: check)?$|just$"),
+        ("tests", r"ctest|python3? -m unittest|deno test|bats|gradle test|cargo nextest|gotestsum|borp|tstyche"),
+        ("install", r"(?:npm|pnpm|yarn|bun) (?:ci|install)|bundle install|uv sync|poetry install|pip install -e|"
+                    r"composer install|mix deps\.get|pre-commit install|pnpm i$"),
+    )
+)  # fmt: skip
+_IGNORED_TASKS: Final = frozenset(
+    """
+    install ci-install exec add remove init new create config dlx get mod env run tool generate clean login link pack
+    publish update upgrade outdated audit version why help list info show fix watch serve dev start bump tag
+    """.split()  # noqa: SIM905 - a word list reads better as words
+)
+_IGNORED_ENDS: Final = frozenset(("watch", "dev", "update", "install", "debug", "ui"))
+_WRAPPER: Final = re.compile(
+    r"(?:(?:sudo|time|pipx run|npx|pnpx|bunx|bundle exec|uv run|uvx|poetry run|pdm run|hatch run|pipenv run|"
+    r"pixi run|rye run|"
+    r"(?:pnpm|yarn|npm) (?:exec|dlx)(?: --)?|python3? -m|xvfb-run|dotnet tool run|opam exec --|mise exec --|"
+    r"(?:\./)?(?:vendor/bin|node_modules/\.bin|bin|"
+    r"\.venv/bin)/?)\s*(?:--?[\w=./-]+(?:\s+(?!\w+$)[a-z_.-]+(?=\s+[a-z-]))?\s+)*)"
+)
+_ASSIGNMENT: Final = re.compile(r"(?:[A-Z_][A-Z0-9_]*=[\w./:,@+=-]*\s+)+")
+_ARGUMENT: Final = re.compile(r"[\w@%+=:,./*?\[\]{}'\"<>^~#-]+")
+_BARE_WORD: Final = re.compile(r"[A-Za-z]+$")
+_PLACEHOLDER: Final = re.compile(
+    r"<[\w -]+>|\{[\w-]+\}|path/to|::\w|\b(?:tests?|spec)/\S+\.\w+|"
+    r"\bexample\b|\.\w+:\d+|\S+_(?:test|spec)\.\w+|\bfoo\b|FILE|NAME"
+)
+_PROJECT_TASK: Final = re.compile(
+    r"(?:bundle exec |uv run )?(?:(?:npm|pnpm|yarn|bun) run|make|just|task|tox (?:r |run )?-e|nox -s|rake|"
+    r"bundle exec appraisal|"
+    r"composer run|hatch run|pdm run|poe|mise run|\./\w[\w./-]*\.(?:sh|py)|cargo xtask|mage|inv|\./dev) \S|"
+    r"(?:script|bin|dev)/\w"
+)
+# Formatters that write unless they are told to check.
+_CHECK_FLAG: Final = re.compile(
+    r"^((?:\S+ )*(?:cargo (?:\+\S+ )?fmt|mix format|ruff format|black|dotnet format|dart format|"
+    r"php-cs-fixer fix|ktfmt)\b.*?) (?:-- )?--(?:check-formatted|dry-run|check|"
+    r"verify-no-changes|diff|set-exit-if-changed)(?![\w-])(?: --(?:diff|dry-run))?"
+)
+_COMMENT: Final = re.compile(r"\s+#\s.*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command for a purpose, with the file that witnesses it and how much that counts."""
+
+    purpose: str
+    line: str
+    weight: float
+    path: str
+    part: str = ""  # folder in which it is typed
+
+    @property
+    def language(self) -> str:
+        """Return the language that the command's program serves; "" for any."""
+        return next(iter(find_languages(self.line)), "")
+
+
+def make_commands(lines: Iterable[str], weight: float, path: str, part: str = "") -> Iterator[Command]:
+    """Yield the commands among `lines` whose purpose is known."""
+    for line in lines:
+        command = clean_command(line)
+        purpose = classify_command(command) if command else ""
+        if not purpose and weight >= OTHER_WEIGHT and _PROJECT_TASK.match(command):
+            purpose = OTHER
+        weight_here = weight - _rate_inexactness(command, purpose)
+        if purpose and weight_here > 0:
+            penalty = PLACEHOLDER_PENALTY if _PLACEHOLDER.search(command) else 0.0
+            yield Command(purpose, command, weight_here - penalty, path, part)
+
+
+def _rate_inexactness(command: str, purpose: str) -> float:
+    """Return a penalty for a task that is not named after its purpose: little for `test:unit`, much for `fooTest`."""
+    form = _WRAPPER.sub("", command, count=1) if _WRAPPER.match(command) else command
+    runner = _RUNNERS.match(form)
+    names = dict(_TASK_NAMES).get(purpose, frozenset())
+    if runner is None or not names or runner["task"].lower() in names:
+        return 0.0
+    return 0.3 if re.split(r"[^a-z]+", runner["task"].lower().lstrip(":"))[0] in names else 1.5
+
+
+def clean_command(line: str) -> str:
+    """Return a command line without prompt and comment; "" unless its arguments are plain."""
+    command = " ".join(_COMMENT.sub("", re.sub(r"^\s*[$>%❯]\s+", "", line)).split()).rstrip("\\;").strip()
+    command = _CHECK_FLAG.sub(r"\1", command)
+    arguments = command.split(" ")
+    is_plain = (
+        0 < len(command) <= MAX_COMMAND
+        and not command.endswith((" --version", " --help", " -h", " -V"))
+        and len(arguments) <= MAX_ARGUMENTS
+        and all(map(_ARGUMENT.fullmatch, arguments))
+        and sum(map(bool, map(_BARE_WORD.fullmatch, arguments[1:]))) <= MAX_BARE_WORDS
+    )
+    return command if is_plain else ""
+
+
+def classify_command(command: str) -> str:
+    """Return the purpose of a command; "" if it is unknown."""
+    rest = _ASSIGNMENT.sub("", command, count=1) if _ASSIGNMENT.match(command) else command
+    for form in dict.fromkeys((rest, _WRAPPER.sub("", rest, count=1) if _WRAPPER.match(rest) else rest)):
+        for purpose, pattern in _OTHER_PURPOSES:
+            if pattern.match(form):
+                return purpose
+        if (runner := _RUNNERS.match(form)) and (purpose := classify_task(runner["task"])):
+            return purpose
+        program = form.split(" ")[0].rpartition("/")[2]
+        for purpose, names in (TOOLS_BY_PURPOSE[2], TOOLS_BY_PURPOSE[3], TOOLS_BY_PURPOSE[1], TOOLS_BY_PURPOSE[0]):
+            if any(form == name or form.startswith(f"{name} ") or program == name for name in names):
+                return purpose
+    return ""
+
+
+def classify_task(name: str) -> str:
+    """Return the purpose that the name of a task states; "" if it states none."""
+    words = [word for word in re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()) if word]
+    if not words or words[0] in _IGNORED_TASKS or words[-1] in _IGNORED_ENDS:
+        return ""
+    whole = "".join(words)
+    return next(
+        (
+            purpose
+            for purpose, names in _TASK_NAMES
+            if whole in names or not (purpose == EVERYTHING or names.isdisjoint(words))
+        ),
+        "",
+    )
+
+
+def rate_task(name: str) -> float:
+    """Return the weight of a task: one that is named after its purpose says most."""
+    return TASK_WEIGHT if any(name.lower() in names for _, names in _TASK_NAMES) else SIMILAR_TASK_WEIGHT
+
+
+def choose_commands(commands: Iterable[Command]) -> Iterator[tuple[Statement, str, str, str]]:
+    """Yield (statement, path, part, language) for each purpose: the best commands, the best witness first.
+
+    A command that several files witness counts a little more. Commands of no certain language, such as those of `make`,
+    stand with the first language of the project.
+    """
+    groups: dict[tuple[str, str], list[Command]] = {}
+    for command in commands:
+        groups.setdefault((command.part, command.purpose), []).append(command)
+    for (part, purpose), group in groups.items():
+        languages = Counter(one.language for one in group if one.language)
+        plain = {one.language for one in group if "--prefix" not in one.line}
+        main = max(languages, key=lambda one: (one in plain, languages[one]), default="")
+        for language in (main, *(one for one in languages if one != main)):
+            own = [one for one in group if one.language == language or (language == main and not one.language)]
+            value, best = _render_best(own, MAX_OTHER if purpose == OTHER else MAX_LISTED)
+            yield (
+                Statement(purpose, value, min(1.0, 0.55 + best.weight / 8)),
+                best.path,
+                part,
+                "" if language == main else language,
+            )
+
+
+def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]:
+    """Return the best commands in one line, and the best witness of the first."""
+    by_line: dict[str, list[Command]] = {}
+    for command in commands:
+        by_line.setdefault(_normalize(command.line), []).append(command)
+    ranked = sorted(by_line.values(), key=_rate)
+    best = max(ranked[0], key=lambda one: one.weight)
+    least = CI_WEIGHT if best.weight >= CI_WEIGHT else best.weight
+    lines = [one[0].line for one in ranked if max(each.weight for each in one) >= least or one is ranked[0]]
+    distinct = [line for line in lines if not any(line.startswith(f"{other} ") for other in lines)]
+    return ", ".join(f"`{line}`" for line in distinct[:limit]), best
+
+
+def merge_tools(command: str, tools: str) -> str:
+    """Return the commands with the tools they run, unless the commands name them."""
+    names = [
+        name for name in re.split(r", (?![^(]*\))", tools) if name and not mentions(command, name.partition(" (")[0])
+    ]
+    return f"{command} ({', '.join(names)})" if names else command
+
+
+def _rate(witnesses: list[Command]) -> tuple[float, int]:
+    files = len({one.path for one in witnesses})
+    line = witnesses[0].line
+    return -max(one.weight for one in witnesses) - 0.2 * min(files - 1, 2), line.count(" -")
+
+
+def _normalize(line: str) -> str:
+    """Normalize a command: without what wraps it, its options after `--`, and `run`."""
+    form = _WRAPPER.sub("", line, count=1) if _WRAPPER.match(line) else line
+    return form.partition(" -- ")[0].replace(" run ", " ", 1)
