@@ -9,7 +9,6 @@ import pytest
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Status
-from hunchd.protocol.decoding import MalformedRequest
 from hunchd.protocol.memories import parse_draft
 from hunchd.protocol.requests import (
     ContextRequest,
@@ -67,12 +66,12 @@ def test_context_query_reads_every_field() -> None:
         ("project=/p&file=%00", "NUL"),
         ("project=/p&file=%ff", "not UTF-8"),
         ("project=/p&" + "&".join(f"x{n}=1" for n in range(200)), "over 100 fields"),
-        ("projct=/p", "'projct' is not a field here"),
+        ("projct=/p", "'projct' is not a parameter here"),
         ("project=/p&query=" + "x" * 70_000, "longer than 65,536 bytes"),
     ],
 )
 def test_context_query_error_lists_allowed_values(query: str, says: str) -> None:
-    with pytest.raises(MalformedRequest, match=says):
+    with pytest.raises(InvalidInput, match=says):
         parse_context_query(query)
 
 

@@ -8,7 +8,6 @@ from msgspec import Meta, Struct
 
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.memory import Kind
-from hunchd.protocol.decoding import MalformedRequest
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.struct_decoding import Name, Names, ProjectRef, Request, RequiredName, Time, decode, decode_query
 from hunchd.protocol.struct_schemas import build_component_schemas, list_query_parameters
@@ -112,7 +111,7 @@ def test_decode_query_reads_lists_and_numbers() -> None:
     assert decode_query("name=n&tags=a,b&kinds=fact,error", Whole) == Whole(
         name="n", tags=("a", "b"), kinds=(Kind.FACT, Kind.ERROR)
     )
-    with pytest.raises(MalformedRequest, match="'colour' is not a field here"):
+    with pytest.raises(InvalidInput, match="'colour' is not a parameter here"):
         decode_query("name=n&colour=red", Whole)
 
 

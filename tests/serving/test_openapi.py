@@ -84,6 +84,20 @@ def test_openapi_only_health_needs_no_token() -> None:
     assert open_paths == ["/health"]
 
 
+ROUTES = sorted(OPERATIONS)
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES, ids=[f"{method} {path}" for method, path in ROUTES])
+async def test_route_unknown_parameter_is_refused(daemon: Daemon, method: str, path: str) -> None:
+    address = path.replace("{id}", "claude-code").replace("{path}", "notes")
+    body = {"json": {}} if method in ("POST", "PUT", "PATCH") else {}
+
+    answer = await daemon.client.request(method, f"{daemon.url}{address}?colour=red", **body)
+
+    assert answer.status == 422, await answer.text()
+    assert (await answer.json())["error"]["field"] == "colour"
+
+
 def references(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         if "$ref" in value:

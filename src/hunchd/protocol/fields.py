@@ -47,7 +47,7 @@ class Fields:
             )
         self._prefix = prefix
         self._textual = textual
-        self._error: type[InvalidInput] = MalformedRequest if textual else InvalidInput
+        self._noun = "parameter" if textual else "field"
         reject_unstorable(raw, prefix.rstrip("."))
         self._values: Mapping[str, Any] = {key: value for key, value in raw.items() if value is not None}
         self._reject_misspellings(field_names, strict=strict)
@@ -211,7 +211,7 @@ class Fields:
         `reason` completes the sentence that begins with its name.
         """
         field = self.qualified_name(name)
-        return self._error(f"'{field}' {reason}", field=field, hint=hint)
+        return InvalidInput(f"'{field}' {reason}", field=field, hint=hint)
 
     def _check_choice(self, name: str, value: Any, choices: Sequence[str]) -> str:
         if isinstance(value, str) and value in choices:
@@ -231,7 +231,8 @@ class Fields:
             if matches or strict:
                 hint = f"did you mean '{matches[0]}'?" if matches else None
                 shown_name = name if matches else ascii(name[:40])[1:-1]
-                raise self.error(shown_name, f"is not a field here; known: {', '.join(field_names)}", hint=hint)
+                known = f"known: {', '.join(field_names)}" if field_names else "there are none"
+                raise self.error(shown_name, f"is not a {self._noun} here; {known}", hint=hint)
 
 
 def refuse_unknown_project(project: str, known_projects: ProjectLookup, *, field: str) -> None:

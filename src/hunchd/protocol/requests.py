@@ -339,7 +339,9 @@ class ImportQuery(Request, frozen=True, kw_only=True):
 class MemoriesQuery(Request, frozen=True, kw_only=True):
     """Query of GET /memories."""
 
-    project: OptionalProject = None
+    project: Annotated[
+        ProjectRef | None, Meta(description="the path or the id of a project; if omitted, everything stored")
+    ] = None
     kind: KindNames = ()
     scope: tuple[Scope, ...] = ()
     status: Annotated[tuple[Status, ...], Meta(description="active if omitted")] = ()

@@ -77,6 +77,12 @@ def decode_query(query: str, of: type[DecodedT]) -> DecodedT:
     return _decode_fields(Fields.from_query(query, list_wire_names(of), strict=_is_strict(of)), of)
 
 
+def refuse_query(query: str) -> None:
+    """Raise InvalidInput that names a parameter, for a route without any."""
+    if query:
+        Fields.from_query(query, (), strict=True)
+
+
 def decode_batch(
     raw: Any, of: type[Struct], name: str, entry: type[DecodedT], known_projects: ProjectLookup | None = None
 ) -> tuple[list[DecodedT], list[Rejection]]:

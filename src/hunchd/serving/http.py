@@ -38,6 +38,7 @@ from hunchd.protocol.requests import (
     review_of_body,
 )
 from hunchd.protocol.responses import ForgottenAnswer, HealthAnswer, Rejection, slice_page, sort_rejections
+from hunchd.protocol.struct_decoding import refuse_query
 from hunchd.serving.access import AccessControl
 from hunchd.serving.agent_events import AgentHandlers
 from hunchd.serving.consolidation_handlers import ConsolidationHandlers
@@ -45,7 +46,7 @@ from hunchd.serving.event_stream import EventListeners
 from hunchd.serving.knowledge_handlers import KnowledgeHandlers
 from hunchd.serving.limits import ConnectionPool, ServerLimits
 from hunchd.serving.mcp_handler import McpHandler
-from hunchd.serving.openapi import build_document
+from hunchd.serving.openapi import build_document, takes_query
 from hunchd.serving.ports import EnginePort
 from hunchd.serving.request_bodies import ImportLines, read_json_body
 from hunchd.serving.request_metrics import RequestMetrics
@@ -85,13 +86,23 @@ def make_app(engine: EnginePort, token: str, *, limits: ServerLimits | None = No
     app[ACCESS], app[CONNECTIONS], app[LIMITS] = access, connections, limits
     handlers.connections = connections
     for method, path, handler in handlers.routes():
-        app.router.add_route(method, path, handler)
+        app.router.add_route(method, path, handler if takes_query(method, path) else _refuse_query_of(handler))
 
     async def close_listeners(_: web.Application) -> None:
         handlers.listeners.close()
 
     app.on_shutdown.append(close_listeners)
     return app
+
+
+def _refuse_query_of(handler: Handler) -> Handler:
+    """Return the handler of a route without parameters: one that is sent is refused by name, never ignored."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        refuse_query(_get_query(request))
+        return await handler(request)
+
+    return handle
 
 
 def _build_middleware(access: AccessControl, connections: ConnectionPool, counts: RequestMetrics) -> Any:

@@ -5,6 +5,7 @@ Tests compare it with the router.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +26,7 @@ from hunchd.serving.schemas import (
 )
 from hunchd.serving.session_openapi import SESSION_OPERATIONS, SESSION_STRUCTS
 
+_PATTERN: Final = re.compile(r":[^}]*")  # of a path parameter, as the router states it: {path:.+}
 _JSON: Final = "application/json"
 _JSON_LINES: Final = "application/x-ndjson"
 
@@ -228,7 +230,7 @@ ALL_SCHEMAS: Final[dict[str, Schema]] = build_component_schemas(
 
 _STATUS_DESCRIPTIONS: Final = {
     304: "not modified: the ETag is current",
-    400: "the request cannot be read: not JSON, a bad query string",
+    400: "the request cannot be read: not JSON, a query string that is not UTF-8",
     401: "the token is missing or wrong",
     403: "the Host is not loopback, or the Origin is foreign",
     404: "not found",
@@ -236,11 +238,17 @@ _STATUS_DESCRIPTIONS: Final = {
     409: "it conflicts with the current state",
     413: "too large",
     415: "unsupported Content-Type",
-    422: "a field is invalid; the error names it",
+    422: "a field or parameter is unknown or invalid; the error names it",
     429: "too many requests: retry after Retry-After seconds",
     503: "a component is starting or unavailable: retry",
     507: "the disk is full; nothing was accepted",
 }
+
+
+def takes_query(method: str, path: str) -> bool:
+    """Return True if the route has parameters in its query, or is not in the document."""
+    operation = OPERATIONS.get((method, _PATTERN.sub("", path)))
+    return operation is None or bool(operation.query)
 
 
 def build_document() -> Schema:
@@ -299,10 +307,9 @@ def _error_statuses(path: str, operation: Operation) -> set[int]:
     errors = {403, *operation.errors}
     if not operation.open:
         errors |= {401, 415, 503}
-    if operation.query or "{" in path:
-        errors |= {400, 422}
+    errors |= {400, 422}  # any route refuses unknown parameters
     if operation.body is not None:
-        errors |= {400, 408, 413, 422}
+        errors |= {408, 413}
     return errors
 
 
