@@ -156,6 +156,10 @@ def test_version_ranges_exclusive_or_overlapping(one: str, other: str, exclude: 
     assert are_exclusive(theirs, mine) is exclude
 
 
+def test_values_of_letter_suffixed_number_parsed() -> None:
+    assert [one.text for one in parse_values("a timeout of 1a s, and 1.5 seconds")][-1] == "1.5 seconds"
+
+
 def test_different_scope_or_same_file_no_contradiction() -> None:
     a, b = claim("m1", "The database is PostgreSQL"), claim("m2", "The database is MySQL", days=5)
     assert contradiction_between(a, b) is not None

@@ -55,6 +55,7 @@ _NOT_COUNTED: Final = frozenset(
     of by another thing place way or and more day time after at in is should can
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
+_AMOUNT: Final = re.compile(r"\d+(?:\.\d+)?")
 # Names that look like versions or quantities.
 _NUMBERED_NAMES: Final = re.compile(
     r"\b(?:e2e|i18n|l10n|a11y|s3|ec2|k8s|oauth2|http/\d|utf-?\d+|sha-?\d+|base64|x86|amd64|arm64)\b", re.I
@@ -158,7 +159,8 @@ def _parse_value(text: str, match: re.Match[str]) -> Value:
         end = match.start("unit")
     number = _parse_version(match["version"])
     if quantity and len(number) <= 2:
-        amount = float(match["version"].lstrip("vV").rstrip(".*x") or 0)
+        amount_match = _AMOUNT.search(match["version"])  # "1a" is a version and no number
+        amount = float(amount_match[0]) if amount_match else 0.0
         number = (amount * factor,)
     elif unit and not match["op"] and "." not in match["version"] and not match["plus"]:
         quantity = _name_counted_unit(unit)  # "3 projects" measures projects
