@@ -124,7 +124,7 @@ def _add_expand_arguments(parser: ArgumentParser) -> None:
 
 def _add_add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("path", nargs="?", default=".", metavar="DIR", help="default: where you are")
-    parser.add_argument("--wait", action="store_true", help="wait until everything is indexed")
+    parser.add_argument("--wait", action="store_true", help="wait until everything is indexed and embedded")
 
 
 def _add_remove_arguments(parser: ArgumentParser) -> None:
