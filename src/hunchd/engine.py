@@ -388,11 +388,12 @@ class Engine:
             page = await self._dependencies.store.list_all((None, *self._projects.ids), filters, limit, cursor)
         else:
             page = await self._dependencies.store.list(filters, limit, cursor)
-        return PageAnswer(items=list(map(memory_to_record, page.items)), next=page.next, total=page.total)
+        items = [memory_to_record(self._maintenance.add_recent_usage(memory)) for memory in page.items]
+        return PageAnswer(items=items, next=page.next, total=page.total)
 
     async def get_memory(self, identifier: str) -> Memory:
-        """Return the memory with this id. Raises NotFound."""
-        return await self._memories.get(identifier, self._projects.ids)
+        """Return the memory with this id and its usage up to now. Raises NotFound."""
+        return self._maintenance.add_recent_usage(await self._memories.get(identifier, self._projects.ids))
 
     async def edit(self, identifier: str, patch: MemoryFields) -> Memory:
         """Change some fields of a memory."""
@@ -404,11 +405,11 @@ class Engine:
 
     async def get_memory_usage(self, identifier: str) -> MemoryUsageAnswer:
         """Return usage and consolidation history of a memory."""
-        return await self._maintenance.get_memory_usage(await self.get_memory(identifier))
+        return await self._maintenance.get_memory_usage(await self._memories.get(identifier, self._projects.ids))
 
     async def forget(self, identifier: str) -> None:
         """Erase a memory and what quotes it, from disk too."""
-        memory = await self.get_memory(identifier)
+        memory = await self._memories.get(identifier, self._projects.ids)
         others = await self._memories.find(list_quoted_ids(memory), memory.project)
         erased_ids = [identifier, *(one.id for one in others.values() if repeats(one, memory))]
         await self.conversations.rewrite_summary_without(memory)

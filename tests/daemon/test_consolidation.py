@@ -329,6 +329,7 @@ def test_run_counts_usage_shown_by_why(filled: RunningDaemon) -> None:
     found = filled.post("/search", {"query": "billing lazy start 4", "k": 3})["results"]
     first = found[0]["id"]
     filled.post("/feedback", {"items": [{"id": first, "outcome": "cited"}]})
+    assert filled.get(f"/memories/{first}")["usage"]["retrieved"] == 1  # before any run
 
     done = filled.post("/consolidate", {"steps": ["use"]})
 

@@ -120,8 +120,8 @@ def test_feedback_counts_wrong_and_missed(daemon: RunningDaemon) -> None:
     assert daemon.post("/feedback", {"items": told}) == {"accepted": 2, "unknown": []}
 
     used = {"retrieved": 0, "cited": 0, "ignored": 1, "wrong": 1, "missed": 1}
-    assert daemon.get(f"/memories/{identifier}")["usage"] == used
-    assert daemon.restart().get(f"/memories/{identifier}")["usage"] == used
+    assert used.items() <= daemon.get(f"/memories/{identifier}")["usage"].items()
+    assert used.items() <= daemon.restart().get(f"/memories/{identifier}")["usage"].items()
     events = daemon.get(f"/memories/{identifier}/usage")["events"]
     assert [event["what"] for event in events] == ["you said: missed (so missed)", "you said: wrong (so wrong)"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -25,23 +25,27 @@ class EmptyStore:
     """Fake store that is empty and records searches."""
 
     seconds_since_query = float("inf")
+    pending_embeddings = 0
 
     def __init__(self) -> None:
         self.looked: list[str] = []
+        self.modes: list[str] = []
 
-    async def search(self, question: str, *_: Any, **__: Any) -> SearchHits:
+    async def search(self, question: str, *_: Any, mode: str, is_background: bool, **__: Any) -> SearchHits:
+        assert is_background
         self.looked.append(question)
+        self.modes.append(mode)
         return SearchHits()
 
 
 @asynccontextmanager
-async def start_search(store: EmptyStore) -> AsyncIterator[None]:
-    """Start a search with two queued statements."""
+async def start_search(store: EmptyStore, names: Sequence[str] = ("server", "proxy")) -> AsyncIterator[None]:
+    """Start a search with queued statements, by default two."""
     work = ContradictionSearch(cast(Any, None), MemoryCache(), cast(Any, store), now=lambda: NOW)
     facts = tuple(
         Memory(id=name, kind=Kind.FACT, title="", content=f"the {name} listens on port 80", at=NOW, created=NOW,
                updated=NOW, project="p")
-        for name in ("server", "proxy")
+        for name in names
     )  # fmt: skip
     work.on_memory_changed(MemoryChange(facts, project="p"), None)
     task = asyncio.create_task(work.run())
@@ -78,3 +82,23 @@ async def test_search_proceeds_under_constant_requests(monkeypatch: pytest.Monke
     async with start_search(store):
         await wait_for_searches(store, 2)
     assert len(store.looked) == 2
+
+
+async def test_search_of_backlog_needs_no_embedding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contradiction_search, "BACKLOG", 2)
+    store = EmptyStore()
+    async with start_search(store, ("server", "proxy", "cache", "queue")):
+        await wait_for_searches(store, 4)
+    assert store.modes == ["lexical", "lexical", "hybrid", "hybrid"]
+
+
+async def test_search_waits_for_embedding_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contradiction_search, "MAX_WAIT_SECONDS", 60.0)
+    store = EmptyStore()
+    store.pending_embeddings = contradiction_search.EMBEDDING_BACKLOG + 1
+    async with start_search(store):
+        await wait_for_searches(store, 1)
+        await asyncio.sleep(contradiction_search.PAUSE_SECONDS + 2 * contradiction_search.QUIET_SECONDS)
+        assert len(store.looked) == 1
+        store.pending_embeddings = 0
+        await wait_for_searches(store, 2)

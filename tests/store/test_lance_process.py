@@ -214,6 +214,19 @@ async def test_idle_embedding_enables_dense_search(tmp_path: Path) -> None:
     await child.stop()
 
 
+@pytest.mark.slow
+async def test_embedding_finishes_beside_constant_requests(tmp_path: Path) -> None:
+    child = started(tmp_path, embedding=True)
+    store = StoreClient(child)
+    await store.put([memory(n, f"The build of wheel {n} runs on Windows.") for n in range(40)])
+    async with asyncio.timeout(120):
+        while store.pending_embeddings:  # reported by each answer
+            await store.search("wheel", P, 3, mode="lexical")
+    assert store.is_stats_outdated
+    assert (await store.fetch_stats())["projects"]["p"]["embedded"] == 40
+    await child.stop()
+
+
 async def test_ended_process_has_no_pending_embeddings(tmp_path: Path) -> None:
     child = started(tmp_path, embedding=True, idle_after=0.3)
     store = StoreClient(child)

@@ -6,8 +6,8 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from hunchd.daemon.low_priority_pool import create_low_priority_pool
 from hunchd.daemon.store_service import StoreService
@@ -22,18 +22,24 @@ from hunchd.store.indexes.terms import count_terms
 
 logger = logging.getLogger(__name__)
 
+Entry = TypeVar("Entry")
+
 TICK_SECONDS: Final = 0.25  # seconds
 MIN_PAUSE_SECONDS: Final = 0.02  # minimum seconds between two portions of read-ahead
 IDLE_SECONDS: Final = 0.1  # seconds without a request before deferrable work continues
+MAX_WAIT_SECONDS: Final = 0.5  # seconds that a batch of texts waits for such a pause
+WAIT_STEP_SECONDS: Final = 0.02  # seconds
 # Deleted rows are hidden at once; their bytes are erased after ERASE_QUIET without a request, or after ERASE_LATEST.
 ERASE_IDLE_SECONDS: Final = 5.0  # seconds
 ERASE_MAX_DELAY_SECONDS: Final = 20.0  # seconds
 RETRY_DELAY_SECONDS: Final = 5.0  # seconds
 TIDY_IDLE_SECONDS: Final = 30.0  # seconds
 PRUNE_IDLE_SECONDS: Final = 5.0  # seconds without a query before pruning, which may delay the next one
-# Texts embedded between two checks for requests; one batch keeps a core busy for about 50 ms.
-EMBED_BATCH_SIZE: Final = 4
-COMMIT_BATCH_SIZE: Final = 128
+# Texts embedded between two checks for requests: they keep a core busy for about 50 ms.
+EMBED_BATCH_CHARACTERS: Final = 2_000  # characters
+# A commit of vectors costs a third of a second in all, and one row of it half a millisecond.
+COMMIT_BATCH_SIZE: Final = 512  # rows
+LOAD_BATCH_SIZE: Final = 4 * COMMIT_BATCH_SIZE  # rows
 # A new project brings thousands of texts. On two cores or more they are embedded two batches at a time.
 PARALLEL_EMBEDDING_MINIMUM: Final = 512  # texts without a vector
 
@@ -168,20 +174,19 @@ class StoreMaintenance:
             await collection.purge()
 
     async def _embed_pending(self) -> None:
-        """Embed rows without a vector, as long as no request arrives."""
+        """Embed rows without a vector, between requests."""
         if (
             self._model is None
             or self._service.pending_embeddings <= 0
             or time.monotonic() < self._embedding_resumes_at
         ):
             return
-        if not self._is_idle_for(IDLE_SECONDS):  # finding rows without a vector reads the whole table
-            return
+        await self._yield_to_requests()
         is_unfinished = False
         for collection in self._collections.open_collections.values():
             if not collection.writable:
                 continue
-            while rows := await collection.load_unembedded(self._model.name, COMMIT_BATCH_SIZE):
+            while rows := await collection.load_unembedded(self._model.name, LOAD_BATCH_SIZE):
                 if not await self._embed_rows(collection, rows):
                     is_unfinished = True
                     break
@@ -189,49 +194,75 @@ class StoreMaintenance:
             self._service.pending_embeddings = 0
 
     async def _embed_rows(self, collection: Collection, rows: Sequence[Row]) -> bool:
-        """Embed these rows and store the vectors.
+        """Embed these rows and store the vectors, those of one portion while the next is embedded.
 
-        Returns False if stopped by a request or a failing model.
+        Returns False if stopped by a failing model.
         """
         assert self._model is not None
         existing = await collection.load_vectors([row["text_digest"] for row in rows], self._model.name)
-        vectors = {
-            row["id"]: (existing[row["text_digest"]], row["text_digest"])
-            for row in rows
-            if row["text_digest"] in existing
-        }
-        pending = [(get_embedded_text(get_memory(row)), row) for row in rows if row["id"] not in vectors]
+        known = {row["id"]: (existing[row["text_digest"]], row["text_digest"]) for row in rows
+                 if row["text_digest"] in existing}  # fmt: skip
+        storing = asyncio.create_task(self._store_vectors(collection, known))
+        stored_count = 0
+        try:
+            for portion in batched([row for row in rows if row["id"] not in known], COMMIT_BATCH_SIZE):
+                vectors = await self._embed_portion(portion)
+                stored_count += await storing
+                storing = asyncio.create_task(self._store_vectors(collection, vectors))
+        except ModelUnavailable as error:
+            logger.warning("embedding is suspended for 5 minutes: %s", error.message)
+            self._embedding_resumes_at = time.monotonic() + 300.0
+            return False
+        finally:
+            stored_count += await storing
+        return stored_count > 0
+
+    async def _store_vectors(self, collection: Collection, vectors: Mapping[str, tuple[bytes, bytes]]) -> int:
+        assert self._model is not None
+        stored_count = await collection.set_vectors(vectors, self._model.name) if vectors else 0
+        self._service.pending_embeddings = max(1, self._service.pending_embeddings - stored_count)
+        return stored_count
+
+    async def _embed_portion(self, rows: Sequence[Row]) -> dict[str, tuple[bytes, bytes]]:
+        """Return the vectors of rows by id, each with the digest of its text. Raises ModelUnavailable."""
+        pending = [(get_embedded_text(get_memory(row)), row) for row in rows]
         pending.sort(key=lambda each: len(each[0]))  # two parallel batches take as long as the longer one
-        is_finished = True
-        side_by_side = (
-            2 if self._service.pending_embeddings > PARALLEL_EMBEDDING_MINIMUM and (os.cpu_count() or 1) > 1 else 1
-        )
-        for begin in range(0, len(pending), side_by_side * EMBED_BATCH_SIZE):
-            if not self._is_idle_for(IDLE_SECONDS):
-                is_finished = False
-                break
-            chunk = pending[begin : begin + side_by_side * EMBED_BATCH_SIZE]
-            batches = [chunk[first : first + EMBED_BATCH_SIZE] for first in range(0, len(chunk), EMBED_BATCH_SIZE)]
-            try:
-                results = await asyncio.gather(*(self._embed_texts([text for text, _ in batch]) for batch in batches))
-            except ModelUnavailable as error:
-                logger.warning("embedding is suspended for 5 minutes: %s", error.message)
-                self._embedding_resumes_at = time.monotonic() + 300.0
-                is_finished = False
-                break
-            new_vectors = [vector for batch in results for vector in batch]
-            vectors |= {
-                row["id"]: (vector, row["text_digest"]) for (_, row), vector in zip(chunk, new_vectors, strict=True)
-            }
-        if vectors:
-            stored_count = await collection.set_vectors(vectors, self._model.name)
-            self._service.pending_embeddings = max(1, self._service.pending_embeddings - stored_count)
-            is_finished = is_finished and stored_count > 0
-        return is_finished
+        is_parallel = self._service.pending_embeddings > PARALLEL_EMBEDDING_MINIMUM and (os.cpu_count() or 1) > 1
+        vectors: list[bytes] = []
+        for batches in batched(split_by_length([text for text, _ in pending]), 2 if is_parallel else 1):
+            await self._yield_to_requests()
+            results = await asyncio.gather(*map(self._embed_texts, batches))
+            vectors += [vector for batch in results for vector in batch]
+        return {row["id"]: (vector, row["text_digest"]) for (_, row), vector in zip(pending, vectors, strict=True)}
 
     async def _embed_texts(self, texts: Sequence[str]) -> list[bytes]:
         assert self._model is not None
         return await asyncio.get_running_loop().run_in_executor(self._low_priority_pool, self._model.embed, texts)
 
+    async def _yield_to_requests(self) -> None:
+        """Wait for a pause between requests, but not for ever: a flood of them slows embedding down only."""
+        waited = 0.0
+        while waited < MAX_WAIT_SECONDS and not self._is_idle_for(IDLE_SECONDS):
+            await asyncio.sleep(WAIT_STEP_SECONDS)
+            waited += WAIT_STEP_SECONDS
+
     def _is_idle_for(self, seconds: float) -> bool:
         return time.monotonic() - self._service.last_request >= seconds
+
+
+def split_by_length(texts: Sequence[str]) -> list[list[str]]:
+    """Split texts into batches of at most EMBED_BATCH_CHARACTERS, or of one longer text."""
+    batches: list[list[str]] = []
+    size = EMBED_BATCH_CHARACTERS
+    for text in texts:
+        if size + len(text) > EMBED_BATCH_CHARACTERS:
+            batches.append([])
+            size = 0
+        batches[-1].append(text)
+        size += len(text)
+    return batches
+
+
+def batched(entries: Sequence[Entry], size: int) -> Iterator[Sequence[Entry]]:
+    """Yield the entries in portions of `size`."""
+    return (entries[begin : begin + size] for begin in range(0, len(entries), size))

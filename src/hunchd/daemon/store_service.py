@@ -124,7 +124,8 @@ class StoreService:
         }
 
     async def _search(self, params: dict[str, Any]) -> dict[str, Any] | SerializedJson:
-        self.last_question = time.monotonic()
+        if not params.get("background"):
+            self.last_question = time.monotonic()
         hits, degradations = await self._search_service.search(params)
         return hits_to_json(hits, {"degraded": degradations, "stats": {"pending_embeddings": self.pending_embeddings}})
 
@@ -214,6 +215,8 @@ class StoreService:
         )
         if self._model is not None:
             self.pending_embeddings = sum(state["rows"] - state["embedded"] for state in states.values())
+        for state in states.values():
+            state["to_embed"] = state["rows"] if self._model is not None else 0
         total = {
             name: sum(state[name] for state in states.values()) for name in ("rows", "embedded", "bytes", "versions")
         }
@@ -248,6 +251,8 @@ class StoreService:
         self, handler: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | SerializedJson]]
     ) -> Handler:
         async def track(params: dict[str, Any]) -> dict[str, Any] | SerializedJson:
+            if params.get("background"):  # nobody waits for it
+                return await handler(params)
             self.last_request = time.monotonic()
             self._active_requests += 1
             try:

@@ -172,11 +172,12 @@ class StoreClient:
         mode: Mode = "hybrid",
         depth: Depth = "shallow",
         embedding_wait: float = EMBEDDING_WAIT_SECONDS,
+        is_background: bool = False,
     ) -> SearchHits:
         """Search by words and by embedding among the memories that pass `filters`.
 
         Returns `k` hits, or `k_without_messages` if no message is among them. Waits `embedding_wait` seconds for the
-        embedding of the query.
+        embedding of the query. Nobody waits for a search in the background, so other such work goes on beside it.
         """
         params = {
             "query": query,
@@ -186,6 +187,7 @@ class StoreClient:
             "mode": mode,
             "depth": depth,
             "patience": embedding_wait,
+            "background": is_background,
         }
         answer = await self._call_idempotent("search", params)
         # The store may compare hashes only; here each memory is decoded anyway.
@@ -326,8 +328,12 @@ class StoreClient:
 
         They are rows, bytes, versions, embedded, pending_embeddings and degraded.
         """
-        self.is_stats_outdated = False
-        answer = await self._call_idempotent("stats", {})
+        self.is_stats_outdated = False  # what is put meanwhile sets it again
+        try:
+            answer = await self._call_idempotent("stats", {})
+        except BaseException:  # a caller that did not wait for the answer has not seen it
+            self.is_stats_outdated = True
+            raise
         return dict(answer["stats"])
 
     async def optimise(self) -> None:
@@ -352,6 +358,8 @@ class StoreClient:
     ) -> dict[str, Any]:
         answer: dict[str, Any] = await self._child.call(method, params, timeout=timeout, retry=retry)
         stats = answer.get("stats", {})
+        if "rows" not in stats and stats.get("pending_embeddings", 0) != self.pending_embeddings:
+            self.is_stats_outdated = True  # rows got their vectors since they were counted
         projects = {**self.last_stats.get("projects", {}), **stats.get("projects", {})}  # it reports open projects only
         self.last_stats = {**self.last_stats, **stats, "projects": projects}
         return answer

@@ -125,11 +125,11 @@ class ProjectIndexer:
         still = 0.0
         while still < EMBEDDING_STALL_SECONDS:
             stats = await self._store.fetch_stats()
-            state = stats.get("projects", {}).get(project.id, {"rows": 0, "embedded": 0})
+            state = stats.get("projects", {}).get(project.id, {"to_embed": 0, "embedded": 0})
             if state["embedded"] > project.embeddings.done:
                 still = 0.0
-            project.embeddings.done, project.embeddings.total = state["embedded"], state["rows"]
-            if state["embedded"] >= state["rows"] or not stats.get("pending_embeddings"):
+            project.embeddings.done, project.embeddings.total = state["embedded"], state["to_embed"]
+            if state["embedded"] >= state["to_embed"] or not stats.get("pending_embeddings"):
                 return
             await asyncio.sleep(EMBEDDING_POLL_SECONDS)
             still += EMBEDDING_POLL_SECONDS

@@ -355,7 +355,8 @@ class Project:
 
         `store_counts` are the store's own counts, where available.
         """
-        vectors = self.embeddings.pair if store_counts is None else (store_counts["embedded"], store_counts["rows"])
+        counts = store_counts
+        vectors = self.embeddings.pair if counts is None else (counts["embedded"], counts["to_embed"])
         stages = {"commits": self.commits.pair, "files": self.files.pair, "embeddings": vectors}
         reading = None
         if self.state == "indexing" and self.indexing_step is not None:

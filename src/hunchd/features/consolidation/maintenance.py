@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from hunchd.consolidation.revert_detection import find_discarded_paths, find_reverted_commits
+from hunchd.consolidation.usage_feedback import add_tally
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.memory.store_writer import StoreWriter
 from hunchd.core.projects.open_projects import OpenProjects
@@ -148,10 +150,14 @@ class Maintenance(Feature):
         for item, project in items:
             self.usage.record_feedback(item.id, item.outcome, self._now(), note=item.note, project=project)
 
+    def add_recent_usage(self, memory: Memory) -> Memory:
+        """Return the memory with the usage since the last run, which stores it."""
+        return replace(memory, usage=add_tally(memory.usage, self.usage.get_tally(memory.id)))
+
     async def get_memory_usage(self, memory: Memory) -> MemoryUsageAnswer:
         """Return usage and consolidation history of a memory, for `hunch why`."""
         return MemoryUsageAnswer(
-            usage=memory_to_record(memory).usage,
+            usage=memory_to_record(self.add_recent_usage(memory)).usage,
             events=self.usage.list_events(memory.id),
             changes=await self.runs.list_memory_changes(memory.id),
         )

@@ -252,17 +252,12 @@ class UsageTracker:
 
     def get_tallies(self) -> dict[str, UsageTally]:
         """Return the uncounted usage by memory id."""
-        return {
-            identifier: UsageTally(
-                shown=record.shown,
-                cited=record.cited,
-                ignored=float(int(record.ignored)),
-                evidence=round(record.evidence, 3),
-                last=datetime.fromisoformat(record.last) if record.last else None,
-            )
-            for identifier, record in self._records.items()
-            if record.has_counts
-        }
+        return {identifier: _make_tally(record) for identifier, record in self._records.items() if record.has_counts}
+
+    def get_tally(self, identifier: str) -> UsageTally:
+        """Return the uncounted usage of one memory."""
+        record = self._records.get(identifier)
+        return _make_tally(record) if record is not None else UsageTally()
 
     def subtract_tallies(self, tallies: Mapping[str, UsageTally], run: str = "") -> None:
         """Subtract usage that the memories have counted.
@@ -390,6 +385,16 @@ class UsageTracker:
         record.events.append([at.isoformat(timespec="seconds"), what])
         del record.events[:-MAX_EVENTS]
         self._is_changed = True
+
+
+def _make_tally(record: _Record) -> UsageTally:
+    return UsageTally(
+        shown=record.shown,
+        cited=record.cited,
+        ignored=float(int(record.ignored)),
+        evidence=round(record.evidence, 3),
+        last=datetime.fromisoformat(record.last) if record.last else None,
+    )
 
 
 def _is_within_open_window(shown_at: datetime, at: datetime) -> bool:

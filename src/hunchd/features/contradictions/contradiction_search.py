@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from hunchd.consolidation.contradiction_records import create_contradiction
 from hunchd.consolidation.contradictions.candidate_search import (
@@ -36,13 +37,19 @@ from hunchd.domain.facts import MemoryChange
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory
 from hunchd.features.contradictions.contradiction_judge import ContradictionJudge
-from hunchd.store.client import StoreClient
+from hunchd.store.client import Mode, StoreClient
 from hunchd.store.memory_cache import MemoryCache
 
 logger = logging.getLogger(__name__)
 
-MAX_QUEUE: Final = 5_000  # queued memories; the nightly run handles the rest
+MAX_QUEUE: Final = 20_000  # queued memories, of some kilobytes each; the nightly run handles the rest
 PAUSE_SECONDS: Final = 0.1  # seconds between two memories, each of which takes 20 ms
+# More queued memories come from an import. They are compared by rules with the nearest few, without an embedding of
+# each, and with pauses as long as that takes: 10 ms instead of 120. The nightly run compares them with all.
+BACKLOG: Final = 100  # queued memories
+BACKLOG_CANDIDATES: Final = 5
+# Until imported memories have their vectors, the processor is needed for that.
+EMBEDDING_BACKLOG: Final = 100  # memories without a vector
 # Search requests have priority: while they keep coming, memories are compared only this often.
 QUIET_SECONDS: Final = 0.25  # seconds without a search request
 MAX_WAIT_SECONDS: Final = 3.0  # seconds
@@ -103,12 +110,14 @@ class ContradictionSearch(Feature):
             await self._work.wait()
             self._work.clear()
             while self._queue:
+                in_backlog = len(self._queue) > BACKLOG
                 memory = self._queue.pop(next(iter(self._queue)))
+                began = time.monotonic()
                 try:
-                    await self.search(memory)
+                    await self.search(memory, in_backlog=in_backlog)
                 except HunchError as error:  # the nightly run retries
                     logger.warning("'%s' could not be compared with the others: %s", memory.id, error.message)
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(min(time.monotonic() - began, PAUSE_SECONDS) if in_backlog else PAUSE_SECONDS)
                 await self._wait_until_quiet()
 
     async def _wait_until_quiet(self) -> None:
@@ -116,12 +125,18 @@ class ContradictionSearch(Feature):
             async with asyncio.timeout(MAX_WAIT_SECONDS):
                 while (quiet := self._store.seconds_since_query) < QUIET_SECONDS:
                     await asyncio.sleep(QUIET_SECONDS - quiet)
+                while self._store.pending_embeddings > EMBEDDING_BACKLOG:
+                    await asyncio.sleep(QUIET_SECONDS)
 
-    async def search(self, memory: Memory) -> list[Memory]:
+    def status(self) -> dict[str, Any]:
+        """Return how many memories wait for their comparison."""
+        return {"contradictions": {"waiting": len(self._queue)}}
+
+    async def search(self, memory: Memory, *, in_backlog: bool = False) -> list[Memory]:
         """Open the new contradictions of one memory and return them."""
-        candidates = await self.find_candidates(memory)
+        candidates = await self.find_candidates(memory, in_backlog=in_backlog)
         look = await asyncio.to_thread(compare_with_candidates, memory, candidates)
-        scores = await self._score_pairs(look)
+        scores = await self._score_pairs(look) if not in_backlog else {}
         if self._judge is None:
             oppositions = look.select_contradictions(scores)
         else:
@@ -159,25 +174,47 @@ class ContradictionSearch(Feature):
             missing = error.message
         return self._merge_cached(memory, {}), f"only recent memories were compared: {missing}"
 
-    async def find_candidates(self, memory: Memory) -> Sequence[Memory]:
+    async def find_candidates(self, memory: Memory, *, in_backlog: bool = False) -> Sequence[Memory]:
         """Return the memories that may be about the same subject."""
-        return [one for one, _ in await self._search_candidates(memory, patience=EMBEDDING_TIMEOUT_SECONDS)]
+        candidates = await self._search_candidates(
+            memory,
+            patience=EMBEDDING_TIMEOUT_SECONDS,
+            mode="lexical" if in_backlog else "hybrid",
+            limit=BACKLOG_CANDIDATES if in_backlog else MAX_CANDIDATES,
+            is_background=True,
+        )
+        return [one for one, _ in candidates]
 
-    async def _search_candidates(self, memory: Memory, *, patience: float) -> list[Candidate]:
+    async def _search_candidates(
+        self,
+        memory: Memory,
+        *,
+        patience: float,
+        mode: Mode = "hybrid",
+        limit: int = MAX_CANDIDATES,
+        is_background: bool = False,
+    ) -> list[Candidate]:
         """Search candidates in the store and the cache.
 
         By word and meaning in the store, by word in the cache.
         """
         stored_hits = await self._store.search(
-            make_search_query(memory), _build_filters(memory), MAX_CANDIDATES, embedding_wait=patience
+            make_search_query(memory),
+            _build_filters(memory),
+            limit,
+            mode=mode,
+            embedding_wait=patience,
+            is_background=is_background,
         )
         hits = {hit.memory.id: hit for hit in stored_hits.hits if not self._memory_cache.is_tombstoned(hit.memory.id)}
-        return self._merge_cached(memory, {name: (hit.memory, hit.similarity) for name, hit in hits.items()})
+        return self._merge_cached(memory, {name: (hit.memory, hit.similarity) for name, hit in hits.items()}, limit)
 
-    def _merge_cached(self, memory: Memory, stored_candidates: Mapping[str, Candidate]) -> list[Candidate]:
+    def _merge_cached(
+        self, memory: Memory, stored_candidates: Mapping[str, Candidate], limit: int = MAX_CANDIDATES
+    ) -> list[Candidate]:
         """Merge stored candidates with cached ones; newer versions win."""
         filters, candidates_by_id = _build_filters(memory), dict(stored_candidates)
-        for hit in self._memory_cache.search(make_search_query(memory), filters, MAX_CANDIDATES):
+        for hit in self._memory_cache.search(make_search_query(memory), filters, limit):
             if (cached_memory := self._memory_cache.get(hit.memory_id)) is not None:
                 candidates_by_id.setdefault(cached_memory.id, (cached_memory, None))
         newest = [((self._memory_cache.get(name) or one), like) for name, (one, like) in candidates_by_id.items()]
