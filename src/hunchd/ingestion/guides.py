@@ -180,10 +180,10 @@ def find_guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping
             others |= {*imports}
             queue.extendleft((one, guide.scope, depth + 1) for one in reversed(imports))
         elif not guide.is_for_agents and linked.get(path, 0) < MAX_LINK_DEPTH:
-            links = [one for one in _find_links(guide, files) if one not in others and not is_guide(one)]
-            others |= {*links}
-            linked |= dict.fromkeys(links, linked.get(path, 0) + 1)
-            queue += ((one, guide.scope, 0) for one in links)
+            pages = [one for one in _find_links(guide, files) if one not in others and not is_guide(one)]
+            others |= {*pages}
+            linked |= dict.fromkeys(pages, linked.get(path, 0) + 1)
+            queue += ((one, guide.scope, 0) for one in pages)
     return GuideCollection(guides, frozenset(others))
 
 
