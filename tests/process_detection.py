@@ -17,6 +17,7 @@ import pytest
 
 TESTS = f"{Path(__file__).parent}{os.sep}"
 SOURCES = f"{Path(__file__).parents[1] / 'src'}{os.sep}"
+PAGE = Path(TESTS, "page")  # most of its tests use a browser that a fixture started
 EDITORS = Path(TESTS, "editors")  # each of its tests starts an editor, of a class that a fixture returns
 ISOLATION = f"{TESTS}conftest.py"  # its fixtures surround every test, and name processes only to forbid them
 # Modules that start processes, and attributes of `os` and `asyncio` that do.
@@ -31,7 +32,7 @@ def starts_process(item: pytest.Function) -> bool:
 
     git is not counted: it ends before the call returns.
     """
-    if EDITORS in item.path.parents:
+    if EDITORS in item.path.parents or (PAGE in item.path.parents and item.path.name != "test_build.py"):
         return True
     definitions = item._fixtureinfo.name2fixturedefs.values()
     functions = [inspect.unwrap(one) for one in (item.function, *(each[-1].func for each in definitions))]

@@ -71,7 +71,14 @@ from hunchd.protocol.requests import (
     ReviewRequest,
     SearchRequest,
 )
-from hunchd.protocol.responses import AcceptedAnswer, PageAnswer, ProjectAnswer, RemovedAnswer, ReviewAnswer
+from hunchd.protocol.responses import (
+    AcceptedAnswer,
+    FocusAnswer,
+    PageAnswer,
+    ProjectAnswer,
+    RemovedAnswer,
+    ReviewAnswer,
+)
 from hunchd.protocol.search_results import ExpandAnswer, SearchAnswer, SearchResult
 from hunchd.protocol.status_answers import StatusAnswer
 
@@ -273,6 +280,10 @@ class Engine:
         return await self._intake.accept(raw)
 
     # Read path
+
+    def get_focus(self, project: str) -> FocusAnswer:
+        """Return the open files of a project, and the last opened ones with their predictions."""
+        return self._context_service.get_focus(*self._projects.find(project))
 
     async def get_context(self, request: ContextRequest) -> Bundle:
         """Return the bundle for a request."""

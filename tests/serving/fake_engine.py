@@ -40,6 +40,7 @@ from hunchd.protocol.requests import (
 )
 from hunchd.protocol.responses import (
     AcceptedAnswer,
+    FocusAnswer,
     PageAnswer,
     ProgressAnswer,
     ProjectAnswer,
@@ -145,6 +146,10 @@ class FakeEngine:
             prefetched=self.prefetched,
             etag=f"e{request.file}-{request.budget}".encode().hex(),
         )
+
+    def get_focus(self, project: str) -> FocusAnswer:
+        self._work()
+        return FocusAnswer(branch="main", open_files=[], opened=[])
 
     async def predict(self, request: PredictRequest) -> PredictionAnswer:
         self._work()

@@ -19,6 +19,7 @@ from hunchd.serving.http import ACCESS, Handlers, make_app
 from hunchd.serving.limits import ServerLimits
 from hunchd.serving.listeners import serve_app
 from hunchd.serving.openapi import OPERATIONS
+from hunchd.serving.page_access import OPEN_ROUTES
 
 # From the router of a real application: a new route is probed without a word here.
 ROUTES = sorted(
@@ -28,7 +29,7 @@ ROUTES = sorted(
         if route.resource
     }
 )
-GUARDED = [route for route in ROUTES if route[1] != UNAUTHENTICATED_PATH]
+GUARDED = [route for route in ROUTES if route[1] != UNAUTHENTICATED_PATH and route not in OPEN_ROUTES]
 CHANGING = [route for route in ROUTES if route[0] not in ("GET", "DELETE")]
 
 GOOD_TOKEN = f"Authorization: Bearer {TOKEN}"
@@ -206,11 +207,18 @@ async def test_unknown_path_without_token_is_unauthorized(daemon: Daemon) -> Non
     assert status_of(await daemon.raw(send_request("GET", "/nothing", "Host: attacker.example", GOOD_TOKEN))) == 403
 
 
-def test_routes_are_complete_and_only_health_open() -> None:
+def test_routes_are_complete_and_few_open() -> None:
     doors = Handlers(FakeEngine(), ServerLimits())
 
     assert sorted((method, path.replace(":.+}", "}")) for method, path, _ in doors.routes()) == ROUTES
-    assert [route for route in ROUTES if route not in GUARDED] == [("GET", "/health")]
+    assert [route for route in ROUTES if route not in GUARDED] == [
+        ("GET", "/"),
+        ("GET", "/health"),
+        ("GET", "/ui"),
+        ("GET", "/ui/"),
+        ("GET", "/ui/{path}"),
+        ("POST", "/page/session"),
+    ]
 
 
 # The Unix socket

@@ -136,6 +136,11 @@ def _add_start_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--foreground", action="store_true", help="stay in this terminal; Ctrl-C stops it")
 
 
+def _add_ui_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--read-only", action="store_true", help="the page can show everything and change nothing")
+    parser.add_argument("--print", action="store_true", dest="prints", help="print the address; open no browser")
+
+
 def _add_logs_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-f", "--follow", action="store_true", help="print new lines as they come; Ctrl-C ends")
     parser.add_argument("-n", "--lines", type=parse_count, default=50, metavar="N", help="how many lines (default 50)")
@@ -346,6 +351,17 @@ COMMANDS: Final = (
         "Shows projects and how far they are indexed, the store, what is queued, memory, and what is degraded.",
         f"{COMMANDS_PACKAGE}.status:status",
         _add_no_arguments,
+    ),
+    Command(
+        "ui",
+        DAEMON_GROUP,
+        "open its page in the browser: what it knows, and why",
+        "Opens a page on which you see what hunchd knows and predicts, and put it right. Only this browser can use\n"
+        "it, until it or the daemon ends: the address holds a code that works once, for a minute.\n"
+        "On a machine that you reach through SSH, take --print and forward the port that it names.",
+        f"{COMMANDS_PACKAGE}.ui:ui",
+        _add_ui_arguments,
+        ("hunch ui", "hunch ui --read-only", "hunch ui --print"),
     ),
     Command(
         "logs",

@@ -9,12 +9,13 @@ import asyncio
 import logging
 import os
 import secrets
+import socket as socket_module
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hunchd import PROTOCOL, __version__
 from hunchd.config.app_paths import AppPaths, ensure_private_folder
@@ -38,6 +39,8 @@ from hunchd.store.files import DISK_FULL_ERRORS
 from hunchd.store.journal.journal import Journal
 from hunchd.store.memory_cache import MemoryCache
 from hunchd.store.registry import ProjectRegistry
+
+PORT_FILE: Final = "port"  # of the last daemon; in the state folder
 
 logger = logging.getLogger(__name__)
 
@@ -134,18 +137,39 @@ async def serve_http(engine: Engine, places: AppPaths, settings: Settings, journ
     listeners = serve_app(
         make_app(engine, token, limits=ServerLimits(body_bytes=settings.serving.max_body_bytes)),
         host=settings.serving.host,
-        port=settings.serving.port,
+        port=settings.serving.port or find_last_port(places),
         socket_path=choose_socket_path(places) if settings.serving.socket else None,
         inherited_sockets=take_inherited_sockets(),
     )
     async with listeners as (url, socket):
         address = Rendezvous(PROTOCOL, url, str(socket) if socket else None, token, os.getpid(), __version__)
         publish_address(address, places.rendezvous_file, journal)
+        remember_port(places, url)
         try:
             logger.info("hunchd %s is listening at %s (pid %d)", __version__, url, os.getpid())
             yield
         finally:
             rendezvous.remove_rendezvous(places.rendezvous_file, pid=os.getpid())
+
+
+def find_last_port(places: AppPaths) -> int:
+    """Return the port of the last daemon if it is free, so that addresses of the page stay valid; else 0."""
+    try:
+        port = int((places.state / PORT_FILE).read_text("ascii"))
+        with socket_module.socket() as probe:
+            if os.name == "posix":
+                probe.setsockopt(socket_module.SOL_SOCKET, socket_module.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+    except (OSError, ValueError, OverflowError):
+        return 0
+    return port
+
+
+def remember_port(places: AppPaths, url: str) -> None:
+    with suppress(OSError):  # the next daemon gets another port, nothing else
+        file = places.state / PORT_FILE
+        file.touch(mode=0o600)
+        file.write_text(url.rpartition(":")[2], "ascii")
 
 
 def choose_socket_path(places: AppPaths) -> Path | None:

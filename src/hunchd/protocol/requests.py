@@ -283,6 +283,24 @@ class ShareRequest(Request, frozen=True, kw_only=True):
     by: Annotated[Name, Meta(description="name of the person who shares it")] = ""
 
 
+class FocusQuery(Request, frozen=True, kw_only=True):
+    """Query of GET /focus."""
+
+    project: ProjectRef
+
+
+class PageCodeRequest(Request, frozen=True, kw_only=True):
+    """Request for a code that opens the page."""
+
+    read_only: bool = False
+
+
+class PageSessionRequest(Request, frozen=True, kw_only=True):
+    """Request to exchange a code for a browser session."""
+
+    code: RequiredName
+
+
 class NewProject(Request, frozen=True, kw_only=True):
     """Request to register a project."""
 
@@ -386,6 +404,10 @@ def parse_context_query(query: str) -> tuple[ContextRequest, Format]:
         query=parsed_request.query,
     )
     return request, parsed_request.format
+
+
+def parse_focus_query(query: str) -> str:
+    return decode_query(query, FocusQuery).project
 
 
 def parse_context_body(raw: Any) -> ContextRequest:

@@ -84,6 +84,42 @@ class ReviewAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     degraded: list[str] = []
 
 
+class OpenFileAnswer(Struct, frozen=True, kw_only=True):
+    path: str
+    at: str
+
+
+class OpenedFileAnswer(Struct, frozen=True, kw_only=True):
+    path: str
+    at: str
+    rank: Annotated[Count | None, Meta(description="predicted just before, from 1; null: it was not predicted")]
+    probability: Fraction | None
+
+
+class FocusAnswer(Struct, frozen=True, kw_only=True):
+    """Open files, and the last opened ones with their predictions; both newest first."""
+
+    branch: str
+    open_files: list[OpenFileAnswer]
+    opened: list[OpenedFileAnswer]
+
+
+class PageCodeAnswer(Struct, frozen=True, kw_only=True):
+    code: Annotated[str, Meta(description="single-use")]
+    path: Annotated[str, Meta(description="of the page")]
+    seconds: float
+
+
+class PageSessionAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    read_only: bool
+    version: str
+    key: Annotated[str, Meta(description="for the header X-Hunchd-Page; only when the session is opened")] = ""
+
+
+class PageClosedAnswer(Struct, frozen=True, kw_only=True):
+    closed: bool
+
+
 class StageAnswer(Struct, frozen=True, kw_only=True):
     done: Count
     total: Count

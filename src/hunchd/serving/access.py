@@ -1,6 +1,7 @@
 """Access checks of HTTP requests.
 
-Only a loopback Host, no foreign Origin, and the token on everything but /health.
+Only a loopback Host, no foreign Origin, and the token, or a session of the page, on everything but /health and the
+page's own files.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Final
 from aiohttp import hdrs, web
 
 from hunchd.domain.errors import HunchError
+from hunchd.serving.page_access import PageSessions, is_allowed, is_open_route
 
 JSON: Final = "application/json"
 JSON_LINES: Final = ("application/x-ndjson", "application/jsonl")
@@ -44,7 +46,8 @@ class AccessControl:
     Runs before the body is read and the route is resolved.
     """
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, token: str, pages: PageSessions) -> None:
+        self._pages = pages
         self._expected_authorization = f"bearer {token}".encode()
         self.uid: int | None = None  # owner of processes that may use the Unix socket; None: unchecked
 
@@ -64,10 +67,10 @@ class AccessControl:
         if origin is not None and origin.lower() != f"http://{hosts[0].lower()}":
             raise AccessDenied(403, "forbidden_origin", "pages of other origins may not use this daemon")
         site = headers.get("Sec-Fetch-Site")
-        if site is not None and site not in _ALLOWED_FETCH_SITES:
+        if site is not None and site not in _ALLOWED_FETCH_SITES and not _is_visit(request):
             raise AccessDenied(403, "forbidden_origin", "pages of other sites may not use this daemon")
-        if request.path != UNAUTHENTICATED_PATH:
-            self._check_token(headers.get(hdrs.AUTHORIZATION))
+        if request.path != UNAUTHENTICATED_PATH and not is_open_route(request):
+            self._check_credentials(request)
         if request.method not in _BODILESS_METHODS and request.match_info.http_exception is None:
             _check_content_type(request)
 
@@ -78,6 +81,24 @@ class AccessControl:
         if self.uid is not None and get_peer_uid(request.get_extra_info("socket")) not in (self.uid, None):
             raise AccessDenied(403, "forbidden_user", "this socket belongs to another user")
         return _LOOPBACK_HOST.fullmatch(host) is not None
+
+    def _check_credentials(self, request: web.Request) -> None:
+        """Check the token, or the session of a page that sent none."""
+        authorization = request.headers.get(hdrs.AUTHORIZATION)
+        session = (
+            self._pages.find_session(request) if authorization is None and hdrs.COOKIE in request.headers else None
+        )
+        if session is None:
+            self._check_token(authorization)
+        elif request.method != "GET" and hdrs.ORIGIN not in request.headers:
+            raise AccessDenied(403, "forbidden_origin", "a page must say its origin to change something")
+        elif not is_allowed(request, session):
+            raise AccessDenied(
+                403,
+                "forbidden_route",
+                "this page was opened read-only" if session.is_read_only else "a page may not use this route",
+                hint="run `hunch ui` without --read-only" if session.is_read_only else None,
+            )
 
     def _check_token(self, authorization: str | None) -> None:
         if authorization is None:
@@ -110,6 +131,20 @@ def get_peer_uid(peer: socket.socket | None) -> int | None:
     if sys.platform == "darwin":  # sys/un.h: LOCAL_PEERCRED gives a struct xucred: version, uid, …
         return int(struct.unpack_from("2I", peer.getsockopt(0, 1, 128))[1])
     return None
+
+
+def _is_visit(request: web.Request) -> bool:
+    """Return True if somebody follows a link to the page itself, which holds no data.
+
+    `hunch ui` opens it from a file, which for a browser is another site.
+    """
+    headers = request.headers
+    return (
+        request.method == "GET"
+        and is_open_route(request)
+        and headers.get("Sec-Fetch-Mode") == "navigate"
+        and headers.get("Sec-Fetch-Dest") == "document"
+    )
 
 
 @lru_cache(maxsize=8)

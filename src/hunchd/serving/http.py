@@ -27,6 +27,7 @@ from hunchd.protocol.requests import (
     parse_context_query,
     parse_expand_body,
     parse_feedback_body,
+    parse_focus_query,
     parse_import_query,
     parse_memories_query,
     parse_predict_body,
@@ -47,6 +48,7 @@ from hunchd.serving.knowledge_handlers import KnowledgeHandlers
 from hunchd.serving.limits import ConnectionPool, ServerLimits
 from hunchd.serving.mcp_handler import McpHandler
 from hunchd.serving.openapi import build_document, takes_query
+from hunchd.serving.page_handlers import PageHandlers
 from hunchd.serving.ports import EnginePort
 from hunchd.serving.request_bodies import ImportLines, read_json_body
 from hunchd.serving.request_metrics import RequestMetrics
@@ -79,7 +81,7 @@ def make_app(engine: EnginePort, token: str, *, limits: ServerLimits | None = No
     """Build the application; `open_doors` serves it."""
     limits = limits or ServerLimits()
     handlers = Handlers(engine, limits)
-    access, connections = AccessControl(token), ConnectionPool(limits.connections)
+    access, connections = AccessControl(token, handlers.page.sessions), ConnectionPool(limits.connections)
     app = web.Application(
         middlewares=[_build_middleware(access, connections, handlers.counts)], client_max_size=limits.body_bytes
     )
@@ -163,6 +165,7 @@ class Handlers:
         self._runs = ConsolidationHandlers(engine.runs, self._read_body)
         self._mcp = McpHandler(engine, limits)
         self._agents = AgentHandlers(engine, self._read_body)
+        self.page = PageHandlers(self._read_body)
         self._document = encode_json(build_document())
         self.listeners = EventListeners(limits)
         self.connections = ConnectionPool(limits.connections)
@@ -177,6 +180,7 @@ class Handlers:
             ("DELETE", "/projects/{id}", self.remove_project),
             ("POST", "/signals", self.accept_signals),
             ("GET", "/context", self.get_context),
+            ("GET", "/focus", self.get_focus),
             ("POST", "/context/assemble", self.assemble_context),
             ("POST", "/context/predict", self.predict_files),
             ("POST", "/context/review", self.review),
@@ -200,6 +204,7 @@ class Handlers:
             *self._knowledge.routes(),
             *self._agents.routes(),
             *self._runs.routes(),
+            *self.page.routes(),
         ]
 
     async def get_health(self, _: web.Request) -> web.Response:
@@ -227,6 +232,9 @@ class Handlers:
     async def get_context(self, request: web.Request) -> web.Response:
         context_request, form = _parse_cached_query(_get_query(request))
         return self._bundles.respond(await self._engine.get_context(context_request), form, request.headers)
+
+    async def get_focus(self, request: web.Request) -> web.Response:
+        return json_response(self._engine.get_focus(parse_focus_query(_get_query(request))))
 
     async def assemble_context(self, request: web.Request) -> web.Response:
         bundle = await self._engine.get_context(parse_context_body(await self._read_body(request)))

@@ -16,6 +16,7 @@ from hunchd.protocol.responses import ProjectAnswer
 from hunchd.protocol.struct_schemas import Schema, build_component_schemas, list_query_parameters, page_schema
 from hunchd.serving.consolidation_openapi import CONSOLIDATION_OPERATIONS, CONSOLIDATION_STRUCTS
 from hunchd.serving.knowledge_openapi import KNOWLEDGE_OPERATIONS, KNOWLEDGE_STRUCTS
+from hunchd.serving.page_openapi import PAGE_OPERATIONS, PAGE_STRUCTS
 from hunchd.serving.schemas import (
     ANY_OBJECT,
     SLICE_PARAMETERS,
@@ -222,10 +223,10 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/openapi.json"): Operation(id="openapi", summary="Return this document.", answers=((_JSON, ANY_OBJECT),)),
 }
 
-_OTHER_OPERATIONS: Final = SESSION_OPERATIONS | KNOWLEDGE_OPERATIONS | CONSOLIDATION_OPERATIONS
+_OTHER_OPERATIONS: Final = SESSION_OPERATIONS | KNOWLEDGE_OPERATIONS | CONSOLIDATION_OPERATIONS | PAGE_OPERATIONS
 OPERATIONS.update({route: Operation(**fields) for route, fields in _OTHER_OPERATIONS.items()})
 ALL_SCHEMAS: Final[dict[str, Schema]] = build_component_schemas(
-    {**STRUCTS, **SESSION_STRUCTS, **KNOWLEDGE_STRUCTS, **CONSOLIDATION_STRUCTS}
+    {**STRUCTS, **SESSION_STRUCTS, **KNOWLEDGE_STRUCTS, **CONSOLIDATION_STRUCTS, **PAGE_STRUCTS}
 ) | {"Signal": build_signal_schema()}
 
 _STATUS_DESCRIPTIONS: Final = {

@@ -42,7 +42,14 @@ from hunchd.protocol.requests import (
     SearchRequest,
     ShareRequest,
 )
-from hunchd.protocol.responses import AcceptedAnswer, PageAnswer, ProjectAnswer, RemovedAnswer, ReviewAnswer
+from hunchd.protocol.responses import (
+    AcceptedAnswer,
+    FocusAnswer,
+    PageAnswer,
+    ProjectAnswer,
+    RemovedAnswer,
+    ReviewAnswer,
+)
 from hunchd.protocol.search_results import ExpandAnswer, SearchAnswer
 from hunchd.protocol.session_answers import (
     CompactedAnswer,
@@ -127,6 +134,7 @@ class EnginePort(Protocol):
 
     async def accept_signals(self, raw: list[Any], /) -> AcceptedAnswer: ...
 
+    def get_focus(self, project: str, /) -> FocusAnswer: ...
     async def get_context(self, request: ContextRequest, /) -> Bundle: ...
     async def predict(self, request: PredictRequest, /) -> PredictionAnswer: ...
     async def review(self, request: ReviewRequest, /) -> ReviewAnswer: ...

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from hunchd.assembly.assemble import assemble
@@ -41,6 +41,7 @@ from hunchd.ingestion.terminal_output import strip_output_prefixes
 from hunchd.protocol.paths import to_relative_path
 from hunchd.protocol.predictions import PredictionAnswer, predict_memory, prediction_answer
 from hunchd.protocol.requests import ContextRequest, PredictRequest
+from hunchd.protocol.responses import FocusAnswer, OpenedFileAnswer, OpenFileAnswer, format_iso
 from hunchd.retrieval.question_words import filter_said
 from hunchd.store.memory_cache import CacheHit, MemoryCache
 from hunchd.text.words import extract_terms
@@ -213,6 +214,23 @@ class ContextService(Feature):
         self.bundles.forget_project(project_id)
         self._fact_indexes.pop(project_id, None)
         self.scoreboard.forget_project(project_id)
+
+    def get_focus(self, project: Project, tree: WorkingTree) -> FocusAnswer:
+        """Return the open files, and the last opened ones with their predictions."""
+        opens = [each for each in reversed(self.scoreboard.last_opens) if each.project == project.id]
+        return FocusAnswer(
+            branch=tree.branch,
+            open_files=[OpenFileAnswer(path=path, at=format_iso(at)) for path, at in reversed(tree.open_files.items())],
+            opened=[
+                OpenedFileAnswer(
+                    path=each.path,
+                    at=format_iso(datetime.fromtimestamp(each.at, UTC)),
+                    rank=each.rank,
+                    probability=None if each.probability is None else float(each.probability),
+                )
+                for each in opens
+            ],
+        )
 
     def status(self) -> StatusFields:
         return {"prefetch": build_prefetch_status(self.bundles, self.scoreboard, self._now().timestamp())}

@@ -1,14 +1,17 @@
 """Prefetch metrics of this user: hits, precision, lead time, waste.
 
-Hourly for a week. Only counts are kept, no paths. There is no timer: expired suggestions are counted at the next event.
+Hourly for a week. Only counts are stored, no paths; the last opened files are known until the daemon ends.
+There is no timer: expired suggestions are counted at the next event.
 """
 
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import NamedTuple
 
 from hunchd.config.app_paths import ensure_private_folder
 from hunchd.prediction.calibration import DISPLAY_THRESHOLD  # suggestions below this confidence do not count
@@ -18,6 +21,7 @@ HOUR = 3_600  # seconds
 DAY, WEEK = 24, 7 * 24  # hours
 WINDOW_SECONDS = 1_800.0  # seconds after which an unused suggestion counts as wrong
 MAX_RANKS = 10  # ranks counted separately
+MAX_OPENS = 50  # last opened files that are remembered, of all projects
 SAVE_INTERVAL_SECONDS = 600.0  # seconds of data that a crash may lose
 
 # Prefetch depth. A bundle costs about 10 ms of a core and 20 kB: worth it if one open in 16 goes there.
@@ -64,6 +68,16 @@ class PrefetchCounts:
         )
 
 
+class PredictedOpen(NamedTuple):
+    """Opened file with the rank and the probability that were predicted for it, None if it was not predicted."""
+
+    project: str
+    path: str
+    at: float  # seconds since the epoch
+    rank: int | None  # from 1
+    probability: float | None
+
+
 @dataclass(slots=True)
 class _Suggestion:
     first: float  # time of the first suggestion, or of the last open
@@ -85,16 +99,17 @@ class PrefetchMetrics:
         self._ranks = list(ranks) or [0.0] * MAX_RANKS
         self._open_weight = open_weight  # number of opens, decayed like the ranks
         self._newest_suggestions: dict[
-            str, tuple[float, list[str]]
-        ] = {}  # by project: time and files of the newest suggestion
+            str, tuple[float, dict[str, float]]
+        ] = {}  # by project: time, files and confidences of the newest suggestion
         self._pending: dict[tuple[str, str], _Suggestion] = {}
+        self.last_opens: deque[PredictedOpen] = deque(maxlen=MAX_OPENS)
         self._saved_at = 0.0
         self._is_changed = False
 
     def record_suggestions(self, project: str, files: Sequence[tuple[str, float]], now: float) -> None:
         """Record the files expected next, with their confidences, likeliest first."""
         self._expire(now)
-        self._newest_suggestions[project] = now, [path for path, _ in files[:MAX_RANKS]]
+        self._newest_suggestions[project] = now, dict(files[:MAX_RANKS])
         for path, confidence in files[:MAX_RANKS]:
             suggestion = self._pending.get((project, path))
             if suggestion is None:
@@ -108,7 +123,7 @@ class PrefetchMetrics:
     def record_open(self, project: str, path: str, now: float) -> None:
         """Record that a file was opened that was not open."""
         self._expire(now)
-        made_at, suggested_paths = self._newest_suggestions.get(project, (now, []))
+        made_at, suggested_paths = self._newest_suggestions.get(project, (now, {}))
         if not suggested_paths or now - made_at > WINDOW_SECONDS:
             return
         counts = self._get_counts(now, now)
@@ -116,8 +131,11 @@ class PrefetchMetrics:
         self._open_weight = self._open_weight * DECAY + 1.0
         self._ranks = [value * DECAY for value in self._ranks]
         pending = self._pending.get((project, path))
-        if path in suggested_paths:
-            self._ranks[suggested_paths.index(path)] += 1.0
+        rank = list(suggested_paths).index(path) if path in suggested_paths else None
+        place = None if rank is None else rank + 1
+        self.last_opens.append(PredictedOpen(project, path, now, place, suggested_paths.get(path)))
+        if rank is not None:
+            self._ranks[rank] += 1.0
             counts.foreseen += 1
             counts.lead += now - pending.first if pending is not None else 0.0
         if pending is not None:
@@ -147,7 +165,9 @@ class PrefetchMetrics:
         return max(deep, 1)
 
     def forget_project(self, project: str) -> None:
-        """Drop the pending suggestions of a project."""
+        """Drop the pending suggestions and the opened files of a project."""
+        kept = [each for each in self.last_opens if each.project != project]
+        self.last_opens = deque(kept, maxlen=MAX_OPENS)
         self._newest_suggestions.pop(project, None)
         for key in [key for key in self._pending if key[0] == project]:
             del self._pending[key]

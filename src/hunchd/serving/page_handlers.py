@@ -1,0 +1,143 @@
+"""Handlers of the page: its files, and the exchange of a code for a browser session."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+from aiohttp import hdrs, web
+
+import hunchd
+from hunchd import __version__
+from hunchd.domain.errors import NotFound
+from hunchd.protocol.requests import PageCodeRequest, PageSessionRequest
+from hunchd.protocol.responses import PageClosedAnswer, PageCodeAnswer, PageSessionAnswer
+from hunchd.protocol.struct_decoding import decode
+from hunchd.serving.access import AccessDenied
+from hunchd.serving.page_access import CODE_SECONDS, PageSession, PageSessions, get_cookie_name
+from hunchd.serving.responses import build_response, json_response
+
+STATIC_FOLDER: Final = Path(hunchd.__file__).parent / "page" / "static"
+FIRST_VIEW: Final = "/ui/now"
+
+_ASSET: Final = re.compile(r"assets/(?P<name>[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.(?P<suffix>js|css|svg))")
+_TYPES: Final = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "html": "text/html"}
+_IMMUTABLE: Final = "public, max-age=31536000, immutable"  # the name of an asset has a hash of its content
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_PAGE_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class PageHandlers:
+    """Handlers of the page, one method per route."""
+
+    def __init__(self, read_body: Callable[[web.Request], Awaitable[Any]]) -> None:
+        self._read_body = read_body
+        self.sessions = PageSessions()
+
+    def routes(self) -> list[tuple[str, str, Handler]]:
+        return [
+            ("GET", "/", self.redirect_to_page),
+            ("GET", "/ui", self.redirect_to_page),
+            ("GET", "/ui/", self.redirect_to_page),
+            ("GET", "/ui/{path:.+}", self.get_file),
+            ("POST", "/page/codes", self.issue_code),
+            ("POST", "/page/session", self.open_session),
+            ("GET", "/page/session", self.get_session),
+            ("DELETE", "/page/session", self.close_session),
+        ]
+
+    async def redirect_to_page(self, _: web.Request) -> web.Response:
+        response = build_response(b"", status=302)
+        response.headers[hdrs.LOCATION] = FIRST_VIEW
+        return _protect(response)
+
+    async def get_file(self, request: web.Request) -> web.Response:
+        """Return an asset, or the page itself for the address of a view."""
+        path = request.match_info["path"]
+        if not path.startswith("assets/"):
+            return await self._get_document(request)
+        asset = _ASSET.fullmatch(path)
+        content = await asyncio.to_thread(_read_file, f"assets/{asset['name']}") if asset else None
+        if asset is None or content is None:
+            raise NotFound("the page has no such file", hint="reload the page: hunchd may have been updated")
+        response = build_response(content, type_=f"{_TYPES[asset['suffix']]}; charset=utf-8")
+        response.headers[hdrs.CACHE_CONTROL] = _IMMUTABLE
+        return _protect(response)
+
+    async def _get_document(self, request: web.Request) -> web.Response:
+        content = await asyncio.to_thread(_read_file, "index.html")
+        if content is None:
+            raise NotFound("this installation has no page", hint="./dev page builds it in a checkout")
+        etag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
+        is_current = request.headers.get(hdrs.IF_NONE_MATCH) == etag
+        return _protect(
+            build_response(
+                b"" if is_current else content,
+                status=304 if is_current else 200,
+                type_="text/html; charset=utf-8",
+                etag=etag,
+            )
+        )
+
+    async def issue_code(self, request: web.Request) -> web.Response:
+        wanted = decode(await self._read_body(request), PageCodeRequest)
+        code = self.sessions.issue_code(is_read_only=wanted.read_only)
+        return json_response(PageCodeAnswer(code=code, path=FIRST_VIEW, seconds=CODE_SECONDS), status=201)
+
+    async def open_session(self, request: web.Request) -> web.Response:
+        if hdrs.ORIGIN not in request.headers:
+            raise AccessDenied(403, "forbidden_origin", "only the page itself may open its session")
+        code = decode(await self._read_body(request), PageSessionRequest).code
+        opened = self.sessions.open_session(code, request.headers[hdrs.HOST])
+        if opened is None:
+            raise AccessDenied(
+                401, "unauthorized", "the code was used already or is too old", hint="run `hunch ui` again"
+            )
+        cookie, session = opened
+        response = json_response(_describe_session(session, key=session.key), status=201)
+        response.set_cookie(get_cookie_name(request), cookie, httponly=True, samesite="Strict", path="/")
+        return response
+
+    async def get_session(self, request: web.Request) -> web.Response:
+        session = self.sessions.find_session(request)
+        return json_response(_describe_session(session))
+
+    async def close_session(self, request: web.Request) -> web.Response:
+        self.sessions.close_session(request)
+        response = json_response(PageClosedAnswer(closed=True))
+        response.del_cookie(get_cookie_name(request), httponly=True, samesite="Strict", path="/")
+        return response
+
+
+def _describe_session(session: PageSession | None, *, key: str = "") -> PageSessionAnswer:
+    """Describe a session; a client with the token has none, and may do everything."""
+    return PageSessionAnswer(read_only=session is not None and session.is_read_only, version=__version__, key=key)
+
+
+def _protect(response: web.Response) -> web.Response:
+    response.headers.update(_PAGE_HEADERS)
+    return response
+
+
+def _read_file(name: str) -> bytes | None:
+    """Read a built file of the package; `name` was checked and holds no `..`."""
+    try:
+        return (STATIC_FOLDER / name).read_bytes()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None

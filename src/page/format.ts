@@ -1,0 +1,76 @@
+/** Numbers, times and words for people. */
+
+export function percent(share: number): string {
+  return share > 0 && share < 0.01 ? "under 1 %" : `${Math.round(share * 100)} %`;
+}
+
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${number.toLocaleString("en-GB")} ${number === 1 ? one : many}`;
+}
+
+const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ["second", 60],
+  ["minute", 60],
+  ["hour", 24],
+  ["day", 30],
+  ["month", 12],
+  ["year", Infinity],
+];
+
+export function ago(iso: string, now = Date.now()): string {
+  let amount = (Date.parse(iso) - now) / 1000;
+  for (const [unit, size] of STEPS) {
+    if (Math.abs(amount) < size) return unit === "second" && Math.abs(amount) < 10 ? "just now" : RELATIVE.format(Math.round(amount), unit);
+    amount /= size;
+  }
+  return iso;
+}
+
+export function day(iso: string): string {
+  return new Date(iso).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
+}
+
+export function clock(iso: string): string {
+  return new Date(iso).toLocaleTimeString("en-GB");
+}
+
+/** Split a path so that the name is seen even where the folders are cut off. */
+export function splitPath(path: string): [string, string] {
+  const at = path.lastIndexOf("/") + 1;
+  return [path.slice(0, at), path.slice(at)];
+}
+
+export const TIERS: Record<number, { name: string; explains: string }> = {
+  1: { name: "Now", explains: "the open file, errors, and what was said about them" },
+  2: { name: "Likely next", explains: "files that are probably needed next" },
+  3: { name: "Background", explains: "rules of the project and past work" },
+  4: { name: "Ask for more", explains: "topics that can be unfolded" },
+};
+
+export const KINDS: Record<string, string> = {
+  code: "code",
+  file: "file",
+  files: "files",
+  episode: "past change",
+  error: "error",
+  fact: "fact",
+  identity: "who you are",
+  preference: "preference",
+  constraint: "constraint",
+  instruction: "instruction",
+  decision: "decision",
+  convention: "rule",
+  pattern: "pattern",
+  workflow: "workflow",
+  document: "document",
+  message: "said in a session",
+  contradiction: "contradiction",
+};
+
+export const TRUST: Record<string, string> = {
+  user: "you said it",
+  project: "read from this project",
+  untrusted: "written by others; taken as information only",
+  derived: "worked out by hunchd from what it saw",
+};

@@ -1,0 +1,194 @@
+/** The frame: who may see it, the navigation, the project, and the view of the address. */
+
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { onLocked } from "./api";
+import { useAnswer } from "./answers";
+import { ReadOnly } from "./components/access";
+import { Empty, Loading, Show } from "./components/basics";
+import { Lazy } from "./components/lazy";
+import { Toasts } from "./components/toast";
+import { startEvents, stopEvents, useEvents, useLink } from "./events";
+import { count } from "./format";
+import { chooseProject, EDITOR_NAMES, getEditor, listProjects, setEditor, type Project } from "./project";
+import { href, interceptLinks, navigate, useRoute } from "./router";
+import { onKeyChanged, openSession, type Access } from "./session";
+import { applyTheme, cycleTheme, readTheme, THEMES } from "./theme";
+import { VIEWS } from "./views";
+
+function Page() {
+  const [access, setAccess] = useState<Access>();
+  useEffect(() => {
+    const open = () =>
+      openSession().then(
+        (told) => {
+          setAccess(told);
+          if (told.state === "open") startEvents();
+        },
+        () => setAccess({ state: "locked", reason: "hunchd is not answering." }),
+      );
+    onLocked(() => {
+      stopEvents();
+      setAccess({ state: "locked", reason: "The session has ended: hunchd was started again, or 12 hours went by." });
+    });
+    void open();
+    return onKeyChanged(() => void open());
+  }, []);
+  if (!access) return <Loading what="the page" />;
+  if (access.state === "locked") return <Locked reason={access.reason} />;
+  return (
+    <ReadOnly.Provider value={access.readOnly}>
+      <Frame readOnly={access.readOnly} version={access.version} />
+      <Toasts />
+    </ReadOnly.Provider>
+  );
+}
+
+function Locked({ reason }: { reason: string }) {
+  return (
+    <main class="locked" id="main" tabIndex={-1}>
+      <h1>hunchd</h1>
+      {reason && (
+        <p class="warning" role="alert">
+          {reason}
+        </p>
+      )}
+      <p>This page shows private code, so it opens only with a code that is new each time. In a terminal, run:</p>
+      <pre tabIndex={0}>hunch ui</pre>
+      <p>The page then opens by itself, and tabs that are open already go on.</p>
+    </main>
+  );
+}
+
+function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
+  const route = useRoute();
+  const projects = useAnswer((signal) => listProjects(signal), []);
+  useEvents(["project", "indexed", "progress"], null, projects.reload);
+  const view = VIEWS.find((one) => one.name === route.view);
+  const project = projects.value && chooseProject(projects.value, route.query.get("project"));
+  useEffect(() => {
+    document.title = `${view?.title ?? "Not found"}${project ? ` – ${project.name}` : ""} – hunchd`;
+  }, [view?.title, project?.name]);
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <header class="top">
+        <a class="brand" href={href("now", { project: project?.id })}>
+          hunchd
+        </a>
+        <nav aria-label="Views">
+          {VIEWS.map((one) => (
+            <a key={one.name} href={href(one.name, { project: project?.id })} aria-current={one.name === route.view ? "page" : undefined}>
+              {one.title}
+            </a>
+          ))}
+        </nav>
+        <div class="tools">
+          {projects.value && projects.value.length > 0 && (
+            <label>
+              <span class="unseen">Project</span>
+              <select value={project?.id} onChange={(event) => navigate(href(route.view, { project: event.currentTarget.value }))}>
+                {projects.value.map((one) => (
+                  <option key={one.id} value={one.id}>
+                    {one.name}
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
+          <EditorChoice />
+          <ThemeSwitch />
+          {readOnly && <span class="tag">read-only</span>}
+        </div>
+      </header>
+      <LinkState />
+      <main id="main" tabIndex={-1}>
+        <h1>{view?.title ?? "Not found"}</h1>
+        {!view ? (
+          <Empty>
+            There is no page at this address. <a href={href("now")}>Go to Now</a>.
+          </Empty>
+        ) : (
+          <Show of={projects} what="the projects" empty={(value) => value.length === 0 && <NoProject />}>
+            {() => (
+              <>
+                {project && <ProjectState project={project} />}
+                {project && <Lazy key={view.name} load={view.load} what={`“${view.title}”`} props={{ project, route }} />}
+              </>
+            )}
+          </Show>
+        )}
+      </main>
+      <footer>hunchd {version}. Everything on this page stays on this machine.</footer>
+    </>
+  );
+}
+
+function NoProject() {
+  return (
+    <>
+      No project is watched yet. In a terminal, go to a repository and run <code>hunch add</code>. This page then fills by itself.
+    </>
+  );
+}
+
+function ProjectState({ project }: { project: Project }) {
+  if (project.state === "missing") return <p class="warning">The folder {project.path} is gone. What was known about it is still here.</p>;
+  if (project.state !== "indexing") return null;
+  const { commits, files } = project.progress;
+  const done = commits.done + files.done;
+  const total = commits.total + files.total;
+  return (
+    <div class="warning" role="status">
+      {project.name} is being read: {count(files.done, "file")} of {files.total.toLocaleString("en-GB")}, {count(commits.done, "commit")} of{" "}
+      {commits.total.toLocaleString("en-GB")}. Answers get better until it is done.
+      <progress max={Math.max(total, 1)} value={done} aria-label="Progress" />
+    </div>
+  );
+}
+
+function LinkState() {
+  const link = useLink();
+  return (
+    <div class="link-state" role="status" aria-live="polite">
+      {link === "lost" && <p class="warning">hunchd is not answering. This page tries again by itself; what you see may be old.</p>}
+    </div>
+  );
+}
+
+function EditorChoice() {
+  const [editor, change] = useState(getEditor);
+  return (
+    <label class="editor-choice">
+      <span class="unseen">Open files in</span>
+      <select
+        value={editor}
+        onChange={(event) => {
+          setEditor(event.currentTarget.value);
+          change(event.currentTarget.value);
+        }}
+      >
+        {Object.entries(EDITOR_NAMES).map(([name, title]) => (
+          <option key={name} value={name}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function ThemeSwitch() {
+  const [theme, setTheme] = useState(readTheme);
+  return (
+    <button type="button" class="quiet" onClick={() => setTheme(cycleTheme())} aria-label={`Colours: ${THEMES[theme]}. Change`}>
+      {THEMES[theme]}
+    </button>
+  );
+}
+
+applyTheme();
+interceptLinks();
+render(<Page />, document.getElementById("page")!);

@@ -1,0 +1,86 @@
+"""Every view in a real browser: on data, empty, read-only, live, put right and undone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.daemon.running import RunningDaemon
+from tests.page.conftest import Visit, get_address
+
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+
+
+@pytest.mark.parametrize("address", ["now", "file", "file?path=shop/basket.py", "search", "search?q=basket", "nothing"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_view_is_accessible_and_fits(visit: Visit, address: str, scheme: str) -> None:
+    visit.page.emulate_media(color_scheme=scheme)
+    for width in (360, 1280, 2000):
+        visit.page.set_viewport_size({"width": width, "height": 900})
+        visit.go(address)
+        assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+    assert visit.list_violations() == []
+
+
+def test_hostile_text_stays_text(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    page_daemon.post(
+        "/memories",
+        {"kind": "fact", "project": shop["id"], "title": HOSTILE, "content": HOSTILE, "category": "decision"},
+    )
+    page_daemon.post("/signals", {"signals": [{"kind": "error", "project": shop["path"], "text": HOSTILE}]})
+
+    for address in ("now", f"search?q={HOSTILE[:20]}", f"file?path={HOSTILE[:20]}"):
+        visit.go(address)
+        visit.page.wait_for_timeout(300)
+        assert "owned" not in visit.page.title()
+        assert visit.page.locator("main img, main script").count() == 0
+
+
+def test_opened_file_appears_live(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    visit.go("now")
+    opened = {"kind": "file_opened", "project": shop["path"], "path": "shop/basket.py"}
+    page_daemon.post("/signals", {"signals": [opened]})
+
+    visit.page.locator(".focus", has_text="basket.py").wait_for()
+    visit.page.locator(".signals", has_text="opened shop/basket.py").wait_for()
+
+
+def test_archived_memory_is_restored_by_undo(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    told = page_daemon.post(
+        "/memories",
+        {"kind": "fact", "project": shop["id"], "content": "Zebras are weighed in grams.", "category": "decision"},
+    )
+    identifier = told["ids"][0]
+    visit.go("search?q=zebras+grams")
+    visit.page.get_by_role("button", name="Never again").first.click()
+    visit.page.get_by_text("Put away").wait_for()
+    assert page_daemon.get(f"/memories/{identifier}")["status"] == "archived"
+
+    visit.page.get_by_role("button", name="Undo").click()
+    visit.page.get_by_text("Undone.").wait_for()
+    assert page_daemon.get(f"/memories/{identifier}")["status"] == "active"
+
+
+def test_read_only_page_offers_no_change(chromium: Any, page_daemon: RunningDaemon) -> None:
+    visit = Visit(chromium, page_daemon, "--read-only")
+    visit.go("search?q=basket")
+
+    assert visit.page.get_by_role("button", name="Never again").count() == 0
+    assert visit.page.get_by_text("read-only").count() > 0
+    visit.context.close()
+
+
+def test_address_without_session_is_locked(chromium: Any, page_daemon: RunningDaemon) -> None:
+    address = get_address(page_daemon)
+    first = chromium.new_context().new_page()
+    first.goto(address)
+    first.get_by_role("heading", name="Now", level=1).wait_for()
+    assert "code" not in first.url
+    assert first.evaluate("document.cookie") == ""
+
+    second = chromium.new_context().new_page()
+    second.goto(address)
+    second.get_by_text("used already").wait_for()
+    for page in (first, second):
+        page.context.close()
