@@ -108,6 +108,10 @@ class PrefetchAnswer(Struct, frozen=True, kw_only=True):
     week: ForesightAnswer
 
 
+class ContradictionSearchAnswer(Struct, frozen=True, kw_only=True):
+    waiting: Annotated[Count, Meta(description="memories that were not compared with the others yet")]
+
+
 class ResourcesAnswer(Struct, frozen=True, kw_only=True):
     pid: int
     memory_bytes: Count
@@ -132,6 +136,7 @@ class StatusAnswer(Struct, frozen=True, kw_only=True):
     store: StoreAnswer
     language: LanguageAnswer | None = None
     prefetch: PrefetchAnswer | UnsetType = UNSET
+    contradictions: ContradictionSearchAnswer | UnsetType = UNSET
     consolidation: Annotated[RunAnswer | UnsetType | None, Meta(description="the current or the last run")] = UNSET
     resources: ResourcesAnswer
     tasks: list[TaskAnswer]

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from hunchd.consolidation.contradiction_records import create_contradiction
 from hunchd.consolidation.contradictions.candidate_search import (
@@ -30,13 +30,14 @@ from hunchd.consolidation.contradictions.candidate_search import (
 from hunchd.consolidation.contradictions.entailment_cache import make_pair_key
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.state.dependencies import TaskSupervisor
-from hunchd.core.state.feature import Feature
+from hunchd.core.state.feature import Feature, StatusFields
 from hunchd.core.state.project import Project
 from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import MemoryChange
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory
 from hunchd.features.contradictions.contradiction_judge import ContradictionJudge
+from hunchd.protocol.status_answers import ContradictionSearchAnswer
 from hunchd.store.client import Mode, StoreClient
 from hunchd.store.memory_cache import MemoryCache
 
@@ -128,9 +129,9 @@ class ContradictionSearch(Feature):
                 while self._store.pending_embeddings > EMBEDDING_BACKLOG:
                     await asyncio.sleep(QUIET_SECONDS)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> StatusFields:
         """Return how many memories wait for their comparison."""
-        return {"contradictions": {"waiting": len(self._queue)}}
+        return {"contradictions": ContradictionSearchAnswer(waiting=len(self._queue))}
 
     async def search(self, memory: Memory, *, in_backlog: bool = False) -> list[Memory]:
         """Open the new contradictions of one memory and return them."""
