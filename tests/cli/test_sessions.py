@@ -45,6 +45,14 @@ def test_sessions_list_and_show_strip_controls(fake: FakeDaemon, capsys: Output)
     assert "\x1b[31mparse" not in told
 
 
+def test_sessions_without_action_lists(fake: FakeDaemon, capsys: Output) -> None:
+    fake.routes["GET /sessions"] = (200, {"items": [], "next": None})
+
+    assert main(["sessions"]) == 0
+
+    assert "no sessions yet" in capsys.readouterr().err
+
+
 def test_sessions_end_and_delete_print_result(fake: FakeDaemon, capsys: Output) -> None:
     fake.routes["GET /sessions/s1"] = (200, HEAD)
     fake.routes["POST /sessions/s1/end"] = (

@@ -13,7 +13,7 @@ ACTIONS: Final = ("list", "show", "end", "delete", "compile")
 
 
 def _add_sessions_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("action", choices=ACTIONS, help="what to do")
+    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="default: list")
     parser.add_argument("id", nargs="?", metavar="ID", help="of the session; list takes none")
     parser.add_argument("message", nargs="?", default="", metavar="MESSAGE", help="compile: the user's new message")
     parser.add_argument("--project", metavar="DIR", help="list: of this project only")

@@ -15,7 +15,9 @@ MANAGERS: Final = ("systemd", "launchd")
 
 
 def _add_hooks_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("action", choices=("install", "uninstall", "status"), help="what to do")
+    parser.add_argument(
+        "action", nargs="?", default="status", choices=("install", "uninstall", "status"), help="default: status"
+    )
     parser.add_argument(
         "path", nargs="?", default=".", metavar="DIR", help="the repository (default: the current folder)"
     )
@@ -31,7 +33,9 @@ def _add_shell_argument(parser: ArgumentParser) -> None:
 
 
 def _add_service_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("action", choices=("install", "uninstall", "status"), help="what to do")
+    parser.add_argument(
+        "action", nargs="?", default="status", choices=("install", "uninstall", "status"), help="default: status"
+    )
     parser.add_argument("--dry-run", action="store_true", help="install: print what would be written, change nothing")
     parser.add_argument("--manager", choices=MANAGERS, help="default: the one this system has")
 
