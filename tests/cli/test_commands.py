@@ -94,7 +94,6 @@ def west(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (["context", "--activity", "sleeping"], "argument --activity: invalid choice: 'sleeping'"),
         (["predict"], "name the FILE you open, or say with --query what you are after."),
         (["add", "/etc/passwd"], "'/etc/passwd' is a file."),
-        (["hooks"], "the following arguments are required: action (install, uninstall, status)"),
         (["shell-init"], "the following arguments are required: shell (bash, zsh, fish)"),
         (["bench"], "the following arguments are required: BENCHMARK (replay, recall, latency, bundle, code)"),
         (["sessions", "begin"], "argument action: invalid choice: 'begin'"),
