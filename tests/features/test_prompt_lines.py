@@ -18,6 +18,7 @@ from hunchd.features.sessions.prompt_lines import (
     render_profile,
     render_search_result,
     render_volatile_lines,
+    select_supported,
 )
 from hunchd.protocol.search_results import SearchResult
 
@@ -123,3 +124,13 @@ def test_remark_asks_nothing(message: str) -> None:
 )
 def test_short_question_asks_something(message: str) -> None:
     assert not asks_nothing(message)
+
+
+def test_select_supported_drops_unrelated_for_remark() -> None:
+    related, other = (
+        memory(id="m1", content="Alarms bypass the radio buffer."),
+        memory(id="m2", content="See the lot on the second floor."),
+    )
+    assert select_supported("thanks a lot, see you tomorrow", [related, other]) == []
+    assert select_supported("the radio again", [related, other]) == [related]
+    assert select_supported("How loud does it ring?", [other, related]) == [other, related]

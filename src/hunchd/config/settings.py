@@ -6,7 +6,7 @@ The comment behind a setting is its documentation (see config.example.toml).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,14 @@ class StoreSettings:
     signals_days: int = 90  # older signals are deleted at night; memories and the model stay
 
 
+SHIPPED_MODEL: Final = "minilm-int8"
+
+
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
     """The model that turns text into vectors."""
 
-    model: str = "minilm-int8"  # ships with the package; any other fastembed model may have to be downloaded
+    model: str = SHIPPED_MODEL  # ships with the package; any other fastembed model may have to be downloaded
     enabled: bool = True  # false: lexical search only
     idle_seconds: float = 600.0  # the model is unloaded after this time without use
     contradictions: bool = True  # false: contradictions are found by rules alone, which miss most free wording
@@ -88,6 +91,11 @@ class EmbeddingSettings:
     def judges_pairs(self) -> bool:
         """True if a model judges pairs of statements that the rules cannot decide."""
         return self.enabled and self.contradictions
+
+    @property
+    def reads_statements(self) -> bool:
+        """True if vectors help to judge what people state: that was trained on those of the shipped model."""
+        return self.enabled and self.model == SHIPPED_MODEL
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Find what a user said in a message that their client has filled with text of its own. No I/O.
 
 Clients put instructions, skills, lists of plugins, reminders, summaries and feedback of hooks into the user's message.
-They mark it by structure: in a tagged block that begins a line, or as the output of a hook.
+They mark it by structure: in a tagged block that begins a line, or as the output of a hook. What users paste themselves
+(logs, code, tables, generated reports) has a structure that nobody types.
 """
 
 from __future__ import annotations
@@ -28,6 +29,38 @@ _OF_CLIENT: Final = (
     "[Request interrupted by user",
     "This session is being continued from a previous conversation",
 )
+
+# Lines that are printed or generated, not typed: marks of terminals and tools, numbered code, log lines, Markdown of
+# reports; and code in a line.
+_PRINTED_LINE: Final = re.compile(
+    r"^\s*(?:at\s+\S+[(:]|File \"|Traceback\b|\d+\s*\||[│├└┌╭╰┃❯➜✓✔✗✘✖×●⎿>|$%]|#{1,6}\s|\[[^\]\n]{1,40}\]|\*\*"
+    r"|[-*+•]\s+\*\*|[MADRCU?]{1,2}\s+\S*[/.]\S*$|[{}<]|//|/\*|@?https?://|diff --git|@@"
+    r"|(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d)|(?:ERROR|WARN|WARNING|INFO|DEBUG|FAIL|PASS)\b"
+    r"|\w*(?:Error|Exception|Warning)\b.{0,60}:)"
+    r"|[{};]\s*$|=>|::|</\w+>|/>|<\w+ [\w-]+=|\w\.\w+:\d+(?:\D|$)|\w @ \S+|\*\*\s*$|\w\(.*\)\s*[;{:]?$"
+    r"|^\s*[\w.]+\s*[=:]\s*[\[{(\"']"
+)
+_SYMBOL_LEAD: Final = re.compile(r"^\s*[\u2190-\u2bff\U0001f300-\U0001faff]")
+_LETTERS: Final = re.compile(r"[^\W\d_]|\s")
+_FEWEST_LETTERS: Final = 0.7  # share of letters and spaces in prose
+_MOST_PRINTED: Final = 0.34  # share of printed lines in a paragraph that somebody typed
+
+
+def extract_typed_prose(text: str) -> str:
+    """Return the paragraphs of a message that somebody typed, without what they pasted."""
+    return "\n\n".join(one for one in re.split(r"\n\s*\n", text) if not _is_pasted(one))
+
+
+def _is_pasted(paragraph: str) -> bool:
+    lines = [line for line in paragraph.splitlines() if line.strip()]
+    printed_lines = sum(_is_printed(line) for line in lines)
+    return printed_lines > _MOST_PRINTED * len(lines)
+
+
+def _is_printed(line: str) -> bool:
+    if _PRINTED_LINE.search(line) or _SYMBOL_LEAD.match(line):
+        return True
+    return len(_LETTERS.findall(line)) < _FEWEST_LETTERS * len(line)
 
 
 def extract_user_text(text: str) -> str:

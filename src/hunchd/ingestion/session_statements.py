@@ -1,19 +1,21 @@
 """Extraction of what people state in a session: one statement a sentence or two, in eight languages.
 
 A trained classifier judges every sentence; exact rules remain where they are exact: questions, redacted secrets, other
-people's data. Quotations, suppositions and jokes are no statements. Pure.
+people's data. Quotations, suppositions and jokes are no statements. The fewer sentences of a user state something, the
+surer a single one has to be: someone who steers an agent step by step says little that holds for good. Pure.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from hunchd.domain.session import Message, MessageType, Turn
-from hunchd.ingestion.own_words import extract_user_text
+from hunchd.ingestion.own_words import extract_typed_prose, extract_user_text
 from hunchd.ingestion.personal_data import holds_contact_data
 from hunchd.ingestion.redaction_rules import ANNOUNCERS
 from hunchd.ingestion.statement_classifier import load_classifier
@@ -21,7 +23,16 @@ from hunchd.ingestion.statement_classifier import load_classifier
 NOTHING: Final = ("quoted", "hypothesis", "joke", "request", "chatter")
 # A sentence with one of these beside it is commented on, not continued: "A poster says …. Nonsense."
 COMMENT_LABELS: Final = ("quoted", "hypothesis", "joke")
-MOST_NOTHING: Final = 0.4  # probability that a sentence states nothing, above which it is skipped
+MOST_NOTHING: Final = 0.5  # probability that a sentence states nothing, above which it is skipped
+# Share of sentences that state something, for which the classifier's probabilities hold without a correction.
+USUAL_SHARE: Final = 0.35
+# Log odds that are added to a statement's: the classifier was trained on more sentences that state nothing than usual.
+BIAS: Final = 2.0
+BIAS_WITHOUT_VECTOR: Final = 0.6
+USUAL_WEIGHT: Final = 3.0  # sentences by which the usual share counts beside those of a session
+SHIFT_FACTOR: Final = 1.3  # of the estimated shift: one more wrong line in twelve is kept without it
+_LEAST_SHARE: Final = 1e-6  # keeps odds finite
+_ROUNDS: Final = 10  # of estimating the share of a session
 MOST_NOTHING_OF_ASSISTANT: Final = 0.1  # an assistant's sentences are mostly reports
 OF_ASSISTANT: Final = ("decision", "change", "insight")
 CHANGE_THRESHOLD: Final = 0.25  # probability of a change or withdrawal from which an earlier statement may be over
@@ -69,15 +80,33 @@ class Statement:
     changes: bool  # it may end an earlier statement
 
 
-def extract_statements(turns: Sequence[Turn]) -> list[Statement]:
-    """Return the statements of users and assistants, in order."""
-    return [
-        statement
+def extract_statements(turns: Sequence[Turn], vectors: Mapping[str, bytes] | None = None) -> list[Statement]:
+    """Return the statements of users and assistants, in order.
+
+    `vectors` holds vectors of the shipped embedding model by sentence, see `list_sentences`.
+    """
+    judged_messages = [
+        (message, turn.number, [_judge(one, (vectors or {}).get(one)) for one in _split_message(message)])
         for turn in turns
         for message in turn.messages
         if message.event in (MessageType.USER, MessageType.ASSISTANT)
-        for statement in _extract_statements(message, turn.number)
     ]
+    by_user = [one for message, _, judged in judged_messages if message.event is MessageType.USER for one in judged]
+    shift = _estimate_shift([1 - one.nothing for one in by_user if _is_statement(one, is_commented=False)])
+    return [
+        statement
+        for message, turn, judged in judged_messages
+        for statement in _select_statements(
+            message, turn, [replace(one, nothing=_shift_odds(one.nothing, shift)) for one in judged]
+        )
+    ]
+
+
+def list_sentences(turns: Sequence[Turn]) -> list[str]:
+    """Return the sentences that `extract_statements` judges, each once."""
+    messages = (message for turn in turns for message in turn.messages)
+    spoken = (one for one in messages if one.event in (MessageType.USER, MessageType.ASSISTANT))
+    return list(dict.fromkeys(sentence for message in spoken for sentence in _split_message(message)))
 
 
 def split_sentences(text: str) -> list[str]:
@@ -105,21 +134,47 @@ class _JudgedSentence:
         return wide < FEWEST_WIDE if wide else len(_WORD.findall(self.text)) < FEWEST_WORDS
 
 
-def _extract_statements(message: Message, turn: int) -> Iterator[Statement]:
+def _split_message(message: Message) -> list[str]:
+    text = extract_user_text(message.text) if message.event is MessageType.USER else message.text
+    sentences = split_sentences(extract_typed_prose(_CODE.sub("\n\n", text)))
+    return list(_take_before_personal_data(sentences)) if len(sentences) <= MOST_SENTENCES else []
+
+
+def _select_statements(message: Message, turn: int, judged: Sequence[_JudgedSentence]) -> Iterator[Statement]:
     by_user = message.event is MessageType.USER
-    sentences = split_sentences(extract_user_text(message.text) if by_user else message.text)
-    if len(sentences) > MOST_SENTENCES:
-        return
-    judged_sentences = [_judge(sentence) for sentence in _take_before_personal_data(sentences)]
     most = MOST_NOTHING if by_user else MOST_NOTHING_OF_ASSISTANT
-    is_commented = any(one.label in COMMENT_LABELS or _is_question(one.text) for one in judged_sentences)
+    is_commented = any(one.label in COMMENT_LABELS or _is_question(one.text) for one in judged)
     statement_sentences = [
-        one for one in judged_sentences if one.nothing <= most and _is_statement(one, is_commented=is_commented)
+        one for one in judged if one.nothing <= most and _is_statement(one, is_commented=is_commented)
     ]
     for one in _join_adjacent(statement_sentences):
         category = _CATEGORIES.get(one.label, one.label)
         if by_user or one.label in OF_ASSISTANT:
             yield Statement(category, one.text, turn, message.id, message.at, by_user, one.changes >= CHANGE_THRESHOLD)
+
+
+def _estimate_shift(probabilities: Sequence[float]) -> float:
+    """Return what a session's share of statements subtracts from the log odds of each, at most 0.
+
+    The share is estimated from the probabilities themselves, by expectation maximisation for a shifted prior (Saerens
+    et al. 2002). A session of nothing but statements is no reason to believe one more.
+    """
+    share = USUAL_SHARE
+    for _ in range(_ROUNDS):
+        odds = _to_odds(share) / _to_odds(USUAL_SHARE)
+        corrected = sum(odds * one / (1 - one + odds * one) for one in probabilities)
+        share = (corrected + USUAL_WEIGHT * USUAL_SHARE) / (len(probabilities) + USUAL_WEIGHT)
+    return min(0.0, SHIFT_FACTOR * math.log(_to_odds(share) / _to_odds(USUAL_SHARE)))
+
+
+def _to_odds(share: float) -> float:
+    return share / (1 - share)
+
+
+def _shift_odds(nothing: float, shift: float) -> float:
+    """Return the probability that a sentence states nothing, after `shift` was added to the log odds that it does."""
+    bounded = min(max(nothing, _LEAST_SHARE), 1 - _LEAST_SHARE)
+    return bounded / (bounded + (1 - bounded) * math.exp(shift))
 
 
 def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
@@ -130,10 +185,12 @@ def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
         yield sentence
 
 
-def _judge(sentence: str) -> _JudgedSentence:
-    shares = load_classifier().compute_probabilities(sentence)
+def _judge(sentence: str, vector: bytes | None) -> _JudgedSentence:
+    shares = load_classifier().compute_probabilities(sentence, vector)
     label = max(shares, key=lambda name: shares[name])
-    nothing = sum(shares[name] for name in NOTHING)
+    nothing = _shift_odds(
+        sum(shares[name] for name in NOTHING), BIAS if vector and any(vector) else BIAS_WITHOUT_VECTOR
+    )
     if label in NOTHING and nothing <= MOST_NOTHING:  # no single kind of statement is likelier, but one of them is
         label = max((name for name in shares if name not in NOTHING), key=lambda name: shares[name])
     changes = 1.0 if label in ("change", "withdrawal") else shares["change"] + shares["withdrawal"]

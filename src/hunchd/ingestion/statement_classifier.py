@@ -1,7 +1,9 @@
-"""Classifier of sentences by what they state: a linear model over hashed character n-grams.
+"""Classifier of sentences by what they state: a linear model over hashed character n-grams, and one over embeddings.
 
-It needs no word lists and no tokenizer, so one table serves all its languages. `benchmarks/train_statements.py` trains
-it; `docs/statement-classifier.md` describes data and figures.
+The first needs no word lists and no tokenizer, so one table serves all its languages. The second reads the vector of
+the shipped embedding model and knows wordings that the first has not seen; a sentence without a vector is judged by
+the first alone. `benchmarks/train_statements.py` trains both; `docs/statement-classifier.md` describes data and
+figures.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import zlib
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate, pairwise
+from operator import add, mul
 from pathlib import Path
 from typing import Final
 
@@ -39,7 +43,12 @@ BUCKETS: Final = 1 << 15
 LONGEST: Final = 300  # characters read of a sentence
 _SHORTEST_GRAM: Final = 2
 _LONGEST_GRAM: Final = 5
-_HEADER: Final = b"hunchd-statements-1\n"
+_HEADER: Final = b"hunchd-statements-2\n"
+DIMENSIONS: Final = 384  # of a vector
+HIDDEN: Final = 64  # units between a vector and the labels
+
+_OUTPUT: Final = (HIDDEN + 1) * len(LABELS)  # weights of the output layer, with a row of biases
+_FLOATS: Final = 2 * len(LABELS) + 2 * HIDDEN + _OUTPUT
 
 _PATH = re.compile(r"(?<!\w)[\w.-]*/[\w./-]*|\b[\w-]+\.(?:[a-z]{1,4})\b")
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -50,26 +59,53 @@ _NAME = re.compile(r"(?<=\w )[A-Z][\w'-]+")
 
 
 @dataclass(frozen=True, slots=True)
+class VectorLayer:
+    """Two layers over a vector: `hidden` holds a row of DIMENSIONS signed bytes per unit, `output` a row of labels."""
+
+    hidden: memoryview
+    scales: tuple[float, ...]
+    biases: tuple[float, ...]
+    output: tuple[float, ...]
+
+    def compute_logits(self, vector: bytes) -> list[float]:
+        """Return what a vector of 32-bit floats adds to the logit of each label."""
+        values = memoryview(vector).cast("f").tolist()
+        units = [
+            max(0.0, sum(map(mul, self.hidden[unit * DIMENSIONS : (unit + 1) * DIMENSIONS], values)) * scale + bias)
+            for unit, (scale, bias) in enumerate(zip(self.scales, self.biases, strict=True))
+        ]
+        size = len(LABELS)
+        rows = [self.output[unit * size : (unit + 1) * size] for unit in range(HIDDEN + 1)]
+        return [sum(map(mul, (*units, 1.0), column)) for column in zip(*rows, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
 class StatementClassifier:
     """Weights as signed bytes, one row of labels per bucket, and a scale per label."""
 
     weights: memoryview
     scales: tuple[float, ...]
     biases: tuple[float, ...]
+    layer: VectorLayer
 
-    def compute_probabilities(self, sentence: str) -> dict[str, float]:
-        """Return the probability of each label."""
+    def compute_probabilities(self, sentence: str, vector: bytes | None = None) -> dict[str, float]:
+        """Return the probability of each label; `vector` is the sentence's, if the model can read it."""
+        logits = self._compute_ngram_logits(sentence)
+        if vector is not None and any(vector):
+            logits = list(map(add, logits, self.layer.compute_logits(vector)))
+        highest = max(logits)
+        exponentials = [math.exp(logit - highest) for logit in logits]
+        whole = sum(exponentials)
+        return {label: one / whole for label, one in zip(LABELS, exponentials, strict=True)}
+
+    def _compute_ngram_logits(self, sentence: str) -> list[float]:
         size = len(LABELS)
         sums = [0.0] * size
         for bucket, value in extract_features(sentence).items():
             row = self.weights[bucket * size : (bucket + 1) * size]
             for label in range(size):
                 sums[label] += row[label] * value
-        logits = [total * scale + bias for total, scale, bias in zip(sums, self.scales, self.biases, strict=True)]
-        highest = max(logits)
-        exponentials = [math.exp(logit - highest) for logit in logits]
-        whole = sum(exponentials)
-        return {label: one / whole for label, one in zip(LABELS, exponentials, strict=True)}
+        return [total * scale + bias for total, scale, bias in zip(sums, self.scales, self.biases, strict=True)]
 
 
 @cache
@@ -79,15 +115,22 @@ def load_classifier() -> StatementClassifier:
     if not raw.startswith(_HEADER):
         raise ValueError(f"{SHIPPED_WEIGHTS} has another format; train it again")
     content = memoryview(zlib.decompress(raw[len(_HEADER) :]))
-    floats = content[: 8 * len(LABELS)].cast("f").tolist()
-    return StatementClassifier(
-        content[8 * len(LABELS) :].cast("b"), tuple(floats[: len(LABELS)]), tuple(floats[len(LABELS) :])
+    size = len(LABELS)
+    floats = content[: 4 * _FLOATS].cast("f").tolist()
+    scales, biases, unit_scales, unit_biases, output = (
+        tuple(floats[start:end]) for start, end in pairwise(accumulate((0, size, size, HIDDEN, HIDDEN, _OUTPUT)))
     )
+    signed_bytes = content[4 * _FLOATS :].cast("b")
+    layer = VectorLayer(signed_bytes[: HIDDEN * DIMENSIONS], unit_scales, unit_biases, output)
+    return StatementClassifier(signed_bytes[HIDDEN * DIMENSIONS :], scales, biases, layer)
 
 
-def pack_weights(weights: bytes, scales: bytes, biases: bytes) -> bytes:
-    """Return the content of the weights file: 32-bit floats, then signed bytes."""
-    return _HEADER + zlib.compress(scales + biases + weights, 9)
+def pack_weights(floats: bytes, hidden: bytes, weights: bytes) -> bytes:
+    """Return the content of the weights file.
+
+    `floats` holds scales and biases of the labels, scales and biases of the hidden units, and the output layer.
+    """
+    return _HEADER + zlib.compress(floats + hidden + weights, 9)
 
 
 def extract_features(sentence: str) -> dict[int, float]:

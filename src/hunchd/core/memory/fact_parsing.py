@@ -102,8 +102,14 @@ def _select_statement(statements: list[ExtractedStatement], category: str | None
 
 
 def _category_of(draft: MemoryDraft, statement: ExtractedStatement) -> str:
-    """Return the category of a statement: what "was decided" shares its slot with a decision in a session."""
-    return draft.category or ("decision" if _DECISION_WORDS.search(draft.content) else statement.category)
+    """Return the category of a statement: what "was decided" shares its slot with a decision in a session.
+
+    A session's category is a guess. Whatever it is for two statements of one matter, they share a slot.
+    """
+    is_decided = _DECISION_WORDS.search(draft.content) is not None
+    if draft.source.get("type") == "session" and (is_decided or statement.instead_of):
+        return "decision"
+    return draft.category or ("decision" if is_decided else statement.category)
 
 
 def _extract_value(content: str, key: str) -> str:

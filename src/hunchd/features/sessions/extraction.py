@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -113,7 +113,10 @@ def _get_summary_budget(tokens: int) -> int:
 
 
 def extract_facts(
-    head: SessionHead, stretch: Sequence[Turn], known_facts: Sequence[Memory] = ()
+    head: SessionHead,
+    stretch: Sequence[Turn],
+    known_facts: Sequence[Memory] = (),
+    vectors: Mapping[str, bytes] | None = None,
 ) -> tuple[MemoryDraft, ...]:
     """Return the facts stated in turns that were not processed yet.
 
@@ -121,7 +124,7 @@ def extract_facts(
     about MOST_FACTS_A_HUNDRED facts in a hundred turns; beyond that the least important are left out.
     """
     most = max(MIN_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
-    statements = extract_statements(stretch)
+    statements = extract_statements(stretch, vectors)
     ranked_indexes = sorted(range(len(statements)), key=lambda at: (-IMPORTANCE[statements[at].category], -at))
     selected_statements = [statements[at] for at in sorted(ranked_indexes[: max(0, most)])]
     earlier = [

@@ -13,10 +13,14 @@ from hunchd.assembly.token_counter import count_tokens
 from hunchd.core.memory.session_log import SessionHead
 from hunchd.core.state.relative_time import format_age
 from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.domain.session import MessageType
 from hunchd.ingestion.conventions import applies_to_whole_project
 from hunchd.ingestion.introductions import NAME, ZONE
 from hunchd.ingestion.statement_classifier import load_classifier
 from hunchd.protocol.search_results import SearchResult
+from hunchd.retrieval.question_words import count_stems
+from hunchd.text.stemming import stem_prefix
+from hunchd.text.words import extract_terms
 
 PROFILE_PREFIX: Final = "/profile/"
 MIN_IMPORTANCE: Final = 0.5  # minimum importance of a fact that is shown unasked
@@ -24,6 +28,9 @@ MAX_WHOLE_TOKENS: Final = 160  # tokens: search results up to this length are sh
 MAX_SNIPPET_LENGTH: Final = 300  # characters shown of a longer one
 SHORT: Final = 24  # characters of a message that may be a mere remark
 REMARK: Final = 0.5  # probability of a remark; names and file names reach .4, questions .1
+LEAST_WORD: Final = 4  # letters of a word that says something in any language
+MOST_UNSUPPORTED: Final = 3  # memories for a question that share no word with it
+TOOL_EVENTS: Final = (str(MessageType.CALL), str(MessageType.RESULT))
 MAX_FACT_LENGTH: Final = 240  # characters of a fact
 
 # Questions about the past get a deep search.
@@ -44,8 +51,28 @@ def asks_nothing(message: str) -> bool:
     """Return True for "ok", "danke" or "继续": a short remark for which no memory is searched."""
     message_text = message.strip()
     return not message_text or (
-        len(message_text) <= SHORT and load_classifier().compute_probabilities(message_text)["chatter"] >= REMARK
+        not message_text.endswith(("?", "？"))
+        and len(message_text) <= SHORT
+        and load_classifier().compute_probabilities(message_text)["chatter"] >= REMARK
     )
+
+
+def select_supported(message: str, memories: Sequence[Memory]) -> list[Memory]:
+    """Return the memories that have something to do with a message, in order.
+
+    One has if it shares a word that says something. A question may be about others, too, in other words; these are few.
+    """
+    words = {stem_prefix(word) for word in extract_terms(message) if len(word) >= LEAST_WORD or not word.isascii()}
+    texts = [f"{one.title} {one.content}" for one in memories]
+    shared = [bool(counts) for counts, _ in count_stems([word for word in words if not word.isdigit()], texts)]
+    left = MOST_UNSUPPORTED if message.rstrip().endswith(("?", "？")) else 0
+    selected = []
+    for memory, shares in zip(memories, shared, strict=True):
+        is_close = not shares and left > 0 and memory.source.get("event") not in TOOL_EVENTS
+        left -= is_close
+        if shares or is_close:
+            selected.append(memory)
+    return selected
 
 
 def render_profile(memories: Iterable[Memory]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -35,12 +35,14 @@ from hunchd.features.sessions.prompt_lines import (
     render_profile,
     render_search_result,
     render_volatile_lines,
+    select_supported,
     zone_of,
 )
 from hunchd.features.sessions.session_reader import SessionReader
 from hunchd.features.sessions.session_registry import SessionRegistry, describe_session, get_session_title
 from hunchd.ingestion.redaction import redact_name
 from hunchd.ingestion.session_digest import digest_turns
+from hunchd.ingestion.session_statements import list_sentences
 from hunchd.protocol.requests import Depth, SearchRequest
 from hunchd.protocol.responses import PageAnswer
 from hunchd.protocol.search_results import SearchAnswer, SearchResult
@@ -61,6 +63,7 @@ DEFAULT_HISTORY = int(HISTORY_SHARE * DESIGN_BUDGET)  # tokens
 MAX_HISTORIES = 32  # cached histories
 MAX_INLINE_MESSAGES = 50  # messages folded on the event loop; more are folded in a thread
 MAX_RESULTS = 8  # search results in a prompt, for the project and for the user each
+EMBEDDING_TIMEOUT_SECONDS = 5.0  # seconds for the sentences of some turns, nearly all of it to load the model
 SEARCH_TIMEOUT_SECONDS = 2.0  # seconds; then the prompt is compiled without the missing results
 EPISODE_INTERVAL_TURNS = 20  # turns
 IDLE_AFTER = timedelta(hours=12)  # a session unused for this long is ended
@@ -112,6 +115,8 @@ class _ProjectFacts:
 SearchMemories = Callable[[SearchRequest, str | None], Awaitable[SearchAnswer]]
 # A project id, or None for the user → the facts and profile pages held of it, all of them.
 StandingMemories = Callable[[str | None], Iterable[Memory]]
+# Sentences → their vectors of the shipped model; None if it is not in use.
+EmbedSentences = Callable[[Sequence[str]], Awaitable[Sequence[bytes] | None]]
 
 
 class SessionService(Feature):
@@ -127,6 +132,7 @@ class SessionService(Feature):
         secret: bytes,
         find_project_id: Callable[[str], str],
         now: Callable[[], datetime],
+        embed: EmbedSentences | None = None,
         reader: SessionReader | None = None,
     ) -> None:
         self._registry = registry
@@ -136,6 +142,7 @@ class SessionService(Feature):
         self._secret = secret
         self._find_project_id = find_project_id  # maps a path or id to a project id; raises NotFound
         self._now = now
+        self._embed = embed
         self._reader = reader
         self._histories: OrderedDict[tuple[str, int], _FoldedHistory] = OrderedDict()
         self._project_facts: OrderedDict[str, _ProjectFacts] = OrderedDict()
@@ -380,9 +387,11 @@ class SessionService(Feature):
             degradations += answer.degraded
             results = filter_new_results(answer.results, shown_ids, heads)
             memories = await self._registry.get_memories([result.id for result in results], owner)
-            for result in results:
-                memory = memories.get(result.id)  # None if it was forgotten meanwhile
-                if memory is not None and (owner == project or is_shown_in_projects(memory)):
+            known = [memories[result.id] for result in results if result.id in memories]  # not forgotten meanwhile
+            supported = {one.id for one in select_supported(message, known)}
+            for result in (one for one in results if one.id in supported):
+                memory = memories[result.id]
+                if owner == project or is_shown_in_projects(memory):
                     text = render_search_result(memory, result.snippet, now=self._now(), secret=self._secret)
                     matches.append((result, text))
         matches.sort(key=lambda one: -one[0].score)
@@ -476,11 +485,22 @@ class SessionService(Feature):
         if not (stretch := turns[head.facts_until_turn :]):
             return head
         session_facts = [fact for fact in self._standing(head.project) if fact.source.get("type") == "session"]
-        drafts = await asyncio.to_thread(extract_facts, head, stretch, session_facts)
+        vectors = await self._embed_sentences(await asyncio.to_thread(list_sentences, stretch))
+        drafts = await asyncio.to_thread(extract_facts, head, stretch, session_facts, vectors)
         facts = await self._memories.remember(drafts, [draft.project for draft in drafts])
         if self._reader is not None:
             self._reader.enqueue(head.session)
         return replace(head, facts_until_turn=turns[-1].number, facts=head.facts + len(facts))
+
+    async def _embed_sentences(self, sentences: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the vectors of sentences; none if they cannot be made in time, which loses a few statements."""
+        if not sentences or self._embed is None:
+            return {}
+        with suppress(TimeoutError, HunchError):
+            async with asyncio.timeout(EMBEDDING_TIMEOUT_SECONDS):
+                vectors = await self._embed(sentences)
+                return dict(zip(sentences, vectors, strict=True)) if vectors is not None else {}
+        return {}
 
     async def _store_episodes(self, head: SessionHead, extract: Extract) -> SessionHead:
         """Write the episodes, replace those of an earlier division, return the updated head."""
