@@ -17,15 +17,17 @@ PACKAGE = Path(__file__).parents[1] / "src" / "hunchd"
 PLACES = {
     "aiohttp": "serving/",
     "apscheduler": "daemon/nightly_schedule.py",
+    "cryptography": "features/team/signing.py",
     "fastembed": "embedding/fastembed_backend.py",
     "git": "repository/git.py",
-    "lancedb": "store/database/lance.py",
+    "lancedb": ("store/database/lance.py", "store/team_dataset.py"),  # embedded, and on object stores
     "numpy": "",
     "onnxruntime": "embedding/fastembed_backend.py",
     "pathspec": "repository/ignore.py",
     "platformdirs": "config/app_paths.py",
     "py_rust_stemmers": "text/stemming.py",
-    "pyarrow": ("store/database/lance.py", "ingestion/transcripts/packed.py"),  # the second: its zstd only
+    # The second: its zstd only.
+    "pyarrow": ("store/database/lance.py", "ingestion/transcripts/packed.py", "store/team_dataset.py"),
     "rich": "cli/progress.py",
     "tokenizers": "embedding/fastembed_backend.py",
     "tree_sitter": "ingestion/parsing.py",

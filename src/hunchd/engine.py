@@ -57,6 +57,7 @@ from hunchd.features.search.search_service import SearchService, build_own_reque
 from hunchd.features.sessions.session_reader import create_session_reader
 from hunchd.features.sessions.session_registry import SessionRegistry
 from hunchd.features.sessions.session_service import SessionService
+from hunchd.features.team.feature import TeamFeature
 from hunchd.features.workflows.habit_learning import HabitLearner
 from hunchd.protocol.exports import ExportLine, ImportCounts, ImportLine
 from hunchd.protocol.knowledge_answers import FeedbackAnswer, IdsAnswer, MemoryUsageAnswer
@@ -192,6 +193,7 @@ class Engine:
         )
         self.runs = self._maintenance.runs
         self._project_watcher = ProjectWatcher(parts, self._intake)
+        self.team = TeamFeature(parts, memories, projects, features)
         features.add(
             self._project_watcher,
             self.conversations,
@@ -208,6 +210,7 @@ class Engine:
             CardEmbedder(parts.store, projects.find_by_id),
             BlameReader(),
             LogWatcher(parts.settings.signals.error_logs, projects.list_roots, self._intake.accept),
+            self.team,
         )
 
     @property

@@ -82,7 +82,7 @@ def needs_fence(piece: ContextCandidate, text: str) -> bool:
 
     Untrusted text, shared text, and text that addresses a model. The user's own words are never fenced.
     """
-    is_untrusted = piece.trust is Trust.UNTRUSTED or piece.source.get("type") == SHARED_SOURCE
+    is_untrusted = piece.trust in (Trust.UNTRUSTED, Trust.TEAM) or piece.source.get("type") == SHARED_SOURCE
     return is_untrusted or (piece.trust is not Trust.USER and addresses_a_model(text))
 
 

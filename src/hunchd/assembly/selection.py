@@ -252,7 +252,7 @@ def _find_victim(source_choices: Sequence[Choice], *, strict: bool) -> Choice | 
         choice
         for choice in source_choices
         if choice.piece.trust is not Trust.USER
-        and (strict or choice.piece.trust is Trust.UNTRUSTED)
+        and (strict or choice.piece.trust in (Trust.UNTRUSTED, Trust.TEAM))
         and (choice.chosen_index > 0 or len(source_choices) > 1 or choice.tokens > HARMLESS_ALONE_TOKENS)
     ]
     return max(candidates, key=lambda choice: (choice.tokens, -choice.piece.value, choice.piece.id), default=None)

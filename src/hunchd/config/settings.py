@@ -136,6 +136,14 @@ class ConsolidationSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TeamSettings:
+    """Exchange with a team's dataset (docs/team.md)."""
+
+    poll_seconds: float = 15.0  # interval between two looks at the dataset: a request each, when nothing is new
+    care_minutes: float = 60.0  # one member merges its files this often; old versions, and what was erased, go then
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonSettings:
     """Lifetime and log of the daemon."""
 
@@ -157,4 +165,5 @@ class Settings:
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     language: LanguageSettings = field(default_factory=LanguageSettings)
     consolidation: ConsolidationSettings = field(default_factory=ConsolidationSettings)
+    team: TeamSettings = field(default_factory=TeamSettings)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)

@@ -69,6 +69,7 @@ class HelperProcesses(NamedTuple):
     indexer: HelperProcess
     miner: HelperProcess
     planner: HelperProcess
+    team: HelperProcess
     language_helper: HelperProcess
 
 
@@ -89,6 +90,7 @@ async def manage_helpers(places: AppPaths, settings: Settings) -> AsyncIterator[
         indexer=HelperProcess([sys.executable, "-m", "hunchd.daemon.indexer_process"], name="the indexer process"),
         miner=HelperProcess([sys.executable, "-m", "hunchd.daemon.mining_process"], name="the mining process"),
         planner=HelperProcess([sys.executable, "-m", "hunchd.daemon.planner_process"], name="the planner process"),
+        team=HelperProcess([sys.executable, "-m", "hunchd.daemon.team_process"], name="the team process"),
         language_helper=HelperProcess(language.build_process_arguments(), name="the language process"),
     )
     try:
@@ -115,6 +117,7 @@ async def run_engine(
             indexer=helpers.indexer,
             miner=helpers.miner,
             planner=helpers.planner,
+            team_process=helpers.team,
             language=language.create_language_client(helpers.language_helper, settings.language),
             tasks=supervisor,
             secret=load_secret(places.data / "secret"),

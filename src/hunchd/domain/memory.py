@@ -36,6 +36,7 @@ class Trust(StrEnum):
 
     USER = "user"
     PROJECT = "project"
+    TEAM = "team"  # a member of the project's team said so
     DERIVED = "derived"
     UNTRUSTED = "untrusted"
 

@@ -31,6 +31,11 @@ def is_shared(memory: Memory) -> bool:
     return memory.source.get("type") == SHARED_SOURCE
 
 
+def is_from_colleague(memory: Memory) -> bool:
+    """Return True if a colleague states a memory: in the repository's shared files, or in the team's dataset."""
+    return is_shared(memory) or memory.trust is Trust.TEAM
+
+
 def explain_not_shared(memory: Memory, *, project: str, branch: str | None, now: datetime) -> str:
     """Return the reason why a memory is not shared with `project`, or ""."""
     source = memory.source
@@ -50,6 +55,8 @@ def explain_not_shared(memory: Memory, *, project: str, branch: str | None, now:
         return f"everybody has it: commit {str(source['sha'])[:8]} states it"
     if source.get("path"):
         return f"everybody has it: {source['path']} states it"
+    if memory.trust is Trust.TEAM:
+        return f"{source.get('by') or 'a member of the team'} states it"
     if memory.trust is Trust.UNTRUSTED:
         return "its source is untrusted"
     if memory.branch not in (None, branch):

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from hunchd.protocol.consolidation_answers import RunAnswer
 from hunchd.protocol.responses import Count, ProjectAnswer, StageAnswer
+from hunchd.protocol.team_answers import TeamProgress
 
 WatchMode = Literal["watching", "mixed", "polling"]
 
@@ -47,6 +48,7 @@ class WatchingAnswer(Struct, frozen=True, kw_only=True):
 class ProjectStatusAnswer(ProjectAnswer, frozen=True, kw_only=True, omit_defaults=True):
     watching: WatchingAnswer | None = None
     cards: Annotated[StageAnswer | None, Meta(description="files whose signatures were embedded")] = None
+    team: Annotated[TeamProgress | None, Meta(description="if the project has a team")] = None
 
 
 class QueuesAnswer(Struct, frozen=True, kw_only=True):

@@ -63,6 +63,7 @@ from hunchd.serving.responses import (
     start_response,
 )
 from hunchd.serving.session_handlers import SessionHandlers
+from hunchd.serving.team_handlers import TeamHandlers
 
 logger = logging.getLogger(__name__)
 
@@ -163,6 +164,7 @@ class Handlers:
         self._sessions = SessionHandlers(engine.conversations, self._read_body)
         self._knowledge = KnowledgeHandlers(engine.knowledge, engine.contradictions, self._read_body)
         self._runs = ConsolidationHandlers(engine.runs, self._read_body)
+        self._team = TeamHandlers(engine.team, self._read_body)
         self._mcp = McpHandler(engine, limits)
         self._agents = AgentHandlers(engine, self._read_body)
         self.page = PageHandlers(self._read_body)
@@ -205,6 +207,7 @@ class Handlers:
             *self._agents.routes(),
             *self._runs.routes(),
             *self.page.routes(),
+            *self._team.routes(),
         ]
 
     async def get_health(self, _: web.Request) -> web.Response:

@@ -26,6 +26,7 @@ from hunchd.serving.schemas import (
     schema_reference,
 )
 from hunchd.serving.session_openapi import SESSION_OPERATIONS, SESSION_STRUCTS
+from hunchd.serving.team_openapi import TEAM_OPERATIONS, TEAM_STRUCTS
 
 _PATTERN: Final = re.compile(r":[^}]*")  # of a path parameter, as the router states it: {path:.+}
 _JSON: Final = "application/json"
@@ -223,10 +224,12 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/openapi.json"): Operation(id="openapi", summary="Return this document.", answers=((_JSON, ANY_OBJECT),)),
 }
 
-_OTHER_OPERATIONS: Final = SESSION_OPERATIONS | KNOWLEDGE_OPERATIONS | CONSOLIDATION_OPERATIONS | PAGE_OPERATIONS
+_OTHER_OPERATIONS: Final = (
+    SESSION_OPERATIONS | KNOWLEDGE_OPERATIONS | CONSOLIDATION_OPERATIONS | PAGE_OPERATIONS | TEAM_OPERATIONS
+)
 OPERATIONS.update({route: Operation(**fields) for route, fields in _OTHER_OPERATIONS.items()})
 ALL_SCHEMAS: Final[dict[str, Schema]] = build_component_schemas(
-    {**STRUCTS, **SESSION_STRUCTS, **KNOWLEDGE_STRUCTS, **CONSOLIDATION_STRUCTS, **PAGE_STRUCTS}
+    {**STRUCTS, **SESSION_STRUCTS, **KNOWLEDGE_STRUCTS, **CONSOLIDATION_STRUCTS, **PAGE_STRUCTS, **TEAM_STRUCTS}
 ) | {"Signal": build_signal_schema()}
 
 _STATUS_DESCRIPTIONS: Final = {

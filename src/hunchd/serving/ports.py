@@ -62,6 +62,18 @@ from hunchd.protocol.session_answers import (
 )
 from hunchd.protocol.session_requests import AppendRequest, CompileRequest, PageRequest, SessionsRequest
 from hunchd.protocol.status_answers import StatusAnswer
+from hunchd.protocol.team_answers import (
+    TeamJoined,
+    TeamLeft,
+    TeamMemberChanged,
+    TeamMembers,
+    TeamPreview,
+    TeamStatements,
+    TeamStatus,
+)
+from hunchd.protocol.team_requests import JoinTeamRequest, MemberActionRequest, StatementsQuery
+
+Json = dict[str, Any]
 
 
 class SessionPort(Protocol):
@@ -118,6 +130,18 @@ class ConsolidationPort(Protocol):
     async def list_runs(self, part: ListSlice, /) -> PageAnswer[RunAnswer]: ...
 
 
+class TeamPort(Protocol):
+    """Port for a project's team."""
+
+    async def join(self, request: JoinTeamRequest, /) -> TeamJoined: ...
+    async def leave(self, project: str, /) -> TeamLeft: ...
+    async def get_status(self, project: str, /) -> TeamStatus: ...
+    async def list_members(self, project: str, /) -> TeamMembers: ...
+    async def change_member(self, request: MemberActionRequest, /) -> TeamMemberChanged: ...
+    async def preview(self, project: str, /) -> TeamPreview: ...
+    async def list_statements(self, query: StatementsQuery, /) -> TeamStatements: ...
+
+
 class EnginePort(Protocol):
     """Port for the engine.
 
@@ -147,6 +171,8 @@ class EnginePort(Protocol):
     def contradictions(self) -> ContradictionPort: ...
     @property
     def runs(self) -> ConsolidationPort: ...
+    @property
+    def team(self) -> TeamPort: ...
 
     async def store_drafts(self, drafts: list[MemoryDraft], /) -> IdsAnswer: ...
     async def list_memories(self, filters: Filters, limit: int, cursor: str | None, /) -> PageAnswer[MemoryRecord]: ...

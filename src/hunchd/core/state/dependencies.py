@@ -43,6 +43,7 @@ class Dependencies:
     indexer: HelperProcess
     miner: HelperProcess
     planner: HelperProcess
+    team_process: HelperProcess
     language: LanguageClient | None  # None: switched off
     tasks: TaskSupervisor
     secret: bytes  # random key of this installation; makes the fences of quotations unforgeable
@@ -57,4 +58,4 @@ class Dependencies:
     @property
     def helpers(self) -> tuple[HelperProcess, ...]:
         """Helper processes whose memory and lifetime the daemon is responsible for."""
-        return (self.store_process, self.indexer, self.planner, self.miner)
+        return (self.store_process, self.indexer, self.planner, self.miner, self.team_process)

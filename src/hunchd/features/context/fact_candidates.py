@@ -14,7 +14,7 @@ from hunchd.core.state.relative_time import format_age
 from hunchd.domain.context import ContextCandidate, Focus, Level
 from hunchd.domain.facts import slot_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
-from hunchd.domain.sharing import is_shared
+from hunchd.domain.sharing import is_from_colleague, is_shared
 from hunchd.features.context.convention_relevance import (
     get_depth,
     is_repeated_command,
@@ -181,7 +181,7 @@ def _is_shown_on_match(fact: Memory) -> bool:
 
     These are decisions, facts without a category, and on-demand rules.
     """
-    return _is_decision(fact) or is_on_demand(fact) or (fact.category is None and not is_shared(fact))
+    return _is_decision(fact) or is_on_demand(fact) or (fact.category is None and not is_from_colleague(fact))
 
 
 def _is_decision(fact: Memory) -> bool:
@@ -329,13 +329,15 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> lis
     guide_sentences = [
         fact
         for fact in best
-        if _is_sentence(fact) and not is_shared(fact) and not is_repeated_command(fact.content, convention_commands)
+        if _is_sentence(fact)
+        and not is_from_colleague(fact)
+        and not is_repeated_command(fact.content, convention_commands)
     ]
     guide_sentences = _limit_topics(sorted(guide_sentences, key=lambda fact: _rank_sentence(fact, at_hand)))
     shared_facts = sorted(
-        filter(is_shared, best), key=lambda fact: -len(at_hand & extract_words(f"{fact.title} {fact.content}"))
+        filter(is_from_colleague, best), key=lambda fact: -len(at_hand & extract_words(f"{fact.title} {fact.content}"))
     )
-    enforced_conventions = [fact for fact in best if not (_is_sentence(fact) or is_shared(fact))]
+    enforced_conventions = [fact for fact in best if not (_is_sentence(fact) or is_from_colleague(fact))]
     selected_ids = {fact.id for fact in (*enforced_conventions, *guide_sentences, *shared_facts[:MAX_SHARED])}
     return [fact for fact in best if fact.id in selected_ids][:MAX_CONVENTIONS]
 
@@ -424,6 +426,8 @@ def _format_client_origin(fact: Memory) -> str:
 def _format_shared_origin(fact: Memory) -> str:
     """Describe who shared a fact and where, if it was shared."""
     by = fact.source.get("by")
+    if fact.trust is Trust.TEAM:
+        return f"{by} said so, {fact.at:%Y-%m}"
     return f"shared{f' by {by}' if by else ''} in {fact.source.get('path')}" if is_shared(fact) else ""
 
 

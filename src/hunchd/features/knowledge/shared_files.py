@@ -5,7 +5,6 @@ The daemon only returns the contents. The client writes the files into the repos
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from hunchd.domain.facts import normalize_key
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory
 from hunchd.domain.sharing import SHARED_KINDS, explain_not_shared
+from hunchd.ingestion.local_paths import remove_local_paths
 from hunchd.ingestion.redaction import find_new_redactions
 from hunchd.protocol.knowledge_answers import RefusedName, SharedFileAnswer, SharedFilesAnswer
 from hunchd.protocol.requests import ShareRequest
@@ -87,25 +87,11 @@ def _explain_refusal(memory: Memory, project: Project, tree: WorkingTree, now: d
 
 
 def _build_file(memory: Memory, root: Path, by: str) -> SharedFileAnswer:
-    shared_file = build_shared_file(redact_memory(_remove_local_paths(memory, root)), by=by)
+    shared_file = build_shared_file(redact_memory(remove_local_paths(memory, root)), by=by)
     return SharedFileAnswer(
         id=memory.id,
         path=shared_file.path,
         title=shared_file.title,
         content=render_shared_file(shared_file),
         trust=memory.trust,
-    )
-
-
-def _remove_local_paths(memory: Memory, root: Path) -> Memory:
-    """Make paths relative to the project's root, and the home folder ~."""
-
-    def remove_local_paths(text: str) -> str:
-        return text.replace(f"{root}/", "").replace(f"{Path.home()}/", "~/")
-
-    return replace(
-        memory,
-        title=remove_local_paths(memory.title),
-        content=remove_local_paths(memory.content),
-        value=remove_local_paths(memory.value) if memory.value is not None else None,
     )

@@ -121,7 +121,8 @@ def _render_line(memory: Memory, statement: str) -> str:
         if memory.trust in (Trust.USER, Trust.DERIVED)
         else quote(statement, MAX_FACT_LENGTH)
     )
-    return f"- {memory.category}: {text}" if memory.category else f"- {text}"
+    by = f" ({memory.source.get('by')} said so)" if memory.trust is Trust.TEAM else ""
+    return f"- {memory.category}: {text}{by}" if memory.category else f"- {text}{by}"
 
 
 def render_search_result(memory: Memory, snippet: str, *, now: datetime, secret: bytes) -> str:
@@ -139,7 +140,7 @@ def render_search_result(memory: Memory, snippet: str, *, now: datetime, secret:
         text = snippet or text[:MAX_SNIPPET_LENGTH]
         if memory.kind is Kind.EPISODE and not text.startswith(memory.title):
             text = f"{memory.title}: {text}"
-    if memory.trust is Trust.UNTRUSTED:
+    if memory.trust in (Trust.UNTRUSTED, Trust.TEAM):
         return fence(text, provenance=provenance, nonce=make_nonce(secret, memory.id))
     rendered_result = (
         to_single_line(text, 4 * MAX_SNIPPET_LENGTH)

@@ -1,0 +1,107 @@
+"""Files of a team on this machine: the address, the member's identity, the mirror."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from hunchd.config.app_paths import ensure_private_folder
+from hunchd.domain.errors import InvalidInput
+from hunchd.features.team.mirror import Mirror
+from hunchd.store.files import FileOperations, replace_file
+
+_SETTINGS_FILE: Final = "team.json"
+_MIRROR_FILE: Final = "mirror.db"
+
+
+class TeamMembership(Struct, frozen=True, kw_only=True):
+    """What this machine knows of its own membership in the team of a project."""
+
+    project: str
+    uri: str  # without credentials
+    team: str
+    name: str
+    author: str = ""  # public key
+    machine: str = ""
+
+
+class TeamFolder:
+    """Folder of one project's team."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def key_file(self) -> Path:
+        return self._folder / "key"
+
+    def create(self) -> None:
+        ensure_private_folder(self._folder.parent)
+        ensure_private_folder(self._folder)
+
+    def load(self) -> TeamMembership | None:
+        """Return the membership, or None if the project has no team or the file is damaged."""
+        try:
+            return msgspec.json.decode((self._folder / _SETTINGS_FILE).read_bytes(), type=TeamMembership)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def save(self, membership: TeamMembership) -> None:
+        replace_file(FileOperations(), self._folder / _SETTINGS_FILE, msgspec.json.encode(membership))
+
+    def open_mirror(self) -> Mirror:
+        return Mirror(self._folder / _MIRROR_FILE)
+
+    def delete(self) -> None:
+        """Delete everything, the key included; the statements stay in the team."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class TeamFolders:
+    """Folders of all teams, by project."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, project: str) -> TeamFolder:
+        return TeamFolder(self._folder / project)
+
+    def list_memberships(self) -> Iterator[TeamMembership]:
+        for entry in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
+            if (membership := TeamFolder(entry).load()) is not None:
+                yield membership
+
+    async def forget(self, project: str) -> None:
+        await asyncio.to_thread(self.get(project).delete)
+
+
+def create_machine_id() -> str:
+    return secrets.token_hex(6)
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """Return the dataset's address and the team's id, which may follow after a #.
+
+    Raises InvalidInput for an address with credentials, which would end up in logs and repositories.
+    """
+    uri, _, team = address.strip().partition("#")
+    parts = urlsplit(uri)
+    if parts.username or parts.password or parts.query:
+        raise InvalidInput(
+            "an address holds no credentials",
+            field="uri",
+            hint="they come from the provider's usual places, or from a private file: docs/team.md",
+        )
+    if parts.scheme == "db":
+        raise InvalidInput("the hosted service of LanceDB is not supported yet", field="uri")
+    if parts.scheme not in ("s3", "az", "gs", "file", "") or (parts.scheme == "" and not uri.startswith("/")):
+        raise InvalidInput("an address is s3://…, az://…, gs://… or an absolute path", field="uri")
+    return uri.rstrip("/"), team

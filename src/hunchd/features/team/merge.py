@@ -1,0 +1,196 @@
+"""Merge of team records, and what follows from it. Pure, deterministic, commutative, idempotent.
+
+A register holds the latest record of one author about one subject; nobody writes into the register of another. So the
+merge is the maximum of each register, in whatever order and how often records arrive (a state-based CRDT).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from hunchd.domain.errors import InvalidInput
+from hunchd.protocol.shared_files import clean_person_name
+from hunchd.protocol.team_records import (
+    RecordKind,
+    Resolution,
+    TeamRecord,
+    Vote,
+    compute_team_id,
+    decode_founding,
+    decode_member_name,
+    decode_resolution,
+    decode_vote,
+)
+
+STATEMENTS: Final = "statement"
+RESOLUTIONS: Final = "resolution"
+VOTES: Final = "vote"
+MEMBERSHIPS: Final = "membership"
+FOUNDINGS: Final = "founding"
+APPOINTMENTS: Final = "appointment"
+EXCLUSIONS: Final = "exclusion"
+_GROUPS: Final[Mapping[RecordKind, str]] = {
+    RecordKind.STATE: STATEMENTS,
+    RecordKind.RETRACT: STATEMENTS,
+    RecordKind.ERASE: STATEMENTS,
+    RecordKind.RESOLVE: RESOLUTIONS,
+    RecordKind.UNRESOLVE: RESOLUTIONS,
+    RecordKind.VOTE: VOTES,
+    RecordKind.JOIN: MEMBERSHIPS,
+    RecordKind.LEAVE: MEMBERSHIPS,
+    RecordKind.FOUND: FOUNDINGS,
+    RecordKind.APPOINT: APPOINTMENTS,
+    RecordKind.EXCLUDE: EXCLUSIONS,
+    RecordKind.READMIT: EXCLUSIONS,
+}
+ROSTER_GROUPS: Final = (MEMBERSHIPS, FOUNDINGS, APPOINTMENTS, EXCLUSIONS)  # groups that say who is who
+FINGERPRINT_LENGTH: Final = 8  # characters of a public key that people compare
+
+
+class RegisterKey(NamedTuple):
+    """Identity of a register."""
+
+    group: str
+    subject: str
+    author: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Author of records. `name` is unique in the team, by a suffix where two claim the same one."""
+
+    author: str
+    name: str
+    role: Literal["founder", "maintainer", "member"]
+    is_excluded: bool = False
+    has_left: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectView:
+    """What members say of one subject, the earliest first, and the resolution that holds, if any."""
+
+    subject: str
+    statements: tuple[TeamRecord, ...] = ()
+    resolution: TeamRecord | None = None
+
+    @property
+    def open_statements(self) -> tuple[TeamRecord, ...]:
+        """The statements that no resolution covers."""
+        resolution = self.decode_resolution()
+        covered_ids = resolution.over if resolution is not None else ()
+        return tuple(one for one in self.statements if one.id not in covered_ids)
+
+    def decode_resolution(self) -> Resolution | None:
+        return decode_resolution(self.resolution) if self.resolution is not None else None
+
+
+def get_register_key(record: TeamRecord) -> RegisterKey:
+    return RegisterKey(_GROUPS[record.kind], record.subject, record.author)
+
+
+def is_later(one: TeamRecord, other: TeamRecord) -> bool:
+    """Return True if `one` replaces `other` in their register; the id decides between equal times."""
+    return (one.clock, one.id) > (other.clock, other.id)
+
+
+def merge_records(
+    registers: Mapping[RegisterKey, TeamRecord], records: Iterable[TeamRecord]
+) -> dict[RegisterKey, TeamRecord]:
+    """Return the registers after `records` arrived."""
+    merged = dict(registers)
+    for record in records:
+        key = get_register_key(record)
+        if (current := merged.get(key)) is None or is_later(record, current):
+            merged[key] = record
+    return merged
+
+
+def build_roster(team: str, records: Iterable[TeamRecord]) -> dict[str, Member]:
+    """Return the members by author, from the latest records of `ROSTER_GROUPS`.
+
+    Only the founder appoints maintainers, only maintainers exclude, and nobody excludes the founder.
+    """
+    records = tuple(records)
+    founder = next((one.author for one in records if _is_founding(one, team)), "")
+    appointed = {one.subject for one in records if one.kind is RecordKind.APPOINT and one.author == founder}
+    maintainers = {founder, *appointed}
+    exclusions = {
+        subject: _pick_latest(one for one in rulings if one.author in maintainers)
+        for subject, rulings in _group_by_subject(one for one in records if _GROUPS[one.kind] == EXCLUSIONS).items()
+        if subject != founder
+    }
+    excluded = {name for name, ruling in exclusions.items() if ruling is not None and ruling.kind is RecordKind.EXCLUDE}
+    memberships = {one.author: one for one in records if _GROUPS[one.kind] == MEMBERSHIPS and one.subject == one.author}
+    claimed_names = {author: clean_person_name(decode_member_name(one)) for author, one in memberships.items()}
+    uses = Counter(name.casefold() for name in claimed_names.values())
+    return {
+        author: Member(
+            author,
+            name if name and uses[name.casefold()] == 1 else f"{name or 'member'} {get_fingerprint(author)}",
+            "founder" if author == founder else "maintainer" if author in maintainers else "member",
+            is_excluded=author in excluded,
+            has_left=memberships[author].kind is RecordKind.LEAVE,
+        )
+        for author, name in claimed_names.items()
+    }
+
+
+def get_fingerprint(author: str) -> str:
+    """Return the part of a public key that is shown."""
+    return author[:FINGERPRINT_LENGTH]
+
+
+def build_view(subject: str, records: Iterable[TeamRecord], roster: Mapping[str, Member]) -> SubjectView:
+    """Return the view of a subject, from its latest records of each author."""
+    valid = [one for one in records if (member := roster.get(one.author)) is not None and not member.is_excluded]
+    statements = sorted(
+        (one for one in valid if one.kind is RecordKind.STATE), key=lambda record: (record.clock, record.id)
+    )
+    said = {one.author: one for one in statements}
+    # Who states something else afterwards has changed their mind.
+    resolution = _pick_latest(
+        one
+        for one in valid
+        if one.kind is RecordKind.RESOLVE
+        and _is_readable(one)
+        and not (one.author in said and is_later(said[one.author], one))
+    )
+    return SubjectView(subject, tuple(statements), resolution)
+
+
+def count_votes(records: Iterable[TeamRecord], roster: Mapping[str, Member]) -> Vote:
+    """Return how many members found a statement useful, and wrong."""
+    votes = [
+        decode_vote(one)
+        for one in records
+        if one.kind is RecordKind.VOTE and (member := roster.get(one.author)) is not None and not member.is_excluded
+    ]
+    return Vote(useful=sum(vote.useful > 0 for vote in votes), wrong=sum(vote.wrong > 0 for vote in votes))
+
+
+def _is_founding(record: TeamRecord, team: str) -> bool:
+    founding = decode_founding(record) if record.kind is RecordKind.FOUND else None
+    return founding is not None and compute_team_id(record.author, founding.nonce) == team
+
+
+def _is_readable(resolution: TeamRecord) -> bool:
+    try:
+        decode_resolution(resolution)
+    except InvalidInput:
+        return False
+    return True
+
+
+def _pick_latest(records: Iterable[TeamRecord]) -> TeamRecord | None:
+    return max(records, key=lambda record: (record.clock, record.id), default=None)
+
+
+def _group_by_subject(records: Iterable[TeamRecord]) -> dict[str, list[TeamRecord]]:
+    grouped: dict[str, list[TeamRecord]] = {}
+    for record in records:
+        grouped.setdefault(record.subject, []).append(record)
+    return grouped

@@ -1,0 +1,309 @@
+"""Mirror of a team's records on this machine: what answers come from, and what waits to be sent.
+
+SQLite, written in short transactions from a thread. It holds the latest record of each register, so its size follows
+from what the team knows, not from how often it changed.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from hunchd.features.team.clock import observe, tick
+from hunchd.features.team.merge import ROSTER_GROUPS, STATEMENTS, RegisterKey, get_register_key, merge_records
+from hunchd.protocol.team_records import RecordKind, TeamRecord, compute_record_id
+
+_CURSOR, _CLOCK, _VERSION = "cursor", "clock", "version"
+_CHUNK: Final = 500  # names in one query; SQLite allows 32,766
+_COLUMNS: Final = "id, author, machine, clock, version, kind, subject, payload"
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS registers (grp TEXT, subject TEXT, author TEXT, id TEXT, machine TEXT, clock INTEGER,
+  version INTEGER, kind TEXT, payload TEXT, PRIMARY KEY (subject, grp, author)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_author ON registers (author, grp);
+CREATE TABLE IF NOT EXISTS outbox (version INTEGER PRIMARY KEY, record BLOB NOT NULL, attempted INTEGER DEFAULT 0);
+CREATE TABLE IF NOT EXISTS pending (subject TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS own (subject TEXT PRIMARY KEY, memory TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_memory ON own (memory);
+CREATE TABLE IF NOT EXISTS shown (subject TEXT, author TEXT, memory TEXT NOT NULL,
+  PRIMARY KEY (subject, author)) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRecord:
+    """Record to be created by this machine."""
+
+    kind: RecordKind
+    subject: str
+    payload: str = ""
+    memory: str | None = None  # id of the memory that it states
+
+
+@dataclass(frozen=True, slots=True)
+class Outbox:
+    """Records that wait, the oldest first; `was_attempted` if one of them may have been sent already."""
+
+    records: tuple[TeamRecord, ...]
+    was_attempted: bool
+
+
+class Mirror:
+    """Mirror in `file`, or in memory if there is none. Not thread-safe: one call at a time."""
+
+    def __init__(self, file: Path | None) -> None:
+        if file is not None:
+            with suppress(FileExistsError):  # SQLite gives its side files the same mode
+                os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        self._connection = sqlite3.connect(file or ":memory:", check_same_thread=False)
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+            self._connection.execute(f"PRAGMA {pragma}")
+        self._connection.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # Own records
+
+    def create_records(self, news: Sequence[OwnRecord], *, team: str, author: str, machine: str, now_ms: int) -> None:
+        """Number, date and store own records, durably, for the outbox."""
+        if not news:
+            return
+        clock, version = self._get_figure(_CLOCK), self._get_figure(_VERSION)
+        records = []
+        for new in news:
+            clock, version = tick(clock, now_ms), version + 1
+            record = TeamRecord(
+                id="",
+                author=author,
+                machine=machine,
+                clock=clock,
+                version=version,
+                kind=new.kind,
+                subject=new.subject,
+                payload=new.payload,
+            )
+            records.append(msgspec.structs.replace(record, id=compute_record_id(record, team)))
+        with self._connection:
+            self._set_figures({_CLOCK: clock, _VERSION: version})
+            self._connection.executemany(
+                "INSERT INTO outbox (version, record) VALUES (?, ?)",
+                [(record.version, msgspec.json.encode(record)) for record in records],
+            )
+            self._merge(records)
+            for new in news:
+                self._set_own(new, before=records[0].version)
+            self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(new.subject,) for new in news])
+        self._forget_text(records)
+
+    def _set_own(self, new: OwnRecord, *, before: int) -> None:
+        if new.kind is RecordKind.STATE and new.memory is not None:
+            self._connection.execute("REPLACE INTO own VALUES (?, ?)", (new.subject, new.memory))
+        elif new.kind in (RecordKind.RETRACT, RecordKind.ERASE):
+            self._connection.execute("DELETE FROM own WHERE subject = ?", (new.subject,))
+        if new.kind is RecordKind.ERASE:  # what was not sent yet holds the text
+            query = "SELECT version, record FROM outbox WHERE version < ?"
+            waiting = self._connection.execute(query, (before,)).fetchall()
+            outdated = [
+                (version,)
+                for version, content in waiting
+                if msgspec.json.decode(content, type=TeamRecord).subject == new.subject
+            ]
+            self._connection.executemany("DELETE FROM outbox WHERE version = ?", outdated)
+
+    def load_outbox(self, limit: int) -> Outbox:
+        """Return the oldest waiting records and note that they are being sent."""
+        rows = self._connection.execute(
+            "SELECT record, attempted, version FROM outbox ORDER BY version LIMIT ?", (limit,)
+        ).fetchall()
+        with self._connection:
+            self._connection.executemany("UPDATE outbox SET attempted = 1 WHERE version = ?", [row[2:] for row in rows])
+        records = tuple(msgspec.json.decode(row[0], type=TeamRecord) for row in rows)
+        return Outbox(records, any(row[1] for row in rows))
+
+    def remove_from_outbox(self, records: Iterable[TeamRecord]) -> None:
+        with self._connection:
+            self._connection.executemany(
+                "DELETE FROM outbox WHERE version = ?", [(record.version,) for record in records]
+            )
+
+    def count_outbox(self) -> int:
+        return int(self._connection.execute("SELECT COUNT(*) FROM outbox").fetchone()[0])
+
+    def find_own(self, memory_ids: Sequence[str]) -> dict[str, str]:
+        """Return subject → memory id of what this machine states about these memories."""
+        found: dict[str, str] = {}
+        for begin in range(0, len(memory_ids), _CHUNK):
+            part = memory_ids[begin : begin + _CHUNK]
+            marks = ",".join("?" * len(part))
+            found |= dict(
+                self._connection.execute(f"SELECT subject, memory FROM own WHERE memory IN ({marks})", tuple(part))
+            )
+        return found
+
+    def list_own(self) -> dict[str, str]:
+        """Return subject → memory id of everything that this machine states."""
+        return dict(self._connection.execute("SELECT subject, memory FROM own"))
+
+    # Records of others
+
+    def receive(self, records: Sequence[TeamRecord], *, now_ms: int) -> None:
+        """Merge records that arrived, and note the subjects that they concern."""
+        with self._connection:
+            clock = self._get_figure(_CLOCK)
+            for record in records:
+                clock = observe(clock, record.clock, now_ms)
+            self._set_figures({_CLOCK: clock})
+            changed = self._merge(records)
+            subjects = {record.subject for record in changed}
+            for record in changed:
+                if get_register_key(record).group in ROSTER_GROUPS:  # a name, or all that somebody said
+                    subjects |= self._list_subjects(record.author) | self._list_subjects(record.subject)
+            self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(one,) for one in subjects])
+        self._forget_text(changed)
+
+    def _forget_text(self, records: Iterable[TeamRecord]) -> None:
+        """Remove what was overwritten from the write-ahead log, too, after an erasure."""
+        if any(record.kind is RecordKind.ERASE for record in records):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _merge(self, records: Sequence[TeamRecord]) -> list[TeamRecord]:
+        """Merge records into the registers; return those that are the latest of theirs now and were not before."""
+        keys = list(dict.fromkeys(get_register_key(record) for record in records))
+        before = {key: record for key in keys if (record := self._load_register(key)) is not None}
+        after = merge_records(before, records)
+        changed = [record for key, record in after.items() if before.get(key) != record]
+        self._connection.executemany(
+            f"REPLACE INTO registers (grp, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    get_register_key(one).group,
+                    one.id,
+                    one.author,
+                    one.machine,
+                    one.clock,
+                    one.version,
+                    str(one.kind),
+                    one.subject,
+                    one.payload,
+                )
+                for one in changed
+            ],
+        )
+        return changed
+
+    def _load_register(self, key: RegisterKey) -> TeamRecord | None:
+        row = self._connection.execute(
+            f"SELECT {_COLUMNS} FROM registers WHERE subject = ? AND grp = ? AND author = ?",
+            (key.subject, key.group, key.author),
+        ).fetchone()
+        return _to_record(row) if row is not None else None
+
+    def _list_subjects(self, author: str) -> set[str]:
+        rows = self._connection.execute("SELECT subject FROM registers WHERE author = ?", (author,))
+        return {row[0] for row in rows}
+
+    def load_subjects(self, subjects: Sequence[str]) -> dict[str, list[TeamRecord]]:
+        """Return the latest records of each author about these subjects."""
+        found: dict[str, list[TeamRecord]] = {subject: [] for subject in subjects}
+        for begin in range(0, len(subjects), _CHUNK):
+            part = subjects[begin : begin + _CHUNK]
+            marks = ",".join("?" * len(part))
+            query = f"SELECT {_COLUMNS} FROM registers WHERE subject IN ({marks})"
+            for row in self._connection.execute(query, tuple(part)):
+                record = _to_record(row)
+                found[record.subject].append(record)
+        return found
+
+    def load_roster_records(self) -> list[TeamRecord]:
+        marks = ",".join("?" * len(ROSTER_GROUPS))
+        rows = self._connection.execute(f"SELECT {_COLUMNS} FROM registers WHERE grp IN ({marks})", ROSTER_GROUPS)
+        return [_to_record(row) for row in rows]
+
+    def list_statement_subjects(self, after: str, limit: int) -> list[str]:
+        """Return the next subjects that somebody stated something about, in order."""
+        rows = self._connection.execute(
+            "SELECT DISTINCT subject FROM registers WHERE grp = ? AND subject > ? ORDER BY subject LIMIT ?",
+            (STATEMENTS, after, limit),
+        )
+        return [row[0] for row in rows]
+
+    def count_statements(self) -> dict[str, int]:
+        """Return the number of statements by author."""
+        return dict(
+            self._connection.execute(
+                "SELECT author, COUNT(*) FROM registers WHERE grp = ? AND kind = ? GROUP BY author",
+                (STATEMENTS, str(RecordKind.STATE)),
+            )
+        )
+
+    def load_last_clocks(self) -> dict[str, int]:
+        """Return the time of the latest record by author."""
+        return dict(self._connection.execute("SELECT author, MAX(clock) FROM registers GROUP BY author"))
+
+    # Memories that records were projected to; the author is "" for a key, which all authors share
+
+    def set_shown(self, entries: Iterable[tuple[str, str, str]]) -> None:
+        """Note memories as (subject, author, memory id)."""
+        with self._connection:
+            self._connection.executemany("REPLACE INTO shown VALUES (?, ?, ?)", list(entries))
+
+    def load_shown(self, subjects: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return subject → author → memory id."""
+        found: dict[str, dict[str, str]] = {subject: {} for subject in subjects}
+        for begin in range(0, len(subjects), _CHUNK):
+            part = subjects[begin : begin + _CHUNK]
+            marks = ",".join("?" * len(part))
+            query = f"SELECT subject, author, memory FROM shown WHERE subject IN ({marks})"
+            for subject, author, memory in self._connection.execute(query, tuple(part)):
+                found[subject][author] = memory
+        return found
+
+    def mark_all_shown_pending(self) -> None:
+        with self._connection:
+            self._connection.execute("INSERT OR IGNORE INTO pending SELECT DISTINCT subject FROM shown")
+
+    # Progress
+
+    @property
+    def cursor(self) -> int:
+        """Version of the dataset up to which records were received."""
+        return self._get_figure(_CURSOR)
+
+    def set_cursor(self, version: int) -> None:
+        with self._connection:
+            self._set_figures({_CURSOR: version})
+
+    def list_pending(self, limit: int) -> list[str]:
+        """Return subjects whose records are not in the memories yet."""
+        return [row[0] for row in self._connection.execute("SELECT subject FROM pending LIMIT ?", (limit,))]
+
+    def count_pending(self) -> int:
+        return int(self._connection.execute("SELECT COUNT(*) FROM pending").fetchone()[0])
+
+    def mark_pending(self, subjects: Iterable[str]) -> None:
+        with self._connection:
+            self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(one,) for one in subjects])
+
+    def remove_pending(self, subjects: Iterable[str]) -> None:
+        with self._connection:
+            self._connection.executemany("DELETE FROM pending WHERE subject = ?", [(one,) for one in subjects])
+
+    def _get_figure(self, name: str) -> int:
+        row = self._connection.execute("SELECT value FROM figures WHERE name = ?", (name,)).fetchone()
+        return int(row[0]) if row is not None else 0
+
+    def _set_figures(self, values: dict[str, int]) -> None:
+        self._connection.executemany("REPLACE INTO figures VALUES (?, ?)", list(values.items()))
+
+
+def _to_record(row: Sequence[object]) -> TeamRecord:
+    names = ("id", "author", "machine", "clock", "version", "kind", "subject", "payload")
+    return msgspec.convert(dict(zip(names, row, strict=True)), type=TeamRecord)

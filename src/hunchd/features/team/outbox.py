@@ -1,0 +1,139 @@
+"""Own records that follow from memories: statements, retractions, votes, resolutions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from hunchd.consolidation.contradiction_records import parse_sides
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.memory import Memory, Status
+from hunchd.features.team.merge import SubjectView
+from hunchd.features.team.mirror import OwnRecord
+from hunchd.features.team.selection import SharingScope, build_statement, explain_not_sent, is_from_team
+from hunchd.ingestion.redaction import redact
+from hunchd.protocol.team_records import (
+    RecordKind,
+    Resolution,
+    Statement,
+    TeamRecord,
+    Vote,
+    decode_resolution,
+    decode_statement,
+    decode_vote,
+    encode_payload,
+)
+
+
+def plan_statement(
+    memory: Memory, subject: str, view: SubjectView, scope: SharingScope, author: str, now: datetime, error: str | None
+) -> OwnRecord | None:
+    """Return the record of what changed about an own memory, or None if the team knows it.
+
+    A colleague's resolution may have replaced one's own value here. One's own word stays in the team until one changes
+    it oneself: a value that differs from the resolution again is a new statement, which reopens the question.
+    """
+    own = next((one for one in view.statements if one.author == author), None)
+    if is_from_team(memory):
+        return None
+    if explain_not_sent(memory, scope, now):
+        return OwnRecord(RecordKind.RETRACT, subject, memory=memory.id) if own is not None else None
+    statement = build_statement(memory, scope, error)
+    payload = encode_payload(statement)
+    if own is not None and own.payload == payload and not _is_overruled(own, statement, view):
+        return None
+    return OwnRecord(RecordKind.STATE, subject, payload, memory.id)
+
+
+def _is_overruled(own: TeamRecord, statement: Statement, view: SubjectView) -> bool:
+    resolution = view.decode_resolution()
+    if resolution is None or resolution.chosen is None or own.id not in resolution.over:
+        return False
+    return resolution.chosen.value != statement.value
+
+
+def plan_missing(subject: str, records: Iterable[TeamRecord], author: str) -> list[OwnRecord]:
+    """Return the records for a memory that is stated by this machine and was forgotten.
+
+    A resolution of one's own may quote it, and is withdrawn, too.
+    """
+    quotes = any(one.author == author and one.kind is RecordKind.RESOLVE for one in records)
+    withdrawn = [OwnRecord(RecordKind.UNRESOLVE, subject)] if quotes else []
+    return [OwnRecord(RecordKind.ERASE, subject), *withdrawn]
+
+
+def plan_resolution(
+    conflict: Memory,
+    head: Memory | None,
+    subject: str,
+    view: SubjectView,
+    records: Sequence[TeamRecord],
+    scope: SharingScope,
+    author: str,
+) -> OwnRecord | None:
+    """Return the record of a person's resolution of a contradiction about a key, or of its reversal.
+
+    `records` are the latest records about the subject.
+    """
+    mine = next((one for one in records if one.author == author and one.kind is RecordKind.RESOLVE), None)
+    known = decode_resolution(mine) if mine is not None else None
+    if conflict.status is Status.ACTIVE:
+        return OwnRecord(RecordKind.UNRESOLVE, subject) if known and known.question == conflict.id else None
+    if "before" not in conflict.source or head is None or head.status is not Status.ACTIVE:
+        return None  # it lapsed by itself
+    sides = parse_sides(conflict)
+    if (known and known.question == conflict.id) or not any(map(is_from_team, sides)):
+        return None
+    earlier = view.decode_resolution()
+    over = {one.id for one in view.statements if _states_one_of(one, sides)} | set(earlier.over if earlier else ())
+    resolution = Resolution(
+        over=tuple(sorted(over)),
+        chosen=build_statement(head, scope),
+        note=redact(str(conflict.source.get("note", ""))).text,
+        question=conflict.id,
+    )
+    return OwnRecord(RecordKind.RESOLVE, subject, encode_payload(resolution))
+
+
+def _states_one_of(record: TeamRecord, sides: Iterable[Memory]) -> bool:
+    statement = read_statement(record)
+    return statement is not None and any(
+        _normalize(statement.value or statement.content) == _normalize(side.value or side.content) for side in sides
+    )
+
+
+def _normalize(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def plan_dismissals(conflict: Memory, sides: Iterable[Memory]) -> list[OwnRecord]:
+    """Return the records that end members' statements without a key which lost a contradiction.
+
+    `sides` are the memories as they are now.
+    """
+    if conflict.status is Status.ACTIVE or "before" not in conflict.source:
+        return []
+    losers = (side for side in sides if is_from_team(side) and side.status is Status.SUPERSEDED)
+    return [
+        OwnRecord(
+            RecordKind.RESOLVE,
+            str(loser.source["subject"]),
+            encode_payload(Resolution(over=(str(loser.source["record"]),))),
+        )
+        for loser in losers
+    ]
+
+
+def plan_vote(memory: Memory, subject: str, mine: TeamRecord | None) -> OwnRecord | None:
+    """Return the record of a changed rating of a member's statement."""
+    vote = Vote(useful=min(memory.usage.cited, 1), wrong=min(memory.usage.wrong, 1))
+    known = decode_vote(mine) if mine is not None else Vote()
+    return OwnRecord(RecordKind.VOTE, subject, encode_payload(vote)) if vote != known else None
+
+
+def read_statement(record: TeamRecord) -> Statement | None:
+    """Return the statement of a record, or None if it holds none."""
+    try:
+        return decode_statement(record)
+    except InvalidInput:
+        return None

@@ -1,0 +1,304 @@
+"""Projection of what a team says into the memories of this machine. Pure.
+
+A key has one value here: one's own, or else the one stated first. What others say of it differs until a resolution, and
+then both are shown as a contradiction. What has no key is stored beside, one memory for each statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from hunchd.consolidation.contradiction_records import close_lapsed, create_contradiction, parse_sides
+from hunchd.core.memory.drafts import memory_id, redact_memory
+from hunchd.core.state.known_errors import error_id
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.facts import (
+    CATEGORIES,
+    MemoryChange,
+    is_same_value,
+    resolve_as_conflict,
+    resolve_claim,
+    revise_fact,
+    slot_of,
+    withdraw_fact,
+)
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
+from hunchd.features.team.clock import to_datetime
+from hunchd.features.team.merge import FINGERPRINT_LENGTH, Member, SubjectView, get_fingerprint
+from hunchd.features.team.selection import MAX_LINE, MAX_TAGS, TEAM_KINDS, is_from_team
+from hunchd.ingestion.fixes import FIX_TAG, FIXES_LINK
+from hunchd.protocol.shared_files import MAX_IMPORTANCE, MAX_TEXT_CHARACTERS, strip_invisible, strip_invisible_line
+from hunchd.protocol.team_records import Statement, TeamRecord, decode_statement
+
+TEAM_SOURCE: Final = "team"  # prefix of the source type: each member is a source of its own
+_MAX_SUMMARY: Final = 400  # characters
+_MIN_FACT_CONFIDENCE: Final = 0.5  # what a member states is at least likely
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionTarget:
+    """Where statements go: the project's id here, the author who is this machine, and the members by author."""
+
+    project: str
+    own_author: str
+    roster: Mapping[str, Member]
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SlotState:
+    """What is stored here of a key: its current value and the open contradictions about it."""
+
+    head: Memory | None
+    conflicts: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a member says, as a memory; `record` is the id of the record, `author` its author."""
+
+    memory: Memory
+    author: str
+    record: str
+
+
+def is_about_key(statement: Statement) -> bool:
+    """Return True if a statement concerns a key, of which each member may have another value."""
+    return statement.kind is Kind.FACT and bool(statement.key)
+
+
+def build_claim(record: TeamRecord, target: ProjectionTarget) -> Claim | None:
+    """Return a member's statement as a memory, or None if its content is not valid."""
+    try:
+        statement = decode_statement(record)
+    except InvalidInput:
+        return None
+    memory = _to_memory(statement, record, target)
+    return Claim(memory, record.author, record.id) if memory is not None else None
+
+
+def _to_memory(statement: Statement, record: TeamRecord, target: ProjectionTarget) -> Memory | None:
+    """Convert a statement, which is untrusted text, to a memory of this project."""
+    content = strip_invisible(statement.content).strip()[:MAX_TEXT_CHARACTERS]
+    if statement.kind not in TEAM_KINDS or not content:
+        return None
+    is_fact, is_document = statement.kind is Kind.FACT, statement.kind is Kind.DOCUMENT
+    member = target.roster[record.author]
+    key = _clean_line(statement.key) if is_fact else None
+    at = min(statement.at, target.now)
+    line = f"{key}: {_clean_line(statement.value)}" if key and statement.value else _clean_line(statement.title)
+    memory = Memory(
+        id=memory_id(target.project, f"team:{record.author}:{record.subject}"),
+        kind=statement.kind,
+        title=_clean_line(statement.title) or line or "",
+        content=content,
+        at=at,
+        created=target.now,
+        updated=target.now,
+        project=target.project,
+        levels=Levels(summary=" ".join(content.split())[:_MAX_SUMMARY], compressed=line or "", index=(line or "")[:60]),
+        category=statement.category if is_fact and statement.category in CATEGORIES else None,
+        key=_build_document_path(statement, member) if is_document else key,
+        value=_clean_line(statement.value) if is_fact else None,
+        scope=Scope.PROJECT,
+        confidence=max(min(statement.confidence, 1.0), _MIN_FACT_CONFIDENCE),
+        importance=max(min(statement.importance, MAX_IMPORTANCE), 0.0),
+        tags=tuple(filter(None, map(_clean_line, statement.tags)))[:MAX_TAGS],
+        valid_from=at,
+        valid_to=statement.valid_to,
+        artifacts=tuple(Artifact("file", path) for path in statement.files if not path.startswith(("/", "~", ".."))),
+        links=_build_links(statement, target.project),
+        trust=Trust.TEAM,
+        source=_build_source(statement, record, member),
+    )
+    memory = redact_memory(memory)
+    return replace(memory, id=slot_of(memory) or memory.id)
+
+
+def _clean_line(text: str | None) -> str | None:
+    return strip_invisible_line(text)[:MAX_LINE] or None if text else None
+
+
+def _build_document_path(statement: Statement, member: Member) -> str:
+    """Return the path of a member's document: below the member's name, where it replaces none of one's own."""
+    name = "".join(each if each.isalnum() else "-" for each in member.name.casefold()).strip("-")
+    return f"/reference/team/{name}/{(_clean_line(statement.key) or '').strip('/')}"
+
+
+def _build_links(statement: Statement, project: str) -> tuple[Mapping[str, str], ...]:
+    if statement.kind is Kind.ERROR and statement.error:
+        return ({"type": FIXES_LINK, "ref": error_id(project, statement.error)},)
+    return ()
+
+
+def _build_source(statement: Statement, record: TeamRecord, member: Member) -> dict[str, Any]:
+    source: dict[str, Any] = {
+        "type": f"{TEAM_SOURCE} {member.name}",
+        "by": member.name,
+        "member": get_fingerprint(record.author),
+        "record": record.id,
+        "subject": record.subject,
+        "said_at": to_datetime(record.clock).isoformat(),
+    }
+    if statement.kind is Kind.ERROR and FIX_TAG in statement.tags:
+        headline = _clean_line(statement.content.partition("\n")[0]) or ""
+        source |= {"headline": headline, "helped": statement.helped, "tried": statement.tried}
+    return source
+
+
+# Statements about a key
+
+
+def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> list[MemoryChange]:
+    """Return the changes that bring a key's value and contradictions here to what the team says."""
+    claims = _list_claims(view, target)
+    own_record = next((one.id for one in view.statements if one.author == target.own_author), None)
+    own_claim = _build_own_claim(view, target)
+    resolution = view.decode_resolution()
+    head = state.head
+    is_active = head is not None and head.status is Status.ACTIVE
+    chosen = _build_resolved_claim(view, target)
+    if head is None or not is_active:
+        return _plan_empty_slot(head, chosen or (claims[0] if claims else None), claims, target)
+    if is_from_team(head):
+        if own_claim is not None:  # the resolution that had replaced it does not hold any more
+            restored = revise_fact(head, _take_over(own_claim.memory, head), target.now)
+            return [restored, *_plan_conflicts(restored.memories[-1], claims, state, target)]
+        return _plan_team_value(head, chosen or (claims[0] if claims else None), claims, state, target)
+    is_own_decided = resolution is not None and own_record in resolution.over
+    if chosen is not None and is_own_decided and not is_same_value(head, chosen.memory):
+        changes = [revise_fact(head, _take_over(chosen.memory, head), target.now)]
+        return [*changes, *_close_all(state.conflicts, target.now)]
+    return _plan_conflicts(head, [*([chosen] if chosen else []), *claims], state, target)
+
+
+def _build_own_claim(view: SubjectView, target: ProjectionTarget) -> Claim | None:
+    """Return one's own undecided word as one's own memory."""
+    record = next((one for one in view.open_statements if one.author == target.own_author), None)
+    claim = build_claim(record, target) if record is not None else None
+    if claim is None:
+        return None
+    return replace(claim, memory=replace(claim.memory, trust=Trust.USER, source={"type": "client"}))
+
+
+def _list_claims(view: SubjectView, target: ProjectionTarget) -> list[Claim]:
+    """Return the undecided claims of the other members, the earliest first."""
+    claims = (build_claim(one, target) for one in view.open_statements if one.author != target.own_author)
+    return [claim for claim in claims if claim is not None]
+
+
+def _build_resolved_claim(view: SubjectView, target: ProjectionTarget) -> Claim | None:
+    """Return the value that a resolution has chosen, as the word of the member who resolved it."""
+    resolution, record = view.decode_resolution(), view.resolution
+    if resolution is None or record is None or resolution.chosen is None:
+        return None
+    memory = _to_memory(resolution.chosen, record, target)
+    if memory is None:
+        return None
+    return Claim(replace(memory, source={**memory.source, "resolution": record.id}), record.author, record.id)
+
+
+def _plan_empty_slot(
+    head: Memory | None, first: Claim | None, claims: Sequence[Claim], target: ProjectionTarget
+) -> list[MemoryChange]:
+    if first is None:
+        return []
+    memory = first.memory if head is None else replace(first.memory, valid_from=target.now)
+    change = resolve_claim(memory, head, (), target.now).change
+    stored = next((one for one in change.memories if one.id == first.memory.id), first.memory)
+    return [change, *_open_conflicts(stored, claims, (), target)]
+
+
+def _plan_team_value(
+    head: Memory, first: Claim | None, claims: Sequence[Claim], state: SlotState, target: ProjectionTarget
+) -> list[MemoryChange]:
+    """Plan a slot whose value is a member's: it follows the first of them."""
+    if first is None:
+        return [withdraw_fact(head, target.now), *_close_all(state.conflicts, target.now)]
+    if head.source.get("record") == first.record and head.source.get("by") == first.memory.source.get("by"):
+        return _plan_conflicts(head, claims, state, target)
+    if is_same_value(head, first.memory) and head.content == first.memory.content:
+        updated = replace(_take_over(first.memory, head), id=head.id, updated=target.now)
+        return [MemoryChange((updated,), project=head.project), *_plan_conflicts(updated, claims, state, target)]
+    change = revise_fact(head, _take_over(first.memory, head), target.now)
+    return [change, *_plan_conflicts(change.memories[-1], claims, state, target)]
+
+
+def _take_over(memory: Memory, head: Memory) -> Memory:
+    """Return `memory` in the place of `head`."""
+    return replace(
+        memory, usage=head.usage, created=head.created, valid_from=head.valid_from, supersedes=head.supersedes
+    )
+
+
+def _plan_conflicts(
+    head: Memory, claims: Sequence[Claim], state: SlotState, target: ProjectionTarget
+) -> list[MemoryChange]:
+    """Open a contradiction for each other value, and close those that nobody states any more."""
+    values = {_get_value(head), *(_get_value(claim.memory) for claim in claims)}
+    lapsed = [conflict for conflict in state.conflicts if _is_lapsed(conflict, values)]
+    standing = [conflict for conflict in state.conflicts if conflict not in lapsed]
+    known_values = {_get_value(side) for conflict in standing for side in parse_sides(conflict)}
+    return [
+        *(close_lapsed(conflict, target.now) for conflict in lapsed),
+        *_open_conflicts(head, claims, known_values, target),
+    ]
+
+
+def _open_conflicts(
+    head: Memory, claims: Iterable[Claim], known_values: Collection[str], target: ProjectionTarget
+) -> list[MemoryChange]:
+    changes = []
+    seen_values = {_get_value(head)}
+    for claim in claims:
+        value = _get_value(claim.memory)
+        if value in seen_values or value in known_values:
+            continue
+        seen_values.add(value)
+        ruling = resolve_as_conflict(replace(claim.memory, id=head.id, branch=head.branch), head, target.now)
+        reason = f"{claim.memory.source['by']} says something else of '{claim.memory.key}'"
+        conflict = create_contradiction(head, ruling.memory, target.now, reason=reason)
+        changes.append(replace(ruling.change, memories=(*ruling.change.memories, conflict)))
+    return changes
+
+
+def _is_lapsed(conflict: Memory, values: Collection[str]) -> bool:
+    """Return True if a contradiction with a member has a side that is not among the `values` stated now."""
+    sides = parse_sides(conflict)
+    return any(map(is_from_team, sides)) and not all(_get_value(side) in values for side in sides)
+
+
+def _close_all(conflicts: Iterable[Memory], now: datetime) -> list[MemoryChange]:
+    return [close_lapsed(conflict, now) for conflict in conflicts if _is_lapsed(conflict, ())]
+
+
+def _get_value(memory: Memory) -> str:
+    return " ".join((memory.value or memory.content).split()).casefold()
+
+
+# Statements without a key
+
+
+def plan_single(claim: Claim | None, stored: Memory | None, now: datetime) -> list[MemoryChange]:
+    """Return the change that brings a member's memory without a key to what the member says."""
+    is_active = stored is not None and stored.status is Status.ACTIVE
+    if claim is None:
+        return [withdraw_fact(stored, now)] if stored is not None and is_active else []
+    if stored is None:
+        return [MemoryChange((claim.memory,), project=claim.memory.project)]
+    if stored.source.get("record") == claim.record and stored.source.get("by") == claim.memory.source.get("by"):
+        return []
+    return [revise_fact(stored, _take_over(claim.memory, stored), now)]
+
+
+def compute_single_id(author: str, subject: str, project: str) -> str:
+    """Return the memory id of a member's statement without a key."""
+    return memory_id(project, f"team:{author}:{subject}")
+
+
+def is_by(memory: Memory, author: str) -> bool:
+    """Return True if a memory is a statement of this author."""
+    return is_from_team(memory) and str(memory.source["member"]) == author[:FINGERPRINT_LENGTH]

@@ -1,0 +1,162 @@
+"""Application of what a team says to the memories of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hunchd.consolidation.contradiction_records import is_about_one_key, parse_sides
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.state.feature import Features
+from hunchd.core.state.project import Project
+from hunchd.domain.errors import NotFound
+from hunchd.domain.facts import MemoryChange, slot_of
+from hunchd.domain.memory import Memory
+from hunchd.features.team.membership import TeamMembership
+from hunchd.features.team.merge import STATEMENTS, Member, SubjectView, build_view, get_register_key
+from hunchd.features.team.mirror import Mirror
+from hunchd.features.team.outbox import read_statement
+from hunchd.features.team.projection import (
+    ProjectionTarget,
+    SlotState,
+    build_claim,
+    compute_single_id,
+    is_about_key,
+    is_by,
+    plan_single,
+    plan_slot,
+)
+from hunchd.protocol.team_records import RecordKind, TeamRecord
+
+BATCH: Final = 100  # subjects applied while other changes wait
+SHARED_BY_ALL: Final = ""  # author of a key in the list of what is shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Memory that a subject is shown as: the one of a key (author ""), or that of one author's statement."""
+
+    view: SubjectView
+    author: str
+    memory: str
+    erased_authors: tuple[str, ...]
+
+
+class Projector:
+    """Writer of members' statements into the store."""
+
+    def __init__(
+        self,
+        memories: MemoryService,
+        features: Features,
+        find_project: Callable[[str | None], Project | None],
+    ) -> None:
+        self._memories = memories
+        self._features = features
+        self._find_project = find_project
+
+    async def project(self, mirror: Mirror, membership: TeamMembership, roster: Mapping[str, Member]) -> None:
+        """Apply the records of all pending subjects. What a crash interrupts is repeated, with the same result."""
+        while subjects := await asyncio.to_thread(mirror.list_pending, BATCH):
+            project = self._find_project(membership.project)
+            if project is None:
+                return
+            records = await asyncio.to_thread(mirror.load_subjects, subjects)
+            shown = await asyncio.to_thread(mirror.load_shown, subjects)
+            target = ProjectionTarget(project.id, membership.author, roster, self._memories.now())
+            plans = [
+                plan for subject in subjects for plan in _list_plans(subject, records[subject], shown[subject], target)
+            ]
+            for plan in plans:
+                for author in plan.erased_authors:
+                    await self._erase(plan.memory, author, project.id)
+            await self._apply(plans, project, target)
+            entries = [(plan.view.subject, plan.author, plan.memory) for plan in plans]
+            await asyncio.to_thread(mirror.set_shown, entries)
+            await asyncio.to_thread(mirror.remove_pending, subjects)
+
+    async def _apply(self, plans: Sequence[_Plan], project: Project, target: ProjectionTarget) -> None:
+        async with self._memories.change_lock:
+            stored = await self._memories.find([plan.memory for plan in plans], project.id)
+            conflicts = _group_conflicts(project.conflicts.values())
+            changes: list[MemoryChange] = []
+            for plan in plans:
+                memory = stored.get(plan.memory)
+                if plan.author == SHARED_BY_ALL:
+                    state = SlotState(memory, tuple(conflicts.get(plan.memory, ())))
+                    changes += plan_slot(plan.view, state, target)
+                else:
+                    said = next((one for one in plan.view.open_statements if one.author == plan.author), None)
+                    claim = build_claim(said, target) if said is not None else None
+                    changes += plan_single(claim, memory, target.now)
+            await self._memories.commit(changes)
+
+    async def _erase(self, identifier: str, author: str, project: str) -> None:
+        """Remove every trace of an author's words stored under an id."""
+        family = await self._memories.list_family(identifier, project)
+        theirs = [memory for memory in family if is_by(memory, author)]
+        if not theirs:
+            return
+        if len(theirs) == len(family):
+            erased_ids = [identifier]
+        else:
+            async with self._memories.change_lock:  # the value before theirs holds again
+                await self._memories.relink(theirs, project)
+            erased_ids = [memory.id for memory in theirs if memory.id != identifier]
+        quoting = [
+            conflict.id
+            for conflict in await self._memories.list_conflicts_about({identifier, *erased_ids}, project)
+            if any(is_by(side, author) for side in parse_sides(conflict))
+        ]
+        async with self._memories.pending_erasures.record([*erased_ids, *quoting], project):
+            for one in (*quoting, *erased_ids):
+                try:
+                    await self._memories.erase(one, [project])
+                except NotFound:  # erased with another
+                    continue
+            await self._memories.purges.purge(project)
+            await self._features.forget_memories([*erased_ids, *quoting])
+
+
+def _list_plans(
+    subject: str, records: Sequence[TeamRecord], shown: Mapping[str, str], target: ProjectionTarget
+) -> list[_Plan]:
+    """Return the memories that a subject is or was shown as."""
+    view = build_view(subject, records, target.roster)
+    erased_authors = [one.author for one in records if one.kind is RecordKind.ERASE and one.author != target.own_author]
+    slot = shown.get(SHARED_BY_ALL) or _find_slot(view, target)
+    if slot is not None:
+        return [_Plan(view, SHARED_BY_ALL, slot, tuple(erased_authors))]
+    authors = {
+        one.author for one in records if get_register_key(one).group == STATEMENTS and one.author != target.own_author
+    }
+    return [
+        _Plan(
+            view,
+            author,
+            compute_single_id(author, subject, target.project),
+            (author,) if author in erased_authors else (),
+        )
+        for author in sorted(authors)
+        if author in shown or any(one.author == author for one in view.statements)
+    ]
+
+
+def _find_slot(view: SubjectView, target: ProjectionTarget) -> str | None:
+    """Return the memory id of the key that a subject is about, or None."""
+    for record in view.statements:
+        statement = read_statement(record)
+        if statement is not None and is_about_key(statement) and (claim := build_claim(record, target)) is not None:
+            return claim.memory.id
+    return None
+
+
+def _group_conflicts(conflicts: Iterable[Memory]) -> dict[str, list[Memory]]:
+    """Return the open contradictions about one key by its memory id."""
+    grouped: dict[str, list[Memory]] = {}
+    for conflict in conflicts:
+        if is_about_one_key(conflict):
+            grouped.setdefault(slot_of(parse_sides(conflict)[1]) or "", []).append(conflict)
+    return grouped

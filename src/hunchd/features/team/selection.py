@@ -1,0 +1,146 @@
+"""Selection of what a team gets to see, and its redaction. Pure.
+
+Only what a person stated, or marked with the tag `team`, leaves: facts, decisions, conventions and workflows of the
+project, fixes of errors, marked documents. What is private, personal or a command never does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+from hunchd.core.memory.drafts import redact_memory
+from hunchd.domain.facts import is_over, normalize_key, slot_of
+from hunchd.domain.memory import CHUNK, Artifact, Kind, Memory, Scope, Status, Trust
+from hunchd.domain.sharing import SHARED_KINDS, explain_not_shared
+from hunchd.ingestion.fixes import PAST_TAG, is_fix
+from hunchd.ingestion.local_paths import remove_local_paths
+from hunchd.ingestion.personal_data import holds_personal_data
+from hunchd.ingestion.redaction import find_new_redactions
+from hunchd.protocol.shared_files import MAX_IMPORTANCE, MAX_TEXT_CHARACTERS, strip_invisible, strip_invisible_line
+from hunchd.protocol.team_records import Statement
+
+TEAM_TAG: Final = "team"  # marks what is not the user's own statement, and documents, as meant for the team
+TEAM_KINDS: Final = (*SHARED_KINDS, Kind.ERROR, Kind.DOCUMENT)
+DOCUMENT_ROOTS: Final = ("/projects/", "/reference/")
+MAX_FILES: Final = 50  # of a statement
+MAX_TAGS: Final = 50
+MAX_LINE: Final = 2_000  # characters of keys, values and titles
+
+
+@dataclass(frozen=True, slots=True)
+class SharingScope:
+    """The project whose memories are selected: `project` is its id here, `name` what people call it."""
+
+    project: str
+    name: str
+    root: Path
+    branch: str | None = None
+
+
+def is_from_team(memory: Memory) -> bool:
+    """Return True if a memory is a member's statement."""
+    return memory.trust is Trust.TEAM and "member" in memory.source
+
+
+def explain_not_sent(memory: Memory, scope: SharingScope, now: datetime) -> str:
+    """Return the reason why a memory does not leave, or "". The text is redacted when it is sent."""
+    if memory.kind not in TEAM_KINDS or memory.category == CHUNK:
+        return f"its kind is {memory.kind}, which is never sent"
+    if memory.status is not Status.ACTIVE or "." in memory.id or is_over(memory, now):
+        return "it is no longer valid"
+    if is_from_team(memory):
+        return f"it is a statement of {memory.source.get('by')}"
+    reason = {Kind.DOCUMENT: _explain_document, Kind.ERROR: _explain_fix}.get(memory.kind, _explain_statement)(
+        memory, scope, now
+    )
+    return reason or _explain_text(memory)
+
+
+def _explain_statement(memory: Memory, scope: SharingScope, now: datetime) -> str:
+    if reason := explain_not_shared(memory, project=scope.project, branch=scope.branch, now=now):
+        return reason
+    if memory.branch is not None:
+        return f"it is valid on branch {memory.branch} only"
+    if memory.trust is not Trust.USER and TEAM_TAG not in memory.tags:
+        return f"you did not state it yourself; the tag '{TEAM_TAG}' sends it"
+    return ""
+
+
+def _explain_fix(memory: Memory, scope: SharingScope, _: datetime) -> str:
+    if memory.project != scope.project or memory.scope is not Scope.PROJECT:
+        return "it belongs to another project"
+    if not is_fix(memory):
+        return "errors are not sent, only their fixes"
+    return "everybody has it: a commit" if PAST_TAG in memory.tags else ""
+
+
+def _explain_document(memory: Memory, scope: SharingScope, _: datetime) -> str:
+    path = memory.key or ""
+    if not path.startswith(DOCUMENT_ROOTS):
+        return f"only documents below {' and '.join(DOCUMENT_ROOTS)} are sent"
+    if memory.project not in (None, scope.project):
+        return "it belongs to another project"
+    tags = {f"{TEAM_TAG}:{scope.name}"} if memory.project is None else {TEAM_TAG, f"{TEAM_TAG}:{scope.name}"}
+    if not tags & set(memory.tags):
+        return f"it is not marked with the tag '{min(tags, key=len)}'"
+    return ""
+
+
+def _explain_text(memory: Memory) -> str:
+    if len(memory.content) > MAX_TEXT_CHARACTERS:
+        return f"it is longer than {MAX_TEXT_CHARACTERS:,} characters"
+    if find_new_redactions("", redact_memory(memory).value or ""):
+        return "its value was a secret, which is not stored"
+    if holds_personal_data(" ".join((memory.title, memory.content, memory.value or "", memory.key or ""))):
+        return "it seems to contain personal data: an address or a number of a person"
+    return ""
+
+
+def build_statement(memory: Memory, scope: SharingScope, error: str | None = None) -> Statement:
+    """Return what is sent of a memory: redacted, with paths relative to the project, without its origin.
+
+    `error` is the fingerprint of the error that a fix is for.
+    """
+    # Twice: a path that is cut off may have joined what redaction looks for.
+    memory = redact_memory(remove_local_paths(redact_memory(memory), scope.root))
+    source = memory.source
+    return Statement(
+        kind=memory.kind,
+        title=strip_invisible_line(memory.title)[:MAX_LINE],
+        content=strip_invisible(memory.content).strip(),
+        at=memory.at,
+        category=memory.category if memory.kind is not Kind.ERROR else None,
+        key=strip_invisible_line(memory.key or "")[:MAX_LINE] or None if memory.kind is not Kind.ERROR else None,
+        value=strip_invisible_line(memory.value or "")[:MAX_LINE] or None if memory.kind is not Kind.ERROR else None,
+        confidence=memory.confidence,
+        importance=min(memory.importance, MAX_IMPORTANCE),
+        tags=tuple(sorted(filter(None, map(strip_invisible_line, memory.tags))))[:MAX_TAGS],
+        valid_from=memory.valid_from,
+        valid_to=memory.valid_to,
+        files=_list_files(memory.artifacts),
+        error=error,
+        helped=int(source.get("helped", 0)) if memory.kind is Kind.ERROR else 0,
+        tried=int(source.get("tried", 0)) if memory.kind is Kind.ERROR else 0,
+    )
+
+
+def _list_files(artifacts: tuple[Artifact, ...]) -> tuple[str, ...]:
+    """Return the files inside the project."""
+    paths = (one.ref for one in artifacts if one.type == "file")
+    return tuple(sorted(one for one in paths if not one.startswith(("/", "~", "..")) and ":" not in one))[:MAX_FILES]
+
+
+def compute_subject(memory: Memory, team: str) -> str:
+    """Return the subject of a memory: the same for every member where it is a key with one value.
+
+    It is a hash that depends on the team: an erased key must not be readable, nor comparable with another team's.
+    """
+    is_key = slot_of(memory) is not None
+    identity = ("slot", memory.category or "", normalize_key(memory.key or "")) if is_key else ("memory", memory.id)
+    return blake2b(
+        "\x1f".join(identity).encode("utf-8", "surrogatepass"), key=team.encode(), digest_size=12
+    ).hexdigest()

@@ -1,0 +1,82 @@
+"""Ed25519 keys of members, and the signatures of their records; the only module that uses cryptography.
+
+Runs in the team process only: the daemon itself loads no cryptography.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from hunchd.domain.errors import ConfigError
+from hunchd.protocol.team_records import TeamRecord, build_signed_bytes, compute_record_id
+
+_KEY_BYTES: Final = 32
+
+
+def create_key(file: Path) -> str:
+    """Create a private key in `file` (0600), unless it exists, and return the public one."""
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    except FileExistsError:
+        return encode_public_key(load_key(file))
+    key = Ed25519PrivateKey.generate()
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(key.private_bytes_raw())
+        stream.flush()
+        os.fsync(stream.fileno())
+    return encode_public_key(key)
+
+
+def load_key(file: Path) -> Ed25519PrivateKey:
+    """Return the private key in `file`. Raises ConfigError."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"the team key {file} cannot be read: {error.strerror}") from error
+    if len(content) != _KEY_BYTES:
+        raise ConfigError(f"the team key {file} is damaged", hint="leave the team and join again with a new key")
+    return Ed25519PrivateKey.from_private_bytes(content)
+
+
+def encode_public_key(key: Ed25519PrivateKey) -> str:
+    return base64.urlsafe_b64encode(key.public_key().public_bytes_raw()).decode().rstrip("=")
+
+
+def sign_record(record: TeamRecord, team: str, key: Ed25519PrivateKey) -> TeamRecord:
+    """Return the record with its signature."""
+    signature = key.sign(build_signed_bytes(record, team))
+    return msgspec.structs.replace(record, signature=base64.urlsafe_b64encode(signature).decode().rstrip("="))
+
+
+def keep_genuine(records: Iterable[TeamRecord], team: str) -> list[TeamRecord]:
+    """Return the records that their author has signed for this team."""
+    return [record for record in records if is_genuine(record, team)]
+
+
+def is_genuine(record: TeamRecord, team: str) -> bool:
+    """Return True if the author of a record has signed it for this team."""
+    if record.id != compute_record_id(record, team):
+        return False
+    try:
+        key = Ed25519PublicKey.from_public_bytes(_decode(record.author))
+        key.verify(_decode(record.signature), build_signed_bytes(record, team))
+    except (InvalidSignature, ValueError, binascii.Error):
+        return False
+    return True
+
+
+def _decode(text: str) -> bytes:
+    """Decode URL-safe base64 without padding; only the one canonical spelling is accepted."""
+    content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if base64.urlsafe_b64encode(content).decode().rstrip("=") != text:
+        raise ValueError("not canonical")
+    return content

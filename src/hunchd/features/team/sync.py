@@ -1,0 +1,392 @@
+"""Synchronisation of one project's team: memories → records → dataset, and back.
+
+Everything waits here and nothing waits for it: memories are durable before they are read, records before they are sent.
+What was lost in between by a crash is found again, because own records are computed from the memories that exist.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from hunchd.consolidation.contradiction_records import parse_sides
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.state.feature import Features
+from hunchd.core.state.project import Project
+from hunchd.domain.errors import HunchError
+from hunchd.domain.facts import MemoryChange
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.features.team.clock import to_milliseconds
+from hunchd.features.team.membership import TeamMembership
+from hunchd.features.team.merge import Member, SubjectView, build_roster, build_view
+from hunchd.features.team.mirror import Mirror, OwnRecord
+from hunchd.features.team.outbox import plan_dismissals, plan_missing, plan_resolution, plan_statement, plan_vote
+from hunchd.features.team.projector import Projector
+from hunchd.features.team.selection import DOCUMENT_ROOTS, TEAM_KINDS, SharingScope, compute_subject, is_from_team
+from hunchd.features.team.team_client import StoreAddress, TeamStore
+from hunchd.ingestion.fixes import FIXES_LINK
+from hunchd.ingestion.redaction import redact
+from hunchd.protocol.team_records import RecordKind, TeamRecord
+
+logger = logging.getLogger(__name__)
+
+PUSH_BATCH: Final = 500  # records in one commit
+COLLECT_BATCH: Final = 200  # memories compared with the mirror between two requests
+GATHER_SECONDS: Final = 1.0  # that a change waits for others
+MAX_DELAY_SECONDS: Final = 300.0  # between two attempts while the store is absent
+# An erased text leaves the dataset's old versions after at most two of these, while any maintainer is online.
+CARE_SECONDS: Final = 3_600.0
+
+
+@dataclass(slots=True)
+class SyncFigures:
+    """What the last attempts came to."""
+
+    last_success: datetime | None = None
+    failure: str = ""
+    push_failure: str = ""  # the store can be read but not written
+    sent: int = 0
+    received: int = 0
+    forged: int = 0  # records that nobody signed for this team
+    failures_in_row: int = 0
+
+
+@dataclass(slots=True)
+class _Work:
+    """Memories that changed since the last collection."""
+
+    changed_ids: set[str] = field(default_factory=set)
+    deleted_ids: set[str] = field(default_factory=set)
+    scan: bool = True  # compare everything, as after a start
+
+
+class TeamSync:
+    """Synchroniser of one team. `find_project` returns None while the project is not open."""
+
+    def __init__(
+        self,
+        membership: TeamMembership,
+        mirror: Mirror,
+        store: TeamStore,
+        address: StoreAddress,
+        key_file: Path,
+        *,
+        memories: MemoryService,
+        find_project: Callable[[str | None], Project | None],
+        features: Features,
+        poll_seconds: float,
+        care_seconds: float = CARE_SECONDS,
+    ) -> None:
+        self.membership = membership
+        self.figures = SyncFigures()
+        self._mirror = mirror
+        self._store = store
+        self._address = address
+        self._key_file = key_file
+        self._memories = memories
+        self._find_project = find_project
+        self._poll_seconds = poll_seconds
+        self._care_seconds = care_seconds
+        self._work = _Work()
+        self._wake = asyncio.Event()
+        self._lock = asyncio.Lock()  # one user of the mirror at a time
+        self._cared_version = -1
+        self._care_epoch = -1
+        self._projector = Projector(memories, features, find_project)
+        self._roster: dict[str, Member] | None = None
+
+    # What the feature reports
+
+    def notice_change(self, change: MemoryChange) -> None:
+        """Note memories that may have to be sent; called for every change, so it only remembers ids."""
+        relevant = [one.id for one in change.memories if one.kind in TEAM_KINDS or one.kind is Kind.CONTRADICTION]
+        if not relevant and not change.deletions:
+            return
+        self._work.changed_ids.update(identifier for identifier in relevant if "." not in identifier)
+        self._work.deleted_ids.update(identifier for identifier in change.deletions if "." not in identifier)
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Synchronise for ever."""
+        await asyncio.sleep(random.uniform(0, min(1.0, self._poll_seconds)))
+        while True:
+            await self.sync()
+            await self._wait()
+
+    async def _wait(self) -> None:
+        """Wait for a change, or for the time to ask again: longer, the longer the store is absent."""
+        factor = 2 ** min(self.figures.failures_in_row, 10)
+        delay = min(self._poll_seconds * factor, max(MAX_DELAY_SECONDS, self._poll_seconds))
+        try:
+            async with asyncio.timeout(delay * random.uniform(0.75, 1.25)):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+        self._wake.clear()
+        await asyncio.sleep(min(GATHER_SECONDS, self._poll_seconds))
+
+    async def sync(self) -> None:
+        """Send and receive once. Failures of the store are noted, not raised."""
+        async with self._lock:
+            await self._collect()
+            await self._project()
+            try:
+                await self._push()
+                await self._pull()
+            except HunchError as error:
+                self._note_failure(error)
+            else:
+                self.figures.last_success = datetime.now(UTC)
+                self.figures.failure = self.figures.push_failure
+                self.figures.failures_in_row = 0
+            await self._project()
+            if not self.figures.failure:
+                await self._maintain()
+
+    def _note_failure(self, error: HunchError) -> None:
+        self.figures.failures_in_row += 1
+        message = redact(error.message).text
+        if message != self.figures.failure:
+            logger.warning("team of %s: %s", self.membership.project, message)
+        self.figures.failure = message
+
+    # Memories → records
+
+    @property
+    def _scope(self) -> SharingScope | None:
+        project = self._find_project(self.membership.project)
+        if project is None:
+            return None
+        return SharingScope(project.id, project.name, project.root)
+
+    async def _collect(self) -> None:
+        """Create the records of what changed."""
+        scope = self._scope
+        if scope is None:
+            return
+        work, self._work = self._work, _Work(scan=False)
+        try:
+            await self._collect_work(work, scope)
+        except BaseException:
+            self._work.changed_ids |= work.changed_ids
+            self._work.deleted_ids |= work.deleted_ids
+            self._work.scan |= work.scan
+            raise
+
+    async def _collect_work(self, work: _Work, scope: SharingScope) -> None:
+        ids = set(work.changed_ids)
+        if work.scan:
+            ids |= {memory.id for memory in await self._list_candidates()}
+            ids |= set((await asyncio.to_thread(self._mirror.list_own)).values())
+        ordered_ids = sorted(ids | work.deleted_ids)
+        for begin in range(0, len(ordered_ids), COLLECT_BATCH):
+            await self._record(await self.plan_records(ordered_ids[begin : begin + COLLECT_BATCH], scope))
+
+    async def _list_candidates(self) -> list[Memory]:
+        """Return what may have to be sent of everything that is stored."""
+        project = self.membership.project
+        kinds = (*TEAM_KINDS, Kind.CONTRADICTION)
+        statuses = (Status.ACTIVE, Status.SUPERSEDED)
+        memories = await self._memories.list_all(Filters(project=project, kinds=kinds, statuses=statuses))
+        for root in DOCUMENT_ROOTS:
+            memories += await self._memories.list_all(Filters(kinds=(Kind.DOCUMENT,), path_prefix=root))
+        return [memory for memory in memories if "." not in memory.id]
+
+    async def plan_records(self, ids: Sequence[str], scope: SharingScope) -> list[OwnRecord]:
+        """Return the records that memories with these ids call for."""
+        memories = await self._memories.find(ids, self.membership.project)
+        memories |= await self._memories.find([one for one in ids if one not in memories], None)
+        team, author = self.membership.team, self.membership.author
+        own = await asyncio.to_thread(self._mirror.find_own, [one for one in ids if one not in memories])
+        subjects = {one.id: _find_subject(one, team) for one in memories.values()}
+        records = await asyncio.to_thread(self._mirror.load_subjects, sorted(set(subjects.values())))
+        roster = await self._load_roster()
+        views = {subject: build_view(subject, records[subject], roster) for subject in records}
+        missing = await asyncio.to_thread(self._mirror.load_subjects, sorted(own))
+        planned: list[OwnRecord | None] = [
+            record for subject in own for record in plan_missing(subject, missing[subject], author)
+        ]
+        for memory in memories.values():
+            subject = subjects[memory.id]
+            view, known = views[subject], records[subject]
+            if memory.kind is Kind.CONTRADICTION:
+                planned += await self._plan_ruling(memory, subject, view, known, scope)
+            elif is_from_team(memory):
+                planned.append(plan_vote(memory, subject, _find_vote(known, author)))
+            elif memory.kind in TEAM_KINDS:
+                error = await self._find_error(memory)
+                now = self._memories.now()
+                planned.append(plan_statement(memory, subject, view, scope, author, now, error))
+        return [record for record in planned if record is not None]
+
+    async def _plan_ruling(
+        self,
+        conflict: Memory,
+        subject: str,
+        view: SubjectView,
+        records: Sequence[TeamRecord],
+        scope: SharingScope,
+    ) -> list[OwnRecord | None]:
+        roots = list(dict.fromkeys(str(link["ref"]).partition(".")[0] for link in conflict.links))
+        sides = await self._memories.find(roots, conflict.project)
+        if conflict.key is None or len(roots) > 1:
+            return list(plan_dismissals(conflict, sides.values()))
+        head = sides.get(roots[0])
+        return [plan_resolution(conflict, head, subject, view, records, scope, self.membership.author)]
+
+    async def _find_error(self, memory: Memory) -> str | None:
+        """Return the fingerprint of the error that a fix is for; ids differ from machine to machine."""
+        ref = next((link["ref"] for link in memory.links if link.get("type") == FIXES_LINK), None)
+        if memory.kind is not Kind.ERROR or ref is None:
+            return None
+        error = (await self._memories.find([ref], memory.project)).get(ref)
+        return error.key if error is not None else None
+
+    async def _record(self, news: Sequence[OwnRecord]) -> None:
+        mine = self.membership
+        now_ms = to_milliseconds(self._memories.now())
+        await asyncio.to_thread(
+            lambda: self._mirror.create_records(
+                news, team=mine.team, author=mine.author, machine=mine.machine, now_ms=now_ms
+            )
+        )
+
+    async def add_record(self, new: OwnRecord) -> None:
+        """Create a record that does not follow from a memory, and send it soon."""
+        async with self._lock:
+            await self._record([new])
+            self._roster = None
+        self._wake.set()
+
+    # Records ↔ dataset
+
+    async def _push(self) -> None:
+        self.figures.push_failure = ""
+        while (outbox := await asyncio.to_thread(self._mirror.load_outbox, PUSH_BATCH)).records:
+            try:
+                await self._store.append(
+                    self._address,
+                    self.membership.team,
+                    self._key_file,
+                    outbox.records,
+                    may_exist=outbox.was_attempted,
+                )
+            except HunchError as error:  # a reader has no right to write, and receives all the same
+                self.figures.push_failure = redact(error.message).text
+                return
+            await asyncio.to_thread(self._mirror.remove_from_outbox, outbox.records)
+            self.figures.sent += len(outbox.records)
+
+    async def _pull(self) -> None:
+        newest, cursor = await self._store.read_version(self._address), await asyncio.to_thread(self._get_cursor)
+        if newest == cursor:
+            return
+        if newest < cursor:  # the dataset was restored or created anew
+            logger.warning("team of %s: the dataset went back in time; reading all of it", self.membership.project)
+            cursor = 0
+        async for batch in self._store.read_since(self._address, self.membership.team, cursor, newest):
+            self.figures.forged += batch.forged
+            self.figures.received += len(batch.records)
+            now_ms = to_milliseconds(self._memories.now())
+            await asyncio.to_thread(self._mirror.receive, batch.records, now_ms=now_ms)
+        await asyncio.to_thread(self._mirror.set_cursor, newest)
+        self._roster = None
+
+    def _get_cursor(self) -> int:
+        return self._mirror.cursor
+
+    async def _maintain(self) -> None:
+        """Compact the dataset once an epoch, if no other member does."""
+        epoch = int(time.time() // self._care_seconds)
+        version = await asyncio.to_thread(self._get_cursor)
+        if epoch == self._care_epoch or version == self._cared_version:
+            return
+        self._care_epoch = epoch
+        try:
+            lease = f"{epoch:012d}"
+            if await self._store.maintain(self._address, lease, self.membership.machine, self._care_seconds):
+                self._cared_version = version
+        except HunchError as error:  # another member will try
+            logger.info("team of %s: care of the dataset failed: %s", self.membership.project, error.message)
+
+    # Records → memories
+
+    async def _load_roster(self) -> dict[str, Member]:
+        if self._roster is None:
+            records = await asyncio.to_thread(self._mirror.load_roster_records)
+            self._roster = build_roster(self.membership.team, records)
+        return self._roster
+
+    async def _project(self) -> None:
+        if self._find_project(self.membership.project) is not None:
+            await self._projector.project(self._mirror, self.membership, await self._load_roster())
+
+    async def withdraw_all(self) -> None:
+        """End the statements of all members here, as when leaving."""
+        async with self._lock:
+            await asyncio.to_thread(self._mirror.mark_all_shown_pending)
+            own = self.membership.author
+            await self._projector.project(
+                self._mirror, self.membership, {own: Member(own, self.membership.name, "member")}
+            )
+
+    async def close(self) -> None:
+        async with self._lock:
+            await asyncio.to_thread(self._mirror.close)
+
+    # Questions
+
+    async def load_members(self) -> list[tuple[Member, int, int]]:
+        """Return the members, each with its number of statements and the clock of its latest record."""
+        async with self._lock:
+            roster = await self._load_roster()
+            counts = await asyncio.to_thread(self._mirror.count_statements)
+            clocks = await asyncio.to_thread(self._mirror.load_last_clocks)
+        return [(member, counts.get(author, 0), clocks.get(author, 0)) for author, member in roster.items()]
+
+    async def load_views(self, after: str, limit: int) -> list[tuple[SubjectView, list[TeamRecord]]]:
+        """Return what members say, by subject, with all records about it."""
+        async with self._lock:
+            roster = await self._load_roster()
+            subjects = await asyncio.to_thread(self._mirror.list_statement_subjects, after, limit)
+            records = await asyncio.to_thread(self._mirror.load_subjects, subjects)
+        return [(build_view(subject, records[subject], roster), records[subject]) for subject in subjects]
+
+    async def count_waiting(self) -> tuple[int, int]:
+        """Return the number of records to be sent, and of subjects to be shown."""
+        waiting = await asyncio.to_thread(lambda: (self._mirror.count_outbox(), self._mirror.count_pending()))
+        return waiting[0] + len(self._work.changed_ids | self._work.deleted_ids), waiting[1]
+
+    async def get_roster(self) -> dict[str, Member]:
+        async with self._lock:
+            return await self._load_roster()
+
+    async def plan_everything(self) -> list[OwnRecord]:
+        """Return what would be sent of everything that exists, without sending it."""
+        scope = self._scope
+        if scope is None:
+            return []
+        async with self._lock:
+            ids = sorted({memory.id for memory in await self._list_candidates()})
+            return await self.plan_records(ids, scope)
+
+
+def _find_subject(memory: Memory, team: str) -> str:
+    """Return the subject of a memory: that of the record it came with, or of the key it is about."""
+    if is_from_team(memory):
+        return str(memory.source.get("subject", ""))
+    if memory.kind is Kind.CONTRADICTION:
+        return compute_subject(parse_sides(memory)[1], team)
+    return compute_subject(memory, team)
+
+
+def _find_vote(records: Iterable[TeamRecord], author: str) -> TeamRecord | None:
+    return next((one for one in records if one.author == author and one.kind is RecordKind.VOTE), None)

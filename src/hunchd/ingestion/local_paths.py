@@ -1,0 +1,22 @@
+"""Removal of this machine's paths from what is shared. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from hunchd.domain.memory import Memory
+
+
+def remove_local_paths(memory: Memory, root: Path) -> Memory:
+    """Make paths relative to the project's root, and the home folder ~."""
+
+    def shorten(text: str) -> str:
+        return text.replace(f"{root}/", "").replace(f"{Path.home()}/", "~/")
+
+    return replace(
+        memory,
+        title=shorten(memory.title),
+        content=shorten(memory.content),
+        value=shorten(memory.value) if memory.value is not None else None,
+    )

@@ -1,0 +1,126 @@
+"""Answers about teams, each stated once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from hunchd.protocol.responses import Count
+
+TeamState = Literal["starting", "in step", "read-only", "unreachable"]
+
+
+class TeamProgress(Struct, frozen=True, kw_only=True):
+    """How far this machine is with a team."""
+
+    state: TeamState
+    in_step_at: datetime | None = None
+    failure: Annotated[str, Meta(description="why it is not in step")] = ""
+    sent: Annotated[Count, Meta(description="records since the start of the daemon")] = 0
+    received: Count = 0
+    forged: Annotated[Count, Meta(description="records that their author had not signed; they are ignored")] = 0
+
+
+class TeamStatus(Struct, frozen=True, kw_only=True):
+    """Team of a project, as this machine knows it."""
+
+    joined: bool
+    team: Annotated[str, Meta(description="its id")] = ""
+    uri: str = ""
+    name: Annotated[str, Meta(description="yours")] = ""
+    member: Annotated[str, Meta(description="your public key")] = ""
+    members: Count = 0
+    unsent: Annotated[Count, Meta(description="records that wait for the store")] = 0
+    unapplied: Annotated[Count, Meta(description="subjects that are received and not shown yet")] = 0
+    progress: TeamProgress | None = None
+
+
+class TeamJoined(Struct, frozen=True, kw_only=True):
+    """Team that was founded or joined."""
+
+    team: str
+    uri: str
+    address: Annotated[str, Meta(description="for colleagues")]
+    name: str
+    member: str
+
+
+class TeamLeft(Struct, frozen=True, kw_only=True):
+    """Team that was left; `unsent` records were never stored there."""
+
+    left: str
+    unsent: Count
+
+
+class TeamMember(Struct, frozen=True, kw_only=True):
+    id: Annotated[str, Meta(description="public key")]
+    name: str
+    role: Literal["founder", "maintainer", "member"]
+    state: Literal["active", "left", "excluded"]
+    statements: Count
+    last_at: datetime | None
+    own: bool
+
+
+class TeamMembers(Struct, frozen=True, kw_only=True):
+    """Members of a team."""
+
+    items: list[TeamMember]
+
+
+class TeamMemberChanged(Struct, frozen=True, kw_only=True):
+    """Decision about a member that is on its way to all others."""
+
+    member: str
+    name: str
+    action: str
+
+
+class PlannedRecord(Struct, frozen=True, kw_only=True):
+    action: str
+    memory: str | None
+    content: Annotated[Mapping[str, Any], Meta(description="all that would be sent")]
+
+
+class TeamPreview(Struct, frozen=True, kw_only=True):
+    """Everything that would be sent."""
+
+    joined: bool
+    items: list[PlannedRecord]
+
+
+class TeamStatement(Struct, frozen=True, kw_only=True):
+    id: str
+    by: Annotated[str, Meta(description="name of the member")]
+    kind: str
+    key: str | None
+    value: str | None
+    content: str
+    said_at: datetime
+    open: Annotated[bool, Meta(description="false: a resolution decided about it")]
+
+
+class TeamResolution(Struct, frozen=True, kw_only=True):
+    by: str
+    value: str | None
+    note: str
+
+
+class TeamSubject(Struct, frozen=True, kw_only=True):
+    """What members say about one thing, the earliest statement first."""
+
+    subject: str
+    statements: list[TeamStatement]
+    resolution: TeamResolution | None
+    useful: Annotated[Count, Meta(description="members who found it useful")]
+    wrong: Count
+
+
+class TeamStatements(Struct, frozen=True, kw_only=True):
+    """Page of subjects."""
+
+    items: list[TeamSubject]
+    next: str | None

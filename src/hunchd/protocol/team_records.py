@@ -1,0 +1,165 @@
+"""Records of a team's memory as they are stored, signed and sent: one statement, vote or membership each.
+
+A record is immutable. Its id is a hash of what is signed, so the same record always has the same id, and a record that
+was signed for one team is void in every other.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.memory import Kind
+
+MAX_PAYLOAD_CHARACTERS: Final = 64 * 1024  # characters: as much as a shared file may have bytes
+_MAX_IDENTIFIER: Final = 128  # characters
+
+
+class RecordKind(StrEnum):
+    """What a record does."""
+
+    FOUND = "found"  # creates the team; its author is the first maintainer
+    JOIN = "join"  # names a member
+    LEAVE = "leave"
+    APPOINT = "appoint"  # makes a member a maintainer
+    EXCLUDE = "exclude"  # voids all statements of a member
+    READMIT = "readmit"
+    STATE = "state"  # states or changes the author's own word on a subject
+    RETRACT = "retract"  # ends it; the text stays in the history
+    ERASE = "erase"  # ends it; the text is removed everywhere
+    RESOLVE = "resolve"  # decides between the statements of several members
+    UNRESOLVE = "unresolve"
+    VOTE = "vote"  # rates a statement
+
+
+Identifier = Annotated[str, Meta(max_length=_MAX_IDENTIFIER)]
+
+
+class TeamRecord(Struct, frozen=True, kw_only=True):
+    """Signed record. `author` is the public key, so that a signature needs no directory to be verified."""
+
+    id: Identifier
+    author: Identifier
+    machine: Identifier
+    clock: int  # hybrid logical clock
+    version: int  # number of the record among those of its machine
+    kind: RecordKind
+    subject: Identifier  # hash of what it is about: an erased subject must not be readable
+    payload: Annotated[str, Meta(max_length=MAX_PAYLOAD_CHARACTERS)] = ""  # JSON of one of the Structs below
+    signature: Identifier = ""
+
+
+class Statement(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Content of a STATE record: a memory without its origin, usage and local ids."""
+
+    kind: Kind
+    title: str
+    content: str
+    at: datetime
+    category: str | None = None
+    key: str | None = None
+    value: str | None = None
+    confidence: float = 1.0
+    importance: float = 0.5
+    tags: tuple[str, ...] = ()
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    files: tuple[str, ...] = ()
+    error: str | None = None  # fingerprint of the error that a fix is for
+    helped: int = 0  # times that a fix helped …
+    tried: int = 0  # … and was tried
+
+
+class Resolution(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Content of a RESOLVE record. It decides between the STATE records `over` and no later ones."""
+
+    over: tuple[str, ...]
+    chosen: Statement | None = None  # None: each of them holds
+    note: str = ""
+    question: str = ""  # id of the contradiction on the author's machine
+
+
+class Vote(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Content of a VOTE record: counts, not increments, so that a repeated record changes nothing."""
+
+    useful: int = 0
+    wrong: int = 0
+
+
+class Membership(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Content of a JOIN record."""
+
+    name: str
+
+
+class Founding(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Content of the FOUND record; the team's id is a hash of its author and `nonce`."""
+
+    nonce: str
+    title: str = ""
+
+
+def compute_team_id(founder: str, nonce: str) -> str:
+    """Return the id of a team, which nobody but its founder can have founded."""
+    return blake2b(f"{founder}:{nonce}".encode(), digest_size=10).hexdigest()
+
+
+def build_signed_bytes(record: TeamRecord, team: str) -> bytes:
+    """Return the bytes that the author signs."""
+    fields = (team, record.author, record.machine, record.clock, record.version, record.kind, record.subject)
+    return msgspec.json.encode([*fields, record.payload])
+
+
+def compute_record_id(record: TeamRecord, team: str) -> str:
+    """Return the id of a record: a hash of what is signed."""
+    return blake2b(build_signed_bytes(record, team), digest_size=16).hexdigest()
+
+
+def encode_payload(content: Struct) -> str:
+    return msgspec.json.encode(content).decode()
+
+
+def decode_statement(record: TeamRecord) -> Statement:
+    """Return the statement of a STATE record. Raises InvalidInput."""
+    try:
+        return msgspec.json.decode(record.payload, type=Statement)
+    except msgspec.MsgspecError as error:
+        raise InvalidInput(f"record {record.id} holds no statement: {error}") from error
+
+
+def decode_resolution(record: TeamRecord) -> Resolution:
+    """Return the resolution of a RESOLVE record. Raises InvalidInput."""
+    try:
+        return msgspec.json.decode(record.payload, type=Resolution)
+    except msgspec.MsgspecError as error:
+        raise InvalidInput(f"record {record.id} holds no resolution: {error}") from error
+
+
+def decode_vote(record: TeamRecord) -> Vote:
+    """Return the vote of a VOTE record, an empty one if it holds none."""
+    try:
+        return msgspec.json.decode(record.payload, type=Vote)
+    except msgspec.MsgspecError:
+        return Vote()
+
+
+def decode_member_name(record: TeamRecord) -> str:
+    """Return the name in a JOIN record, "" if it holds none."""
+    try:
+        return msgspec.json.decode(record.payload, type=Membership).name
+    except msgspec.MsgspecError:
+        return ""
+
+
+def decode_founding(record: TeamRecord) -> Founding | None:
+    """Return the content of a FOUND record, or None if it holds none."""
+    try:
+        return msgspec.json.decode(record.payload, type=Founding)
+    except msgspec.MsgspecError:
+        return None

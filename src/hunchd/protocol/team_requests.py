@@ -1,0 +1,68 @@
+"""Requests about teams: strict parsers of bodies and query strings."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
+
+from hunchd.protocol.struct_decoding import Name, ProjectRef, Request, RequiredName, decode, decode_query
+
+MAX_SUBJECTS_PER_PAGE: Final = 1_000
+MAX_ADDRESS_CHARACTERS: Final = 1_000
+
+Address = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=MAX_ADDRESS_CHARACTERS,
+        description="s3://…, az://…, gs://… or an absolute path, without credentials; #ID of the team may follow",
+    ),
+]
+
+
+class JoinTeamRequest(Request, frozen=True, kw_only=True):
+    """Request to share a project's memory with a team."""
+
+    project: ProjectRef
+    uri: Address
+    name: Annotated[RequiredName, Meta(description="the name that colleagues see")]
+    create: Annotated[bool, Meta(description="true: found the team there")] = False
+
+
+class MemberActionRequest(Request, frozen=True, kw_only=True):
+    """Decision of a maintainer about a member."""
+
+    project: ProjectRef
+    member: Annotated[RequiredName, Meta(description="name, or the beginning of the id")]
+    action: Annotated[
+        Literal["exclude", "readmit", "appoint"],
+        Meta(description="exclude: all that the member said is void everywhere"),
+    ]
+
+
+class TeamQuery(Request, frozen=True, kw_only=True):
+    project: ProjectRef
+
+
+class StatementsQuery(Request, frozen=True, kw_only=True):
+    project: ProjectRef
+    after: Annotated[Name, Meta(description="`next` of the page before")] = ""
+    limit: Annotated[int, Meta(ge=1, le=MAX_SUBJECTS_PER_PAGE)] = 200
+
+
+def parse_join_body(raw: Any) -> JoinTeamRequest:
+    return decode(raw, JoinTeamRequest)
+
+
+def parse_member_action_body(raw: Any) -> MemberActionRequest:
+    return decode(raw, MemberActionRequest)
+
+
+def parse_team_query(query: str) -> str:
+    """Parse the project of a question."""
+    return decode_query(query, TeamQuery).project
+
+
+def parse_statements_query(query: str) -> StatementsQuery:
+    return decode_query(query, StatementsQuery)

@@ -1,0 +1,173 @@
+"""A team's dataset: one LanceDB table on an object store or a shared folder, appended to by many machines.
+
+Commits are conditional writes of the next manifest (`If-None-Match`), so no lock is needed: of two writers one is
+refused and tries again on top of the other. Readers ask for the rows that were added after a version, which
+compaction does not change, because row ids are stable. Runs in the team process only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+import lancedb
+import pyarrow as pa
+
+from hunchd.domain.errors import InvalidInput, NotFound, StoreError
+from hunchd.store.database.sql_conditions import match_ids
+
+SCHEMES: Final = ("s3://", "az://", "gs://", "file://", "/")
+TABLE: Final = "team_records"
+LEASE_PREFIX: Final = "lease_"
+BATCH_ROWS: Final = 1_000  # of a stream
+_CREATED: Final = "_row_created_at_version"
+_ADDRESS: Final = "_rowaddr"
+_FRAGMENT_BITS: Final = 32  # an address is the fragment's number and the row's place in it
+_STABLE_ROWS: Final = {"new_table_enable_stable_row_ids": "true"}
+_SCHEMA: Final = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("author", pa.string(), nullable=False),
+        pa.field("machine", pa.string(), nullable=False),
+        pa.field("clock", pa.int64(), nullable=False),
+        pa.field("version", pa.int64(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("subject", pa.string(), nullable=False),
+        pa.field("payload", pa.string(), nullable=False),
+        pa.field("signature", pa.string(), nullable=False),
+    ]
+)
+_LEASE_SCHEMA: Final = pa.schema([pa.field("holder", pa.string())])
+
+
+class TeamDataset:
+    """Dataset at an address. Every error of the store is raised as StoreError."""
+
+    def __init__(self, connection: Any, table: Any) -> None:
+        self._connection = connection
+        self._table = table
+
+    @classmethod
+    async def open(cls, uri: str, options: Mapping[str, str], *, create: bool = False) -> TeamDataset:
+        """Open the dataset, or create it. Raises NotFound if there is none, InvalidInput for a wrong address."""
+        if not uri.startswith(SCHEMES):
+            raise InvalidInput(f"an address begins with one of {', '.join(SCHEMES)}", field="uri")
+        try:
+            connection = await lancedb.connect_async(uri, storage_options=dict(options) or None)
+            if create:
+                await connection.create_table(TABLE, schema=_SCHEMA, exist_ok=True, storage_options=_STABLE_ROWS)
+            names = (await connection.list_tables()).tables
+            if TABLE not in names:
+                raise NotFound(f"there is no team at {uri}", hint="hunch team create URI creates one")
+            return cls(connection, await connection.open_table(TABLE))
+        except NotFound:
+            raise
+        except Exception as error:  # the client raises errors of no common class
+            raise StoreError(f"{uri} cannot be opened: {_shorten(error)}") from error
+
+    async def append(self, rows: Sequence[Mapping[str, Any]], *, may_exist: bool) -> int:
+        """Append rows in one commit and return the version that holds them.
+
+        `may_exist`: an earlier attempt may have succeeded without our learning of it, so existing ids are skipped.
+        """
+        if may_exist:
+            existing_ids = await self._find_ids([str(row["id"]) for row in rows])
+            rows = [row for row in rows if row["id"] not in existing_ids]
+        if rows:
+            await _run(self._table.add(pa.Table.from_pylist(list(rows), schema=_SCHEMA)))
+        return await self.read_version()
+
+    async def _find_ids(self, ids: Sequence[str]) -> set[str]:
+        await _run(self._table.checkout_latest())
+        found = await _run(self._table.query().where(match_ids(ids)).select(["id"]).to_arrow())
+        return set(found.column("id").to_pylist())
+
+    async def find_rows(self, column: str, value: str) -> list[dict[str, Any]]:
+        """Return the rows with this value in a column."""
+        await _run(self._table.checkout_latest())
+        query = self._table.query().where(f"{column} = '{_quote(value)}'").select(list(_SCHEMA.names))
+        found: list[dict[str, Any]] = (await _run(query.to_arrow())).to_pylist()
+        return found
+
+    async def read_version(self) -> int:
+        """Return the newest version; it grows with every commit."""
+        await _run(self._table.checkout_latest())
+        return int(await _run(self._table.version()))
+
+    async def read_since(self, version: int, until: int) -> AsyncIterator[list[dict[str, Any]]]:
+        """Yield the rows that were added after `version`, up to version `until`, in batches."""
+        condition = f"{_CREATED} > {version} AND {_CREATED} <= {until}"
+        query = self._table.query().where(condition).select(list(_SCHEMA.names))
+        reader = await _run(query.to_batches(max_batch_length=BATCH_ROWS))
+        while (batch := await _run(anext(reader, None))) is not None:
+            yield batch.to_pylist()
+
+    async def erase(self, author: str, subjects: Sequence[str], keep_ids: Sequence[str]) -> int:
+        """Delete an author's rows about `subjects`, except `keep_ids`, and rewrite the files that hold them.
+
+        The old files go with the versions that name them (`compact`). Returns the number of deleted rows.
+        """
+        await _run(self._table.checkout_latest())
+        listed_subjects = ", ".join(f"'{_quote(subject)}'" for subject in subjects)
+        condition = f"author = '{_quote(author)}' AND subject IN ({listed_subjects})"
+        condition += f" AND NOT ({match_ids(keep_ids)})" if keep_ids else ""
+        found = await _run(self._table.query().where(condition).select([_ADDRESS]).to_arrow())
+        fragments = {address >> _FRAGMENT_BITS for address in found.column(_ADDRESS).to_pylist()}
+        if not fragments:
+            return 0
+        await _run(self._table.delete(condition))
+        for fragment in sorted(fragments):
+            first = fragment << _FRAGMENT_BITS
+            rows = f"{_ADDRESS} >= {first} AND {_ADDRESS} < {first + (1 << _FRAGMENT_BITS)}"
+            await _run(self._table.update(updates_sql={"id": "id"}, where=rows))
+        return int(found.num_rows)
+
+    async def claim_lease(self, name: str, holder: str) -> bool:
+        """Return True for the first who claims the lease `name`.
+
+        Its table is created by a conditional write, which succeeds once.
+        """
+        table = f"{LEASE_PREFIX}{name}"
+        try:
+            lease = pa.Table.from_pylist([{"holder": holder}], schema=_LEASE_SCHEMA)
+            await self._connection.create_table(table, data=lease, mode="create")
+        except ValueError:  # it exists
+            return False
+        except Exception as error:
+            raise StoreError(f"the lease cannot be claimed: {_shorten(error)}") from error
+        return True
+
+    async def drop_leases(self, *, before: str) -> None:
+        """Drop the leases whose name sorts before `before`."""
+        names = (await _run(self._connection.list_tables())).tables
+        for table in names:
+            if table.startswith(LEASE_PREFIX) and table.removeprefix(LEASE_PREFIX) < before:
+                await _run(self._connection.drop_table(table))
+
+    async def compact(self, *, keep: timedelta) -> dict[str, int]:
+        """Merge small files and drop the versions older than `keep`, with the files that only they name."""
+        stats = await _run(self._table.optimize(cleanup_older_than=keep))
+        return {"merged": stats.compaction.fragments_removed, "freed_bytes": stats.prune.bytes_removed}
+
+    async def load_figures(self) -> dict[str, int]:
+        stats = await _run(self._table.stats())
+        return {"records": stats["num_rows"], "bytes": stats["total_bytes"]}
+
+
+def _quote(text: str) -> str:
+    return text.replace("'", "''")
+
+
+async def _run(work: Any) -> Any:
+    try:
+        return await work
+    except StopAsyncIteration:
+        return None
+    except Exception as error:  # the client raises errors of no common class
+        raise StoreError(f"the team's dataset: {_shorten(error)}") from error
+
+
+def _shorten(error: Exception) -> str:
+    """Return the first line of an error; the rest names source files of the library."""
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,177 @@
+"""What members say, as memories: one value a key, contradictions, taken over resolutions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hunchd.domain.facts import MemoryChange, slot_of
+from hunchd.domain.memory import Kind, Memory, Status, Trust
+from hunchd.features.team.merge import Member, SubjectView
+from hunchd.features.team.projection import ProjectionTarget, SlotState, build_claim, plan_single, plan_slot
+from hunchd.protocol.team_records import RecordKind, TeamRecord
+from tests.features.team.records import NOW, record, resolved, stated
+from tests.features.team.test_selection import memory
+
+ROSTER = {name: Member(name, name.capitalize(), "member") for name in ("ada", "bob", "cem", "own")}
+TARGET = ProjectionTarget("p1", "own", ROSTER, NOW)
+
+
+def own_value(value: str) -> Memory:
+    one = memory(value=value, title=f"queue: {value}", content=f"queue: {value}")
+    return replace(one, id=slot_of(one) or "")
+
+
+class Slot:
+    """The key of one machine, with the changes applied."""
+
+    def __init__(self, head: Memory | None = None) -> None:
+        self.memories = {head.id: head} if head is not None else {}
+        self.slot = slot_of(own_value("x")) or ""
+
+    def show(self, *statements: TeamRecord, resolution: TeamRecord | None = None) -> Slot:
+        conflicts = tuple(one for one in self.memories.values() if is_open(one))
+        state = SlotState(self.memories.get(self.slot), conflicts)
+        for change in plan_slot(
+            SubjectView("s", tuple(sorted(statements, key=lambda one: one.clock)), resolution), state, TARGET
+        ):
+            self.apply(change)
+        return self
+
+    def apply(self, change: MemoryChange) -> None:
+        self.memories |= {one.id: one for one in change.memories}
+        for identifier in change.deletions:
+            self.memories.pop(identifier, None)
+
+    @property
+    def value(self) -> str | None:
+        head = self.memories.get(self.slot)
+        return head.value if head is not None and head.status is Status.ACTIVE else None
+
+    @property
+    def disputed(self) -> set[frozenset[str]]:
+        return {frozenset(one.source[side]["value"] for side in "ab") for one in self.memories.values() if is_open(one)}
+
+
+def is_open(one: Memory) -> bool:
+    return one.kind is Kind.CONTRADICTION and one.status is Status.ACTIVE
+
+
+def test_first_statement_holds_and_others_contradict() -> None:
+    slot = Slot().show(stated("ada", "Redis", 1), stated("bob", "RabbitMQ", 2), stated("cem", "redis", 3))
+
+    assert slot.value == "Redis"
+    assert slot.disputed == {frozenset({"Redis", "RabbitMQ"})}
+
+
+def test_projection_twice_changes_nothing() -> None:
+    statements = (stated("ada", "Redis", 1), stated("bob", "RabbitMQ", 2))
+    slot = Slot().show(*statements)
+    before = dict(slot.memories)
+
+    assert slot.show(*statements).memories == before
+
+
+def test_own_value_is_not_replaced() -> None:
+    slot = Slot(own_value("Kafka")).show(stated("ada", "Redis"), stated("own", "Kafka", 2))
+
+    assert slot.value == "Kafka"
+    assert slot.disputed == {frozenset({"Kafka", "Redis"})}
+
+
+def test_contradiction_closes_when_members_agree() -> None:
+    slot = Slot(own_value("Kafka")).show(stated("ada", "Redis"), stated("own", "Kafka", 2))
+
+    assert slot.show(stated("ada", "kafka", 3), stated("own", "Kafka", 2)).disputed == set()
+
+
+def test_retraction_hands_key_to_next_member() -> None:
+    slot = Slot().show(stated("ada", "Redis", 1), stated("bob", "RabbitMQ", 2), stated("cem", "NATS", 3))
+
+    slot.show(stated("bob", "RabbitMQ", 2), stated("cem", "NATS", 3))
+
+    assert slot.value == "RabbitMQ"
+    assert slot.disputed == {frozenset({"RabbitMQ", "NATS"})}
+    assert slot.show().value is None
+    assert slot.disputed == set()
+
+
+def test_resolution_replaces_decided_own_value() -> None:
+    ours, theirs = stated("own", "Kafka", 1), stated("ada", "Redis", 2)
+    slot = Slot(own_value("Kafka")).show(ours, theirs)
+
+    slot.show(ours, theirs, resolution=resolved("bob", "Redis", [ours, theirs]))
+
+    assert slot.value == "Redis"
+    assert slot.memories[slot.slot].source["by"] == "Bob"
+    assert slot.disputed == set()
+
+
+def test_void_resolution_restores_own_value() -> None:
+    ours, theirs = stated("own", "Kafka", 1), stated("ada", "Redis", 2)
+    slot = Slot(own_value("Kafka")).show(ours, theirs, resolution=resolved("bob", "Redis", [ours, theirs]))
+
+    slot.show(ours, theirs)
+
+    assert slot.value == "Kafka"
+    assert slot.memories[slot.slot].trust is Trust.USER
+    assert slot.disputed == {frozenset({"Kafka", "Redis"})}
+
+
+def test_statement_after_resolution_reopens_question() -> None:
+    first, second = stated("ada", "Redis", 1), stated("bob", "NATS", 2)
+    ruling = resolved("cem", "Redis", [first, second], 3)
+    slot = Slot().show(first, second, resolution=ruling)
+    assert (slot.value, slot.disputed) == ("Redis", set())
+
+    slot.show(first, stated("bob", "Kafka", 4), resolution=ruling)
+
+    assert slot.disputed == {frozenset({"Redis", "Kafka"})}
+
+
+def test_statement_is_quoted_with_member_name() -> None:
+    claim = build_claim(stated("ada", "Redis"), TARGET)
+
+    assert claim is not None
+    assert claim.memory.trust is Trust.TEAM
+    assert (claim.memory.source["by"], claim.memory.project) == ("Ada", "p1")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"content": "‮evil\x1b[31m text"},
+        {"category": "identity-theft", "value": "x" * 90_000},
+        {"importance": 99.0, "confidence": -3.0},
+        {"files": ("/etc/passwd", "../up", "src/ok.py")},
+    ],
+)
+def test_hostile_statement_is_bounded(fields: dict[str, Any]) -> None:
+    claim = build_claim(stated("ada", "Redis", **fields), TARGET)
+
+    assert claim is not None
+    one = claim.memory
+    assert 0 <= one.importance <= 0.6
+    assert 0.5 <= one.confidence <= 1
+    assert len(one.value or "") <= 2_000
+    assert one.category in ("decision", None)
+    assert [file.ref for file in one.artifacts] in ([], ["src/ok.py"])
+    assert "\x1b" not in one.content
+    assert "‮" not in one.content
+
+
+def test_unreadable_statement_is_ignored() -> None:
+    assert build_claim(record(RecordKind.STATE, "ada", payload="{"), TARGET) is None
+
+
+def test_keyless_statement_follows_its_author() -> None:
+    first = build_claim(stated("ada", "x", 1, key=None, content="tests first"), TARGET)
+    later = build_claim(stated("ada", "x", 2, key=None, content="tests before code"), TARGET)
+    [created] = plan_single(first, None, NOW)
+    stored = created.memories[-1]
+
+    assert plan_single(first, stored, NOW) == []
+    assert plan_single(later, stored, NOW)[0].memories[-1].content == "tests before code"
+    assert plan_single(None, stored, NOW)[0].memories[-1].status is Status.SUPERSEDED
