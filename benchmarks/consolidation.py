@@ -34,7 +34,8 @@ from hunchd.protocol.memories import memory_from_json
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.folders import locate_collection
 from hunchd.store.database.lance import create_session
-from hunchd.store.database.tables import build_row, memory_to_plain
+from hunchd.store.database.tables import build_row
+from hunchd.store.memory_codec import memory_to_plain
 
 PAUSE = 0.05  # seconds between two requests of the editor
 LOOK = 0.5  # seconds between two samples of the processes

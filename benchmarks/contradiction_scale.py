@@ -40,7 +40,7 @@ from hunchd.embedding import fastembed_backend
 from hunchd.embedding.embedder import LazyModel
 from hunchd.store.client import filters_to_json, hit_from_dict
 from hunchd.store.database.lance import create_session
-from hunchd.store.database.tables import memory_to_plain
+from hunchd.store.memory_codec import memory_to_plain
 
 AT_ONCE = 2_000
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

@@ -49,7 +49,8 @@ from hunchd.store import client as store
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.folders import locate_collection
 from hunchd.store.database.lance import create_session
-from hunchd.store.database.tables import build_row, get_embedded_text, memory_to_plain, set_vector
+from hunchd.store.database.tables import build_row, get_embedded_text, set_vector
+from hunchd.store.memory_codec import memory_to_plain
 from hunchd.store.registry import ProjectRegistry
 
 A_REPOSITORY = 6_000  # newest units

@@ -17,6 +17,7 @@ from hunchd.consolidation.module_history import list_quoted_ids, repeats
 from hunchd.core.cost_ledger import create_ledger
 from hunchd.core.erasure import ProjectErasure
 from hunchd.core.memory.health import Health
+from hunchd.core.memory.memory_reader import list_of_owners
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.memory.pending_erasures import PendingErasures
 from hunchd.core.memory.store_writer import StoreWriter
@@ -148,7 +149,7 @@ class Engine:
         """
         memories, projects = self._memories, self._projects
         ledger = create_ledger(parts)
-        self._code = CodeSearchService(parts.store, now=parts.now)
+        self._code = CodeSearchService(parts.models, now=parts.now)
         self._context_service = ContextService(
             parts.settings.context,
             parts.memory_cache,
@@ -181,6 +182,7 @@ class Engine:
             memories,
             parts.memory_cache,
             parts.store,
+            parts.models,
             now=parts.now,
             judge=create_judge(parts, ledger),
             uses_model=parts.settings.embedding.judges_pairs,
@@ -207,7 +209,7 @@ class Engine:
             HabitLearner(memories, projects.find_by_id, parts),
             ModelUpdater(self._project_indexer, projects.find_by_id, features),
             self._code,
-            CardEmbedder(parts.store, projects.find_by_id),
+            CardEmbedder(parts.models, projects.find_by_id),
             BlameReader(),
             LogWatcher(parts.settings.signals.error_logs, projects.list_roots, self._intake.accept),
             self.team,
@@ -399,10 +401,8 @@ class Engine:
             prefix = to_relative_prefix(filters.path_prefix, tree.root)
             filters = replace(filters, project=project.id, path_prefix=prefix)
         await self._writer.drain()
-        if filters.project is None:
-            page = await self._dependencies.store.list_all((None, *self._projects.ids), filters, limit, cursor)
-        else:
-            page = await self._dependencies.store.list(filters, limit, cursor)
+        owners = (None, *self._projects.ids) if filters.project is None else (filters.project,)
+        page = await list_of_owners(self._dependencies.store, owners, filters, limit, cursor)
         items = [memory_to_record(self._maintenance.add_recent_usage(memory)) for memory in page.items]
         return PageAnswer(items=items, next=page.next, total=page.total)
 

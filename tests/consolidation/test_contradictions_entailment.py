@@ -26,7 +26,7 @@ from hunchd.consolidation.planner import Planner
 from hunchd.daemon.planner_process import JUDGEMENTS_FILE, PlannerService
 from hunchd.domain.memory import Memory, Trust
 from hunchd.features.contradictions.verdict_cache import VerdictCache
-from hunchd.store.database.tables import memory_to_plain
+from hunchd.store.memory_codec import memory_to_plain
 from tests.consolidation.made import NOW
 from tests.consolidation.test_contradictions import claim
 

@@ -11,7 +11,7 @@ from hunchd.consolidation.plan import ConsolidationStep, compute_digest
 from hunchd.consolidation.planner import Planner
 from hunchd.daemon.planner_process import COMPARED_FILE, COMPARED_MAX_AGE_SECONDS, PlannerService
 from hunchd.domain.memory import Memory
-from hunchd.store.database.tables import memory_to_plain
+from hunchd.store.memory_codec import memory_to_plain
 from tests.consolidation.made import NOW, memory
 
 ONE = "Sessions of the shop are held in signed cookies, for the customers of the checkout asked for a faster start page"

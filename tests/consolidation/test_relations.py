@@ -23,7 +23,7 @@ from hunchd.consolidation.plan import PlannedChange
 from hunchd.consolidation.staleness import STALE_REASON, plan_staleness
 from hunchd.domain.memory import Artifact, Kind, Memory, Status, Trust, Usage
 from hunchd.retrieval.ranking import rank_hits
-from hunchd.store.database.hits import Hit
+from hunchd.store.hits import Hit
 from tests.consolidation.made import NOW, ListedGround, by_id, memory
 
 SETTINGS = ConsolidationSettings()

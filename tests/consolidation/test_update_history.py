@@ -22,7 +22,7 @@ from hunchd.consolidation.module_history import (
 from hunchd.consolidation.plan import PlannedChange, compute_outcome, is_applicable, is_applied, make_entry
 from hunchd.domain.memory import Artifact, Kind, Memory, Trust, Usage
 from hunchd.retrieval.ranking import rank_hits
-from hunchd.store.database.hits import Hit
+from hunchd.store.hits import Hit
 from tests.consolidation.made import NOW, by_id, memory
 
 SETTINGS = ConsolidationSettings()

@@ -21,9 +21,10 @@ from hunchd.domain.memory import Kind, Memory, Scope, Trust
 from hunchd.domain.session import MessageType
 from hunchd.features.sessions.session_registry import SessionRegistry
 from hunchd.protocol.session_requests import AppendRequest, MessageDraft, PageRequest
-from hunchd.store.client import MemoryPage, StoreClient
+from hunchd.store.client import StoreClient
 from hunchd.store.journal.journal import Journal
 from hunchd.store.memory_cache import MemoryCache
+from hunchd.store.port import MemoryPage
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

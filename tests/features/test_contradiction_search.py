@@ -14,8 +14,8 @@ from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Kind, Memory
 from hunchd.features.contradictions import contradiction_search
 from hunchd.features.contradictions.contradiction_search import ContradictionSearch
-from hunchd.store.client import SearchHits
 from hunchd.store.memory_cache import MemoryCache
+from hunchd.store.port import SearchHits
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 pytestmark = pytest.mark.asyncio
@@ -41,7 +41,7 @@ class EmptyStore:
 @asynccontextmanager
 async def start_search(store: EmptyStore, names: Sequence[str] = ("server", "proxy")) -> AsyncIterator[None]:
     """Start a search with queued statements, by default two."""
-    work = ContradictionSearch(cast(Any, None), MemoryCache(), cast(Any, store), now=lambda: NOW)
+    work = ContradictionSearch(cast(Any, None), MemoryCache(), cast(Any, store), cast(Any, store), now=lambda: NOW)
     facts = tuple(
         Memory(id=name, kind=Kind.FACT, title="", content=f"the {name} listens on port 80", at=NOW, created=NOW,
                updated=NOW, project="p")

@@ -30,10 +30,11 @@ from hunchd.features.consolidation.run_records import RunRecord, VerdictLine, lo
 from hunchd.features.consolidation.usage import UsageTracker, save_usage
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.responses import to_json
-from hunchd.store.client import MemoryPage, SearchHits, StoreClient
-from hunchd.store.database.hits import Hit
+from hunchd.store.client import StoreClient
+from hunchd.store.hits import Hit
 from hunchd.store.journal.journal import Journal
 from hunchd.store.memory_cache import MemoryCache
+from hunchd.store.port import MemoryPage, SearchHits
 from hunchd.store.run_log import RunLog
 from tests.consolidation.made import NOW, memory
 

@@ -31,9 +31,10 @@ from hunchd.features.sessions.session_registry import SessionRegistry
 from hunchd.language.client import LanguageClient
 from hunchd.language.model_requests import ModelAnswer, ModelFailure, ModelRequest, TokenUsage
 from hunchd.protocol.session_requests import AppendRequest, MessageDraft
-from hunchd.store.client import MemoryPage, StoreClient
+from hunchd.store.client import StoreClient
 from hunchd.store.journal.journal import Journal
 from hunchd.store.memory_cache import MemoryCache
+from hunchd.store.port import MemoryPage
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 FACT = {

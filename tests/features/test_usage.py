@@ -13,7 +13,7 @@ from hunchd.consolidation.usage_feedback import MIN_UNREQUESTED_IMPORTANCE, esti
 from hunchd.domain.memory import Memory, Trust
 from hunchd.features.consolidation.usage import REPEAT_WINDOW, UsageTracker, save_usage
 from hunchd.retrieval.ranking import USAGE_BOOST, rank_hits
-from hunchd.store.database.hits import Hit
+from hunchd.store.hits import Hit
 from tests.consolidation.made import NOW, by_id, memory
 
 SETTINGS = ConsolidationSettings()

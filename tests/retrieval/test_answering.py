@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from hunchd.domain.memory import CHUNK, Kind
 from hunchd.retrieval.answering import QuestionReader, build_answer, map_branch_ids, merge_chunks
-from hunchd.store.database.candidates import SearchCandidate
-from hunchd.store.database.hits import Hit, RankingHit
-from hunchd.store.database.tables import get_memory, memory_to_plain
+from hunchd.store.database.tables import get_memory
+from hunchd.store.hits import Hit, RankingHit, SearchCandidate
+from hunchd.store.memory_codec import memory_to_plain
 from tests.retrieval.test_ranking import NOW, memory
+from tests.store.examples import found_row
 
 WORDS = st.lists(
     st.sampled_from(["cache", "caches", "wheel", "build", "torn", "journal", "lock", "the", "of", "PagedWriter"]),
@@ -44,7 +45,7 @@ def test_prefetched_memories_rank_like_late_ones(texts: list[list[str]], asked: 
     ]
     readings.read([one.body for one in found[::2]])
     ahead = readings.build_glimpses([(one, ()) for one in found])
-    late = [Hit(memory=get_memory(one.row), lexical=one.lexical, similarity=one.similarity) for one in found]
+    late = [Hit(memory=get_memory(found_row(one)), lexical=one.lexical, similarity=one.similarity) for one in found]
     assert get_answer(query, ahead, [], readings) == get_answer(query, late, [])
 
 

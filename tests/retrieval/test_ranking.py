@@ -15,7 +15,7 @@ from hunchd.protocol.responses import format_iso
 from hunchd.retrieval.fusion import fuse_scores, make_selector
 from hunchd.retrieval.question_words import filter_said, find_expansion_terms, make_snippet
 from hunchd.retrieval.ranking import FRESH_BOOST, rank_hits, rank_results
-from hunchd.store.database.hits import Hit
+from hunchd.store.hits import Hit
 from hunchd.text.words import extract_terms
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

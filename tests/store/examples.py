@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Usage
-from hunchd.store.database.tables import DIMENSIONS, Row, build_row, memory_to_plain, set_vector
+from hunchd.store.database.tables import DIMENSIONS, Row, build_row, parse_row, set_vector
+from hunchd.store.hits import SearchCandidate
+from hunchd.store.memory_codec import memory_to_plain
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MODEL = "words"
@@ -76,3 +78,8 @@ def row_of(memory: Memory) -> Row:
 def embedded(memory: Memory) -> Row:
     """Return the row of a memory with the vector of its content."""
     return set_vector(row_of(memory), vector_of(memory.content), MODEL)
+
+
+def found_row(candidate: SearchCandidate) -> Row:
+    """Return the row of a memory that a search found."""
+    return parse_row(candidate.body, candidate.digest)

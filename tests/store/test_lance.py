@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lancedb import index
 
 from hunchd.domain.filters import Filters
-from hunchd.store.database import lance
 from hunchd.store.database.collection import Collection, WriteResult
 from hunchd.store.database.lance import Table, create_session
 from hunchd.store.database.tables import get_memory
-from tests.store.examples import MODEL, embedded, full_memory, memory, row_of, vector_of
+from tests.store.examples import MODEL, embedded, found_row, full_memory, memory, row_of, vector_of
 
 P = Filters(project="p")
 
@@ -32,7 +32,7 @@ def best(candidates: Any) -> list[int]:
 
 
 async def ids_found(collection: Collection, words: str, filters: Filters = P, vector: bytes | None = None) -> list[str]:
-    return [found.row["id"] for found in await collection.search(words, vector, MODEL, filters, 5, best)]
+    return [found_row(found)["id"] for found in await collection.search(words, vector, MODEL, filters, 5, best)]
 
 
 async def test_memory_round_trips_through_row(collection: Collection) -> None:
@@ -159,8 +159,6 @@ async def test_reads_continue_during_purge(collection: Collection, monkeypatch: 
     await purge
     assert (await ids_found(collection, "plain text 18"))[0] == "m18"
     assert (await collection.load_page(P, 1, None))[1] == 399
-    assert await collection.optimise()  # the indexes were left to whoever tidies
-    assert await collection._tables.memories.count_unindexed() == 0
 
 
 async def test_interrupted_erasure_is_finished_on_open(tmp_path: Path) -> None:
@@ -174,17 +172,28 @@ async def test_interrupted_erasure_is_finished_on_open(tmp_path: Path) -> None:
     assert [row["id"] for row in await second.get(["m1", "m2"])] == ["m2"]
 
 
-async def test_open_drops_legacy_vector_index(tmp_path: Path) -> None:
+async def test_compaction_drops_indexes_of_older_versions(tmp_path: Path) -> None:
     first = await Collection.open(tmp_path, create_session())
-    await first.put([embedded(memory(n, f"topic{n % 50} alone")) for n in range(300)])
+    await first.put([embedded(memory(n, f"topic{n % 50} alone", key=f"k{n}")) for n in range(300)])
     table = first._tables.memories._inner
-    await table.create_index("vector", config=lance._index.IvfFlat(distance_type="cosine", num_partitions=2))
-    assert "vector_idx" in {index.name for index in await table.list_indices()}
+    await table.create_index("vector", config=index.IvfFlat(distance_type="cosine", num_partitions=2))
+    await table.create_index("text", config=index.FTS(with_position=False))
+    await table.create_index("id", config=index.BTree())
+    await table.create_index("kind", config=index.Bitmap())
+    await first.put([embedded(memory(500, "newer than the indexes"))])
     await first.close()
+
     second = await Collection.open(tmp_path, create_session())
-    assert "vector_idx" not in {index.name for index in await second._tables.memories._inner.list_indices()}
     nearest = await ids_found(second, "", P, vector_of("topic7 alone"))
     assert {get_memory(row).content for row in await second.get(nearest)} == {"topic7 alone"}
+    assert await ids_found(second, "newer than the indexes") == ["m500"]
+    await second.put([embedded(memory(7, "changed"))])
+    assert await second.optimise(force=True)
+    await second.prune()
+    assert await second._tables.memories._inner.list_indices() == []
+    assert not [path for path in tmp_path.rglob("_indices/*") if any(path.iterdir())]
+    assert (await ids_found(second, "changed"), await second.delete(["m8"])) == (["m7"], 1)
+    assert (await second.load_page(P, 1, None))[1] == 300
     await second.close()
 
 

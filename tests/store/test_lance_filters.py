@@ -17,7 +17,7 @@ from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Artifact, Kind, Memory, Scope, Status
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.lance import create_session
-from hunchd.store.database.sql_conditions import build_condition, quote_text
+from hunchd.store.database.sql_conditions import quote_text
 from tests.store.examples import NOON, memory, row_of
 
 SOURCE = Path(__file__).parents[2] / "src" / "hunchd"
@@ -169,11 +169,6 @@ def test_conditions_are_written_in_one_module() -> None:
         if path.name != "expressions.py" and "lancedb" in path.read_text() and written.search(path.read_text())
     ]
     assert offenders == []
-
-
-async def test_expression_always_contains_project() -> None:
-    assert build_condition(Filters(project="p", statuses=())) == "project = 'p'"
-    assert build_condition(Filters(statuses=())) == "project IS NULL"
 
 
 async def test_family_filter_matches_id_and_children(collection: Collection) -> None:

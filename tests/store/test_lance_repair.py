@@ -27,7 +27,7 @@ from hunchd.store.database.tables import (
     is_intact,
     signal_to_row,
 )
-from tests.store.examples import MODEL, embedded, full_memory, memory, row_of, vector_of
+from tests.store.examples import MODEL, embedded, found_row, full_memory, memory, row_of, vector_of
 
 # The nightly run asks for a thousand.
 FLIPS = int(os.environ.get("HUNCHD_FLIPS", "25"))
@@ -52,8 +52,8 @@ async def everything(collection: Collection) -> dict[str, bytes]:
     found = await collection.search(
         "episode", vector_of("episode"), MODEL, P, 50, lambda found: [at for at, *_ in found]
     )
-    assert {one.row["id"] for one in found} <= rows.keys()
-    assert {one.row["digest"] for one in found} <= set(rows.values())
+    assert {found_row(one)["id"] for one in found} <= rows.keys()
+    assert {found_row(one)["digest"] for one in found} <= set(rows.values())
     return rows
 
 

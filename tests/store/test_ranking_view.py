@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunchd.domain.memory import Artifact, Kind, Scope, Status, Usage
-from hunchd.store.database.ranking_view import decode_ranking_view
 from hunchd.store.database.tables import get_memory
+from hunchd.store.ranking_view import decode_ranking_view
 from tests.store.examples import memory, row_of
 
 TEXTS = st.none() | st.text(max_size=20)

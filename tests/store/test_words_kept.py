@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
-import hashlib
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -12,16 +13,20 @@ from typing import Any
 
 import pytest
 
+from hunchd.daemon.store_search import StoreSearch
 from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
+from hunchd.store.client import filters_to_json
 from hunchd.store.database import word_index_lifecycle
 from hunchd.store.database.collection import Collection
-from hunchd.store.database.lance import Table, create_session
+from hunchd.store.database.collection_registry import CollectionRegistry
+from hunchd.store.database.lance import create_session
 from hunchd.store.database.word_index_lifecycle import INDEX_FILE
+from hunchd.store.hits import SearchCandidate
 from hunchd.store.indexes import postings_file
 from hunchd.store.indexes.terms import count_terms
-from tests.store.examples import MODEL, embedded, memory
+from tests.store.examples import MODEL, embedded, found_row, memory
 
 P = Filters(project="p")
 BIRDS = ("pelican", "heron", "stork", "crane", "ibis", "egret", "swan")
@@ -29,21 +34,7 @@ BIRDS = ("pelican", "heron", "stork", "crane", "ibis", "egret", "swan")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return tmp_path / "p"
-
-
-@pytest.fixture
-def asked_of_the_database(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the queries that reach LanceDB's full-text index."""
-    asked: list[str] = []
-    by_words = Table.search_words
-
-    async def noted(table: Table, words: str, condition: str, k: int) -> tuple[Any, Any]:
-        asked.append(words)
-        return await by_words(table, words, condition, k)
-
-    monkeypatch.setattr(Table, "search_words", noted)
-    return asked
+    return tmp_path / "projects" / "p"
 
 
 async def opened(folder: Path) -> Collection:
@@ -55,7 +46,7 @@ def best(candidates: Any) -> list[int]:
 
 
 async def found(collection: Collection, words: str, filters: Filters = P) -> list[str]:
-    return [one.row["id"] for one in await collection.search(words, None, MODEL, filters, 10, best)]
+    return [found_row(one)["id"] for one in await collection.search(words, None, MODEL, filters, 10, best)]
 
 
 async def filled(folder: Path, count: int = 40) -> Collection:
@@ -76,7 +67,7 @@ def says(folder: Path, word: str) -> bool:
     return any(word.encode() in content or term.to_bytes(8, "little") in content for content in contents)
 
 
-async def test_row_is_found_through_compaction_and_reopening(folder: Path, asked_of_the_database: list[str]) -> None:
+async def test_row_is_found_through_compaction_and_reopening(folder: Path) -> None:
     collection = await filled(folder)
     await collection.put([embedded(memory(100, "a kingfisher dives"))])
     assert await found(collection, "kingfishers diving") == ["m100"]
@@ -91,36 +82,50 @@ async def test_row_is_found_through_compaction_and_reopening(folder: Path, asked
         collection = await opened(folder)
         assert set(await found(collection, "kingfisher")) == {"m100", "m101"}
         await collection.optimise(force=True)
-    assert asked_of_the_database == []
     await collection.close()
 
 
-async def test_unindexed_rows_are_searched_in_lancedb(
-    folder: Path, asked_of_the_database: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_incomplete_index_is_completed_and_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = await filled(folder, 300)
     await collection.optimise(force=True)
     await collection.close()
     (folder / INDEX_FILE).unlink()
     monkeypatch.setattr(word_index_lifecycle, "BATCH_ROWS", 64)
+    monkeypatch.setattr(word_index_lifecycle, "MAX_QUICK_ROWS", 64)
     monkeypatch.setattr(word_index_lifecycle, "WRITE_THRESHOLD", 128)
 
-    collection = await opened(folder)
+    collections = CollectionRegistry(folder.parents[1], create_session(), lambda _: asyncio.sleep(0))
+    collection = await collections.get_collection("p")
     await collection.put([embedded(memory(500, "a pelican of late"))])
-    assert (await found(collection, "text 6 swan"))[0] == "m6"
     assert await found(collection, "late") == ["m500"]
-    assert asked_of_the_database == ["text 6 swan", "late"]
-    more, steps = True, 0
-    while more:
-        more, steps = await collection.index_words(), steps + 1
-        assert (await found(collection, "text 6 swan"))[0] == "m6"
+    steps = 0
+    while not collection.is_word_index_complete:
+        assert "rebuilt" in (await searched(collections))[1][0]
+        await collection.index_words()
+        steps += 1
     assert steps == 5
-    asked_of_the_database.clear()
-
-    assert (await found(collection, "text 6 swan"))[0] == "m6"
-    assert await found(collection, "late") == ["m500"]
-    assert asked_of_the_database == []
+    hits, problems = await searched(collections)
+    assert json.loads(hits[0][0].body)["id"] == "m6"
+    assert problems == []
     assert (folder / INDEX_FILE).exists()
+    await collections.close()
+
+
+async def searched(collections: CollectionRegistry) -> tuple[list[tuple[SearchCandidate, Sequence[str]]], list[str]]:
+    filters = filters_to_json(P)
+    request = {"query": "text 6 swan", "filters": filters, "k": 5, "mode": "lexical", "depth": "shallow", "patience": 0}
+    return await StoreSearch(collections, None).search(request)
+
+
+async def test_missing_index_is_rebuilt_at_opening(folder: Path) -> None:
+    collection = await filled(folder, 900)
+    await collection.optimise(force=True)
+    await collection.close()
+    (folder / INDEX_FILE).unlink()
+
+    collection = await opened(folder)
+    assert collection.is_word_index_complete
+    assert (await found(collection, "text 6 swan"))[0] == "m6"
     await collection.close()
 
 
@@ -244,30 +249,3 @@ async def test_newer_store_is_searched_without_writing(folder: Path, monkeypatch
         await collection.optimise(force=True)
     assert not (folder / INDEX_FILE).exists()
     await collection.close()
-
-
-async def test_word_ranking_equals_lancedb_ranking(folder: Path) -> None:
-    words = [hashlib.blake2b(bytes([n]), digest_size=3).hexdigest() for n in range(60)]
-    texts = [" ".join(words[(n * step) % 60 % (step + 7)] for step in range(3, 9 + n % 23)) for n in range(400)]
-    texts[7] = "Others were willing: what does Über-Café do with its getUserName, because of v2.3 and dying skies?"
-    collection = await opened(folder)
-    await collection.put([embedded(memory(n, text)) for n, text in enumerate(texts)])
-    await collection.optimise(force=True)
-    alike: list[bool] = []
-    asked_for = [" ".join(words[n : n + 3]) for n in range(0, 30, 3)]
-    for asked in (*asked_for, *texts[7].replace("-", " ").split()):
-        addresses, scores = await collection._tables.memories.search_words(asked, "", 10)
-        theirs = dict(
-            zip(collection._tables.mirror.find_slots_by_address(addresses).tolist(), scores.tolist(), strict=True)
-        )
-        slots, mine = collection._tables.mirror.words.search(
-            count_terms(asked), collection._tables.mirror.mask_living(), 400
-        )
-        ours = dict(zip(slots.tolist(), mine.tolist(), strict=True))
-        assert {slot: ours[slot] for slot in theirs} == pytest.approx(theirs, rel=1e-3)
-        alike += _agree(list(theirs), slots.tolist())
-    assert sum(alike) > 0.95 * len(alike)  # equals come in any order there
-
-
-def _agree(theirs: Sequence[int], ours: Sequence[int]) -> list[bool]:
-    return [slot in ours[: len(theirs)] for slot in theirs]

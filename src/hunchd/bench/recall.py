@@ -42,7 +42,7 @@ from hunchd.ingestion import history
 from hunchd.ingestion.episodes import build_episode
 from hunchd.protocol.requests import Depth, SearchRequest
 from hunchd.repository.git import Git
-from hunchd.store.client import Mode
+from hunchd.store.port import Mode
 from hunchd.text.words import tokenize
 
 MAX_RESULTS = 10

@@ -32,8 +32,8 @@ from hunchd.protocol.helper import Handler, serve
 from hunchd.protocol.malloc_tuning import limit_malloc, release_free_memory
 from hunchd.protocol.responses import to_json
 from hunchd.store.code_cache import CodeCache
-from hunchd.store.database.tables import memory_from_plain
 from hunchd.store.files import FileOperations, create_private_folder, replace_file
+from hunchd.store.memory_codec import memory_from_plain
 
 logger = logging.getLogger(__name__)
 

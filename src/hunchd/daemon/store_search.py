@@ -13,18 +13,18 @@ from typing import Any, Final
 
 from hunchd.domain.errors import HunchError
 from hunchd.domain.filters import Filters, matches
+from hunchd.domain.memory import Memory
 from hunchd.embedding.embedder import LazyEmbedder
 from hunchd.protocol.search_results import SearchResult
 from hunchd.retrieval.answering import QuestionReader, build_answer, drop_expired, map_branch_ids
 from hunchd.retrieval.fusion import make_selector
 from hunchd.retrieval.question_words import find_expansion_terms
 from hunchd.store.client import filters_from_json, hit_from_dict
-from hunchd.store.database.candidates import SearchCandidate
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.collection_registry import CollectionRegistry
-from hunchd.store.database.hits import Hit, RankingHit
 from hunchd.store.database.queries import QueryVector
-from hunchd.store.database.tables import get_memory
+from hunchd.store.database.tables import get_memory, parse_row
+from hunchd.store.hits import Hit, RankingHit, SearchCandidate
 from hunchd.store.indexes.tokenizer import build_query_text
 
 logger = logging.getLogger(__name__)
@@ -94,6 +94,8 @@ class StoreSearch:
         if not self._collections.has_collection(filters.project):
             return [], degradations
         collection = await self._collections.get_collection(filters.project)
+        if not collection.is_word_index_complete:
+            degradations.append("the word index is being rebuilt: some memories are not found by their words yet")
         # A name is searched by its words; no vector is close to it.
         mode = "lexical" if request["depth"] == "specific" else request["mode"]
         vector = self._get_vector(request["query"], mode, float(request["patience"]), degradations)
@@ -179,7 +181,7 @@ class StoreSearch:
         """Search again with the words that the best hits share."""
         expansion_words = find_expansion_terms(
             query,
-            [f"{memory.title}\n{memory.content}" for memory in (get_memory(one.row) for one in best_hits[:DEEP_SEEDS])],
+            [f"{memory.title}\n{memory.content}" for memory in map(_decode, best_hits[:DEEP_SEEDS])],
         )
         if not expansion_words:
             return []
@@ -200,9 +202,9 @@ class StoreSearch:
         Follows links one step deep; the hits themselves are left out.
         """
         reasons: dict[str, str] = {}
-        hit_rows = [one.row for one in hits]
-        hit_ids = {row["id"] for row in hit_rows}
-        for memory in map(get_memory, hit_rows[:DEEP_SEEDS]):
+        memories = [_decode(one) for one in hits]
+        hit_ids = {memory.id for memory in memories}
+        for memory in memories[:DEEP_SEEDS]:
             linked_ids = [link.get("ref") for link in memory.links] + [memory.supersedes, memory.superseded_by]
             reasons.update({id_: f"linked to '{memory.title}'" for id_ in linked_ids if id_ and id_ not in hit_ids})
         rows = await collection.get(list(reasons)[:MAX_LINKED])
@@ -211,6 +213,10 @@ class StoreSearch:
             for row in rows
             if matches(get_memory(row), filters)
         ]
+
+
+def _decode(candidate: SearchCandidate) -> Memory:
+    return get_memory(parse_row(candidate.body, candidate.digest))
 
 
 def _log_embedding_failure(task: asyncio.Task[object]) -> None:

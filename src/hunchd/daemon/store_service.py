@@ -6,14 +6,12 @@ import asyncio
 import base64
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from hunchd.daemon.low_priority_pool import create_low_priority_pool
 from hunchd.daemon.statement_reader import PairReader
 from hunchd.daemon.store_search import StoreSearch
-from hunchd.domain.errors import StoreClosed
 from hunchd.embedding.embedder import ContradictionModel, LazyEmbedder, LazyModel, ModelUnavailable
 from hunchd.protocol.helper import Handler
 from hunchd.protocol.malloc_tuning import release_free_memory
@@ -24,7 +22,7 @@ from hunchd.store.database.collection import Collection
 from hunchd.store.database.collection_registry import CollectionRegistry
 from hunchd.store.database.tables import SIGNALS, Row, build_row, get_plain, signal_from_row, signal_to_row
 
-EXPORT_BATCH_SIZE: Final = 200  # memories
+SIGNAL_BATCH_SIZE: Final = 200  # signals
 SCAN_BATCH_SIZE: Final = 50  # memories: the front forwards a batch between two responses, in a few milliseconds
 
 
@@ -69,9 +67,9 @@ class StoreService:
         # These do not count as requests: polling the statistics must not hold off the background work they report.
         background_handlers: dict[str, Handler] = {
             "stats": self._stats,
-            "export": self._export,
+            "owners": self._owners,
             "scan": self._scan,
-            "signals": self._export_signals,
+            "signals": self._stream_signals,
             "contradict": self._contradict,
             "embed": self._embed,
         }
@@ -166,7 +164,7 @@ class StoreService:
             await (await self.collections.get_collection(params["project"])).delete_signals(params["ids"])
         return {}
 
-    async def _export_signals(self, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    async def _stream_signals(self, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         if self.collections.has_collection(params["project"]):
             collection = await self.collections.get_collection(params["project"])
             async for rows in _collect_batches(collection.iterate_rows(SIGNALS)):
@@ -185,17 +183,8 @@ class StoreService:
         await self.collections.erase(params["project"])
         return {}
 
-    async def _export(self, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        projects = [params["project"]] if params["project"] is not None else self.collections.projects
-        for project in projects:
-            if not self.collections.has_collection(project):
-                continue
-            with suppress(StoreClosed):  # skip a project that is erased meanwhile
-                collection = await self.collections.get_collection(project)
-                async for rows in _collect_batches(collection.iterate_rows()):
-                    yield {"memories": [get_plain(row) for row in rows], "signals": []}
-                async for rows in _collect_batches(collection.iterate_rows(SIGNALS)):
-                    yield {"memories": [], "signals": [signal_from_row(row) for row in rows]}
+    async def _owners(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"owners": self.collections.projects}
 
     async def _scan(self, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Yield the memories of one owner with short vectors.
@@ -281,7 +270,7 @@ def _text(vector: bytes) -> str:
     return base64.b64encode(vector).decode("ascii")
 
 
-async def _collect_batches(rows: AsyncIterator[Row], size: int = EXPORT_BATCH_SIZE) -> AsyncIterator[list[Row]]:
+async def _collect_batches(rows: AsyncIterator[Row], size: int = SIGNAL_BATCH_SIZE) -> AsyncIterator[list[Row]]:
     batch: list[Row] = []
     async for row in rows:
         batch.append(row)

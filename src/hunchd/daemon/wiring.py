@@ -104,7 +104,7 @@ async def run_engine(
     places: AppPaths, settings: Settings, journal: Journal, helpers: HelperProcesses
 ) -> AsyncIterator[Engine]:
     """Run the engine with its background tasks and the nightly one."""
-    supervisor = Supervisor()
+    supervisor, store_client = Supervisor(), StoreClient(helpers.store)
     engine = Engine(
         Dependencies(
             paths=places,
@@ -112,7 +112,8 @@ async def run_engine(
             journal=journal,
             memory_cache=MemoryCache(),
             registry=ProjectRegistry(places.data / "projects.json"),
-            store=StoreClient(helpers.store),
+            store=store_client,
+            models=store_client,
             store_process=helpers.store,
             indexer=helpers.indexer,
             miner=helpers.miner,

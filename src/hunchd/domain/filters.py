@@ -44,7 +44,7 @@ def matches(memory: Memory, filters: Filters) -> bool:
         and set(filters.tags) <= set(memory.tags)
         and (filters.category is None or memory.category == filters.category)
         and (filters.key is None or memory.key == filters.key)
-        and (filters.path_prefix is None or any(path.startswith(filters.path_prefix) for path in paths_of(memory)))
+        and (filters.path_prefix is None or has_path(memory, filters.path_prefix))
         and (filters.since is None or memory.at >= filters.since)
         and (filters.until is None or memory.at <= filters.until)
         and (filters.as_of is None or _is_valid_at(memory, filters.as_of))
@@ -55,6 +55,11 @@ def matches(memory: Memory, filters: Filters) -> bool:
 def is_in_family(identifier: str, family: str) -> bool:
     """Return True if an id is `family` or is stored under it."""
     return identifier == family or identifier.startswith(f"{family}.")
+
+
+def has_path(memory: Memory, prefix: str) -> bool:
+    """Return True if a memory is about a path with this prefix."""
+    return any(path.startswith(prefix) for path in paths_of(memory))
 
 
 def paths_of(memory: Memory) -> tuple[str, ...]:

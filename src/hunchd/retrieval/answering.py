@@ -15,9 +15,8 @@ from hunchd.domain.facts import is_over, slot_id
 from hunchd.domain.memory import CHUNK, Kind
 from hunchd.protocol.search_results import SearchResult
 from hunchd.retrieval.ranking import Depth, TermCounts, count_memory_stems, list_stems, rank_results
-from hunchd.store.database.candidates import SearchCandidate
-from hunchd.store.database.hits import Hit, RankingHit
-from hunchd.store.database.ranking_view import RankingView, decode_ranking_view
+from hunchd.store.hits import Hit, RankingHit, SearchCandidate
+from hunchd.store.ranking_view import RankingView, decode_ranking_view
 
 AnyHit = TypeVar("AnyHit", Hit, RankingHit)
 

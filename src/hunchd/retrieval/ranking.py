@@ -30,8 +30,8 @@ from hunchd.retrieval.passage_scoring import (
 )
 from hunchd.retrieval.question_words import count_stems, make_snippet
 from hunchd.retrieval.time_expressions import TimeExpression, matches_time, parse_time_expression
-from hunchd.store.database.hits import Hit, RankingHit
-from hunchd.store.database.ranking_view import RankingView
+from hunchd.store.hits import Hit, RankingHit
+from hunchd.store.ranking_view import RankingView
 from hunchd.text.stemming import stem_prefix
 from hunchd.text.words import extract_terms
 

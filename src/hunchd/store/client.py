@@ -8,26 +8,31 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from msgspec import convert
 
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory, Scope, Status
 from hunchd.protocol.child import HelperProcess
-from hunchd.protocol.decoding import MAX_INTEGER, unknown_cursor
-from hunchd.protocol.exports import ExportLine, build_export_line, build_memory_line
 from hunchd.protocol.pipe import SerializedJson
 from hunchd.protocol.search_results import SearchResult
-from hunchd.store.database.candidates import SearchCandidate
-from hunchd.store.database.hits import Hit
-from hunchd.store.database.tables import memory_from_plain, memory_to_plain, to_microseconds
-
-Mode = Literal["hybrid", "lexical", "dense"]
-Depth = Literal["specific", "shallow", "deep"]
+from hunchd.store.hits import Hit, SearchCandidate
+from hunchd.store.memory_codec import memory_from_plain, memory_to_plain, to_microseconds
+from hunchd.store.port import (
+    EMBEDDING_WAIT_SECONDS,
+    Depth,
+    MemoryPage,
+    Mode,
+    RankedResults,
+    SearchHits,
+    StoredSignal,
+    format_cursor,
+    parse_cursor,
+)
 
 # Writing waits for the disk, and now and then for a running compaction.
 WRITE_TIMEOUT: Final = 120.0  # seconds
@@ -35,9 +40,6 @@ WRITE_TIMEOUT: Final = 120.0  # seconds
 ERASE_TIMEOUT: Final = 600.0  # seconds
 # Loading the model that compares pairs on a busy machine, and judging some pairs.
 CONTRADICT_TIMEOUT: Final = 120.0  # seconds
-# How long a query waits for its embedding before it is answered by words alone.
-EMBEDDING_WAIT_SECONDS: Final = 0.05  # seconds
-
 # The database's threads and buffers grow with the machine unless limited before it is loaded.
 PROCESS_LIMITS: Final[Mapping[str, str]] = {
     # Memory of a query is kept for the next one: returning it to the system costs a third of the processor time.
@@ -58,42 +60,8 @@ PROCESS_LIMITS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPage:
-    """Page of memories, newest first.
-
-    `next` is the cursor that continues behind the last item; None on the last page.
-    """
-
-    items: tuple[Memory, ...]
-    next: str | None
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class SearchHits:
-    """Search hits, best first, before ranking.
-
-    `degraded` lists what could not be used for the search.
-    """
-
-    hits: tuple[Hit, ...] = ()
-    degraded: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RankedResults:
-    """Ranked search results, best first.
-
-    `degraded` lists what could not be used for the search.
-    """
-
-    results: tuple[SearchResult, ...] = ()
-    degraded: tuple[str, ...] = ()
-
-
 class StoreClient:
-    """Client of the store process.
+    """`MemoryStore` and `TextModels` of the store process, whose memories lie in one folder of this machine.
 
     `last_stats` are the figures from the newest answer that had some, for callers that must not wait.
     """
@@ -106,61 +74,28 @@ class StoreClient:
         self.is_stats_outdated = False  # True if something was put since the last `stats`
 
     async def put(self, memories: Sequence[Memory]) -> None:
-        """Add or overwrite memories by id.
-
-        They are on disk and searchable when this returns. Idempotent.
-        """
         self.is_stats_outdated = True
         await self._call("put", {"memories": [memory_to_plain(memory) for memory in memories]}, timeout=WRITE_TIMEOUT)
 
-    async def put_signals(self, signals: Sequence[Mapping[str, Any]]) -> int:
-        """Store signals, each once; return how many were new.
-
-        A signal has `id`, `kind`, `project`, `at` (ISO 8601) and `data`.
-        """
+    async def put_signals(self, signals: Sequence[StoredSignal]) -> int:
         answer = await self._call("put_signals", {"signals": list(signals)}, timeout=WRITE_TIMEOUT)
         return int(answer["added"])
 
     async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
-        """Return the memories that exist, in the order of `ids`."""
         answer = await self._call_idempotent("get", {"ids": list(ids), "project": project})
         by_id = {row["id"]: memory_from_plain(row) for row in answer["memories"]}
         return [by_id[id_] for id_ in dict.fromkeys(ids) if id_ in by_id]
 
     async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> MemoryPage:
-        """Return a page of the memories that pass `filters`.
-
-        Raises Malformed for a cursor that was not issued by this store.
-        """
         params = {
             "filters": filters_to_json(filters),
             "limit": limit,
-            "after": _parse_cursor(cursor) if cursor else None,
+            "after": parse_cursor(cursor) if cursor else None,
         }
         answer = await self._call_idempotent("list", params)
         items = tuple(memory_from_plain(row) for row in answer["memories"])
-        next_cursor = json.dumps(answer["next"]) if answer["next"] else None
+        next_cursor = format_cursor(*answer["next"]) if answer["next"] else None
         return MemoryPage(items, next_cursor, answer["total"])
-
-    async def list_all(
-        self, owners: Sequence[str | None], filters: Filters, limit: int, cursor: str | None = None
-    ) -> MemoryPage:
-        """Return a page of the memories of all `owners` that pass `filters`, newest first.
-
-        Raises Malformed for a cursor that was not issued by this store.
-        """
-        pages = [await self.list(replace(filters, project=owner), limit, cursor) for owner in owners]
-        sorted_memories = sorted(
-            (one for page in pages for one in page.items), key=lambda one: (-to_microseconds(one.at), one.id)
-        )
-        is_last = len(sorted_memories) <= limit and not any(page.next for page in pages)
-        shown_memories = sorted_memories[:limit]
-        following = (
-            None
-            if is_last or not shown_memories
-            else json.dumps([to_microseconds(shown_memories[-1].at), shown_memories[-1].id])
-        )
-        return MemoryPage(tuple(shown_memories), following, sum(page.total for page in pages))
 
     async def search(
         self,
@@ -174,11 +109,6 @@ class StoreClient:
         embedding_wait: float = EMBEDDING_WAIT_SECONDS,
         is_background: bool = False,
     ) -> SearchHits:
-        """Search by words and by embedding among the memories that pass `filters`.
-
-        Returns `k` hits, or `k_without_messages` if no message is among them. Waits `embedding_wait` seconds for the
-        embedding of the query. Nobody waits for a search in the background, so other such work goes on beside it.
-        """
         params = {
             "query": query,
             "filters": filters_to_json(filters),
@@ -208,12 +138,6 @@ class StoreClient:
         now: datetime,
         embedding_wait: float,
     ) -> RankedResults:
-        """Search and rank together with the hits `cached_hits`; return API results.
-
-        Returns `results` results, some more if parts of documents are among them. Facts of the main line are left out
-        if the branch of the filters overrides them, in the store or in one of the facts named in
-        `branch_fact_ids`.
-        """
         params = {
             "query": query,
             "filters": filters_to_json(filters),
@@ -238,14 +162,9 @@ class StoreClient:
 
     @property
     def seconds_since_query(self) -> float:
-        """Seconds since somebody last waited for the answer to a query."""
         return 0.0 if self._waiting_queries else time.monotonic() - self._last_answer_at
 
     async def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[float, ...] | None:
-        """Return the probability that each pair of statements contradicts itself.
-
-        A model reads the pairs at lower priority than queries. Returns None if no model can be loaded.
-        """
         answer = await self._call_idempotent(
             "contradict", {"pairs": [list(pair) for pair in pairs]}, timeout=CONTRADICT_TIMEOUT
         )
@@ -253,81 +172,51 @@ class StoreClient:
         return tuple(float(probability) for probability in probabilities) if probabilities is not None else None
 
     async def vector(self, query: str, patience: float) -> tuple[bytes | None, tuple[str, ...]]:
-        """Return the vector of a question, and what keeps it from being made within `patience` seconds."""
         answer = await self._call_idempotent("vector", {"query": query, "patience": patience})
         vector = answer["vector"]
         return (base64.b64decode(vector) if vector is not None else None), tuple(answer["degraded"])
 
     async def embed(self, texts: Sequence[str]) -> Sequence[bytes] | None:
-        """Return the vectors of texts for which nobody waits; None where no model makes any."""
         answer = await self._call_idempotent("embed", {"texts": list(texts)}, timeout=CONTRADICT_TIMEOUT)
         vectors = answer["vectors"]
         return [base64.b64decode(vector) for vector in vectors] if vectors is not None else None
 
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
-        """Delete memories; return how many there were.
-
-        They are not found any more when this returns; their bytes leave the disk within a minute, also after a crash.
-        """
         answer = await self._call("delete", {"ids": list(ids), "project": project}, timeout=WRITE_TIMEOUT)
         return int(answer["deleted"])
 
-    async def stream_signals(self, project: str) -> AsyncIterator[dict[str, Any]]:
-        """Yield the stored signals of a project.
-
-        They have the form that `put_signals` takes.
-        """
+    async def stream_signals(self, project: str | None) -> AsyncIterator[Mapping[str, Any]]:
         async for batch in self._child.stream("signals", {"project": project}):
             for signal in batch["signals"]:
                 yield signal
 
     async def delete_signals(self, ids: Sequence[str], project: str) -> None:
-        """Delete signals; their bytes leave the disk with the next purge."""
         await self._call("delete_signals", {"ids": list(ids), "project": project}, timeout=WRITE_TIMEOUT)
 
     async def delete_signals_before(self, before: datetime) -> None:
-        """Delete the signals of all projects that are older than `before`."""
         await self._call("forget_signals", {"before": to_microseconds(before)}, timeout=WRITE_TIMEOUT)
 
-    async def erase(self, project: str | None) -> None:
-        """Remove everything that is stored for a project from the disk."""
+    async def erase(self, project: str) -> None:
         await self._call("erase", {"project": project}, timeout=ERASE_TIMEOUT)
-        self.last_stats["projects"].pop(project or "user", None)
+        self.last_stats["projects"].pop(project, None)
 
     async def purge(self, project: str | None) -> None:
-        """Remove deleted memories from the disk now instead of within a minute."""
         await self._call("purge", {"project": project}, timeout=ERASE_TIMEOUT)
 
-    async def stream_export(self, project: str | None = None) -> AsyncIterator[ExportLine]:
-        """Yield the export lines of one project or of all owners."""
-        async for batch in self._child.stream("export", {"project": project}):
-            for row in batch["memories"]:
-                yield build_memory_line(memory_from_plain(row))
-            for signal in batch["signals"]:
-                yield build_export_line("signal", signal)
+    async def list_owners(self) -> Sequence[str | None]:
+        owners: Sequence[str | None] = (await self._call_idempotent("owners", {}))["owners"]
+        return owners
 
-    async def stream_memories(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
-        """Yield the memories of one owner in batches, as `tables.plain` writes them.
-
-        The batches are meant to be passed on unread.
-        """
+    async def stream_memories(self, project: str | None) -> AsyncIterator[Mapping[str, Any]]:
         async for batch in self._child.stream("scan", {"project": project}):
             yield batch
 
     @property
     def pending_embeddings(self) -> int:
-        """Number of memories that wait for their vector, as last reported.
-
-        A process that ended because it was idle had none left.
-        """
         waiting = int(self.last_stats["pending_embeddings"])
         return 0 if self._child.has_idled_out and not self.last_stats["degraded"] else waiting
 
-    async def fetch_stats(self) -> dict[str, Any]:
-        """Return the figures of the store, in all and by project.
-
-        They are rows, bytes, versions, embedded, pending_embeddings and degraded.
-        """
+    async def fetch_stats(self) -> Mapping[str, Any]:
         self.is_stats_outdated = False  # what is put meanwhile sets it again
         try:
             answer = await self._call_idempotent("stats", {})
@@ -337,11 +226,9 @@ class StoreClient:
         return dict(answer["stats"])
 
     async def optimise(self) -> None:
-        """Merge, index and prune the tables of every project now."""
         await self._call("optimise", {}, timeout=ERASE_TIMEOUT)
 
     async def snapshot(self, keep: int) -> None:
-        """Take the nightly snapshot of every project and keep the newest `keep`."""
         await self._call("snapshot", {"keep": keep}, timeout=ERASE_TIMEOUT)
 
     async def _call_idempotent(
@@ -440,13 +327,3 @@ def hit_from_dict(raw: Mapping[str, Any]) -> Hit:
         similarity=raw["similarity"],
         why=tuple(raw["why"]),
     )
-
-
-def _parse_cursor(cursor: str) -> list[Any]:
-    try:
-        match json.loads(cursor):
-            case [int(at), str(id_)] if not isinstance(at, bool) and abs(at) <= MAX_INTEGER:
-                return [at, id_]
-    except (ValueError, RecursionError):
-        pass
-    raise unknown_cursor()

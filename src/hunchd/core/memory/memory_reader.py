@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Container, Sequence
+from dataclasses import replace
 
 from hunchd.core.memory.store_writer import StoreWriter
 from hunchd.core.state.project import PROFILE_PREFIX
@@ -10,8 +11,9 @@ from hunchd.domain.errors import NotFound
 from hunchd.domain.facts import list_versions
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory, Status
-from hunchd.store.client import StoreClient
 from hunchd.store.memory_cache import MemoryCache
+from hunchd.store.memory_codec import to_microseconds
+from hunchd.store.port import MemoryPage, MemoryStore, format_cursor
 
 MAX_WARM_MEMORIES = 2_000  # memories of a project and kind that are cached at the start
 PAGE_SIZE = 1_000  # memories fetched at once
@@ -20,7 +22,7 @@ PAGE_SIZE = 1_000  # memories fetched at once
 class MemoryReader:
     """Reading half of `MemoryService`."""
 
-    def __init__(self, memory_cache: MemoryCache, store: StoreClient, writer: StoreWriter) -> None:
+    def __init__(self, memory_cache: MemoryCache, store: MemoryStore, writer: StoreWriter) -> None:
         self._memory_cache = memory_cache
         self._store = store
         self._writer = writer
@@ -129,3 +131,18 @@ class MemoryReader:
             one for one in newer if one.status in filters.statuses and not self._memory_cache.is_tombstoned(one.id)
         ]
         return sorted(valid_memories, key=lambda memory: (memory.at, memory.id), reverse=True)
+
+
+async def list_of_owners(
+    store: MemoryStore, owners: Sequence[str | None], filters: Filters, limit: int, cursor: str | None
+) -> MemoryPage:
+    """Return a page of the memories of all `owners` that pass `filters`, newest first.
+
+    Raises InvalidInput for a foreign cursor.
+    """
+    pages = [await store.list(replace(filters, project=owner), limit, cursor) for owner in owners]
+    memories = sorted((one for page in pages for one in page.items), key=lambda one: (-to_microseconds(one.at), one.id))
+    shown = memories[:limit]
+    is_last = len(memories) <= limit and not any(page.next for page in pages)
+    following = None if is_last or not shown else format_cursor(to_microseconds(shown[-1].at), shown[-1].id)
+    return MemoryPage(tuple(shown), following, sum(page.total for page in pages))

@@ -39,9 +39,9 @@ from hunchd.domain.facts import (
 from hunchd.domain.memory import Kind, Memory, Status, Usage
 from hunchd.protocol.memories import MemoryDraft, MemoryFields
 from hunchd.protocol.requests import FeedbackItem, Outcome
-from hunchd.store.client import StoreClient
 from hunchd.store.journal.journal import Journal
 from hunchd.store.memory_cache import MemoryCache
+from hunchd.store.port import MemoryStore
 
 
 class MemoryService(MemoryReader):
@@ -51,7 +51,7 @@ class MemoryService(MemoryReader):
         self,
         journal: Journal,
         memory_cache: MemoryCache,
-        store: StoreClient,
+        store: MemoryStore,
         writer: StoreWriter,
         *,
         now: Callable[[], datetime],

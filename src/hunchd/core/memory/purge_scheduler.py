@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from hunchd.store.client import StoreClient
+from hunchd.store.port import MemoryStore
 
 # Longer than dozens of deletions take, short enough for the first caller.
 GATHER_TIMEOUT_SECONDS: Final = 2.0  # seconds
@@ -19,7 +19,7 @@ GATHER_TIMEOUT_SECONDS: Final = 2.0  # seconds
 class PurgeScheduler:
     """Scheduler that shares one purge of a project among callers."""
 
-    def __init__(self, store: StoreClient) -> None:
+    def __init__(self, store: MemoryStore) -> None:
         self._store = store
         self._pending_callers = 0  # callers that are still deleting
         self._all_arrived = asyncio.Event()

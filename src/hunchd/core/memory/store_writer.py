@@ -15,9 +15,9 @@ from typing import Any
 
 from hunchd.domain.errors import HunchError, InvalidInput, NotFound, Overloaded, TooLarge, Unavailable
 from hunchd.domain.memory import Memory
-from hunchd.store.client import StoreClient
 from hunchd.store.journal.journal import Journal, JournalRecord
 from hunchd.store.memory_cache import MemoryCache
+from hunchd.store.port import MemoryStore
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class StoreWriter:
         self,
         journal: Journal,
         memory_cache: MemoryCache,
-        store: StoreClient,
+        store: MemoryStore,
         *,
         batch_size: int,
         gather_seconds: float,

@@ -34,8 +34,8 @@ from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.malloc_tuning import release_free_memory
 from hunchd.protocol.memories import memory_from_json, memory_to_json
 from hunchd.repository.layout import shallow_boundary
-from hunchd.store.client import StoreClient
 from hunchd.store.code_cache import CodeCache
+from hunchd.store.port import MemoryStore
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class ProjectIndexer:
     def __init__(
         self,
         indexer: HelperProcess,
-        store: StoreClient,
+        store: MemoryStore,
         memories: MemoryService,
         events: EventBus,
         settings: IndexSettings,

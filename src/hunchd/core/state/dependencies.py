@@ -13,9 +13,9 @@ from hunchd.config.settings import Settings
 from hunchd.language.client import LanguageClient
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.status_answers import TaskAnswer
-from hunchd.store.client import StoreClient
 from hunchd.store.journal.journal import Journal
 from hunchd.store.memory_cache import MemoryCache
+from hunchd.store.port import MemoryStore, TextModels
 from hunchd.store.registry import ProjectRegistry
 
 
@@ -38,7 +38,8 @@ class Dependencies:
     journal: Journal
     memory_cache: MemoryCache
     registry: ProjectRegistry
-    store: StoreClient
+    store: MemoryStore
+    models: TextModels
     store_process: HelperProcess
     indexer: HelperProcess
     miner: HelperProcess

@@ -89,7 +89,7 @@ class Maintenance(Feature):
             self._settings,
             now=dependencies.now,
             save_usage=self.save_usage,
-            uses_model=dependencies.settings.embedding.judges_pairs,
+            models=dependencies.models if dependencies.settings.embedding.judges_pairs else None,
             verdicts=dependencies.verdicts_file,
         )
         self.runs = RunManager(

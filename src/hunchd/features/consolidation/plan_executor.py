@@ -55,8 +55,8 @@ from hunchd.protocol.consolidation_answers import GateFigures
 from hunchd.protocol.malloc_tuning import release_free_memory
 from hunchd.protocol.responses import to_json
 from hunchd.retrieval.ranking import rank_hits
-from hunchd.store.client import StoreClient
 from hunchd.store.journal.journal import Journal
+from hunchd.store.port import MemoryStore, TextModels
 from hunchd.store.run_log import RunLog
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class PlanExecutor:
     def __init__(
         self,
         planner: HelperProcess,
-        store: StoreClient,
+        store: MemoryStore,
         journal: Journal,
         memories: MemoryService,
         applier: ChangeApplier,
@@ -92,7 +92,7 @@ class PlanExecutor:
         *,
         now: Callable[[], datetime],
         save_usage: Callable[[], Awaitable[None]],
-        uses_model: bool = False,
+        models: TextModels | None = None,
         verdicts: Path | None = None,
     ) -> None:
         self._planner = planner
@@ -105,7 +105,7 @@ class PlanExecutor:
         self._save_usage = save_usage
         self._settings = settings
         self._now = now
-        self._uses_model = uses_model  # True if a model judges pairs that the rules leave open
+        self._models = models  # that judge pairs that the rules leave open
         self._verdicts = verdicts  # file of the language model's verdicts; None: switched off
         self._removed_owners: set[str] = set()  # removed owners
         self._write_lock = asyncio.Lock()  # held while writing for an owner that may be removed
@@ -152,7 +152,7 @@ class PlanExecutor:
             self._settings,
             tallies,
             now=now,
-            uses_model=self._uses_model,
+            models=self._models,
             verdicts=self._verdicts,
         ) as planning:
             yield planning

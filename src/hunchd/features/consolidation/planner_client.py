@@ -27,7 +27,7 @@ from hunchd.domain.errors import HunchError
 from hunchd.domain.json_values import JsonObject
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.responses import to_json
-from hunchd.store.client import StoreClient
+from hunchd.store.port import MemoryStore, TextModels
 from hunchd.store.spill_file import SpillFile
 
 logger = logging.getLogger(__name__)
@@ -42,18 +42,19 @@ PAIR_BATCH_SIZE: Final = 32  # pairs: a third of a second
 @asynccontextmanager
 async def open_planner(
     planner: HelperProcess,
-    store: StoreClient,
+    store: MemoryStore,
     owner: MemoryOwner,
     settings: ConsolidationSettings,
     tallies: Mapping[str, UsageTally],
     *,
     now: datetime,
-    uses_model: bool,
+    models: TextModels | None,
     verdicts: Path | None = None,
 ) -> AsyncIterator[PlannerSession]:
     """Open the planner with all memories of `owner`; it drops them afterwards.
 
-    Contradictions that the language model denied in `verdicts` are not opened.
+    `models` judge pairs that the rules leave open, if there are any. Contradictions that the language model denied in
+    `verdicts` are not opened.
     """
     params = {
         "project": owner.id,
@@ -62,7 +63,7 @@ async def open_planner(
         "root": owner.root,
         "code_cache": owner.cache,
         "known": owner.is_fully_indexed,
-        "reads": uses_model,
+        "reads": models is not None,
         "verdicts": str(verdicts) if verdicts is not None else "",
     }
     async with aclosing(planner.stream("hold")) as hold_stream:
@@ -70,19 +71,16 @@ async def open_planner(
         await planner.call("open", params)
         async for batch in store.stream_memories(owner.id):
             await planner.call("take", batch, timeout=TIMEOUT_SECONDS)
-        yield PlannerSession(planner, store, tallies, uses_model=uses_model)
+        yield PlannerSession(planner, tallies, models)
 
 
 class PlannerSession:
     """Open planner."""
 
-    def __init__(
-        self, planner: HelperProcess, store: StoreClient, tallies: Mapping[str, UsageTally], *, uses_model: bool
-    ) -> None:
+    def __init__(self, planner: HelperProcess, tallies: Mapping[str, UsageTally], models: TextModels | None) -> None:
         self._planner = planner
-        self._store = store
         self._tallies = tallies
-        self._uses_model = uses_model
+        self._models = models
 
     def select_steps(self, requested_steps: Sequence[ConsolidationStep]) -> list[ConsolidationStep]:
         """Return the wanted steps that need planning, in order."""
@@ -101,8 +99,8 @@ class PlannerSession:
         raw_tallies = to_json(self._tallies) if step is ConsolidationStep.USE else {}
         async for batch in self._planner.stream("plan", {"step": str(step), "tallies": raw_tallies}):
             yield batch["entries"]
-        if step is ConsolidationStep.CONTRADICTIONS and self._uses_model:
-            async for entries in self._judge_pairs():
+        if step is ConsolidationStep.CONTRADICTIONS and self._models is not None:
+            async for entries in self._judge_pairs(self._models):
                 yield entries
 
     async def get_probes(self, limit: int, seed: str) -> list[tuple[str, str]]:
@@ -126,13 +124,13 @@ class PlannerSession:
         """Return the ids of memories that may be erased."""
         return list((await self._planner.call("erasable", timeout=TIMEOUT_SECONDS))["ids"])
 
-    async def _judge_pairs(self) -> AsyncIterator[list[JsonObject]]:
+    async def _judge_pairs(self, models: TextModels) -> AsyncIterator[list[JsonObject]]:
         """Yield changes from statement pairs that the rules leave open and a model judges."""
         pairs = (await self._planner.call("unread", {"most": MAX_PAIRS}, timeout=TIMEOUT_SECONDS))["pairs"]
         until = time.monotonic() + PAIRS_TIME_SECONDS
         for begin in range(0, len(pairs), PAIR_BATCH_SIZE):
             some = pairs[begin : begin + PAIR_BATCH_SIZE]
-            scores = await self._score_pairs([(a, b) for _, a, b in some])
+            scores = await _score_pairs(models, [(a, b) for _, a, b in some])
             if scores is None:  # the rules decide alone
                 some = pairs[begin:]
             batch_scores: Sequence[float | None] = scores if scores is not None else [None] * len(some)
@@ -149,12 +147,13 @@ class PlannerSession:
         if pairs:
             await self._planner.call("keep_read", timeout=TIMEOUT_SECONDS)
 
-    async def _score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float] | None:
-        try:
-            return await self._store.rate_pairs(pairs)
-        except HunchError as error:  # rules have decided some; the next run judges the others
-            logger.warning("statement pairs could not be judged: %s", error.message)
-            return None
+
+async def _score_pairs(models: TextModels, pairs: Sequence[tuple[str, str]]) -> Sequence[float] | None:
+    try:
+        return await models.rate_pairs(pairs)
+    except HunchError as error:  # rules have decided some; the next run judges the others
+        logger.warning("statement pairs could not be judged: %s", error.message)
+        return None
 
 
 class SpilledPlan:

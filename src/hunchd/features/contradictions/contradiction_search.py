@@ -38,8 +38,8 @@ from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory
 from hunchd.features.contradictions.contradiction_judge import ContradictionJudge
 from hunchd.protocol.status_answers import ContradictionSearchAnswer
-from hunchd.store.client import Mode, StoreClient
 from hunchd.store.memory_cache import MemoryCache
+from hunchd.store.port import MemoryStore, Mode, TextModels
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +77,8 @@ class ContradictionSearch(Feature):
         self,
         memories: MemoryService,
         memory_cache: MemoryCache,
-        store: StoreClient,
+        store: MemoryStore,
+        models: TextModels,
         *,
         now: Callable[[], datetime],
         judge: ContradictionJudge | None = None,
@@ -86,6 +87,7 @@ class ContradictionSearch(Feature):
         self._memories = memories
         self._memory_cache = memory_cache
         self._store = store
+        self._models = models
         self._now = now
         self._judge = judge
         self._uses_model = uses_model  # True if a model judges what the rules leave open
@@ -124,7 +126,7 @@ class ContradictionSearch(Feature):
     async def _wait_until_quiet(self) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(MAX_WAIT_SECONDS):
-                while (quiet := self._store.seconds_since_query) < QUIET_SECONDS:
+                while (quiet := self._models.seconds_since_query) < QUIET_SECONDS:
                     await asyncio.sleep(QUIET_SECONDS - quiet)
                 while self._store.pending_embeddings > EMBEDDING_BACKLOG:
                     await asyncio.sleep(QUIET_SECONDS)
@@ -235,7 +237,7 @@ class ContradictionSearch(Feature):
             if name not in self._pair_scores
         }
         try:
-            new_scores = await self._store.rate_pairs(list(new.values())) if new else None
+            new_scores = await self._models.rate_pairs(list(new.values())) if new else None
         except HunchError as error:  # contradictions found by rules are opened anyway
             logger.warning("statement pairs could not be judged: %s", error.message)
             new_scores = None

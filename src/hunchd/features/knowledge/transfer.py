@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -14,7 +15,7 @@ from hunchd.core.memory.store_writer import StoreWriter
 from hunchd.core.projects.open_projects import OpenProjects
 from hunchd.core.state.apply_signal import load_errors
 from hunchd.core.state.project import Project
-from hunchd.domain.errors import Conflict, HunchError, InvalidInput, NotFound
+from hunchd.domain.errors import Conflict, HunchError, InvalidInput, NotFound, StoreClosed
 from hunchd.domain.facts import MemoryChange, get_valid_from, is_same_value, retire_version, slot_of
 from hunchd.domain.filters import is_in_family
 from hunchd.domain.json_values import JsonObject
@@ -29,10 +30,12 @@ from hunchd.protocol.exports import (
     ImportCounts,
     ImportLine,
     build_export_line,
+    build_memory_line,
 )
 from hunchd.protocol.memories import memory_from_json
 from hunchd.protocol.responses import Rejection, format_iso, make_rejection
-from hunchd.store.client import StoreClient
+from hunchd.store.memory_codec import memory_from_plain
+from hunchd.store.port import MemoryStore
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +70,7 @@ class MemoryTransfer:
         self,
         projects: OpenProjects,
         memories: MemoryService,
-        store: StoreClient,
+        store: MemoryStore,
         writer: StoreWriter,
         *,
         now: Callable[[], datetime],
@@ -94,10 +97,19 @@ class MemoryTransfer:
                 yield build_export_line(
                     "project", {"id": open_project.id, "path": str(open_project.root), "name": open_project.name}
                 )
-        async for line in self._store.stream_export(project_id):
-            count += 1
-            yield line
+        for owner in [project_id] if project_id else await self._store.list_owners():
+            async for line in self._export_owner(owner):
+                count += 1
+                yield line
         yield build_closing_line(count)
+
+    async def _export_owner(self, owner: str | None) -> AsyncIterator[ExportLine]:
+        with suppress(StoreClosed):  # the project is erased meanwhile
+            async for batch in self._store.stream_memories(owner):
+                for memory in batch["memories"]:
+                    yield build_memory_line(memory_from_plain(memory))
+            async for signal in self._store.stream_signals(owner):
+                yield build_export_line("signal", dict(signal))
 
     async def import_lines(self, lines: AsyncIterator[ImportLine]) -> ImportCounts:
         """Import exported lines; known ones change nothing, and newer ones here stay."""

@@ -17,8 +17,8 @@ from hunchd.core.state.feature import Feature, StatusFields
 from hunchd.core.state.project import Project
 from hunchd.domain.errors import HunchError
 from hunchd.protocol.responses import StageAnswer
-from hunchd.store.client import StoreClient
 from hunchd.store.code_cache import CodeCache
+from hunchd.store.port import TextModels
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +32,8 @@ _LAST: Final = frozenset({Role.TEST, Role.GENERATED, Role.VENDORED, Role.CONFIG,
 class CardEmbedder(Feature):
     """Background task that embeds files whose code changed."""
 
-    def __init__(self, store: StoreClient, find: Callable[[str | None], Project | None]) -> None:
-        self._store = store
+    def __init__(self, models: TextModels, find: Callable[[str | None], Project | None]) -> None:
+        self._models = models
         self._find = find
         self._waiting: dict[str, None] = {}
         self._progress: dict[str, tuple[int, int]] = {}  # by project: files with a vector, and all
@@ -83,7 +83,7 @@ class CardEmbedder(Feature):
         self._progress[project.id] = (len(current_vectors), total)
         for begin in range(0, len(missing), AT_ONCE):
             some = missing[begin : begin + AT_ONCE]
-            new_vectors = await self._store.embed([card for _, _, card in some])
+            new_vectors = await self._models.embed([card for _, _, card in some])
             if new_vectors is None or self._find(project.id) is not project:  # no model, or the project was removed
                 return
             for (own, card, _), vector in zip(some, new_vectors, strict=True):

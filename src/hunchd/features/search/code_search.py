@@ -28,7 +28,7 @@ from hunchd.protocol.requests import SearchRequest
 from hunchd.protocol.search_results import SearchAnswer, SearchResult
 from hunchd.repository.safe_reading import read_file
 from hunchd.retrieval.merging import merge_results
-from hunchd.store.client import StoreClient
+from hunchd.store.port import TextModels
 
 CANDIDATES: Final = 64  # files that prediction scores
 LIKELY: Final = 3  # of them that a reason speaks of
@@ -58,8 +58,8 @@ class OpenIndex:
 class CodeSearchService(Feature):
     """Feature that searches code; holds the open indexes, one per project."""
 
-    def __init__(self, store: StoreClient, *, now: Callable[[], datetime]) -> None:
-        self._store = store
+    def __init__(self, models: TextModels, *, now: Callable[[], datetime]) -> None:
+        self._models = models
         self._now = now
         self._open_indexes: dict[str, OpenIndex] = {}
         self._noted_projects: dict[str, Project] = {}
@@ -140,7 +140,7 @@ class CodeSearchService(Feature):
         if not open_index.vectors.shape[1]:
             return None, ()
         try:
-            return await self._store.vector(query.gist, PATIENCE)
+            return await self._models.vector(query.gist, PATIENCE)
         except HunchError as error:
             return None, (f"code was searched by words only: {error.message}",)
 

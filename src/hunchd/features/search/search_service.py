@@ -20,9 +20,9 @@ from hunchd.retrieval.answering import build_answer as answer_of
 from hunchd.retrieval.answering import drop_expired, map_branch_ids, merge_chunks
 from hunchd.retrieval.question_words import strip_pasted
 from hunchd.retrieval.ranking import update_result
-from hunchd.store.client import StoreClient
-from hunchd.store.database.hits import Hit
+from hunchd.store.hits import Hit
 from hunchd.store.memory_cache import MemoryCache
+from hunchd.store.port import MemoryStore
 
 STORE_TIMEOUT_SECONDS = 6.0  # seconds to wait for a starting store process; then only cached memories are searched
 MIN_CANDIDATES = 40  # minimum number of candidates from the store that are re-ranked by content
@@ -54,7 +54,7 @@ def join_answers(answer: SearchAnswer, own: SearchAnswer, k: int) -> SearchAnswe
 class SearchService:
     """Service that answers search requests."""
 
-    def __init__(self, memory_cache: MemoryCache, store: StoreClient, *, now: Callable[[], datetime]) -> None:
+    def __init__(self, memory_cache: MemoryCache, store: MemoryStore, *, now: Callable[[], datetime]) -> None:
         self._memory_cache = memory_cache
         self._store = store
         self._now = now

@@ -43,9 +43,9 @@ from hunchd.protocol.session_answers import (
     message_answer,
 )
 from hunchd.protocol.session_requests import AppendRequest, MessageDraft, PageRequest, SessionsRequest
-from hunchd.store.client import StoreClient
 from hunchd.store.journal.journal import Journal
 from hunchd.store.memory_cache import MemoryCache
+from hunchd.store.port import MemoryStore
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class SessionRegistry:
         self,
         journal: Journal,
         memory_cache: MemoryCache,
-        store: StoreClient,
+        store: MemoryStore,
         writer: StoreWriter,
         memories: MemoryService,
         *,

@@ -16,14 +16,13 @@ from typing import Any, Final
 from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
 from hunchd.store.database import rescue, snapshots, sql_conditions
-from hunchd.store.database.candidates import SearchCandidate, SelectCandidates
 from hunchd.store.database.compaction import is_compaction_due
 from hunchd.store.database.counters import WriteResult
 from hunchd.store.database.folders import ERASURE_MARKER, is_erasure_pending, measure_folder
 from hunchd.store.database.lance import Table
 from hunchd.store.database.mirrored_tables import MirroredTables
 from hunchd.store.database.quarantine import Quarantine, load_ids
-from hunchd.store.database.queries import CollectionQueries, QueryVector
+from hunchd.store.database.queries import CollectionQueries, QueryVector, SelectCandidates
 from hunchd.store.database.repair import DAMAGED_FOLDER, repair_table
 from hunchd.store.database.row_preparation import prepare_rows
 from hunchd.store.database.store_lock import StoreLock
@@ -31,6 +30,7 @@ from hunchd.store.database.tables import MEMORIES, SCHEMA_VERSION, SERVED_COLUMN
 from hunchd.store.database.vectors import apply_vectors, keep_vectors, load_vectors
 from hunchd.store.database.word_index_lifecycle import CountTerms, count_all_terms
 from hunchd.store.files import FileOperations, create_private_folder, replace_file
+from hunchd.store.hits import SearchCandidate
 
 logger = logging.getLogger(__name__)
 
@@ -78,10 +78,8 @@ class Collection:
         except StoreError:
             logger.exception("%s cannot be read; repairing it", folder)
             await self._repair()
-        if tables.mirror.unindexed_count:  # unindexed rows of an earlier process are scanned one by one until then
-            self.counters.since_optimise = 1
+        self.counters.since_optimise = await tables.memories.count_unmerged()  # left by an earlier process
         if self.writable:
-            await tables.memories.drop_vector_index()
             await tables.clean_up_after_crash() if has_crashed else await tables.sync_tables()
             if self.is_erasure_pending:
                 await self.purge()
@@ -135,7 +133,7 @@ class Collection:
         return await self._lock.run_write(lambda: self._set_vectors(vectors, model), retry_after_repair=True)
 
     async def optimise(self, *, force: bool = False, quiet: bool = True) -> bool:
-        """Merge, index and prune if enough has changed.
+        """Merge and prune if enough has changed.
 
         Returns True if anything was done.
         """
@@ -145,7 +143,7 @@ class Collection:
         return True
 
     async def compact_and_prune(self) -> bool:
-        """Merge, index and prune old versions; return True if any were removed.
+        """Merge and prune old versions; return True if any were removed.
 
         Versions that a reader still uses stay. Call it while there are no queries: at the end they have to wait.
         """
@@ -258,11 +256,8 @@ class Collection:
 
         Unless `quiet`, only if they slow them down considerably.
         """
-        scattered_rows = self._tables.mirror.unindexed_count
-        unindexed_rows = len(self._tables.mirror.fresh_slots) + scattered_rows
-        return is_compaction_due(
-            self.counters.since_optimise, self._tables.mirror.row_count, unindexed_rows, scattered_rows, idle=quiet
-        )
+        mirror = self._tables.mirror
+        return is_compaction_due(self.counters.since_optimise, mirror.row_count, len(mirror.fresh_slots), idle=quiet)
 
     async def load_state(self, model: str) -> dict[str, Any]:
         """Return the figures for the status."""
@@ -272,6 +267,11 @@ class Collection:
         figures["bytes"] = await asyncio.to_thread(measure_folder, self.folder)
         figures["commits"] = self.counters.commits
         return figures
+
+    @property
+    def is_word_index_complete(self) -> bool:
+        """False while texts are missing from the word index, which is being rebuilt."""
+        return self._tables.mirror.words.is_complete
 
     @property
     def is_erasure_pending(self) -> bool:

@@ -9,25 +9,19 @@ from typing import Final
 
 MAX_COMMITS: Final = 50  # before a compaction (each adds small files) …
 ROWS_PER_COMMIT: Final = 400  # … and one more for each this many rows
-MAX_UNINDEXED_IDLE: Final = 500  # unindexed rows, while there are no queries …
-ROWS_PER_UNINDEXED: Final = 50  # … and one more for each this many rows
-MAX_UNINDEXED: Final = 4_000  # unindexed rows, queries or not: the mirror holds little more
-# Unindexed rows that are not in memory either: each search of the database for words or ids scans them.
-MAX_SCATTERED: Final = 250
+MAX_FRESH_IDLE: Final = 500  # rows written since the last compaction, while there are no queries …
+ROWS_PER_FRESH: Final = 50  # … and one more for each this many rows
+MAX_FRESH: Final = 4_000  # such rows, queries or not: the mirror holds little more
 
 
-def is_compaction_due(commits: int, rows: int, unindexed_rows: int, scattered_rows: int, *, idle: bool) -> bool:
+def is_compaction_due(commits: int, rows: int, fresh_rows: int, *, idle: bool) -> bool:
     """Return True if a table is worth compacting.
 
-    Args are the commits since the last compaction, the rows, the `unindexed` ones of them, and the new ones that no
-    index knows (`scattered`). `idle` means that there are no queries at the moment.
+    Args are the commits since the last compaction, the rows, and those of them that were written since (`fresh_rows`).
+    `idle` means that there are no queries at the moment.
     """
     if commits == 0:
         return False
-    if (
-        commits >= MAX_COMMITS + rows // ROWS_PER_COMMIT
-        or unindexed_rows > MAX_UNINDEXED
-        or scattered_rows > MAX_SCATTERED
-    ):
+    if commits >= MAX_COMMITS + rows // ROWS_PER_COMMIT or fresh_rows > MAX_FRESH:
         return True
-    return idle and unindexed_rows > MAX_UNINDEXED_IDLE + rows // ROWS_PER_UNINDEXED
+    return idle and fresh_rows > MAX_FRESH_IDLE + rows // ROWS_PER_FRESH

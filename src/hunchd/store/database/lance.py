@@ -21,19 +21,12 @@ from hunchd.store.database.lazy_import import import_without
 from hunchd.store.database.tables import COLUMNS, DIMENSIONS, SCHEMA_VERSION, ColumnSpec, Row
 
 lancedb: Any = import_without("lancedb")
-_index: Any = import_without("lancedb.index")
 
 # Larger caches make 100,000 rows no faster: the system caches the files anyway, and words are looked up elsewhere.
 INDEX_CACHE_BYTES: Final = 8 * 1024 * 1024
 # Metadata of files and versions: during many writes, mostly of such as are not read any more.
 METADATA_CACHE_BYTES: Final = 6 * 1024 * 1024
 VERSION_KEY: Final = b"hunchd.schema"
-# Earlier versions created one: extending it took a minute of both cores at 100,000 rows, and a query 20 ms.
-VECTOR_INDEX: Final = "vector_idx"
-# Each compaction adds one to some indexes, and each is searched: from this number on the index is rebuilt.
-MAX_INDEX_SEGMENTS: Final = 10
-# Below, reading every row is as fast as an index, and an index is a dozen files.
-MIN_INDEXED_ROWS: Final = 256  # rows
 SCAN_BATCH: Final = 1_024  # rows
 COLUMN_BATCH: Final = 4_096  # rows: their vectors are six megabytes
 _MIN_AGE: Final = timedelta(milliseconds=1)
@@ -208,12 +201,6 @@ class Table:
                 return
             yield batch
 
-    async def search_words(self, query_text: str, condition: str, k: int) -> tuple[Any, Any]:
-        """Return addresses and BM25 scores of the `k` best rows."""
-        query = self._inner.query().nearest_to_text(query_text, columns="text").select(["_score"]).with_row_id()
-        matches = await self._run((query.where(condition) if condition else query).limit(k).to_arrow())
-        return matches.column("_rowid").to_numpy(), matches.column("_score").to_numpy()
-
     async def load_rows(self, addresses: Sequence[int], columns: Sequence[str] | None = None) -> list[Row]:
         """Return the rows at these addresses (`_rowid`), in any order.
 
@@ -223,62 +210,26 @@ class Table:
         return _to_rows(await self._run(query.to_arrow()))
 
     async def load_state(self) -> dict[str, int]:
-        """Return counts of rows, fragments, versions and unindexed rows, and the version."""
+        """Return counts of rows, fragments and versions, and the version."""
         stats = await self._run(self._inner.stats())
         return {
             "rows": stats["num_rows"],
             "fragments": stats["fragment_stats"]["num_fragments"],
             "version": await self.read_version(),
             "versions": len(await self._run(self._inner.list_versions())),
-            "unindexed": await self.count_unindexed(),
         }
 
-    async def count_unindexed(self) -> int:
-        """Return the number of rows missing from some index.
-
-        Without an index these are all rows.
-        """
-        indexes = await self._run(self._inner.list_indices())
-        counts = [index.num_unindexed_rows or 0 for index in indexes]
-        return max(counts) if counts else await self.count_rows()
-
-    async def ensure_indexes(self) -> bool:
-        """Create the indexes that pay at this size.
-
-        Returns True if any was created.
-        """
-        segment_counts = {index.name: index.num_segments or 1 for index in await self._run(self._inner.list_indices())}
-        desired_indexes = await self._list_desired_indexes()
-        missing = [
-            name for name in desired_indexes if segment_counts.get(name, MAX_INDEX_SEGMENTS + 1) > MAX_INDEX_SEGMENTS
-        ]
-        for name in missing:
-            column, config = desired_indexes[name]
-            await self._run(self._inner.create_index(column, config=config, name=name, replace=True))
-        return bool(missing)
-
-    async def _list_desired_indexes(self) -> dict[str, tuple[str, Any]]:
-        indexes: dict[str, tuple[str, Any]] = {}
-        if await self.count_rows() >= MIN_INDEXED_ROWS:
-            indexes["id_idx"] = ("id", _index.BTree())
-            if "text" in self._column_names:
-                indexes["text_idx"] = ("text", _index.FTS(with_position=False, max_token_length=64))
-                indexes |= {f"{name}_idx": (name, _index.BTree()) for name in sql_conditions.NAME_COLUMNS}
-                # Filters of every query: comparing the texts of 100,000 rows takes 10 ms for each.
-                indexes |= {f"{name}_idx": (name, _index.Bitmap()) for name in ("project", "kind", "status", "model")}
-        return indexes
-
-    async def drop_vector_index(self) -> None:
-        """Drop the vector index that earlier versions created."""
-        if VECTOR_INDEX in {index.name for index in await self._run(self._inner.list_indices())}:
-            await self._run(self._inner.drop_index(VECTOR_INDEX))
+    async def count_unmerged(self) -> int:
+        """Return the number of writes that no compaction has merged yet, approximately."""
+        return max(0, int((await self._run(self._inner.stats()))["fragment_stats"]["num_fragments"]) - 1)
 
     async def drop_indexes(self) -> None:
+        """Drop the indexes that earlier versions created: each compaction would extend them, and no query asks one."""
         for index in await self._run(self._inner.list_indices()):
             await self._run(self._inner.drop_index(index.name))
 
     async def optimise(self, *, keep: timedelta, exclusive: bool = False) -> None:
-        """Merge small files, update the indexes, drop versions older than `keep`.
+        """Merge small files, drop versions older than `keep`.
 
         `exclusive` also removes files that no version references; safe only while nobody else reads or writes.
         """

@@ -1,15 +1,14 @@
 """In-memory mirror of a table.
 
-It holds addresses, filter columns and short vectors of all rows. The database answers in milliseconds only what it has
-indexed. So it is queried at the version of the last compaction (`reader` is pinned to it), and rows written since are
-held here complete. Nothing of the mirror is on disk, except for the word index: it is loaded when the table is opened,
-in one second for 100,000 rows.
+It holds addresses, filter columns and short vectors of all rows, because the database would scan the table for every
+query. Rows are read at the version of the last compaction (`reader` is pinned to it), those written since are held here
+complete. Nothing of the mirror is on disk, except for the word index: it is loaded when the table is opened, in one
+second for 100,000 rows.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,17 +16,18 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from hunchd.domain.filters import Filters, matches
+from hunchd.domain.filters import Filters, has_path
 from hunchd.domain.session import neighbour_numbers, parse_message_ref
 from hunchd.store.database import sql_conditions
 from hunchd.store.database.lance import Table
 from hunchd.store.database.row_preparation import get_packed_body, get_term_counts
-from hunchd.store.database.tables import DIGEST_BYTES, DIMENSIONS, Row, get_memory, to_microseconds
+from hunchd.store.database.tables import DIGEST_BYTES, DIMENSIONS, Row, get_memory
 from hunchd.store.indexes.body_cache import BodyCache
 from hunchd.store.indexes.hash_index import HashIndex
 from hunchd.store.indexes.postings import KeyArray as RowKeys
 from hunchd.store.indexes.postings import WordPostings
 from hunchd.store.indexes.vector_scan import Mask, Slots, VectorIndex
+from hunchd.store.memory_codec import to_microseconds
 
 # Rows written since the last compaction that are held here complete.
 MAX_FRESH_ROWS: Final = 5_000
@@ -82,7 +82,6 @@ class TableMirror:
         self.fresh_slots: dict[str, int] = {}  # id → slot of what was written since the reader's version
         self.bodies = BodyCache()  # by slot: of all fresh rows, and of others that were read ahead
         self.words = WordPostings()  # of all rows, or of some and the fresh ones: the owner adds the others
-        self.unindexed_count = 0  # rows of the reader missing from its indexes: scanned one by one
         self._row_changes = 0  # number of additions and removals of rows
         self._passing_cache: tuple[Filters, int, Mask] | None = None
         self._comparable_cache: tuple[Mask, str, int, Mask] | None = None
@@ -93,7 +92,6 @@ class TableMirror:
         self._ids, self._refs, self._keys, self._tags, self._families = (HashIndex() for _ in range(5))
         self._nearness = VectorIndex(DIMENSIONS)
         self._slots_by_address: npt.NDArray[np.intp] = np.zeros(0, np.intp)  # slots by address
-        self._sorted_addresses: npt.NDArray[np.uint64] = np.zeros(0, np.uint64)
 
     @classmethod
     async def load(cls, reader: Table) -> TableMirror:
@@ -103,7 +101,7 @@ class TableMirror:
         async for batch in reader.scan_columns(LOADED_COLUMNS):
             self._load_batch(batch)
             await asyncio.sleep(0)
-        await self._refresh_indexes()
+        self._refresh_indexes()
         return self
 
     async def switch_reader(self, reader: Table) -> None:
@@ -122,7 +120,7 @@ class TableMirror:
             for slot in self.fresh_slots.values():
                 self.bodies.drop(slot)
         self.fresh_slots = {}
-        await self._refresh_indexes()
+        self._refresh_indexes()
 
     async def find_duplicates(self) -> list[int]:
         """Return the addresses of rows that also exist at a higher address.
@@ -136,14 +134,12 @@ class TableMirror:
             newest[row["id"]] = max(newest.get(row["id"], 0), row["_rowid"])
         return [row["_rowid"] for row in rows if row["_rowid"] < newest[row["id"]]]
 
-    async def _refresh_indexes(self) -> None:
+    def _refresh_indexes(self) -> None:
         for keys in (self._ids, self._refs, self._keys, self._tags, self._families):
             keys.merge_recent()
         addresses = self._columns["address"][: self._count]
         order = np.argsort(addresses, kind="stable")
         self._slots_by_address = order[: int(np.count_nonzero(addresses != NO_ADDRESS))]
-        self._sorted_addresses = addresses[self._slots_by_address]
-        self.unindexed_count = await self.reader.count_unindexed() if self._count else 0
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
@@ -259,24 +255,6 @@ class TableMirror:
         given_slots = set(slots.tolist())
         return np.array([slot for slot in neighbours.tolist() if slot not in given_slots], np.intp)
 
-    def find_slots_by_address(self, addresses: npt.ArrayLike) -> Slots:
-        """Return the slot of each address of the reader.
-
-        It is -1 if the row was replaced or deleted.
-        """
-        queried_addresses = np.asarray(addresses, np.uint64)
-        if not len(self._sorted_addresses) or not len(queried_addresses):
-            return np.full(len(queried_addresses), -1, np.intp)
-        at = np.minimum(np.searchsorted(self._sorted_addresses, queried_addresses), len(self._sorted_addresses) - 1)
-        slots = self._slots_by_address[at]
-        columns = self._columns
-        is_current = (
-            (self._sorted_addresses[at] == queried_addresses)
-            & columns["alive"][slots]
-            & (columns["address"][slots] == queried_addresses)
-        )
-        return np.where(is_current, slots, -1)
-
     def get_digest(self, slot: int) -> bytes:
         """Return the digest of the text of a row."""
         return bytes(self._columns["digest"][slot])
@@ -316,8 +294,7 @@ class TableMirror:
         the same filters.
         """
         if filters.path_prefix is not None:
-            path_filters = Filters(project=filters.project, statuses=(), path_prefix=filters.path_prefix)
-            paths = await self._mask_paths(path_filters)  # first: rows may be added while the reader searches
+            paths = await self._mask_paths(filters.path_prefix)  # first: rows may be added while the reader searches
             return self._compute_passing(filters) & paths
         if self._passing_cache is None or self._passing_cache[:2] != (filters, self._row_changes):
             mask = self._compute_passing(filters)
@@ -369,18 +346,6 @@ class TableMirror:
         """Return a mask of the living rows."""
         return self._mask_alive()
 
-    def mask_fresh(self) -> Mask:
-        """Return a mask of the rows written since the reader's version."""
-        mask: Mask = self._columns["address"][: self._count] == NO_ADDRESS
-        return mask
-
-    def compute_fresh_scale(self) -> float:
-        """Return the factor that makes scores of `words` comparable with the reader's.
-
-        Needed while `words` does not contain all rows: a word is rarer, the more texts there are without it.
-        """
-        return math.log(2 + self.row_count) / math.log(2 + len(self.words))
-
     def find_nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
         """Return the `k` slots nearest to the vector, with similarities."""
         return self._nearness.find_nearest(vector, among, k)
@@ -397,15 +362,15 @@ class TableMirror:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    async def _mask_paths(self, filters: Filters) -> Mask:
-        """Return a mask of the rows about some paths.
+    async def _mask_paths(self, prefix: str) -> Mask:
+        """Return a mask of the rows about paths with this prefix.
 
         The reader searches its own rows.
         """
-        rows = await self.reader.select_rows(sql_conditions.build_condition(filters), columns=("id",))
+        rows = await self.reader.select_rows(sql_conditions.match_path_prefix(prefix), columns=("id",))
         reader_slots = self._ids.find_last_slots([row["id"] for row in rows])
         bodies = {slot: self.bodies.get(slot) for slot in self.fresh_slots.values()}
-        fresh_slots = [slot for slot, body in bodies.items() if matches(get_memory({"body": body}), filters)]
+        fresh_slots = [slot for slot, body in bodies.items() if has_path(get_memory({"body": body}), prefix)]
         return self._mask_slots(
             np.concatenate([reader_slots[~np.isin(reader_slots, list(bodies))], np.array(fresh_slots, np.intp)])
         )

@@ -130,13 +130,13 @@ class MirroredTables:
             await asyncio.to_thread(syncer.sync)
 
     async def optimise(self) -> None:
-        """Merge, index, and drop versions that nobody reads any more."""
+        """Merge, and drop versions that nobody reads any more."""
         keep = self._prunable_age()
         try:
             with unmap_large_buffers():
                 for table in self:
+                    await table.drop_indexes()
                     await table.optimise(keep=keep)
-                    await table.ensure_indexes()
             await self.update_mirror()
         except StoreError:
             self.counters.optimise_failures += 1
@@ -150,8 +150,7 @@ class MirroredTables:
     async def rewrite_tables(self, *, without: Sequence[str]) -> None:
         """Rewrite every row into new files that do not contain deleted rows.
 
-        The old files stay for active readers. Indexes are rebuilt at the next compaction: that takes twice as long as
-        everything else.
+        The old files stay for active readers.
         """
         keep = self._prunable_age()
         if without:
@@ -196,7 +195,7 @@ class MirroredTables:
         await self.sync_tables()
 
     async def repair_tables(self) -> None:
-        """Make everything readable: rebuild indexes, and tables that cannot be read."""
+        """Make everything readable: drop indexes, and rebuild tables that cannot be read."""
         self.counters.repair_count += 1
         for name, table in list(self._tables.items()):
             try:
@@ -207,7 +206,6 @@ class MirroredTables:
                 await self.rebuild_table(name)
                 continue
             await table.drop_indexes()
-            await table.ensure_indexes()
         await self.reload_mirror()
         await self.sync_tables()
 

@@ -6,18 +6,17 @@ They search by id, by name, by page, by words and by vector.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
 
 from hunchd.domain.filters import Filters
-from hunchd.store.database import sql_conditions
-from hunchd.store.database.candidates import SearchCandidate, SelectCandidates
 from hunchd.store.database.mirror import NO_ADDRESS, TableMirror
 from hunchd.store.database.quarantine import Quarantine
 from hunchd.store.database.tables import SERVED_COLUMNS, Row, compute_digest, get_embedded_text, get_memory, parse_row
+from hunchd.store.hits import SearchCandidate
 from hunchd.store.indexes.postings import ScoreArray
 from hunchd.store.indexes.terms import count_terms
 from hunchd.store.indexes.vector_scan import Mask, Slots
@@ -32,11 +31,12 @@ NEIGHBOUR_REACH: Final = 2  # messages on either side
 # recall .801, with forty .803), and each memory that is compared takes 1/16 ms.
 MAX_HITS_WITH_NEIGHBOURS: Final = 28
 READ_AHEAD_ROWS: Final = 256  # rows read ahead at once: ten milliseconds
-MAX_TRIES: Final = 5  # of a word search while the table is being compacted
 _WORD_SEARCH_EXECUTOR: Final = ThreadPoolExecutor(
     1, "words"
 )  # searches words while the model computes in the other thread
 
+# (slot, BM25, cosine similarity) of all candidates → the selected slots, best first.
+SelectCandidates = Callable[[Collection[tuple[int, float | None, float | None]]], Sequence[int]]
 # The vector of a query, if it has one; an awaitable of it; or a function that computes it within milliseconds.
 QueryVector = bytes | None | Awaitable[bytes | None] | Callable[[], bytes | None]
 
@@ -127,7 +127,7 @@ class CollectionQueries:
         candidate_count = min(max(k * OVERSAMPLING, MIN_CANDIDATES), MAX_CANDIDATES)
         passing = await mirror.mask_passing(filters)
         loaded_bodies: dict[int, str] = {}
-        if callable(vector) and mirror.words.is_complete:
+        if callable(vector):
             # Nobody else uses the mirror meanwhile: this thread waits for both.
             comparable_future = _WORD_SEARCH_EXECUTOR.submit(mirror.mask_comparable, passing, model)
             word_future = _WORD_SEARCH_EXECUTOR.submit(
@@ -138,16 +138,16 @@ class CollectionQueries:
         else:
             if isinstance(vector, Awaitable):
                 await asyncio.sleep(0)  # the query goes to the model first: the rest runs meanwhile
-            lexical = await self._search_words(mirror, query, filters, passing, candidate_count)
-            query_vector = await vector if isinstance(vector, Awaitable) else vector() if callable(vector) else vector
+            lexical = _search_word_index(mirror, query, passing, candidate_count)
+            query_vector = await vector if isinstance(vector, Awaitable) else vector
             comparable = mirror.mask_comparable(passing, model)
         similarity: dict[int, float] = {}
         if query_vector is not None:
             near_slots, cosines = mirror.find_nearest(query_vector, comparable, candidate_count)
             similarity = dict(zip(near_slots.tolist(), cosines.tolist(), strict=True))
-        default_score = (
-            0.0 if len(lexical) < candidate_count else None
-        )  # all rows with a matching word were found: the others have none
+        # True if all rows with a matching word were found: the others have none.
+        has_all_words = mirror.words.is_complete and len(lexical) < candidate_count
+        default_score = 0.0 if has_all_words else None
         candidates = [
             (slot, lexical.get(slot, default_score), similarity.get(slot)) for slot in {**lexical, **similarity}
         ]
@@ -184,25 +184,8 @@ class CollectionQueries:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    async def _search_words(
-        self, mirror: TableMirror, query: str, filters: Filters, passing: Mask, k: int
-    ) -> dict[int, float]:
-        """Return slots and BM25 scores of the best `passing` rows."""
-        if mirror.words.is_complete:
-            return _search_word_index(mirror, query, passing, k)
-        term_counts = count_terms(query)
-        # Until all rows are indexed here, the database's own index is searched, and here only what came since.
-        scores = await _search_database_index(mirror, query, filters, passing, k) if query else {}
-        fresh_mask = passing & mirror.mask_fresh()[: len(passing)]
-        scale = mirror.compute_fresh_scale()
-        scores |= {
-            slot: score * scale
-            for slot, score in _pair_scores(*mirror.words.search(term_counts, fresh_mask, k)).items()
-        }
-        return dict(sorted(scores.items(), key=lambda one: -one[1])[:k])
-
     def _recheck_filters(self, hits: Sequence[SearchCandidate], filters: Filters) -> list[SearchCandidate]:
-        rows = [hit.row for hit in hits]
+        rows = [parse_row(hit.body, hit.digest) for hit in hits]
         passing_ids = {row["id"] for row in self._quarantine.filter_intact(rows, filters)}
         return [hit for hit, row in zip(hits, rows, strict=True) if row["id"] in passing_ids]
 
@@ -276,21 +259,6 @@ def _get_cached_bodies(mirror: TableMirror, slots: Sequence[int]) -> dict[int, s
 def _filter_intact(mirror: TableMirror, bodies: Mapping[int, str]) -> dict[int, str]:
     """Return the bodies that match their digest."""
     return {slot: body for slot, body in bodies.items() if compute_digest([body]) == mirror.get_digest(slot)}
-
-
-async def _search_database_index(
-    mirror: TableMirror, words: str, filters: Filters, passing: Mask, k: int
-) -> dict[int, float]:
-    """Search the database's own index and keep the hits that pass."""
-    for _ in range(MAX_TRIES):
-        reader = mirror.reader
-        addresses, scores = await reader.search_words(words, sql_conditions.build_condition(filters), k)
-        if mirror.reader is reader:  # otherwise the rows have new addresses
-            break
-    slots = mirror.find_slots_by_address(addresses)
-    is_passing = (slots >= 0) & (slots < len(passing))
-    is_passing[is_passing] = passing[slots[is_passing]]
-    return _pair_scores(slots[is_passing], scores[is_passing])
 
 
 def _pair_scores(slots: Slots, scores: ScoreArray) -> dict[int, float]:

@@ -1,36 +1,8 @@
-"""Typed filters as SQL conditions; the only module that writes them."""
+"""SQL conditions; the only module that writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
-
-from hunchd.domain.filters import Filters
-from hunchd.store.database.tables import to_microseconds
-
-NAME_COLUMNS: Final = ("id", "ref", "key")
-
-
-def build_condition(filters: Filters) -> str:
-    """Return the condition for `filters`, by the rules of `domain.filters.matches`."""
-    conditions = [
-        "project IS NULL" if filters.project is None else f"project = {quote_text(filters.project)}",
-        _match_one_of("kind", [kind.value for kind in filters.kinds]),
-        _match_one_of("scope", [scope.value for scope in filters.scopes]),
-        _match_one_of("status", [status.value for status in filters.statuses]),
-        "" if filters.branch is None else f"(branch IS NULL OR branch = {quote_text(filters.branch)})",
-        f"array_has_all(tags, [{_quote_list(filters.tags)}])" if filters.tags else "",
-        "" if filters.category is None else f"category = {quote_text(filters.category)}",
-        "" if filters.key is None else f"key = {quote_text(filters.key)}",
-        _match_path_prefix(filters.path_prefix),
-        "" if filters.since is None else f"at >= {to_microseconds(filters.since)}",
-        "" if filters.until is None else f"at <= {to_microseconds(filters.until)}",
-        _match_family(filters.family),
-    ]
-    if filters.as_of is not None:
-        now = to_microseconds(filters.as_of)
-        conditions.append(f"coalesce(valid_from, at) <= {now} AND (valid_to IS NULL OR {now} < valid_to)")
-    return " AND ".join(condition for condition in conditions if condition)
 
 
 def match_ids(ids: Iterable[str]) -> str:
@@ -83,19 +55,7 @@ def _quote_list(values: Iterable[str]) -> str:
     return ", ".join(quote_text(value) for value in values)
 
 
-def _match_family(identifier: str | None) -> str:
-    """Return a range condition on ids.
-
-    The index serves it: "/" follows ".".
-    """
-    if identifier is None:
-        return ""
-    first, end = quote_text(identifier + "."), quote_text(identifier + "/")
-    return f"(id = {quote_text(identifier)} OR (id >= {first} AND id < {end}))"
-
-
-def _match_path_prefix(prefix: str | None) -> str:
-    if prefix is None:
-        return ""
+def match_path_prefix(prefix: str) -> str:
+    """Return the condition for rows about a path with this prefix."""
     # An empty prefix passes only rows that have a path, as in Python.
     return f"strpos(paths, {quote_text(chr(10) + prefix)}) > 0"

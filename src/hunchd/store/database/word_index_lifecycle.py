@@ -1,6 +1,6 @@
 """Lifecycle of the word index: open, catch up, merge, write, erase.
 
-It can always be rebuilt from the table. Until it contains every row, the database's own index is searched.
+It can always be rebuilt from the table. Until it contains every row, searches find fewer rows by words and say so.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 INDEX_FILE: Final = "memories.words"
 BATCH_ROWS: Final = 512  # rows that are indexed in one step: about 50 ms
+MAX_QUICK_ROWS: Final = 4_096  # rows that are indexed before the next query: about half a second
 # Rows that are added before they are written: each takes some kilobytes in the tail, a merge as long as for all rows.
 WRITE_THRESHOLD: Final = 8_192
 
@@ -47,14 +48,18 @@ class WordIndexMaintainer:
         """
         block = await asyncio.to_thread(postings_file.read_block, self._path)
         mirror.words = WordPostings(block, mirror.get_row_keys(), mirror.mask_living())
-        while not mirror.words.is_complete and len(mirror.words.list_unindexed(BATCH_ROWS + 1)) <= BATCH_ROWS:
-            await self.index_missing(mirror, count_all_terms)
+        await self._complete_if_quick(mirror)
+
+    async def _complete_if_quick(self, mirror: TableMirror) -> None:
+        while len(mirror.words.list_unindexed(MAX_QUICK_ROWS + 1)) <= MAX_QUICK_ROWS:
+            if not await self.index_missing(mirror, count_all_terms):
+                return
 
     async def index_missing(self, mirror: TableMirror, count: CountTerms) -> bool:
         """Index up to BATCH_ROWS missing rows; return True if more remain."""
         words = mirror.words
         slots = words.list_unindexed(BATCH_ROWS)
-        if not slots or self._has_failed:
+        if not slots or (self._has_failed and words.added_count >= WRITE_THRESHOLD):
             return False
         living = mirror.mask_living()
         slots_by_address = {mirror.get_address(slot): slot for slot in slots if living[slot]}
@@ -94,6 +99,7 @@ class WordIndexMaintainer:
             mirror.words = WordPostings(None, mirror.get_row_keys(), mirror.mask_living())
             self._files.remove(self._path)
             self._files.sync_folder(self._path.parent)
+            await self._complete_if_quick(mirror)
 
     def _write_merged(self, words: WordPostings, mirror: TableMirror, living: Mask) -> WordPostings:
         postings_file.write_block(self._files, self._path, *words.merge_blocks(living))

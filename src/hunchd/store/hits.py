@@ -1,11 +1,11 @@
-"""Search hits of the store, before ranking."""
+"""Search hits of a store, before ranking."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from hunchd.domain.memory import Memory
-from hunchd.store.database.ranking_view import RankingView
+from hunchd.store.ranking_view import RankingView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,3 +29,17 @@ class RankingHit:
     lexical: float | None = None
     similarity: float | None = None
     why: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchCandidate:
+    """Memory found by a search, as its intact JSON body.
+
+    `lexical` is its BM25 score if it was found by words, `similarity` its cosine similarity if it has a vector.
+    Most are passed on unread: parsing one costs more than finding it.
+    """
+
+    body: str
+    digest: bytes
+    lexical: float | None = None
+    similarity: float | None = None

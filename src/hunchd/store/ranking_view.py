@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from hunchd.domain.memory import Kind, Scope, Status, Usage
-from hunchd.store.database.tables import from_microseconds
+from hunchd.store.memory_codec import from_microseconds
 
 _NO_USAGE: Final = Usage()
 
@@ -70,7 +70,7 @@ _DECODER: Final = msgspec.json.Decoder(RankingView)
 
 
 def decode_ranking_view(body: str) -> RankingView:
-    """Decode the JSON body of a memory, as `tables.stored` writes it."""
+    """Decode the JSON body of a memory, as the store writes it."""
     try:
         return _DECODER.decode(body)
     except msgspec.DecodeError:  # numbers that strict JSON does not have, such as NaN
