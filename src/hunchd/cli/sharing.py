@@ -22,7 +22,7 @@ from hunchd.cli.output import BOLD, DIM, GREEN, RED, colourize, format_line, pri
 from hunchd.cli.targets import find_project_root, resolve_folder
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import normalize_key
-from hunchd.domain.sharing import CATEGORY_FOLDERS, SHARED_FOLDER, WORKFLOWS_FOLDER
+from hunchd.domain.sharing import SHARED_FOLDER, SUBFOLDERS
 from hunchd.protocol.shared_files import MAX_FILE_BYTES, SharedFile, get_stem, is_shared_path, parse_shared_file
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.repository.safe_reading import read_file
@@ -106,7 +106,7 @@ def list_shared_files(root: Path) -> Iterator[SharedEntry]:
 
     They are in path order, and read as the daemon reads them.
     """
-    for name in (*CATEGORY_FOLDERS, WORKFLOWS_FOLDER):
+    for name in SUBFOLDERS:
         folder_path = root / SHARED_FOLDER / name
         if folder_path.is_symlink() or not folder_path.is_dir():
             continue

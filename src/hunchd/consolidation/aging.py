@@ -13,15 +13,13 @@ from hunchd.consolidation.extractive_summary import Vocabulary, build_levels
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
 from hunchd.domain.facts import is_over
 from hunchd.domain.filters import paths_of
-from hunchd.domain.memory import Kind, Memory, Status, Trust
+from hunchd.domain.kinds import describe
+from hunchd.domain.memory import Memory, Status, Trust
 from hunchd.domain.unit_classification import strip_issue_numbers
 
 SHOWN_AS: Final = "shown_as"  # source field: the longest level that is shown without a request from now on
 ARCHIVE_REASON: Final = "archived"  # source field: when and why it was archived
 ERASE_AFTER: Final = "goes_after"  # … and when it will be erased
-# Only memories that were recorded automatically are forgotten automatically.
-FORGETTABLE_KINDS: Final = frozenset({Kind.EPISODE, Kind.ERROR, Kind.PATTERN, Kind.WORKFLOW})
-SHORTENED_KINDS: Final = frozenset({Kind.EPISODE})
 # Important memories are kept longer: a release, a decision, a session with an outcome.
 MIN_LASTING_IMPORTANCE: Final = 0.7  # importance
 # A summary of a text that is hardly longer adds nothing.
@@ -85,7 +83,7 @@ def plan_retirement(memories: Mapping[str, Memory], now: datetime) -> Iterator[P
         if memory.supersedes and memory.status is Status.ACTIVE and "." not in memory.supersedes
     }
     for memory in memories.values():
-        if memory.status is not Status.ACTIVE or memory.kind is Kind.CONTRADICTION:
+        if memory.status is not Status.ACTIVE or describe(memory.kind).is_detected_only:
             continue
         newer = successors.get(memory.id)
         if newer is not None and newer.id != memory.id:
@@ -158,7 +156,7 @@ def is_unused(memory: Memory, settings: ConsolidationSettings, now: datetime) ->
     It was recorded automatically, never cited, and not used for `forget_days`.
     """
     return (
-        memory.kind in FORGETTABLE_KINDS
+        describe(memory.kind).is_forgettable
         and memory.trust is not Trust.USER
         and not memory.usage.cited
         and not memory.usage.missed
@@ -177,7 +175,7 @@ def _is_long_superseded(memory: Memory, settings: ConsolidationSettings, now: da
     return (
         memory.status is Status.SUPERSEDED
         and memory.superseded_by is not None
-        and memory.kind in FORGETTABLE_KINDS
+        and describe(memory.kind).is_forgettable
         and memory.trust is not Trust.USER
         and memory.valid_to is not None
         and now - memory.valid_to >= timedelta(days=settings.forget_days)
@@ -223,7 +221,7 @@ _FILE_LINE = re.compile(r"^[AMDRTC] \S.*$", re.MULTILINE)
 def _iter_older_episodes(memories: Iterable[Memory], age: timedelta, now: datetime) -> Iterator[Memory]:
     for memory in memories:
         if (
-            memory.kind in SHORTENED_KINDS
+            describe(memory.kind).is_shortened
             and memory.status is Status.ACTIVE
             and memory.category != "history"
             and "conversation" not in memory.tags

@@ -15,6 +15,7 @@ from hunchd.consolidation.code_presence import CodePresence
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
 from hunchd.consolidation.revert_detection import find_reverted_commits
 from hunchd.domain.filters import paths_of
+from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status
 
 ABOUT: Final = "about"  # a file, by its path
@@ -23,8 +24,6 @@ RESTS_ON: Final = "rests_on"  # another memory
 REVERTS, REVERTED_BY = "reverts", "reverted_by"
 FIXES, FIXED_BY = "fixes", "fixed_by"
 SAME_WORK: Final = "same_work"  # two memories of one commit or pull request
-# Kinds that describe the present rest on what they name; records of the past do not.
-RESTING_KINDS: Final = frozenset({Kind.FACT, Kind.PATTERN, Kind.WORKFLOW})
 
 MAX_LINKS: Final = 40  # of one memory: with more it is about everything
 MAX_PEERS: Final = 12  # memories with a common artifact that are linked to each other; with more it is a folder
@@ -119,7 +118,7 @@ def _plan_code_links(memories: Sequence[Memory], code: CodePresence) -> Iterator
     If one of these disappears, the memory becomes suspect.
     """
     for memory in memories:
-        if memory.kind not in RESTING_KINDS or memory.status is not Status.ACTIVE or "." in memory.id:
+        if not describe(memory.kind).rests_on_code or memory.status is not Status.ACTIVE or "." in memory.id:
             continue
         refs = list(_iter_files(memory, code)) + list(_iter_symbols(memory, code))
         after = memory

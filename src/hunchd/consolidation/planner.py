@@ -33,12 +33,11 @@ from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep, PlannedCha
 from hunchd.consolidation.regression_gate import draw_queries
 from hunchd.consolidation.staleness import plan_staleness
 from hunchd.consolidation.usage_feedback import UsageTally, plan_usage
-from hunchd.domain.memory import Kind, Levels, Memory, Status
+from hunchd.domain.kinds import describe
+from hunchd.domain.memory import Levels, Memory, Status
 
 SharedT = TypeVar("SharedT")
 
-# Sessions are condensed elsewhere, and documents belong to the user: both are skipped.
-SKIPPED_KINDS: Final = frozenset({Kind.MESSAGE, Kind.DOCUMENT})
 MAX_LEARNED_CHARACTERS: Final = 1_500  # characters of a text: its beginning names its subject
 # Names of authors recur, digests of commits do not: looking these up would cost more than they weigh.
 MAX_SHARED_CHARACTERS: Final = 40  # characters
@@ -85,7 +84,7 @@ class Planner:
     def load(self, memories: Iterable[Memory], vectors: Mapping[str, bytes] | None = None) -> None:
         """Load some of the memories, with their vectors by id."""
         for memory in memories:
-            if memory.kind in SKIPPED_KINDS:
+            if not describe(memory.kind).is_consolidated:
                 continue
             self._memories[memory.id] = self._share_values(memory)
             self._vocabulary.learn(f"{memory.title}\n{memory.content[:MAX_LEARNED_CHARACTERS]}")

@@ -13,11 +13,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from hunchd.consolidation.aging import FORGETTABLE_KINDS, get_last_use
+from hunchd.consolidation.aging import get_last_use
 from hunchd.consolidation.extractive_summary import Vocabulary
 from hunchd.consolidation.module_history import HISTORY_CATEGORY, PART_OF
 from hunchd.consolidation.plan import ChangeEntry
 from hunchd.domain.facts import is_over
+from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Memory, Status, Trust
 from hunchd.protocol.consolidation_answers import GateFigures, LostAnswer
 
@@ -127,7 +128,7 @@ def must_stay(memory: Memory, now: datetime) -> bool:
         return False
     return (
         memory.trust is Trust.USER
-        or memory.kind not in FORGETTABLE_KINDS
+        or not describe(memory.kind).is_forgettable
         or memory.usage.cited > 0
         or memory.category == HISTORY_CATEGORY
         or now - get_last_use(memory) < RECENT_USE

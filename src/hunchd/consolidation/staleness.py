@@ -11,9 +11,10 @@ from datetime import datetime
 from typing import Final
 
 from hunchd.consolidation.code_presence import CodePresence
-from hunchd.consolidation.linking import ABOUT, ABOUT_SYMBOL, RESTING_KINDS, RESTS_ON
+from hunchd.consolidation.linking import ABOUT, ABOUT_SYMBOL, RESTS_ON
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
 from hunchd.domain.facts import is_same_value
+from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Memory, Status
 
 STALE_REASON: Final = "suspect"  # source field: the reason in words
@@ -69,7 +70,7 @@ def _find_stale_reason(memory: Memory, current: Mapping[str, Memory], code: Code
         type_, ref = link.get("type"), link.get("ref", "")
         if type_ == RESTS_ON and (why := _describe_change(ref, memory, current)):
             return why
-        if memory.kind not in RESTING_KINDS or not code.is_complete:
+        if not describe(memory.kind).rests_on_code or not code.is_complete:
             continue
         if type_ == ABOUT_SYMBOL:
             path, _, name = ref.rpartition("#")

@@ -12,7 +12,8 @@ from typing import Final
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
-from hunchd.domain.memory import Kind, Memory, Status, Usage
+from hunchd.domain.kinds import describe
+from hunchd.domain.memory import Memory, Status, Usage
 
 INITIAL_IMPORTANCE: Final = "importance_began_at"  # source field: the importance before any use
 # From this importance on, a bundle shows user facts without a request (features/context/fact_candidates.py); usage
@@ -58,7 +59,7 @@ def plan_usage(
     """Plan new usage counts, and importance moved by the evidence of all counts."""
     for identifier, tally in tallies.items():
         memory = memories.get(identifier)
-        if memory is None or memory.status is Status.ARCHIVED or memory.kind is Kind.CONTRADICTION:
+        if memory is None or memory.status is Status.ARCHIVED or describe(memory.kind).is_detected_only:
             continue
         after = replace(memory, usage=add_tally(memory.usage, tally))
         updated_memory = _move_importance(after, tally, settings)

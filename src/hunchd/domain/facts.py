@@ -16,9 +16,10 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import Final, Protocol
 
+from hunchd.domain.kinds import select_kinds
 from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 
-OWN_KINDS: Final = (Kind.FACT, Kind.DOCUMENT)  # of the user, found from a project, too
+OWN_KINDS: Final = select_kinds(lambda one: one.is_found_from_projects)  # of the user, found from a project, too
 OWN_ROOTS: Final = ("/profile/", "/reference/", "/insights/")  # documents that are of use in every project
 ABOUT_USER: Final = ("identity", "preference")  # categories of facts that hold in every project
 CATEGORIES: Final = ("identity", "preference", "constraint", "instruction", "decision", "convention")

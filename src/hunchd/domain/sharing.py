@@ -9,11 +9,12 @@ from datetime import datetime
 from typing import Final
 
 from hunchd.domain.facts import is_over
-from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
+from hunchd.domain.kinds import KINDS, select_kinds
+from hunchd.domain.memory import Memory, Scope, Status, Trust
 
 SHARED_FOLDER: Final = ".hunch"  # folder at the root of the repository
 SHARED_SOURCE: Final = "shared"  # source type of memories read from there
-SHARED_KINDS: Final = (Kind.FACT, Kind.WORKFLOW)
+SHARED_KINDS: Final = select_kinds(lambda one: one.is_shared)
 # Subfolder of `SHARED_FOLDER` → category of its facts.
 CATEGORY_FOLDERS: Final[dict[str, str | None]] = {
     "decisions": "decision",
@@ -22,7 +23,9 @@ CATEGORY_FOLDERS: Final[dict[str, str | None]] = {
     "instructions": "instruction",
     "facts": None,
 }
-WORKFLOWS_FOLDER: Final = "workflows"
+# Subfolder → kind whose memories are all there.
+KIND_FOLDERS: Final = {folder: kind for kind, one in KINDS.items() if (folder := one.shared_folder) is not None}
+SUBFOLDERS: Final = (*CATEGORY_FOLDERS, *KIND_FOLDERS)
 _PERSONAL_CATEGORIES: Final = ("identity", "preference")  # categories about a person
 
 

@@ -13,6 +13,7 @@ from msgspec import field as struct_field
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import CATEGORIES, MIN_CONFIDENCE, MIN_IMPORTANCE
 from hunchd.domain.json_values import JsonObject
+from hunchd.domain.kinds import select_kinds
 from hunchd.domain.memory import Artifact, ArtifactType, Kind, Levels, Memory, Scope, Status, Trust, Usage
 from hunchd.protocol.fields import (
     MAX_LIST_ENTRIES,
@@ -22,7 +23,6 @@ from hunchd.protocol.fields import (
     parse_each,
     refuse_unknown_project,
 )
-from hunchd.protocol.requests import KINDS
 from hunchd.protocol.responses import Answer, Count, Fraction, Rejection, to_json, to_utc
 from hunchd.protocol.struct_decoding import (
     CustomReader,
@@ -43,8 +43,8 @@ MAX_DRAFTS: Final = 1000  # memories a request
 MAX_TITLE_CHARACTERS: Final = 120  # characters of a title made from the content
 # Exports may hold longer texts than clients may send.
 MAX_STORED_BYTES: Final = 1024 * 1024  # bytes of UTF-8
-# Kinds that clients may add; contradictions are only detected. A category stands for a fact, as in bundles.
-DRAFT_KINDS: Final = (*(kind for kind in KINDS if kind != Kind.CONTRADICTION), *CATEGORIES)
+# Kinds that clients may add. A category stands for a fact, as in bundles.
+DRAFT_KINDS: Final = (*select_kinds(lambda one: not one.is_detected_only), *CATEGORIES)
 STORED_LIST_LIMIT: Final = 10_000  # entries of a stored list
 
 # `valid_from` can be changed but not cleared: every memory is valid from some time on.

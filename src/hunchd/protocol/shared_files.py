@@ -18,8 +18,9 @@ from typing import Final
 
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import MIN_CONFIDENCE, MIN_IMPORTANCE, normalize_key
+from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory
-from hunchd.domain.sharing import CATEGORY_FOLDERS, SHARED_FOLDER, WORKFLOWS_FOLDER
+from hunchd.domain.sharing import CATEGORY_FOLDERS, KIND_FOLDERS, SHARED_FOLDER, SUBFOLDERS
 from hunchd.protocol.memories import derive_title
 
 MAX_FILE_BYTES: Final = 64 * 1024  # bytes of a file
@@ -32,7 +33,7 @@ MAX_IMPORTANCE: Final = 0.6
 _MAX_STEM_CHARACTERS: Final = 60  # characters of a file's name without what makes it unique
 
 _PATH: Final = re.compile(
-    rf"{re.escape(SHARED_FOLDER)}/(?P<folder>{'|'.join((*CATEGORY_FOLDERS, WORKFLOWS_FOLDER))})/"
+    rf"{re.escape(SHARED_FOLDER)}/(?P<folder>{'|'.join(SUBFOLDERS)})/"
     r"(?P<stem>[a-z0-9][a-z0-9-]{0,79})\.md"
 )
 _FIELD: Final = re.compile(r"([a-z]+):(?:[ ]+(.*))?")
@@ -113,7 +114,7 @@ def shared_path(memory: Memory) -> str:
     It follows from the key, so that two people with the same key share a file.
     """
     folders = {category: folder for folder, category in CATEGORY_FOLDERS.items()}
-    folder = WORKFLOWS_FOLDER if memory.kind is Kind.WORKFLOW else folders.get(memory.category, "facts")
+    folder = describe(memory.kind).shared_folder or folders.get(memory.category, "facts")
     if memory.key and memory.value:
         name = normalize_key(strip_invisible_line(memory.key))
         stem = _slugify(name)
@@ -158,9 +159,7 @@ def parse_shared_file(path: str, content: bytes) -> SharedFile:
     """
     match = _PATH.fullmatch(path)
     if match is None:
-        raise InvalidInput(
-            f"it is not a .md file in one of the folders {', '.join((*CATEGORY_FOLDERS, WORKFLOWS_FOLDER))}"
-        )
+        raise InvalidInput(f"it is not a .md file in one of the folders {', '.join(SUBFOLDERS)}")
     front_matter, body = _split_front_matter(_decode(content))
     values, lists = _parse_front_matter(front_matter)
     key, value = values.get("key", ""), values.get("value", "")
@@ -173,7 +172,7 @@ def parse_shared_file(path: str, content: bytes) -> SharedFile:
         raise InvalidInput("it is empty: it has no text, and no key with a value")
     return SharedFile(
         path=path,
-        kind=Kind.WORKFLOW if match["folder"] == WORKFLOWS_FOLDER else Kind.FACT,
+        kind=KIND_FOLDERS.get(match["folder"], Kind.FACT),
         category=CATEGORY_FOLDERS.get(match["folder"]),
         content=statement,
         title=values.get("title", "")[:MAX_KEY_CHARACTERS] or derive_title(statement),

@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.domain.session import MessageType
 from hunchd.protocol.responses import format_iso
@@ -93,8 +94,6 @@ class RankedHit:
 TermCounts = tuple[dict[str, int], int]  # count by stem, and length in words
 
 
-# Kinds with a date of their own, as facts have that somebody stated; others are as old as their last reading.
-_DATED_KINDS: Final = frozenset((Kind.EPISODE, Kind.MESSAGE, Kind.DOCUMENT, Kind.ERROR))
 # Lines of a commit's message that name people, and git's status in front of a changed file.
 _SIGNATURE_LINE: Final = re.compile(
     r"(?:co-authored|signed-off|reviewed|acked|tested)-by: |change-id: "
@@ -174,7 +173,7 @@ def _build_result(
 
 def _has_date(memory: Memory | RankingView) -> bool:
     """Return True if it was said or done at a time; what a file says is as old as its last reading."""
-    return memory.kind in _DATED_KINDS or (memory.kind is Kind.FACT and memory.source.get("type") != "convention")
+    return describe(memory.kind).is_dated and memory.source.get("type") != "convention"
 
 
 def rank_hits(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from hunchd.domain.json_values import JsonObject
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
 
 # Lookup tables: calling an enumeration takes four times as long, and an answer has fifty memories.
@@ -18,12 +19,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def memory_to_plain(memory: Memory) -> dict[str, Any]:
+def memory_to_plain(memory: Memory) -> JsonObject:
     """Encode a memory as a JSON-compatible dictionary.
 
     Its keys are the names of table columns where there is a column.
     """
-    row: dict[str, Any] = {
+    row: JsonObject = {
         "id": memory.id,
         "kind": memory.kind.value,
         "project": memory.project,

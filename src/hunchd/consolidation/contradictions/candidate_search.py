@@ -20,6 +20,7 @@ from hunchd.consolidation.contradictions.entailment_cache import EntailmentCache
 from hunchd.consolidation.contradictions.statement_parser import parse_clauses
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
 from hunchd.domain.facts import get_source_name, get_valid_from, normalize_key, slot_of
+from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.ingestion.conventions import get_globs, get_part
 
@@ -35,7 +36,6 @@ MIN_STATEMENT_CHARACTERS: Final = 6  # characters
 MAX_DOCUMENT_FREQUENCY: Final = 400  # memories: a more frequent word finds no candidates
 # Recorded automatically about one moment: does not claim to hold now.
 _HISTORY_SOURCES: Final = frozenset({"git", "commit", "signal", "session", "consolidation"})
-_KINDS: Final = frozenset({Kind.FACT, Kind.EPISODE})
 # Keys read from files that enumerate options and decide nothing.
 _LIST_KEYS: Final = frozenset({"run everything", "before a commit", "commands", "ci systems"})
 _DIGITS: Final = re.compile(r"\d+")
@@ -137,7 +137,7 @@ class PairComparison:
 
 def is_statement(memory: Memory) -> bool:
     """Return True if a memory states that something holds now."""
-    if memory.kind not in _KINDS or memory.status is not Status.ACTIVE or "." in memory.id:
+    if not describe(memory.kind).states_claims or memory.status is not Status.ACTIVE or "." in memory.id:
         return False
     if memory.key in _LIST_KEYS and memory.trust is not Trust.USER:
         return False

@@ -29,6 +29,7 @@ from hunchd.consolidation.duplicates.sentence_parser import (
     parse_sentences,
 )
 from hunchd.consolidation.duplicates.synonyms import DISTINGUISHING_WORDS, FILLER_WORDS
+from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status
 
 MIN_SIMILARITY: Final = 0.92  # minimum similarity of duplicates about one subject
@@ -50,7 +51,6 @@ MAX_DOCUMENT_FREQUENCY: Final = 300  # memories: a more frequent word finds no c
 COMBINED_WORDS: Final = 4  # its rarest words, joined, for a memory without rare ones
 MAX_COMPARED: Final = 60  # candidates of one memory
 MAX_CACHED_TEXTS: Final = 4_000  # texts whose sentences are cached
-_KINDS: Final = frozenset({Kind.FACT, Kind.EPISODE, Kind.WORKFLOW})
 _UNINFORMATIVE: Final = (
     FILLER_WORDS | DISTINGUISHING_WORDS | {"previous", "commit"}
 )  # words that do not tell two memories apart
@@ -151,7 +151,7 @@ class _WordInformation:
 
 
 def _may_merge(memory: Memory) -> bool:
-    return memory.kind in _KINDS and memory.status is Status.ACTIVE and "." not in memory.id
+    return describe(memory.kind).merges_duplicates and memory.status is Status.ACTIVE and "." not in memory.id
 
 
 def _iter_candidates(

@@ -10,6 +10,7 @@ from hunchd.core.state.project import PROFILE_PREFIX
 from hunchd.domain.errors import NotFound
 from hunchd.domain.facts import list_versions
 from hunchd.domain.filters import Filters, matches
+from hunchd.domain.kinds import select_kinds
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.store.memory_cache import MemoryCache
 from hunchd.store.memory_codec import to_microseconds
@@ -108,8 +109,8 @@ class MemoryReader:
     async def load_into_cache(self, project: str | None) -> list[Memory]:
         """Load the memories that answers need at once into the cache.
 
-        Returns them. These are the newest MAX_WARM_MEMORIES errors, documents, patterns, workflows and contradictions,
-        and without a limit what every prompt may need: facts and profile pages.
+        Returns them. These are the newest MAX_WARM_MEMORIES of each preloaded kind, and without a limit what every
+        prompt may need: facts and profile pages.
         """
         memories: dict[str, Memory] = {}
         for standing in (
@@ -117,7 +118,7 @@ class MemoryReader:
             Filters(project=project, kinds=(Kind.DOCUMENT,), path_prefix=PROFILE_PREFIX),
         ):
             memories |= {memory.id: memory async for memory in self.iter_all(standing)}
-        for kind in (Kind.CONTRADICTION, Kind.DOCUMENT, Kind.ERROR, Kind.FACT, Kind.PATTERN, Kind.WORKFLOW):
+        for kind in sorted(select_kinds(lambda one: one.is_preloaded)):
             filters = Filters(project=project, kinds=(kind,), statuses=(Status.ACTIVE, Status.SUSPECT))
             page = await self._store.list(filters, MAX_WARM_MEMORIES)
             for memory in reversed(page.items):

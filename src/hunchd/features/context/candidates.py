@@ -15,7 +15,8 @@ from hunchd.core.state.relative_time import format_age
 from hunchd.domain.code import FileView
 from hunchd.domain.commit_subjects import is_descriptive
 from hunchd.domain.context import ContextCandidate, Focus, Level, PredictedUnit, Prediction
-from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.domain.kinds import describe
+from hunchd.domain.memory import Memory, Trust
 from hunchd.features.context.fact_candidates import build_fact_candidates
 from hunchd.features.context.file_candidates import iterate_file_candidates
 from hunchd.ingestion.episodes import make_episode_id
@@ -225,7 +226,7 @@ def _build_memory_candidate(memory: Memory, relevance: float, candidate_input: C
     text = memory.levels.summary or memory.content
     forms: list[tuple[Level, str]] = []
     shown_as = memory.source.get(SHOWN_AS)
-    is_hint = memory.kind is Kind.PATTERN  # its template can be requested
+    is_hint = describe(memory.kind).is_abridged
     if shown_as is None and len(memory.content) < 2_000 and not is_hint:
         forms.append(("full", memory.content))
     if shown_as != "compressed" or not memory.levels.compressed:
@@ -233,7 +234,6 @@ def _build_memory_candidate(memory: Memory, relevance: float, candidate_input: C
     else:
         forms.append(("compressed", memory.levels.compressed))
     forms.append(("index", memory.title))
-    has_date = memory.kind in (Kind.DOCUMENT, Kind.EPISODE)  # others are as old as their last indexing
     return ContextCandidate(
         id=memory.id,
         kind=str(memory.kind),
@@ -242,7 +242,7 @@ def _build_memory_candidate(memory: Memory, relevance: float, candidate_input: C
         forms=tuple(form for form in forms if form[1]),
         reasons=(
             f"matches what you asked, {format_age(memory.at, candidate_input.now)}"
-            if has_date
+            if describe(memory.kind).is_dated
             else "matches what you asked",
             *((f"hunch show {memory.id}",) if is_hint else ()),
         ),

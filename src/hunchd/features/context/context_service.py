@@ -23,7 +23,8 @@ from hunchd.domain.context import Bundle, ContextCandidate, Focus, Prediction
 from hunchd.domain.errors import HunchError, InvalidInput
 from hunchd.domain.facts import holds_in_every_project, is_over, is_presentable
 from hunchd.domain.filters import Filters
-from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.kinds import describe, select_kinds
+from hunchd.domain.memory import Memory
 from hunchd.domain.signal import FileOpened, Signal
 from hunchd.features.context import prefetch_metrics
 from hunchd.features.context.bundle_cache import BundleCache, BundleKey, estimate_size
@@ -55,8 +56,8 @@ MOMENT_SECONDS = 600  # seconds for which relative ages stay valid
 MAX_DEBOUNCE_SECONDS = 0.5  # seconds after which bundles are built although files are still being opened (by a tool)
 DEBOUNCE_SECONDS = 0.06  # seconds without another open before bundles are prefetched: a person cannot ask sooner
 MAX_QUERY_MATCHES = 4  # memories that a query may add
+QUERIED_KINDS = select_kinds(lambda one: one.answers_queries)
 MAX_QUERY_HITS = 24  # … out of this many best matches
-MIN_TITLE_WORDS = {Kind.PATTERN: 2, Kind.WORKFLOW: 1}  # minimum title words that a query must contain
 LONGEST_ERROR = 4_000  # characters at the end of an error whose words lead to facts
 MAX_NAMED_FILES = 40  # predicted files listed by name only, below those with signatures
 MIN_CONFIDENT = 0.5  # confidence from which a predicted file is not replaced
@@ -363,7 +364,7 @@ class ContextService(Feature):
         """Return cached memories that match the words of the question, with relevance."""
         if not focus.query:
             return ()
-        filters = Filters(project=focus.project, kinds=(Kind.DOCUMENT, Kind.PATTERN, Kind.WORKFLOW, Kind.EPISODE))
+        filters = Filters(project=focus.project, kinds=QUERIED_KINDS)
         query_terms, matches, now = extract_terms(focus.query), [], self._now()
         for hit in self._memory_cache.search(focus.query, filters, MAX_QUERY_HITS):
             memory = self._memory_cache.get(hit.memory_id)
@@ -415,7 +416,7 @@ def _score_relevance(hit: CacheHit, memory: Memory, query_terms: Sequence[str]) 
     Patterns and workflows are about what their title says: the rest of their text may contain any word.
     """
     share = hit.share
-    if (minimum_words := MIN_TITLE_WORDS.get(memory.kind)) is not None:
+    if (minimum_words := describe(memory.kind).min_title_words) is not None:
         title_word_count = len(filter_said(query_terms, memory.title))
         share = (
             min(share, title_word_count / len(query_terms))

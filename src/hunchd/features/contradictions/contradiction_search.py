@@ -35,7 +35,8 @@ from hunchd.core.state.project import Project
 from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import MemoryChange
 from hunchd.domain.filters import Filters, matches
-from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.kinds import select_kinds
+from hunchd.domain.memory import Memory
 from hunchd.features.contradictions.contradiction_judge import ContradictionJudge
 from hunchd.protocol.status_answers import ContradictionSearchAnswer
 from hunchd.store.memory_cache import MemoryCache
@@ -65,7 +66,7 @@ MAX_CACHED_PAIRS: Final = 2_000  # cached pairs, so that other changes of a memo
 # Minimum similarity of a statement that is reported: of 540 that contradict another one, 94 % are among the four
 # nearest above it (six development sets of pairs).
 MIN_SIMILARITY: Final = 0.35
-CLAIM_KINDS: Final = (Kind.FACT, Kind.EPISODE)
+CLAIM_KINDS: Final = select_kinds(lambda one: one.states_claims)
 
 Candidate: TypeAlias = tuple[Memory, float | None]  # memory and cosine similarity, if known
 

@@ -12,14 +12,13 @@ from hunchd.core.projects.open_projects import OpenProjects
 from hunchd.domain.errors import Conflict, HunchError, NotFound
 from hunchd.domain.facts import slot_of
 from hunchd.domain.filters import Filters
+from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.protocol.memories import MemoryDraft
 
 OwnedDraft = tuple[MemoryDraft, str | None]  # (draft, project id)
 
 _VALID_STATUSES = (Status.ACTIVE, Status.SUSPECT)
-# Messages and contradictions cannot be replaced.
-_IRREPLACEABLE_KINDS = (Kind.MESSAGE, Kind.CONTRADICTION)
 
 
 class DraftValidator:
@@ -81,7 +80,7 @@ class DraftValidator:
             why = "belongs to another project than its replacement"
         elif "." in replaced_id:
             why = f"is what '{replaced_id.partition('.')[0]}' said before; history cannot be changed"
-        elif memory.kind in _IRREPLACEABLE_KINDS:
+        elif not describe(memory.kind).can_be_superseded:
             why = f"is a {memory.kind}, which cannot be replaced"
         if why:
             raise Conflict(f"'{replaced_id}' {why}", field=field)

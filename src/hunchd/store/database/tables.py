@@ -17,7 +17,8 @@ from hashlib import blake2b
 from typing import Any, Final, Literal
 
 from hunchd.domain.filters import paths_of
-from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.kinds import describe
+from hunchd.domain.memory import Memory
 from hunchd.protocol.responses import format_iso
 from hunchd.store.indexes.tokenizer import build_index_text
 from hunchd.store.memory_codec import from_microseconds, memory_from_plain, replace_surrogates, to_microseconds
@@ -221,7 +222,7 @@ def get_embedded_text(memory: Memory) -> str:
 
     Of episodes, by far the most numerous kind, only the summary is embedded.
     """
-    if memory.kind is Kind.EPISODE and memory.levels.summary:
+    if describe(memory.kind).embeds_summary and memory.levels.summary:
         return memory.levels.summary[:MAX_EPISODE_CHARACTERS]
     text = memory.content if memory.content.startswith(memory.title) else f"{memory.title}\n{memory.content}"
     return text[:MAX_EMBEDDED_CHARACTERS]

@@ -1,0 +1,100 @@
+"""What the product does with the memories of each kind, in one table.
+
+Whoever decides something by kind reads it here; a new kind is a member of `Kind` and a row of `KINDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from hunchd.domain.memory import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindDescriptor:
+    """Properties of a kind; the defaults are what most kinds have."""
+
+    # In requests
+    is_detected_only: bool = False  # no client adds one, and use neither moves nor ends it
+    can_be_superseded: bool = True  # by a memory that a client adds
+    # In memory and in contexts
+    is_preloaded: bool = False  # the newest are cached from the start
+    answers_queries: bool = False  # is shown in contexts whose question has its words
+    min_title_words: int | None = None  # words of its title that this question must contain; None: its share counts
+    is_abridged: bool = False  # is shown there without its full text, which can be requested
+    # In search
+    is_dated: bool = False  # was said or done at a time, and may be news; the others are as old as their last reading
+    is_found_from_projects: bool = False  # those of the user answer questions in projects, too
+    embeds_summary: bool = False  # its vector is that of its summary
+    # In consolidation
+    is_consolidated: bool = True  # takes part at all: not if condensed elsewhere, or the user's own text
+    is_forgettable: bool = False  # is archived when nobody uses it, and erased later
+    is_shortened: bool = False  # is shown by its summary, then by a line, the older it becomes
+    merges_duplicates: bool = False
+    rests_on_code: bool = False  # describes the present: is linked to the code it names, and doubted when that changes
+    states_claims: bool = False  # two of them may contradict each other
+    # Between people
+    is_shared: bool = False  # with colleagues, through files of the repository
+    shared_folder: str | None = None  # subfolder of these files; None: one for each category
+
+
+KINDS: Final[Mapping[Kind, KindDescriptor]] = {
+    Kind.FACT: KindDescriptor(
+        is_preloaded=True,
+        is_dated=True,
+        is_found_from_projects=True,
+        merges_duplicates=True,
+        rests_on_code=True,
+        states_claims=True,
+        is_shared=True,
+    ),
+    Kind.EPISODE: KindDescriptor(
+        answers_queries=True,
+        is_dated=True,
+        embeds_summary=True,
+        is_forgettable=True,
+        is_shortened=True,
+        merges_duplicates=True,
+        states_claims=True,
+    ),
+    Kind.ERROR: KindDescriptor(is_preloaded=True, is_dated=True, is_forgettable=True),
+    Kind.PATTERN: KindDescriptor(
+        is_preloaded=True,
+        answers_queries=True,
+        min_title_words=2,
+        is_abridged=True,
+        is_forgettable=True,
+        rests_on_code=True,
+    ),
+    Kind.WORKFLOW: KindDescriptor(
+        is_preloaded=True,
+        answers_queries=True,
+        min_title_words=1,
+        is_forgettable=True,
+        merges_duplicates=True,
+        rests_on_code=True,
+        is_shared=True,
+        shared_folder="workflows",
+    ),
+    Kind.DOCUMENT: KindDescriptor(
+        is_preloaded=True,
+        answers_queries=True,
+        is_dated=True,
+        is_found_from_projects=True,
+        is_consolidated=False,
+    ),
+    Kind.MESSAGE: KindDescriptor(can_be_superseded=False, is_dated=True, is_consolidated=False),
+    Kind.CONTRADICTION: KindDescriptor(is_detected_only=True, can_be_superseded=False, is_preloaded=True),
+}
+
+
+def describe(kind: Kind) -> KindDescriptor:
+    """Return the properties of a kind."""
+    return KINDS[kind]
+
+
+def select_kinds(condition: Callable[[KindDescriptor], bool]) -> tuple[Kind, ...]:
+    """Return the kinds that meet `condition`, in the order of the table."""
+    return tuple(kind for kind, descriptor in KINDS.items() if condition(descriptor))
