@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
@@ -27,7 +27,9 @@ from hunchd.protocol.requests import parse_context_body
 from hunchd.protocol.session_requests import parse_append_body
 from hunchd.repository.layout import find_repository
 from hunchd.serving import responses
-from hunchd.serving.ports import EnginePort
+
+if TYPE_CHECKING:
+    from hunchd.engine import Engine
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -77,7 +79,7 @@ class AgentHandlers:
     `body` reads the JSON of a request within the limits.
     """
 
-    def __init__(self, engine: EnginePort, body: Callable[[web.Request], Awaitable[Any]]) -> None:
+    def __init__(self, engine: Engine, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._engine = engine
         self._body = body
         self._sessions: OrderedDict[str, _SessionContext] = OrderedDict()  # by session

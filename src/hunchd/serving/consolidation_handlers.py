@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 from hunchd.protocol.consolidation_requests import parse_changes_query, parse_consolidate_body, parse_undo_body
 from hunchd.protocol.requests import parse_slice_query
-from hunchd.serving.ports import ConsolidationPort
 from hunchd.serving.request_bodies import is_bodiless
 from hunchd.serving.responses import json_response
+
+if TYPE_CHECKING:
+    from hunchd.features.consolidation.run_manager import RunManager
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -22,7 +24,7 @@ class ConsolidationHandlers:
     `body` reads the JSON of a request within the limits.
     """
 
-    def __init__(self, runs: ConsolidationPort, body: Callable[[web.Request], Awaitable[Any]]) -> None:
+    def __init__(self, runs: RunManager, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._runs = runs
         self._body = body
 

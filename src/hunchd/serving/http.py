@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import lru_cache
 from time import perf_counter
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from aiohttp import web
 from msgspec import structs
@@ -49,7 +49,6 @@ from hunchd.serving.limits import ConnectionPool, ServerLimits
 from hunchd.serving.mcp_handler import McpHandler
 from hunchd.serving.openapi import build_document, takes_query
 from hunchd.serving.page_handlers import PageHandlers
-from hunchd.serving.ports import EnginePort
 from hunchd.serving.request_bodies import ImportLines, read_json_body
 from hunchd.serving.request_metrics import RequestMetrics
 from hunchd.serving.responses import (
@@ -65,6 +64,9 @@ from hunchd.serving.responses import (
 from hunchd.serving.session_handlers import SessionHandlers
 from hunchd.serving.team_handlers import TeamHandlers
 
+if TYPE_CHECKING:
+    from hunchd.engine import Engine
+
 logger = logging.getLogger(__name__)
 
 ACCESS: Final = web.AppKey("access", AccessControl)
@@ -78,7 +80,7 @@ BatchAnswerT = TypeVar("BatchAnswerT", IdsAnswer, FeedbackAnswer)
 _parse_cached_query = lru_cache(maxsize=256)(parse_context_query)
 
 
-def make_app(engine: EnginePort, token: str, *, limits: ServerLimits | None = None) -> web.Application:
+def make_app(engine: Engine, token: str, *, limits: ServerLimits | None = None) -> web.Application:
     """Build the application; `open_doors` serves it."""
     limits = limits or ServerLimits()
     handlers = Handlers(engine, limits)
@@ -157,7 +159,7 @@ def _os_error_response(error: OSError, request: web.Request) -> web.Response:
 class Handlers:
     """Handlers, one method per route."""
 
-    def __init__(self, engine: EnginePort, limits: ServerLimits) -> None:
+    def __init__(self, engine: Engine, limits: ServerLimits) -> None:
         self._engine = engine
         self._limits = limits
         self._bundles = EncodedBundles()

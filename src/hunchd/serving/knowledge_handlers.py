@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -26,8 +26,11 @@ from hunchd.protocol.requests import (
     parse_similar_query,
 )
 from hunchd.protocol.responses import ForgottenAnswer
-from hunchd.serving.ports import ContradictionPort, KnowledgePort
 from hunchd.serving.responses import json_response
+
+if TYPE_CHECKING:
+    from hunchd.features.contradictions.contradiction_service import ContradictionService
+    from hunchd.features.knowledge.knowledge_service import KnowledgeService
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -40,8 +43,8 @@ class KnowledgeHandlers:
 
     def __init__(
         self,
-        knowledge: KnowledgePort,
-        contradictions: ContradictionPort,
+        knowledge: KnowledgeService,
+        contradictions: ContradictionService,
         body: Callable[[web.Request], Awaitable[Any]],
     ) -> None:
         self._knowledge = knowledge

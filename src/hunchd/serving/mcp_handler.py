@@ -12,7 +12,7 @@ import binascii
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from aiohttp import web
@@ -40,9 +40,11 @@ from hunchd.protocol.requests import (
 from hunchd.protocol.responses import PageAnswer, bundle_answer, to_json
 from hunchd.repository.layout import find_repository
 from hunchd.serving.limits import ServerLimits
-from hunchd.serving.ports import EnginePort
 from hunchd.serving.request_bodies import read_json_body
 from hunchd.serving.responses import get_status, json_response
+
+if TYPE_CHECKING:
+    from hunchd.engine import Engine
 
 _VERSION_HEADER: Final = "MCP-Protocol-Version"
 _METHOD_HEADER: Final = "Mcp-Method"
@@ -64,7 +66,7 @@ _STATUSES: Final = {
 class McpHandler:
     """Handler for all agents; each of their requests is self-contained."""
 
-    def __init__(self, engine: EnginePort, limits: ServerLimits) -> None:
+    def __init__(self, engine: Engine, limits: ServerLimits) -> None:
         self._engine = engine
         self._limits = limits
         self._resolver = ProjectResolver(None, _find_root)

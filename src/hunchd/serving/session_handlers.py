@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -16,9 +16,11 @@ from hunchd.protocol.session_requests import (
     parse_sessions_query,
     validate_session_id,
 )
-from hunchd.serving.ports import SessionPort
 from hunchd.serving.request_bodies import is_bodiless
 from hunchd.serving.responses import json_response
+
+if TYPE_CHECKING:
+    from hunchd.features.sessions.session_service import SessionService
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -29,7 +31,7 @@ class SessionHandlers:
     `body` reads the JSON of a request within the limits.
     """
 
-    def __init__(self, conversations: SessionPort, body: Callable[[web.Request], Awaitable[Any]]) -> None:
+    def __init__(self, conversations: SessionService, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._conversations = conversations
         self._body = body
 

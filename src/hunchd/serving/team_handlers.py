@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -13,8 +13,10 @@ from hunchd.protocol.team_requests import (
     parse_statements_query,
     parse_team_query,
 )
-from hunchd.serving.ports import TeamPort
 from hunchd.serving.responses import json_response
+
+if TYPE_CHECKING:
+    from hunchd.features.team.feature import TeamFeature
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -25,7 +27,7 @@ class TeamHandlers:
     `body` reads the JSON of a request within the limits.
     """
 
-    def __init__(self, team: TeamPort, body: Callable[[web.Request], Awaitable[Any]]) -> None:
+    def __init__(self, team: TeamFeature, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._team = team
         self._body = body
 
