@@ -7,8 +7,9 @@ tell the others goes through the `Features` list, which it is given when it is c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from typing import Any
 
 from hunchd.core.state.apply_signal import SignalEffect
@@ -118,7 +119,7 @@ class Feature:
 
 
 class Features(Feature):
-    """The features of an engine in the order in which they are called."""
+    """The features of an engine: what is called here is called on each of them, in the order of `add`."""
 
     def __init__(self) -> None:
         self._features: list[Feature] = []
@@ -127,82 +128,38 @@ class Features(Feature):
         """Append `features`; a feature hears only of what happens afterwards."""
         self._features.extend(features)
 
-    def start(self, tasks: TaskSupervisor) -> None:
-        for feature in self._features:
-            feature.start(tasks)
-
-    async def stop(self) -> None:
-        for feature in self._features:
-            await feature.stop()
-
-    def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
-        for feature in self._features:
-            feature.before_signal(signal, project, tree)
-
-    def on_signal(self, applied_signal: AppliedSignal) -> None:
-        for feature in self._features:
-            feature.on_signal(applied_signal)
-
-    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        for feature in self._features:
-            feature.on_memory_changed(change, project)
-
-    def on_session_grown(self, session: str) -> None:
-        for feature in self._features:
-            feature.on_session_grown(session)
-
-    def on_bundle_served(self, bundle: Bundle, project_id: str) -> None:
-        for feature in self._features:
-            feature.on_bundle_served(bundle, project_id)
-
-    def on_project_opened(self, project: Project) -> None:
-        for feature in self._features:
-            feature.on_project_opened(project)
-
-    def on_project_closed(self, project: Project) -> None:
-        for feature in self._features:
-            feature.on_project_closed(project)
-
-    def on_project_restored(self, project: Project) -> None:
-        for feature in self._features:
-            feature.on_project_restored(project)
-
-    def on_head_moved(self, project: Project) -> None:
-        for feature in self._features:
-            feature.on_head_moved(project)
-
-    def on_commits_learned(self, units: Sequence[Unit]) -> None:
-        for feature in self._features:
-            feature.on_commits_learned(units)
-
-    def on_model_loaded(self, project: Project) -> None:
-        for feature in self._features:
-            feature.on_model_loaded(project)
-
-    def on_model_updated(self, project: Project) -> None:
-        for feature in self._features:
-            feature.on_model_updated(project)
-
-    async def leave_project(self, project_id: str) -> None:
-        for feature in self._features:
-            await feature.leave_project(project_id)
-
-    async def forget_memories(self, ids: Sequence[str]) -> None:
-        for feature in self._features:
-            await feature.forget_memories(ids)
-
-    async def forget_project(self, project_id: str) -> None:
-        for feature in self._features:
-            await feature.forget_project(project_id)
+    def __iter__(self) -> Iterator[Feature]:
+        return iter(self._features)
 
     def pending_signals(self) -> int:
-        return sum(feature.pending_signals() for feature in self._features)
+        return sum(feature.pending_signals() for feature in self)
 
     def status(self) -> StatusFields:
-        return {name: value for feature in self._features for name, value in feature.status().items()}
+        return {name: value for feature in self for name, value in feature.status().items()}
 
     def project_status(self, project: Project) -> StatusFields:
-        return {name: value for feature in self._features for name, value in feature.project_status(project).items()}
+        return {name: value for feature in self for name, value in feature.project_status(project).items()}
 
     def metrics(self) -> str:
-        return "".join(feature.metrics() for feature in self._features)
+        return "".join(feature.metrics() for feature in self)
+
+
+def _make_broadcast(name: str) -> Callable[..., Any]:
+    """Return the method of `Features` that calls the method `name` of each feature."""
+    method = getattr(Feature, name)
+    if method.__annotations__["return"] != "None":
+        raise TypeError(f"Features.{name} must say how the results of the features are joined")
+
+    def call_each(self: Features, *arguments: Any) -> None:
+        for feature in self:
+            getattr(feature, name)(*arguments)
+
+    async def await_each(self: Features, *arguments: Any) -> None:
+        for feature in self:
+            await getattr(feature, name)(*arguments)
+
+    return await_each if iscoroutinefunction(method) else call_each
+
+
+for _name in [name for name in vars(Feature) if not name.startswith("_") and name not in vars(Features)]:
+    setattr(Features, _name, _make_broadcast(_name))
