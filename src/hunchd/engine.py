@@ -174,7 +174,7 @@ class Engine:
             projects.list_standing_facts,
             secret=parts.secret,
             find_project_id=projects.resolve_id,
-            embed=parts.store.embed if parts.settings.embedding.reads_statements else None,
+            embed=parts.models.embed if parts.settings.embedding.reads_statements else None,
             reader=reading,
             now=parts.now,
         )
