@@ -250,9 +250,12 @@ _STATUS_DESCRIPTIONS: Final = {
 
 
 def takes_query(method: str, path: str) -> bool:
-    """Return True if the route has parameters in its query, or is not in the document."""
+    """Return True if the route has parameters in its query, is not in the document, or serves the page.
+
+    The page's views keep in their address what is selected; the daemon does not read it.
+    """
     operation = OPERATIONS.get((method, _PATTERN.sub("", path)))
-    return operation is None or bool(operation.query)
+    return operation is None or bool(operation.query) or path.startswith("/ui")
 
 
 def build_document() -> Schema:
