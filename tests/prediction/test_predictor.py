@@ -340,7 +340,7 @@ def test_units_owning_open_file_are_recalled() -> None:
     past = predictor.predict(focus("a.py"), now=NOW).units
 
     assert {"create", "large rewrite"} <= {one.subject for one in past[:3]}
-    assert all("once added much of what is open" in one.reasons for one in past[:2])
+    assert all("once wrote many lines of the open file" in one.reasons for one in past[:2])
 
 
 def test_confidence_is_corrected_before_files_are_read(predictor: Predictor) -> None:
