@@ -59,7 +59,7 @@ async def main() -> dict:
         said["found"] = [hit.memory.id for hit in (await store.search("heron", only, 5)).hits]
         ranked = await store.search_ranked("heron", only, 5, (), k_without_messages=None, depth="shallow", results=5,
                                            branch_fact_ids=(), now=NOW, embedding_wait=0)
-        said["result"] = {name: ranked.results[0][name] for name in ("kind", "at")}
+        said["result"] = {name: getattr(ranked.results[0], name) for name in ("kind", "at")}
         said["exported"] = memory_from_json(json.loads(json.dumps(memory_to_json(note)))) == note
         said["draft"] = parse_draft({"kind": "note", "content": "x", "project": "p"}).kind
         await store.delete(["n1"], "p")

@@ -81,14 +81,14 @@ async def test_ranked_search_merges_newer_hits(store: MemoryStore) -> None:
     newer = memory(1, "the journal was torn by a power cut", updated=NOON + timedelta(hours=1))
     new = memory(3, "a torn journal again")
     answer = await store.search_ranked("torn journal", P, 40, [Hit(memory=newer), Hit(memory=new)], **RANKED)
-    assert {one["id"] for one in answer.results} == {"m1", "m3"}
-    assert "power cut" in next(one for one in answer.results if one["id"] == "m1")["snippet"]
+    assert {one.id for one in answer.results} == {"m1", "m3"}
+    assert "power cut" in next(one for one in answer.results if one.id == "m1").snippet
 
 
 async def test_ranked_search_drops_expired_memories(store: MemoryStore) -> None:
     await store.put([memory(1, "torn journal", kind=Kind.FACT, valid_to=NOON), memory(2, "torn journal")])
     answer = await store.search_ranked("torn journal", P, 40, (), **RANKED)
-    assert [one["id"] for one in answer.results] == ["m2"]
+    assert [one.id for one in answer.results] == ["m2"]
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
@@ -101,4 +101,4 @@ async def test_ranked_search_lets_branch_override(store: MemoryStore, is_stored:
     filters = Filters(project="p", branch="sqlite")
     known = RANKED | {"branch_fact_ids": () if is_stored else (on_branch,)}
     answer = await store.search_ranked("postgres database", filters, 40, (), **known)
-    assert "m1" not in [one["id"] for one in answer.results]
+    assert "m1" not in [one.id for one in answer.results]
