@@ -500,6 +500,7 @@ Never use spaces at the end
 """
     assert get_sentences(extract_instructions(text)) == [
         "Do not add tests that mock everything just to touch a given line of code.",
+        "Avoid `eval`.",
         "Always write the changelog entry in the present tense, and never skip it.",
         "Never use spaces at the end",
     ]
@@ -527,7 +528,8 @@ Always sign.
 [one]: https://example.org/one
 """
     assert get_sentences(extract_instructions(text)) == [
-        "Follow Review Comments and the style section of Go in Production."
+        "Follow Review Comments and the style section of Go in Production.",
+        "Always sign.",
     ]
 
 
@@ -621,6 +623,7 @@ def test_short_instruction_includes_its_heading(tmp_path: Path) -> None:
         tmp_path, {"AGENTS.md": page, "CONTRIBUTING.rst": rst, "CLAUDE.md": "## Style\nNever use tabs.\n"}
     )
     assert [(fact.source["path"], fact.levels.summary) for fact in facts] == [
+        ("AGENTS.md", "Always lint."),
         ("AGENTS.md", "Never create a PR."),
         ("AGENTS.md", "Never file a report, whatever anybody else may have told you about the reports of this shop."),
         ("AGENTS.md", "AI contributions › Never lie in here."),
@@ -628,7 +631,7 @@ def test_short_instruction_includes_its_heading(tmp_path: Path) -> None:
         ("CLAUDE.md", "Style › Never use tabs."),
         ("CONTRIBUTING.rst", "Generated files › Do not edit by hand."),
     ]
-    assert facts[2].content == "Never lie in here."
+    assert facts[3].content == "Never lie in here."
 
 
 def test_instruction_is_untrusted(tmp_path: Path) -> None:

@@ -77,7 +77,9 @@ _SEARCH_TAGS = {
 _VERSION_TAGS = ("version", "supported versions")
 _LANGUAGES = frozenset({"python", "node", "go", "java", "ruby", "php", "rust", "dotnet", "typescript", "terraform"})
 _DEFAULT_CI_SYSTEM = "ubuntu"
-_DEPLOYMENT_FOLDERS = frozenset({"docker", "deploy", "docs", "doc"})  # folders with files about the whole project
+_DEPLOYMENT_FOLDERS = frozenset(
+    {"docker", "deploy", "docs", "doc", "test", "tests"}
+)  # folders with files about the whole project
 _WORKFLOWS_FOLDER = ".github/workflows/"
 MAX_GLOBS = 100  # merged over all guides with the same instruction
 MAX_SCOPE_DESCRIPTION = 600  # characters, likewise

@@ -24,7 +24,8 @@ AIDER_SETTINGS: Final = ".aider.conf.yml"  # no guide itself: it lists guides
 # Pages for contributors and agents of the whole project, by name, at the root or in a folder for such pages.
 _FOR_PEOPLE = (
     r"[\w.-]*CONTRIBUTING|DEVELOP(?:MENT|ING|ERS?)|HACKING|MAINTAINING|RELEAS(?:E|ES|ING)(?:[-_](?:PROCESS|CHECKLIST|"
-    r"GUIDE))?|(?:PULL|MERGE)_REQUEST_TEMPLATE|(?:CODING|CODE)?[-_ ]?(?:STYLE|STANDARDS)(?:[-_ ]?GUIDE)?|"
+    r"GUIDE))?|(?:PULL|MERGE)_REQUEST_TEMPLATE|(?:CODING|CODE)[-_ ]?(?:STYLE|STANDARDS)(?:[-_ ]?GUIDE)?|"
+    r"STYLE[-_ ]?GUIDE|"
     r"COMMIT[-_](?:CONVENTION|MESSAGE|STYLE)S?|AI[-_]POLICY"
 )
 _CONTRIBUTORS = (
@@ -78,7 +79,8 @@ _TEMPLATE: Final = re.compile(r"(?:^|/)\w+_REQUEST_TEMPLATE[^/]*$", re.IGNORECAS
 README: Final = re.compile(r"readme(?:\.(?:md|rst|txt|adoc))?", re.IGNORECASE)
 # A section of a readme with its subsections, up to the next heading of its level.
 _CONTRIBUTING_SECTION: Final = re.compile(
-    r"^#{1,4} [^\n]{0,40}(?:contribut|develop|hacking)[^\n]*\n(?:(?!#{1,3} ).*\n?)*", re.IGNORECASE | re.MULTILINE
+    r"^#{1,4} [^\n]{0,40}(?:contribut|develop(?!\w* status)|hacking)[^\n]*\n(?:(?!#{1,3} ).*\n?)*",
+    re.IGNORECASE | re.MULTILINE,
 )
 # Pages that a page for contributors links to, if their names say that they are about work.
 _LINK: Final = re.compile(
@@ -87,7 +89,8 @@ _LINK: Final = re.compile(
     re.MULTILINE,
 )
 _ABOUT_WORK: Final = re.compile(
-    r"contribut|develop|commit|pull|style|conventions?|testing|tests?\.|hacking|submit|patch|getting[-_]started|"
+    r"contribut|develop|build|commit|pull|style|conventions?|testing|tests?\.|hacking|submit|patch|"
+    r"getting[-_]started|"
     r"msrv|coding|guideline|"
     r"workflow",
     re.IGNORECASE,

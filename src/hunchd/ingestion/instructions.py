@@ -14,6 +14,7 @@ from hunchd.ingestion.headings import strip_heading_marks
 from hunchd.text.sentences import split_prose
 
 MAX_INSTRUCTIONS: Final = 40  # per file; a file with more is a book
+FEWEST_CHARACTERS: Final = 12
 MAX_INSTRUCTION: Final = 300
 MAX_STEPS: Final = 8  # of a release that are named
 MAX_STEP: Final = 70  # characters
@@ -48,6 +49,7 @@ _MODAL: Final = re.compile(
     r"\b(?:must|should|shall|needs? to|ha(?:s|ve) to be|required?|requires|mandatory|never|always|do not|don['’]t|"
     r"cannot|"
     r"ought to|avoid|preferred|please|not (?:be )?(?:accepted|allowed|welcome|merged|supported)|without tests|"
+    r"prohibited|rejected|"
     r"we (?:use|try|keep|follow|prefer|squash|require|expect|ask|request|aim|format|recommend|encourage|maintain|"
     r"support|"
     r"adhere)|"
@@ -118,7 +120,8 @@ _ONBOARDING_STEP: Final = re.compile(
     r"discord|slack|be aware|please note|"
     r"twitter|installed?|git checkout|git remote|you['’]ll see|you should (?:see|be able|get|now)|(?:should|"
     r"will) (?:output|"
-    r"print|look like|see)|download|your (?:editor|ide)|assign\w*|volunteer|good first issue|time ?zones?|"
+    r"print|look like|see)|download|assign\w*|volunteer|good first issue|code of conduct|interactions|consult|"
+    r"please read|\bwsl\b|restart|your (?:default|system|machine)|the issue\b|time ?zones?|"
     r"(?:create|make) (?:a |your )?(?:new |own |topic |feature )*branch|(?:submit|open|create|send) (?:a |"
     r"your )?(?:pull|pr\b)[^,]*$|"
     r"implement your|push (?:your|to)|commit (?:all )?(?:the|your) changes|add, commit)\b",
@@ -132,7 +135,7 @@ _COMMUNICATION: Final = re.compile(
     r"closed|"
     r"first|tracker|asked|created|submitted)\b|^if you (?:find|found|have|want|need|would|are (?:not|unsure|new)|"
     r"don)|"
-    r"\b(?:comment|note)\b.{0,20}\b(?:on|to|in) (?:the|an?|your) (?:ticket|issue|discussion|thread)\b|\?$",
+    r"\b(?:comment|note)\b.{0,20}\b(?:on|to|in) (?:the|an?|your) (?:\w+ )?(?:ticket|issue|discussion|thread)\b|\?$",
     re.IGNORECASE,
 )
 _ABOUT_CHANGE: Final = re.compile(r"\bcommits?\b|changelog|\bbranch|pull request", re.IGNORECASE)
@@ -143,7 +146,7 @@ _FRAGMENT: Final = re.compile(
     r"in that|also,|if so|to do (?:so|this)|the following|the (?:above|latter|former)|"
     r"next,|as (?:mentioned|outlined|a heads)|upon|for (?:this|full|more|details)|you do not need|we have|"
     r"no contribution|"
-    r"one for|once you|when you create|before you create|before continuing|finally|note that|additionally|"
+    r"one for|once you|when you create|before you create|before continuing|finally|additionally|"
     r"to make it|\(in fact)(?!\w)",
     re.IGNORECASE,
 )
@@ -160,11 +163,18 @@ _ASKS_FOR_WORK: Final = re.compile(
     r"^tests? |^I(?:['’]ve| have) (?:added|updated|followed|documented|run|written|tested)",
     re.IGNORECASE,
 )
-_FORM_TOPICS: Final = frozenset({"tests", "documentation", "changelog", "style", "compatibility"})
+_FORM_TOPICS: Final = frozenset({"code", "tests", "documentation", "changelog", "style", "compatibility"})
 _TERM: Final = re.compile(r"\*\*([\w()-]{2,24})\*\*|(`[^`]{1,24}`)(?=\s*(?:[:–—-]|$))")
 _CODE_BEGIN: Final = re.compile(r"```|~~~|\.\. code")
-_ONLY_LINK: Final = re.compile(r"!?\[[^\]]+\](?:\([^)]*\)|\[[^\]]*\])[.:]?|:doc:`[^`]+`")
-_ALERT: Final = re.compile(r"^(?:>\s*)?\[!\w+\]\s*")
+_ONLY_LINK: Final = re.compile(r"!?\[[^\]]+\](?:\((?!#)[^)]*\)|\[[^\]]*\])[.:]?|:doc:`[^`]+`")
+_ANNOUNCES_RULES: Final = re.compile(
+    r"\bif you|guidelines?|\brules\b|before each|consider|more likely|"
+    r"include:$",
+    re.I,
+)
+_STRICT: Final = re.compile(r"\b(?:must|never|always|do not|prohibited|required|should)\b", re.IGNORECASE)
+_CLAUSE_END: Final = re.compile(r"(?:,(?= (?:and|but|so|or|reserving|because|which|since|as)\b)|;| [-–—] | \()")
+_ALERT: Final = re.compile(r"^(?:(?:>\s*)?\[!\w+\]|\.\. (?:note|warning|important|tip)::)\s*")
 _ENGLISH: Final = re.compile(
     r"\b(?:the|to|and|of|is|in|a|you|for|we|or|be|this|not|are|your|with|it|on)\b", re.IGNORECASE
 )
@@ -191,12 +201,17 @@ def extract_instructions(text: str, *, strong: bool = False, is_form: bool = Fal
     text = text[:60_000]
     is_foreign = not _is_english(text)
     section_by_sentence: dict[str, str] = {}
-    parent_is_rule = False
+    parent_is_rule, condition = False, ""
     for passage in _split_passages(text):
+        if not passage.is_nested:
+            condition = passage.text if passage.is_item and passage.text.endswith(":") else ""
+        elif condition:
+            passage = passage._replace(text=f"{condition} {passage.text}", is_nested=False)
         if passage.is_lead or _ONLY_LINK.fullmatch(passage.text) or (passage.is_nested and not parent_is_rule):
             continue
         parent_is_rule = parent_is_rule and passage.is_nested
-        for at, sentence in enumerate(split_prose(strip_markup(passage.text))):
+        for at, whole in enumerate(split_prose(strip_markup(passage.text))):
+            sentence = _shorten(whole)
             if is_form and not (_ASKS_FOR_WORK.search(sentence) and classify_rule(sentence) in _FORM_TOPICS):
                 continue
             if (is_form and _CHECKED.match(sentence)) or _is_rule(
@@ -206,6 +221,14 @@ def extract_instructions(text: str, *, strong: bool = False, is_form: bool = Fal
                 parent_is_rule = True
     for sentence, section in list(section_by_sentence.items())[:MAX_INSTRUCTIONS]:
         yield Instruction(sentence, section if len(section) <= MAX_SECTION_HEADING else "")
+
+
+def _shorten(sentence: str) -> str:
+    """Return a long sentence up to the end of its last whole clause."""
+    if len(sentence) <= MAX_INSTRUCTION:
+        return sentence
+    ends = [match.start() for match in _CLAUSE_END.finditer(sentence[:MAX_INSTRUCTION])]
+    return f"{sentence[: ends[-1]]} …" if ends and ends[-1] > MAX_INSTRUCTION // 3 else sentence
 
 
 def is_release_page(path: str) -> bool:
@@ -262,7 +285,7 @@ def _is_english(text: str) -> bool:
 
 
 def _is_rule(sentence: str, passage: _Passage, *, is_first: bool, strong: bool, is_foreign: bool) -> bool:
-    if not 15 <= len(sentence) <= MAX_INSTRUCTION or _INCOMPLETE_END.search(sentence.rstrip()):
+    if not FEWEST_CHARACTERS <= len(sentence) <= MAX_INSTRUCTION or _INCOMPLETE_END.search(sentence.rstrip()):
         return False
     if is_foreign:
         return passage.is_item
@@ -290,8 +313,9 @@ def _split_passages(text: str) -> Iterator[_Passage]:
     Wrapped lines are joined. A sentence that ends in a colon is joined with short code or a list of terms below it.
     """
     lines = [*text.splitlines(), ""]
-    lead, in_joined_list = "", False
+    lead, in_joined_list, section = "", False, ""
     for block in _split_blocks(lines):
+        lead, section = lead if block.section == section else "", block.section
         if block.is_item and in_joined_list:
             continue
         whole, in_joined_list = _complete(block.text, lines, block.end)
@@ -300,7 +324,7 @@ def _split_passages(text: str) -> Iterator[_Passage]:
         )
         yield block._replace(text=whole, follows_rule=bool(block.is_item and lead), is_lead=is_lead)
         if not block.is_item:
-            lead = whole if is_lead and _MODAL.search(whole) else ""
+            lead = whole if is_lead and (_MODAL.search(whole) or _ANNOUNCES_RULES.search(whole)) else ""
 
 
 def _complete(text: str, lines: list[str], at: int) -> tuple[str, bool]:

@@ -64,6 +64,19 @@ _CHANGELOG_FILE: Final = re.compile(r"(?:^|/)(?:changelog|changes|news|history|r
 _BENCHMARK: Final = re.compile(r"bench", re.IGNORECASE)
 
 
+# Whose lines a line length is about, by the file that states it.
+_LANGUAGE_BY_MANIFEST: Final = {
+    "pyproject.toml": "python",
+    "setup.cfg": "python",
+    "ruff.toml": "python",
+    "rustfmt.toml": "rust",
+    ".rustfmt.toml": "rust",
+    ".prettierrc": "node",
+    ".clang-format": "clang-format",
+    ".scalafmt.conf": "scala",
+}
+
+
 def find_roles(file: str | None, activity: str = "") -> frozenset[str]:
     """Return what kinds of file the file at hand is, as far as conventions differ by it."""
     if file is None:
@@ -230,5 +243,7 @@ def _is_useful_for_file(fact: Memory, file: str | None) -> bool:
     """Return True unless a fact is about another language than that of the file; for a manifest, all may help."""
     if file is None or is_manifest(file):
         return True
-    languages = find_languages(f"{fact.key}: {fact.value}")
+    languages = find_languages(f"{fact.key}: {fact.value}") or find_languages(
+        _LANGUAGE_BY_MANIFEST.get(str(fact.source.get("path")).rpartition("/")[2], "")
+    )
     return not languages or detect_language(file) in languages or not classify_path(file) & CODE

@@ -33,7 +33,11 @@ _UNRELEASED = re.compile(r"\bunreleased\b|^(?:#+\s*)?\[?(?:master|main|next|head
 _RELEASE_STEPS = (
     ("tag", r"^\s+tags:"),
     ("release please", r"release-please"),
-    ("build", r"\b(?:python -m build|uv build|cargo build|npm run build|pnpm (?:run )?build|goreleaser|docker build)"),
+    (
+        "build",
+        r"\b(?:python -m build|uv build|cargo build|npm run build|pnpm (?:run )?build|goreleaser|"
+        r"docker build)",
+    ),
     ("publish to PyPI", r"gh-action-pypi-publish|twine upload|uv publish"),
     ("publish to npm", r"npm publish|pnpm publish|changeset publish"),
     ("publish to crates.io", r"cargo publish|release-plz"),

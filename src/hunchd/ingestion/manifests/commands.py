@@ -40,7 +40,7 @@ _TASK_NAMES: Final = tuple(
                  "spotlesscheck phpstan psalm style"),
         ("docs", "docs doc documentation site mkdocs javadoc dokka"),
         ("benchmarks", "bench benches benchmark benchmarks"),
-        ("tests", "test tests testing unit spec specs runtest runtests pytest vitest jest features coverage"),
+        ("tests", "test tests testing unit spec specs runtest runtests pytest vitest jest features coverage cover"),
         (EVERYTHING, "check checks verify all ci validate qa precommit gauntlet"),
         ("build", "build compile dist assemble bundle package"),
     )
@@ -99,7 +99,8 @@ _PLACEHOLDER: Final = re.compile(
 _PROJECT_TASK: Final = re.compile(
     r"(?:bundle exec |uv run )?(?:(?:npm|pnpm|yarn|bun) run|make|just|task|tox (?:r |run )?-e|nox -s|rake|"
     r"bundle exec appraisal|"
-    r"composer run|hatch run|pdm run|poe|mise run|\./\w[\w./-]*\.(?:sh|py)|cargo xtask|mage|inv|\./dev) \S|"
+    r"composer run|\./gradlew|gradlew|\./mvnw|mvn|hatch run|pdm run|poe|mise run|\./\w[\w./-]*\.(?:sh|py|ps1)|"
+    r"cargo xtask|mage|inv|\./dev) \S|"
     r"(?:script|bin|dev)/\w"
 )
 # Formatters that write unless they are told to check.

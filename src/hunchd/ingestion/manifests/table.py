@@ -163,6 +163,7 @@ ROWS: Final = (
     Row(".go-version", "go", "{}", _PIN, 0.6),
     Row("rust-toolchain*", "rust toolchain", "{}",
         r"^\s*(?:channel\s*=\s*[\"'])?((?:stable|beta|nightly|\d)[\w.-]{0,40})[\"']?\s*$"),
+    *(Row(name, "build", f"`./{name}`", "", 0.9) for name in ("build.sh", "build.ps1", "Build.ps1")),
     Row("turbo.json*", "workspace", "turborepo", "", 0.8),
     Row("nx.json", "workspace", "nx", "", 0.8),
     Row("lerna.json", "workspace", "lerna", "", 0.7),
