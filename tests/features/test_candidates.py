@@ -497,6 +497,31 @@ def test_files_beyond_the_outlined_are_listed_by_relation() -> None:
     assert abs(listed.value - 0.8) < 1e-9
 
 
+def test_weak_files_share_one_list_at_the_end() -> None:
+    strong = [PredictedFile(f"lib/{n}.py", 1.0, 0.04, ("…",), "in the same folder") for n in range(3)]
+    weak = [PredictedFile("a.py", 0.0, 0.01, ("…",), "changed lately"), PredictedFile("b.py", 0.0, 0.015, ("…",), "x")]
+    single = PredictedFile("LICENSE", 0.0, 0.03, ("…",), "changed lately")
+
+    prediction = Prediction((*strong, single, *weak))
+    offered = build_candidates(make_input(prediction=prediction, outline_count=0))
+
+    assert [piece.forms[0][1] for piece in offered] == [
+        "also in the same folder:\nlib/0.py, lib/1.py, lib/2.py",
+        "less likely:\nLICENSE, b.py, a.py",
+    ]
+
+
+def test_test_file_shows_fewer_signatures_than_code() -> None:
+    lines = tuple(ViewLine(f"def test_{n}()", f"test_{n}", 1.0) for n in range(30))
+    views = {path: FileView(path, path, lines, 0, "") for path in ("tests/test_a.py", "src/a.py")}
+    files = tuple(PredictedFile(path, 1.0, 0.5, ("…",)) for path in views)
+
+    [test] = build_candidates(make_input(prediction=Prediction(files[:1]), views=views))
+    [code] = build_candidates(make_input(prediction=Prediction(files[1:]), views=views))
+
+    assert len(test.forms[0][1].splitlines()) < len(code.forms[0][1].splitlines()) == 31
+
+
 def test_expected_files_stand_on_one_line_with_counts() -> None:
     expected = (
         ExpectedFile("CHANGES.md", 0.7, 15, 20, of_file=True),

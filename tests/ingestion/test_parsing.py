@@ -384,3 +384,21 @@ def test_licenses_and_tool_directives_are_no_documentation() -> None:
 )  # fmt: skip
 def test_doc_line_skips_rest_of_license_sentence(source: str, doc: str) -> None:
     assert parse_outline("a.js", source.encode()).doc == doc
+
+
+def test_definitions_in_prose_and_documentation_are_skipped() -> None:
+    text = '''defmodule Shop do
+  @moduledoc """
+  Defines a
+
+  module that invokes it.
+
+      defmodule Example do
+      def handle(x) do
+  """
+  def sell(item) when is_map(item) do
+  # function for each item
+  struct and it must return
+  of which module you use
+'''
+    assert [symbol.name for symbol in extract_headings("elixir", text)] == ["Shop", "sell"]

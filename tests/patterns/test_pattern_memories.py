@@ -43,11 +43,11 @@ def test_hint_omits_uninformative_place() -> None:
         PATTERN, files=1, place=UsualLocation("", "", ".py", "", 1.0), companions=(Companion("*.py", 4, 6, "kind"),)
     )
     told = pattern_to_memory(anywhere, "p1", NOW)
-    assert told.levels.summary == "pattern: function load_‹name›: @register_format"
+    assert told.levels.summary == "to add a function load_‹name›, copy load_toml (formats/toml.py:3)"
     assert "2 times in one file; a new one goes in *.py" in told.content
     assert pattern_to_memory(PATTERN, "p1", NOW).levels.summary == (
-        "pattern: function load_‹name›: @register_format; goes in formats/*.py; "
-        "changes with formats/registry.py (4 of 5), a file changes/*.md (5 of 5)"
+        "to add a function load_‹name›, copy load_toml (formats/toml.py:3); it goes in formats/*.py; "
+        "change with it formats/registry.py (4 of 5), a file changes/*.md (5 of 5)"
     )
 
 
@@ -134,7 +134,7 @@ def test_only_self_explanatory_patterns_are_suggested(stored_memory: Memory, tit
     patterns.apply_change(MemoryChange(memories=(replace(stored_memory, title=title),)))
     focus = Focus(project="p", file="formats/toml.py")
     assert [piece.id for piece in patterns.build_candidates(focus)] == ([stored_memory.id] if enough else [])
-    assert [one["id"] for one in patterns.predict_for_path(focus.file)] == ([stored_memory.id] if enough else [])
+    assert [one.id for one in patterns.predict_for_path(focus.file)] == ([stored_memory.id] if enough else [])
     assert [known.id for known, _ in patterns.find_for_path("formats/toml.py")] == [stored_memory.id]
 
 

@@ -39,6 +39,12 @@ _EMPTY = re.compile(
     r"(?:commit|import|check-?in|upload|push|release|version|alpha|beta)\b",
     re.IGNORECASE,
 )
+# Releases: which version came out when says nothing about the files it went through.
+_RELEASE = re.compile(
+    r"^(?:\w+(?:\([^)]*\))?: )?(?:(?:prepar|bump|cut|mak|draft)\w* (?:for )?)?(?:the )?(?:next )?(?:release|version)\b"
+    r"(?: (?:to|of|version))?(?: \S+){0,2} ?v?\d+[\w.-]*\b|^v?\d+\.\d+[\w.-]*$|^bump(?:ed)? (?:version )?(?:to )?v?\d",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 MIN_SUBJECT_WORDS = 2  # words, in scripts with spaces; a ticket number is not a word
 
@@ -50,7 +56,7 @@ def is_descriptive(subject: str) -> bool:
     """
     if len(subject) < MIN_SUBJECT_LENGTH or (subject.isascii() and len(_WORD.findall(subject)) < MIN_SUBJECT_WORDS):
         return False
-    return not any((_MERGE.match(subject), is_cosmetic(subject), _EMPTY.match(subject)))
+    return not any((_MERGE.match(subject), is_cosmetic(subject), _EMPTY.match(subject), _RELEASE.match(subject)))
 
 
 def is_cosmetic(subject: str) -> bool:

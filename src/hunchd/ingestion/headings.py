@@ -17,7 +17,10 @@ _RST_UNDERLINE = re.compile(r"([=\-~^\"'*+#`:.<>_])\1{2,}\s*$")
 _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _ESCAPED_CHARACTER = re.compile(r"\\([!-/:-@\[-`{-~])")
-_TAG = re.compile(r"</?(?:a|img|br|b|i|em|strong|code|sub|sup|p|h\d|div|span|kbd|font|center|picture|source)\b[^<>]*>")
+_TAG = re.compile(
+    r"</?(?:a|img|br|b|i|em|strong|code|sub|sup|p|h\d|div|span|kbd|font|center|picture|"
+    r"source)\b[^<>]*>"
+)
 _FRONT_MATTER = re.compile(r"---[ \t]*\n((?:[\w\"'-]+[ \t]*:|#).*?\n)(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _TOP = re.compile(r"^# \S", re.MULTILINE)
 _TITLE = re.compile(r"^title[ \t]*:[ \t]*(\S.*)$", re.MULTILINE)
@@ -52,11 +55,17 @@ _PATTERNS_BY_LANGUAGE: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
     "terraform": ((_TERRAFORM, "block"),),
     "cmake": ((_CMAKE, "target"),),
 }
+# Words between a keyword and its line's begin are modifiers, and no word of prose follows the name.
 _GENERIC_DEFINITION = re.compile(
-    r"\s*(?:[a-z@]+\s+){0,5}?"
+    r"\s*(?:(?:public|private|protected|internal|fileprivate|static|final|abstract|open|override|async|export|"
+    r"default|inline|"
+    r"suspend|data|sealed|local|const|pub|unsafe|extern|virtual|implicit|lazy|case|mutating|nonisolated|global|"
+    r"@\w+)\s+){0,5}?"
     r"(def|defp|defmodule|defn|defun|func|fun|fn|function|sub|proc|class|interface|trait|struct|enum|object|protocol|"
     r"extension|actor|module|record|mixin)\s+([A-Za-z_][\w.:]*)"
+    r"(?![\w.:])(?!\s+(?!(?:do|extends|implements|with|where|is|of|for|as|on|when|derives|permits|throws|end|on)\b)[a-z]+\b)"
 )
+_DOC_MARK = '"""'  # around documentation, whose examples are no definitions
 _KIND_BY_KEYWORD = {
     "interface": "interface",
     "protocol": "interface",
@@ -203,8 +212,11 @@ def _read_lines(text: str, patterns: tuple[tuple[re.Pattern[str], str], ...]) ->
 
 
 def _read_definitions(text: str) -> Iterator[Symbol]:
+    in_doc = False
     for number, line in enumerate(text.splitlines(), 1):
-        match = _GENERIC_DEFINITION.match(line)
+        is_doc = in_doc
+        in_doc ^= line.count(_DOC_MARK) % 2 == 1
+        match = None if is_doc else _GENERIC_DEFINITION.match(line)
         if match:
             yield Symbol(
                 match[2],

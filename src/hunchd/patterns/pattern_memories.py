@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
-from hunchd.patterns.pattern import CodePattern, Companion, UsualLocation
+from hunchd.patterns.pattern import CodePattern, Companion, InstanceLocation, UsualLocation
 
 SOURCE_TYPE: Final = "pattern"  # of the source
 DIGEST_FIELD: Final = "told"  # source field: digest of the mined text; a different text was edited by the owner
@@ -42,15 +42,20 @@ class PatternSummary:
     companions: tuple[Companion, ...]
     paths: frozenset[str]  # paths of the stored instances
     is_part: bool = False  # a part of a definition, which nobody opens a file to add
+    example: InstanceLocation | None = None  # the most typical instance, if it has a name
 
     @property
     def hint(self) -> str:
-        """Return the hint with usual place and companions."""
-        parts = [f"pattern: {self.title}"]
+        """Return what to copy and from where, in one sentence; "" without an instance to copy."""
+        if self.example is None:
+            return ""
+        noun = self.title.partition(": ")[0]
+        article = "an" if noun[:1] in "aeiou" else "a"
+        parts = [f"to add {article} {noun}, copy {self.example.name} ({self.example.path}:{self.example.line})"]
         if self.place.is_informative:
-            parts.append(f"goes in {self.place.text}")
+            parts.append(f"it goes in {self.place.text}")
         if companions := [one.text for one in self.companions if one.is_informative]:
-            parts.append(f"changes with {', '.join(companions[:MAX_LISTED_COMPANIONS])}")
+            parts.append(f"change with it {', '.join(companions[:MAX_LISTED_COMPANIONS])}")
         return "; ".join(parts)
 
     @property
@@ -77,6 +82,7 @@ def pattern_to_memory(pattern: CodePattern, project: str, now: datetime, *, stre
         pattern.place,
         pattern.companions,
         frozenset(),
+        example=next((spot for spot in pattern.spots if spot.name), None),
     )
     paths = list(dict.fromkeys(spot.path for spot in pattern.spots))
     memory = Memory(
@@ -89,7 +95,7 @@ def pattern_to_memory(pattern: CodePattern, project: str, now: datetime, *, stre
         updated=now,
         project=project,
         ref=f"pattern:{pattern.key}",
-        levels=Levels(summary=summary.hint, compressed=pattern.title, index=pattern.title[:60]),
+        levels=Levels(summary=summary.hint or pattern.title, compressed=pattern.title, index=pattern.title[:60]),
         scope=Scope.PROJECT,
         confidence=round(min(0.95, pattern.count / (pattern.count + 2)), 4),
         importance=round(MIN_IMPORTANCE + strength * (MAX_IMPORTANCE - MIN_IMPORTANCE), 3),
@@ -108,6 +114,7 @@ def pattern_to_memory(pattern: CodePattern, project: str, now: datetime, *, stre
             "shares": sorted(pattern.core),
             "place": asdict(pattern.place),
             "companions": [asdict(companion) for companion in pattern.companions],
+            **({"example": asdict(summary.example)} if summary.example else {}),
         },
     )
     return replace(memory, source={**memory.source, DIGEST_FIELD: _hash_text(memory)})
@@ -158,6 +165,7 @@ def memory_to_summary(memory: Memory) -> PatternSummary | None:
             tuple(Companion(**companion) for companion in source["companions"]),
             frozenset(artifact.ref for artifact in memory.artifacts if artifact.type == "file"),
             not _PART_KINDS.isdisjoint(memory.tags) and not memory.title.startswith("test"),
+            InstanceLocation(**source["example"]) if source.get("example") else None,
         )
     except (KeyError, TypeError, ValueError):  # written by a later version or imported
         return None

@@ -64,7 +64,8 @@ class KnownPatterns:
         return [
             (pattern, value)
             for pattern, value in self._rank_for_path(path)
-            if is_self_explanatory(pattern.title)
+            if pattern.hint
+            and is_self_explanatory(pattern.title)
             and (building or pattern.paths != {path})  # otherwise all instances are visible already
             and (path in pattern.paths or (pattern.strength >= MIN_STRENGTH and not pattern.is_part))
             and (_is_test(path) or not _is_test_pattern(pattern))
@@ -151,7 +152,7 @@ def _build_candidate(pattern: PatternSummary, value: float, focus: Focus) -> Con
         kind="pattern",
         tier=2 if near else 3,
         value=round(value, 4),
-        forms=(("summary", pattern.hint), ("compressed", f"pattern: {pattern.title}")),
+        forms=(("summary", pattern.hint), ("compressed", pattern.hint.partition("; ")[0])),
         reasons=(pattern.frequency, f"hunch show {pattern.id}"),
         source={"type": "pattern", "ref": pattern.id},
         trust=Trust.PROJECT,

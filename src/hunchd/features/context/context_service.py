@@ -59,7 +59,7 @@ MAX_QUERY_MATCHES = 4  # memories that a query may add
 QUERIED_KINDS = select_kinds(lambda one: one.answers_queries)
 MAX_QUERY_HITS = 24  # … out of this many best matches
 LONGEST_ERROR = 4_000  # characters at the end of an error whose words lead to facts
-MAX_NAMED_FILES = 40  # predicted files listed by name only, below those with signatures
+MAX_NAMED_FILES = 30  # predicted files listed by name only, below those with signatures
 MIN_CONFIDENT = 0.5  # confidence from which a predicted file is not replaced
 FULL_MATCH_SCORE = 6.0  # BM25 score of a full match; relevance is the fraction of it
 # Share of the query's terms from which the score counts fully, and below which a match is ignored.

@@ -11,7 +11,7 @@ from hunchd.domain.code import FileView
 from hunchd.domain.context import ContextCandidate, ExpectedFile, Level, PredictedFile, Prediction
 from hunchd.domain.memory import Trust
 from hunchd.ingestion.skeleton import render_views
-from hunchd.prediction.file_table import CODE, DOCUMENT, classify_path
+from hunchd.prediction.file_table import CODE, DOCUMENT, TEST, classify_path
 from hunchd.prediction.reasons import FALLBACK_REASON
 
 LIST = "files"  # kind of a piece that names several files
@@ -23,7 +23,8 @@ SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed
 # A name costs ten to forty tokens, so that long paths of likely files fell below the least gain a token.
 OF_NAME = 4.0
 FEWEST_IN_LIST = 2  # files that make a list of their own; others stand together
-OTHERS = "other candidates"
+LESS_LIKELY = "less likely"
+LEAST_BY_RELATION = 0.02  # probability from which a file stands with those of its relation; below, one list holds all
 EXPECTED_HEADING = "also expected"
 
 # A file without an outline begins with a sentence that says what it is, or with the first of its entries.
@@ -33,6 +34,8 @@ FEWEST_WORDS = 3
 
 # Signatures of a file that are shown, by level.
 LINES: Mapping[Level, int] = {"full": 40, "summary": 14, "compressed": 5}
+# … and of a test file: the names of its tests, of which those about the file at hand come first.
+TEST_LINES: Mapping[Level, int] = {"full": 12, "summary": 6, "compressed": 3}
 
 
 def iterate_file_candidates(
@@ -70,8 +73,9 @@ def _build_outline_candidates(
     forms: list[tuple[Level, str]] = []
     if view is not None and view.lines:
         stem = PurePosixPath(file or "").stem
-        texts = render_views(view, tuple(LINES.values()), wanted_names=used, topic=stem)
-        forms += [(level, f"{one.path}\n{text}") for level, text in zip(LINES, texts, strict=True)]
+        lengths = TEST_LINES if classify_path(one.path) & TEST else LINES
+        texts = render_views(view, tuple(lengths.values()), wanted_names=used, topic=stem)
+        forms += [(level, f"{one.path}\n{text}") for level, text in zip(lengths, texts, strict=True)]
         if not classify_path(one.path) & (CODE | DOCUMENT):
             forms = forms[-1:]  # of a configuration file a few keys tell enough
     elif view is not None and _SENTENCE.match(view.doc) and len(_PLAIN_WORD.findall(view.doc)) >= FEWEST_WORDS:
@@ -111,17 +115,21 @@ def _iterate_lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile])
     by_relation: dict[str, dict[str, float]] = {}
     for one in files:
         if one.confidence >= LEAST_NAMED:
-            by_relation.setdefault(one.relation, {})[one.path] = one.confidence
+            relation = one.relation if one.confidence >= LEAST_BY_RELATION else LESS_LIKELY
+            by_relation.setdefault(relation, {})[one.path] = one.confidence
     for hub in hubs:
         if not hub.path.endswith("/"):
             by_relation.setdefault("changed together before", {})[hub.path] = hub.probability
     single = [relation for relation, paths in by_relation.items() if len(paths) < FEWEST_IN_LIST]
-    if len(single) > 1:
-        by_relation[OTHERS] = {path: value for name in single for path, value in by_relation.pop(name).items()}
-    ordered_relations = sorted(by_relation.items(), key=lambda pair: (-sum(pair[1].values()), pair[0]))
+    if len(by_relation) > 1 and single:
+        rest = {path: value for name in single for path, value in by_relation.pop(name).items()}
+        by_relation[LESS_LIKELY] = by_relation.get(LESS_LIKELY, {}) | rest
+    ordered_relations = sorted(
+        by_relation.items(), key=lambda pair: (pair[0] == LESS_LIKELY, -sum(pair[1].values()), pair[0])
+    )
     for rank, (relation, names) in enumerate(ordered_relations, 1):
         paths = dict(sorted(names.items(), key=lambda pair: -pair[1]))
-        name = relation if relation == OTHERS else f"also {relation}"
+        name = relation if relation == LESS_LIKELY else f"also {relation}"
         lengths = {level: max(1, round(share * len(paths))) for level, share in SHARE_OF_LIST.items()}
         forms = tuple((level, _wrap_paths(name, list(paths)[:length])) for level, length in lengths.items())
         yield _build_list(name, forms, paths, rank)
