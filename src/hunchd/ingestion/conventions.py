@@ -77,9 +77,11 @@ _SEARCH_TAGS = {
 _VERSION_TAGS = ("version", "supported versions")
 _LANGUAGES = frozenset({"python", "node", "go", "java", "ruby", "php", "rust", "dotnet", "typescript", "terraform"})
 _DEFAULT_CI_SYSTEM = "ubuntu"
-_DEPLOYMENT_FOLDERS = frozenset(
-    {"docker", "deploy", "docs", "doc", "test", "tests"}
-)  # folders with files about the whole project
+_DEPLOYMENT_FOLDERS = frozenset({"docker", "deploy"})  # folders with deployment files of the whole project
+_PAGE_FOLDERS = frozenset(
+    {"docs", "doc", "test", "tests"}
+)  # … with files of which some keys hold for the whole project
+_KEYS_OF_WHOLE = frozenset({"changelog", "tests", "commit messages"})
 _WORKFLOWS_FOLDER = ".github/workflows/"
 MAX_GLOBS = 100  # merged over all guides with the same instruction
 MAX_SCOPE_DESCRIPTION = 600  # characters, likewise
@@ -184,7 +186,7 @@ def _add_commands(commands: Sequence[Command], best: dict[_ConventionKey, _Sourc
     Commands of another language than the known tools stand beside them.
     """
     for statement, path, part, language in choose_commands(commands):
-        folder = _find_part(f"{part}/x") if part else ""
+        folder = _find_part(f"{part}/x", statement.key) if part else ""
         place: _ConventionKey = (folder, statement.key, language)
         tools = best.get((folder, statement.key, ""))
         known = {*find_languages(tools[0].value)} if tools else set()
@@ -202,7 +204,7 @@ def _add_statement(statement: Statement, path: str, best: dict[_ConventionKey, _
     A statement about another language is stored beside the known one. The most certain statement of all languages is
     stored without a language name.
     """
-    part = _find_part(path)
+    part = _find_part(path, statement.key)
     place: _ConventionKey = (part, statement.key, "")
     if place in best and (language := _find_other_language(best[place][0], statement)):
         if statement.confidence > best[place][0].confidence:
@@ -302,13 +304,14 @@ def qualify_key(part: str, key: str) -> str:
     return f"{key} in {part}" if part else key
 
 
-def _find_part(path: str) -> str:
+def _find_part(path: str, key: str = "") -> str:
     """Return the folder that a manifest applies to.
 
     Returns "" for CI, git hooks and deployment folders.
     """
     part = path.rpartition("/")[0]
-    return "" if part.startswith(".") or part in _DEPLOYMENT_FOLDERS else part
+    is_whole = part in _DEPLOYMENT_FOLDERS or (part in _PAGE_FOLDERS and key in _KEYS_OF_WHOLE)
+    return "" if part.startswith(".") or is_whole else part
 
 
 def _keep_nearest(paths: list[str]) -> list[str]:

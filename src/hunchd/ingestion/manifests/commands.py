@@ -71,7 +71,8 @@ _OTHER_PURPOSES: Final = tuple(
                   r"cargo (?:\+\S+ )?(?:check|build)"),
         (EVERYTHING, r"g?make$|(?:\./)?tox$|tox (?:run|p)$|nox$|rake$|\./dev(?: check)?$|just$"),
         ("tests", r"ctest|python3? -m unittest|deno test|bats|gradle test|cargo nextest|gotestsum|borp|tstyche"),
-        ("install", r"(?:npm|pnpm|yarn|bun) (?:ci|install)|bundle install|uv sync|poetry install|pip install -e|"
+        ("install", r"(?:npm|pnpm|yarn|bun) (?:ci|install)(?: --[\w-]+)*$|bundle install|uv sync|poetry install|"
+                    r"pip install -e|"
                     r"composer install|mix deps\.get|pre-commit install|pnpm i$"),
     )
 )  # fmt: skip
