@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hunchd.ingestion.headings import strip_heading_marks
@@ -250,11 +251,13 @@ def extract_release_steps(text: str) -> Instruction | None:
     return Instruction(f"to release: {' → '.join(steps[:MAX_STEPS])}{more}", "")
 
 
+@lru_cache(maxsize=4096)  # asked of every rule of a project for every answer
 def classify_rule(text: str) -> str:
     """Return what a rule is about: tests, style, commits, …; "" if no word says so."""
     return next((topic for topic, pattern in _TOPICS if pattern.search(text)), "")
 
 
+@lru_cache(maxsize=4096)
 def is_plain_rule(text: str) -> bool:
     """Return True for a rule that begins with what to do or not to do, or says must."""
     return bool(_RULE.match(text) or _IMPERATIVE.match(text) or re.search(r"\bmust\b", text, re.IGNORECASE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatch
+from fnmatch import fnmatch, translate
 from typing import Final, NamedTuple
 
 from hunchd.ingestion.manifests.commands import (
@@ -67,10 +67,12 @@ _TASK_FILES: Final = tuple(
 )
 
 
+_TASK_FILE_NAME: Final = re.compile("|".join(translate(one.name) for one in _TASK_FILES))
+
+
 def has_tasks(path: str) -> bool:
     """Return True if a file defines tasks by name."""
-    name = path.rpartition("/")[2]
-    return any(fnmatch(name, one.name) for one in _TASK_FILES)
+    return _TASK_FILE_NAME.match(path.rpartition("/")[2]) is not None
 
 
 def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[Command]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import configparser
 import re
 from collections.abc import Callable, Iterator
-from fnmatch import fnmatch
-from functools import lru_cache
+from fnmatch import translate
+from functools import cache, lru_cache
 
 from hunchd.ingestion.manifests import checks, environment, package_manifests, python
 from hunchd.ingestion.manifests.table import ROWS, Row, iterate_rows
@@ -64,16 +64,26 @@ def states_anything(path: str) -> bool:
     return bool(rows) or parser is not None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _find_readers(path: str) -> tuple[tuple[Row, ...], Callable[[str], Iterator[Statement]] | None]:
     """Return the rows and the parser for files of this name and place."""
+    if not any(map(_compile_patterns(_ALL_FILES), (path, path.rpartition("/")[2]))):  # most files
+        return (), None
     parser = next((parser for files, parser in _PARSERS if _matches(files, path)), None)
     return tuple(row for row in ROWS if _matches(row.files, path)), parser
 
 
 def _matches(files: str, path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return any(fnmatch(path if "/" in pattern else name, pattern) for pattern in files.split(" "))
+    match = _compile_patterns(files)
+    return match(path if "/" in files else path.rpartition("/")[2]) is not None
+
+
+@cache
+def _compile_patterns(files: str) -> Callable[[str], re.Match[str] | None]:
+    return re.compile("|".join(map(translate, files.split(" ")))).match
+
+
+_ALL_FILES = " ".join((*(files for files, _ in _PARSERS), *dict.fromkeys(row.files for row in ROWS)))
 
 
 def _squeeze_blanks(text: str) -> str:
