@@ -4,10 +4,8 @@
 
 The others are the commit messages of the repositories, repeated with other names, and facts made from the frames of
 `contradiction_material.py`; each question contradicts one of them. Time is measured from the memory to the judgement:
-finding candidates in the store by words, comparing each of them, and having an entailment model read the most similar
-of those that the rules leave open (`--rules` leaves it out). With `--store FOLDER` the store is made once (`--asked
-0`)
-and measured later.
+finding candidates in the store by words, comparing them, and having the model read the most related. With `--store
+FOLDER` the store is made once (`--asked 0`) and measured later.
 """
 
 from __future__ import annotations
@@ -30,9 +28,9 @@ from hunchd.consolidation.contradictions.candidate_search import (
     MAX_CANDIDATES,
     MAX_READ_PAIRS,
     compare_with_candidates,
-    extract_statement,
     make_search_query,
 )
+from hunchd.consolidation.contradictions.statements import extract_statement
 from hunchd.daemon.store_service import StoreService
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Trust
@@ -54,7 +52,6 @@ async def main() -> None:
     parser.add_argument("repositories", nargs="*")
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--asked", type=int, default=200)
-    parser.add_argument("--rules", action="store_true", help="without the model that reads")
     parser.add_argument("--store", type=Path, help="a folder in which the store is made, or was made before")
     options = parser.parse_args()
     rng = random.Random(3)
@@ -63,10 +60,9 @@ async def main() -> None:
         store_folder: Path = options.store or Path(folder)
         exists = store_folder.exists() and any(store_folder.iterdir())
         store_folder.mkdir(parents=True, exist_ok=True)
-        reader = (
-            None
-            if options.rules
-            else LazyModel("reader of pairs", fastembed_backend.load_contradiction_model, idle_after=600.0)
+        embedder = fastembed_backend.load_embedder()
+        reader = LazyModel(
+            "reader of pairs", lambda: fastembed_backend.load_contradiction_model(embedder.embed), idle_after=600.0
         )
         store = StoreService(store_folder, create_session(), None, reader)
         if not exists:
@@ -127,7 +123,7 @@ async def time_questions(store: StoreService, new: list[Memory]) -> tuple[list[f
         comparing = time.perf_counter()
         look = compare_with_candidates(memory, candidates)
         reading = time.perf_counter()
-        pairs = look.unsettled_pairs[:MAX_READ_PAIRS] if store.pair_reader is not None else ()
+        pairs = look.unread[:MAX_READ_PAIRS] if store.pair_reader is not None else ()
         texts = [(extract_statement(a), extract_statement(b)) for a, b in pairs]
         probabilities = (await store.handlers["contradict"]({"pairs": texts}))["probabilities"] if pairs else []
         found += bool(

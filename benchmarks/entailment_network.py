@@ -16,8 +16,9 @@ from torch.nn import functional as F
 from hunchd.embedding import fastembed_backend
 from hunchd.embedding.protobuf import read_tensors
 
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LAYERS, HEADS, WIDTH, INNER = 6, 12, 384, 1536
-RANK = 32
+RANK = 64
 HIDDEN = 64
 LONGEST = 64  # word pieces of a pair
 EPSILON = 1e-12
@@ -130,7 +131,7 @@ def make_batch(pairs: Sequence[Any]) -> tuple[Tensor, Tensor, Tensor]:
     found = torch.zeros(3, len(pairs), max(len(one.ids) for one in pairs), dtype=torch.long)
     for row, one in enumerate(pairs):
         found[:, row, : len(one.ids)] = torch.tensor([one.ids, one.type_ids, one.attention_mask])
-    return found[0], found[1], found[2]
+    return tuple(found.to(DEVICE).unbind())  # type: ignore[return-value]
 
 
 def _mean(x: Tensor, chosen: Tensor) -> Tensor:
@@ -165,4 +166,4 @@ def _load_shipped() -> dict[str, Tensor]:
     found["words"] = floats(f"{name}.word_embeddings.weight")
     found["places"] = floats(f"{name}.position_embeddings.weight")
     found["types"] = tensors[f"{name}.token_type_embeddings.weight"]
-    return {name: torch.tensor(np.ascontiguousarray(array)) for name, array in found.items()}
+    return {name: torch.tensor(np.ascontiguousarray(array), device=DEVICE) for name, array in found.items()}

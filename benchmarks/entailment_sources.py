@@ -9,12 +9,12 @@ import math
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from contradiction_material import generate_pairs
+from entailment_entries import generate_entry_pairs
 from entailment_kinds import Kinds
 from entailment_templates import Templates
 
@@ -28,13 +28,15 @@ WRITTEN = {
     "third": DATA / "contradictions_blind_third.jsonl",
     "free": DATA / "contradictions_free.jsonl",
     "fifth": DATA / "contradictions_blind_fifth.jsonl",
+    "sixth": DATA / "contradictions_blind_sixth.jsonl",
+    "seventh": DATA / "contradictions_blind_seventh.jsonl",
+    "eighth": DATA / "contradictions_blind_eighth.jsonl",
 }
-MEASURED = ("second", "third", "free", "fifth")  # left out with `--hold-out`
 # For each subject: states that exclude each other, each in several wordings, and sentences that are compatible with
 # all of them, or with the first.
 SUBJECTS = DATA / "contradiction_subjects.json"
 CLASSES = {"entailment": 0, "neutral": 1, "contradiction": 2}
-LONGEST = 135  # characters of both sentences of a public pair
+LONGEST = 230  # characters of both sentences of a public pair
 MOST_OF_TABLE = 11_000
 # Columns of known tables: first sentence, second sentence, class.
 COLUMNS = (
@@ -45,12 +47,10 @@ COLUMNS = (
 )
 FRAMES = json.loads((DATA / "contradiction_frames.json").read_text("utf-8"))
 # Pairs of a subject in a round: contradictions, paraphrases, others; more for subjects written for this purpose.
-OF_SUBJECT, OF_WRITER, OF_MEASURED = (2, 2, 1), (5, 5, 3), (3, 1, 2)
-FROM_TEMPLATES, FROM_KINDS = 200, 600  # pairs in a round, different each time
-UNREAD, MOST_LOST, LEAST_DRAWN = 0.7, 1.5, 0.15  # a pair with a higher loss is drawn more often
-FROM_FRAMES, APART, TOGETHER, LONG_AGO, STRANGERS = 60, 120, 80, 60, 70  # pairs in a round
+OF_SUBJECT, OF_WRITER = (2, 2, 1), (5, 5, 3)
+FROM_TEMPLATES, FROM_KINDS, FROM_ENTRIES = 2_500, 5_000, 3_000  # pairs in a round, different each time
+FROM_FRAMES, APART, TOGETHER, LONG_AGO, STRANGERS = 400, 500, 350, 250, 400  # pairs in a round
 RARE = 60  # statements: a more frequent word makes no neighbours
-ALIKE = 0.66  # of the words of the shorter statement
 STEM = 6  # characters
 COMMON = frozenset(
     re.findall(
@@ -130,43 +130,22 @@ def load_development_pairs(path: Path | None) -> list[Example]:
 
 
 class OwnPairs:
-    """Our own pairs: written ones by file, and those of each subject.
-
-    `lost` receives the loss of each pair, by its two sentences.
-    """
+    """Our own pairs: written ones by file, and those of each subject."""
 
     def __init__(self, written: dict[str, list[Example]], subjects: dict[str, Subject]) -> None:
         self.written, self.subjects = written, subjects
-        self.lost: dict[tuple[str, str], float] = {}
-
-    def without_measured(self, writers: Sequence[str] = ()) -> tuple[OwnPairs, dict[str, list[Example]]]:
-        """Split into training pairs and measured pairs.
-
-        They share no subject, unless their writers worked independently. Of `writers` some pairs of each subject
-        are measured.
-        """
-        measured_pairs = {name: self.written[name] for name in MEASURED}
-        measured = {one for examples in measured_pairs.values() for one in examples}
-        alike = make_similarity_filter(measured)
-        training_pairs = {name: [one for one in some if not alike(one)] for name, some in self.written.items()}
-        subjects = {}
-        for name, subject in self.subjects.items():
-            if not subject.writer:
-                subjects[name] = Subject([one for one in subject.pairs if not alike(one)])
-            elif subject.writer not in writers:
-                subjects[name] = subject
-            else:
-                some = itertools.chain.from_iterable(_draw(_split_sorts(subject.pairs), OF_MEASURED, random.Random(1)))
-                measured_pairs.setdefault(f"writer {subject.writer}", []).extend(some)
-        return OwnPairs(training_pairs, subjects), measured_pairs
 
     def round(self, chance: random.Random) -> Iterator[Example]:
         """Yield one round: all written pairs, some of each subject, template, table and frame."""
         yield from itertools.chain.from_iterable(self.written.values())
         for subject in self.subjects.values():
             most = OF_WRITER if subject.writer else OF_SUBJECT
-            yield from itertools.chain.from_iterable(_draw(_split_sorts(subject.pairs), most, chance, self.lost))
-        generated = itertools.chain(Templates(chance).made(FROM_TEMPLATES), Kinds(chance).made(FROM_KINDS))
+            yield from itertools.chain.from_iterable(_draw(_split_sorts(subject.pairs), most, chance))
+        generated = itertools.chain(
+            Templates(chance).made(FROM_TEMPLATES),
+            Kinds(chance).made(FROM_KINDS),
+            generate_entry_pairs(chance, FROM_ENTRIES),
+        )
         yield from (Example(*pair) for pair in generated if pair.a != pair.b)
         frames = [Example(*pair[:4]) for pair in generate_pairs() if not pair.group.startswith("written")]
         yield from chance.sample(frames, FROM_FRAMES)
@@ -228,34 +207,9 @@ def _split_sorts(pairs: Iterable[Example]) -> tuple[list[Example], ...]:
     return found
 
 
-def _draw(
-    sorts: Iterable[list[Example]],
-    most: Iterable[int],
-    chance: random.Random,
-    lost: Mapping[tuple[str, str], float] | None = None,
-) -> Iterator[list[Example]]:
-    """Draw pairs of each sort, more often those with a high loss."""
-
-    def place(one: Example) -> float:
-        loss = UNREAD if lost is None else lost.get((one.a, one.b), UNREAD)
-        return chance.random() ** (1 / (min(loss, MOST_LOST) + LEAST_DRAWN))
-
-    return (sorted(some, key=place, reverse=True)[:count] for some, count in zip(sorts, most, strict=True))
-
-
-def make_similarity_filter(measured: Iterable[Example]) -> Callable[[Example], bool]:
-    """Return True if a pair has a statement similar to one of `measured`.
-
-    Similar statements share most of their words.
-    """
-    measured_stems = [_stems(sentence) for one in measured for sentence in (one.a, one.b)]
-
-    @cache
-    def is_known(sentence: str) -> bool:
-        mine = _stems(sentence)
-        return any(len(mine & other) >= max(2, ALIKE * min(len(mine), len(other))) for other in measured_stems)
-
-    return lambda one: is_known(one.a) or is_known(one.b)
+def _draw(sorts: Iterable[list[Example]], most: Iterable[int], chance: random.Random) -> Iterator[list[Example]]:
+    """Draw pairs of each sort."""
+    return (chance.sample(some, min(count, len(some))) for some, count in zip(sorts, most, strict=True))
 
 
 def _normalize(sentence: str) -> str:

@@ -63,7 +63,8 @@ def test_summary_contains_decision_and_reason() -> None:
         memory("cited", age=400, usage=Usage(cited=1)),
         memory("missed", age=400, usage=Usage(missed=1)),
         memory("shown", age=400, usage=Usage(retrieved=1, last=NOW)),
-        memory("fact", age=400, kind=Kind.FACT),
+        memory("fact", age=400, kind=Kind.FACT, trust=Trust.PROJECT, source={"type": "convention", "path": "go.mod"}),
+        memory("said", age=400, kind=Kind.FACT, trust=Trust.USER),
         memory("page", age=400, kind=Kind.DOCUMENT),
         memory("release", age=400, importance=0.9),
         memory("told", age=400, category="history"),
@@ -76,6 +77,23 @@ def test_forgetting_protected_memory_kept(kept: Memory) -> None:
     changes = list(plan_forgetting(by_id(kept, memory("unused", age=91)), SETTINGS, NOW))
 
     assert ages(changes) == ["unused"]
+
+
+def test_forgetting_derived_and_superseded_facts_age() -> None:
+    derived = memory("derived", age=91, kind=Kind.FACT, trust=Trust.DERIVED)
+    past = {"kind": Kind.FACT, "status": Status.SUPERSEDED, "superseded_by": "new"}
+    replaced = memory("replaced", age=400, valid_to=NOW - timedelta(days=91), trust=Trust.DERIVED, **past)
+    lately = memory("lately", age=400, valid_to=NOW - timedelta(days=9), trust=Trust.DERIVED, **past)
+    by_user = memory("by user", age=900, valid_to=NOW - timedelta(days=366), trust=Trust.USER, **past)
+    by_user_lately = memory("kept", age=900, valid_to=NOW - timedelta(days=364), trust=Trust.USER, **past)
+
+    changes = list(
+        plan_forgetting(
+            by_id(derived, replaced, lately, by_user, by_user_lately), replace(SETTINGS, forget_share=9.0), NOW
+        )
+    )
+
+    assert sorted(ages(changes)) == ["by user", "derived", "replaced"]
 
 
 def test_forgetting_limited_to_share_least_important_first() -> None:

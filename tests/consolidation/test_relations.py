@@ -53,6 +53,18 @@ def test_links_revert_and_fix_in_both_directions() -> None:
     assert list(plan_links(result, UnknownCode())) == []
 
 
+def test_memories_of_one_commit_linked_by_subject_only() -> None:
+    def fact(name: str, content: str) -> Memory:
+        return memory(name, kind=Kind.FACT, title=content, content=content, artifacts=(Artifact("commit", "a" * 40),))
+
+    cache, eviction = fact("cache", "the cache keeps sessions"), fact("eviction", "sessions leave the cache at night")
+    other = fact("other", "the icons are drawn anew")
+    result = after(list(plan_links(by_id(cache, eviction, other), UnknownCode())), cache, eviction, other)
+
+    assert [link["ref"] for link in result["cache"].links] == ["eviction"]
+    assert result["other"].links == ()
+
+
 def test_fact_suspect_when_named_code_removed() -> None:
     fact = memory("fact", kind=Kind.FACT, content="sessions are opened by `connect()` in src/db.py")
     result = after(list(plan_links(by_id(fact), GROUND)), fact)

@@ -31,7 +31,7 @@ if "hunchd.daemon.store_process" in sys.orig_argv:
             note(["read", *pairs])
             return [0.97 if "stereo" in a + b and "mono" in a + b else 0.03 for a, b in pairs]
 
-    def load_reader():
+    def load_reader(embed):
         note(["loaded"])
         if {broken!r}:
             raise OSError("no such file")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from hunchd.consolidation.contradictions.classification import combine_with_model, judge_statements
 from tests.daemon.reading import FakeModels
 from tests.daemon.running import RunningDaemon, running_daemon
 from tests.daemon.test_consolidation import take
@@ -50,8 +49,7 @@ def test_model_judges_each_unmatched_pair_once(hunchd_home: Path, tmp_path: Path
         daemon.wait_until(lambda: asked(daemon), within=60, what="notice the contradiction")
         [found] = asked(daemon)
         assert (found["a"]["id"], found["b"]["id"], found["reason"]) == ("m1", "m2", REASON)
-        both = combine_with_model(judge_statements(STEREO, MONO), 0.97)
-        assert found["confidence"] == pytest.approx(both.probability, abs=0.001)
+        assert found["confidence"] == 0.97
 
         daemon.wait_until(lambda: len(models.pairs) >= 3, within=60, what="read all pairs")
         first = daemon.post("/consolidate", {"steps": ["contradictions"]})
@@ -78,35 +76,36 @@ def test_nightly_reading_opens_contradictions_dry_run_not(hunchd_home: Path, tmp
         assert models.pairs == [(STEREO, MONO)]
 
 
-def test_unloadable_model_falls_back_to_rules(hunchd_home: Path, tmp_path: Path) -> None:
+def test_unloadable_model_leaves_exact_contradictions(hunchd_home: Path, tmp_path: Path) -> None:
     models = FakeModels(tmp_path, broken=True)
     with running_daemon(hunchd_home, settings=SETTINGS, environment=models.environment) as daemon:
-        take(daemon, said(1, STEREO), said(2, MONO), said(3, "Audio logs are kept for 14 days"))
-        take(daemon, said(4, "Audio log retention is 90 days"))
-        daemon.wait_until(lambda: asked(daemon), within=60, what="notice what rules see")
-        assert [one["reason"] for one in asked(daemon)] == ["they give another value to the same"]
+        take(daemon, said(1, STEREO), said(2, MONO), said(3, "birch depends on click ^8.1.0"))
+        take(daemon, said(4, "birch depends on click ^7.0.0"))
+        daemon.wait_until(lambda: asked(daemon), within=60, what="notice what is exact")
+        assert [one["reason"] for one in asked(daemon)] == ["they name versions that exclude each other"]
         daemon.wait_until(lambda: daemon.get("/status")["degraded"], within=60, what="say what is missing")
         [told] = daemon.get("/status")["degraded"]
-        assert told.startswith("contradictions by rules only: the model reader of pairs cannot be loaded")
+        assert told.startswith("contradictions in sentences are not found: the model reader of pairs cannot be loaded")
         assert models.loads == 1
 
 
-def test_pair_denied_by_language_model_stays_closed(hunchd_home: Path) -> None:
+def test_pair_denied_by_language_model_stays_closed(hunchd_home: Path, tmp_path: Path) -> None:
     pytest.importorskip("anthropic")
+    models = FakeModels(tmp_path)
     with messages_api_beside(says({"contradictions": []})) as api:
-        judged_too = SETTINGS + "[embedding]\nenabled = false\n" + switched_on(api, contradictions="true")
-        key = {"ANTHROPIC_API_KEY": "not-a-real-key"}
-        with running_daemon(hunchd_home, settings=judged_too, environment=key) as daemon:
-            take(daemon, said(1, "Query logging is enabled"), said(2, "birch depends on click ^8.1.0"))
-            take(daemon, said(3, "Query logging is off"), said(4, "birch depends on click ^7.0.0"))
+        key = {"ANTHROPIC_API_KEY": "not-a-real-key", **models.environment}
+        settings = SETTINGS + switched_on(api, contradictions="true")
+        with running_daemon(hunchd_home, settings=settings, environment=key) as daemon:
+            take(daemon, said(1, STEREO), said(2, "birch depends on click ^8.1.0"))
+            take(daemon, said(3, MONO), said(4, "birch depends on click ^7.0.0"))
             daemon.wait_until(lambda: asked(daemon), within=60, what="open what is exact")
             daemon.wait_until((hunchd_home / "state" / "verdicts.json").exists, within=60, what="keep the answer")
             night = daemon.post("/consolidate", {"steps": ["contradictions"]})
             assert night["contradictions_found"] == 0
             assert [one["a"]["id"] for one in asked(daemon)] == ["m2"]
-    with running_daemon(hunchd_home, settings=SETTINGS + "[embedding]\nenabled = false\n") as daemon:
+    with running_daemon(hunchd_home, settings=SETTINGS, environment=models.environment) as daemon:
         night = daemon.post("/consolidate", {"steps": ["contradictions"]})
-        assert night["contradictions_found"] == 1  # switched off, the rules decide
+        assert night["contradictions_found"] == 1  # switched off, the model on this machine decides
 
 
 def test_similar_statements_listed_and_contradiction_reported(hunchd_home: Path, tmp_path: Path) -> None:

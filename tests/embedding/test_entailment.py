@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,19 +17,24 @@ from hunchd.embedding.protobuf import read_tensors
 from hunchd.embedding.quantized_model import LAYERS, PARTS, SENTENCES, list_matrices, name_bias
 
 
+def embed(texts: Sequence[str]) -> list[bytes]:
+    """Return one vector for all texts but "far"."""
+    return [np.array([1.0, 0.0] if text != "far" else [0.0, 1.0], "<f4").tobytes() for text in texts]
+
+
 def test_damaged_or_missing_changes_raise_model_unavailable(tmp_path: Path) -> None:
     content = bytearray(entailment.CHANGES_FILE.read_bytes())
     content[len(content) // 2] ^= 1
     copy = tmp_path / "entailment.npz"
     copy.write_bytes(content)
     with pytest.raises(ModelUnavailable, match="damaged"):
-        fastembed_backend.load_contradiction_model(copy)
+        fastembed_backend.load_contradiction_model(embed, copy)
     with pytest.raises(ModelUnavailable, match="cannot be read"):
-        fastembed_backend.load_contradiction_model(tmp_path / "absent")
+        fastembed_backend.load_contradiction_model(embed, tmp_path / "absent")
 
 
 def test_shipped_changes_modify_every_matrix() -> None:
-    assert entailment.CHANGES_FILE.stat().st_size < 4_000_000
+    assert entailment.CHANGES_FILE.stat().st_size < 6_000_000
     changes = entailment.load_changes(entailment.CHANGES_FILE)
     tensors = read_tensors(fastembed_backend.locate_model_file().read_bytes())
     made = entailment.apply_changes(tensors, changes)
@@ -65,11 +69,17 @@ class Logits:
 
 def test_contradict_averages_both_orders_unless_hopeless() -> None:
     model = Logits(a=2.0, b=4.0, x=-3.0, y=1.0)
-    reader = fastembed_backend._ContradictionModel(model)
+    reader = fastembed_backend._ContradictionModel(model, embed)
     sure, other_order, hopeless = reader.rate_pairs([("a", "b"), ("b", "a"), ("x", "y")])
-    assert sure == other_order == pytest.approx(1 / (1 + math.exp(-3.0)))
-    assert hopeless == pytest.approx(1 / (1 + math.exp(3.0)))
+    assert sure == other_order > 0.9
+    assert hopeless < 0.1
     assert model.asked == [("a", "b"), ("b", "a"), ("b", "a"), ("a", "b"), ("x", "y")]
+
+
+def test_contradict_of_unlike_statements_is_improbable() -> None:
+    reader = fastembed_backend._ContradictionModel(Logits(near=4.0, other=4.0, far=4.0, nearly=0.9), embed)
+    near, far, doubted = reader.rate_pairs([("near", "other"), ("near", "far"), ("nearly", "nearly")])
+    assert far < 0.1 < doubted < 0.5 < 0.9 < near
 
 
 def test_contradict_separates_contradictions_from_compatible_pairs() -> None:
@@ -87,7 +97,8 @@ def test_contradict_separates_contradictions_from_compatible_pairs() -> None:
         ("Tests run in CI", "Tests use a fake clock"),
     ]
     program = "import json, sys\nfrom hunchd.embedding import fastembed_backend as fast\n"
-    program += "print(json.dumps(fast.load_contradiction_model().rate_pairs(json.loads(sys.argv[1]))))"
+    program += "model = fast.load_contradiction_model(fast.load_embedder().embed)\n"
+    program += "print(json.dumps(model.rate_pairs(json.loads(sys.argv[1]))))"
     line = [sys.executable, "-c", program, json.dumps(opposed + beside)]
     done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=100)
     said = json.loads(done.stdout)

@@ -49,6 +49,7 @@ OLD = make_fact("old", "Invoices go out as soon as an order is shipped")
 NEW = make_fact("new", "Invoices are collected and sent overnight", days=3)
 OTHER = replace(make_fact("other", "The kiosk app is written in Kotlin"), branch="topic")
 ON = make_fact("on", "Query logging is enabled")
+READ = {("on", "off"): 0.99}  # by the model on this machine
 OFF = make_fact("off", "Query logging is off", days=3)
 
 
@@ -93,11 +94,11 @@ def _set_api_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_free_wording_is_judged_by_model_once(tmp_path: Path) -> None:
-    assert compare_with_candidates(NEW, [OLD]).contradicting == ()
+    assert compare_with_candidates(NEW, [OLD]).exact == ()
     async with messages_api(says({"contradictions": [CLAIM]})) as api:
         [first] = await find_oppositions(make_judge(api, tmp_path), NEW, OLD, OTHER)
         again = await find_oppositions(make_judge(api, tmp_path), NEW, OLD, OTHER)
-    assert (first.ids, first.judgement.kind) == (("old", "new"), "meaning")
+    assert (first.ids, first.kind) == (("old", "new"), "meaning")
     assert again == [first]
     assert len(api.asked) == 1
     assert "Kotlin" not in str(api.asked)
@@ -107,20 +108,19 @@ async def test_suspected_pairs_open_only_if_confirmed(
     tmp_path: Path,
 ) -> None:
     near = [make_fact(f"m{number}", f"Query logging has disk {number}", days=-1) for number in range(MAX_PAIRS)]
-    read = {("on", "off"): 0.99}
     yes, no = tmp_path / "yes", tmp_path / "no"
     yes.mkdir()
     no.mkdir()
     claim = {"number": 1, "new_words": "is off", "known_words": "enabled"}
     async with messages_api(says({"contradictions": [claim]})) as api:
-        assert sides_of(await find_oppositions(make_judge(api, yes), OFF, *near, ON, read=read)) == [("on", "off")]
+        assert sides_of(await find_oppositions(make_judge(api, yes), OFF, *near, ON, read=READ)) == [("on", "off")]
     [sent] = api.asked
     assert sent["messages"][0]["content"].count("<known") == MAX_PAIRS
     assert f'<known number="1">{ON.content}</known>' in sent["messages"][0]["content"]
     async with messages_api(says({"contradictions": []})) as api:
         bench = make_judge(api, no)
-        assert await find_oppositions(bench, OFF, *near, ON, read=read) == []
-        assert await find_oppositions(bench, OFF, ON) == []
+        assert await find_oppositions(bench, OFF, *near, ON, read=READ) == []
+        assert await find_oppositions(bench, OFF, ON, read=READ) == []
         assert len(api.asked) == 1
 
 
@@ -177,27 +177,30 @@ async def test_invalid_answer_falls_back_to_rules(tmp_path: Path, failure: Scene
     clock = Clock()
     async with messages_api(failure, says({"contradictions": []})) as api:
         bench = make_judge(api, tmp_path, clock)
-        assert sides_of(await find_oppositions(bench, OFF, ON)) == [("on", "off")]
-        assert sides_of(await find_oppositions(bench, OFF, ON)) == [("on", "off")]
+        assert sides_of(await find_oppositions(bench, OFF, ON, read=READ)) == [("on", "off")]
+        assert sides_of(await find_oppositions(bench, OFF, ON, read=READ)) == [("on", "off")]
         assert await find_oppositions(bench, OFF, ON, read={("on", "off"): 0.01}) == []
         assert len(api.asked) == 1
         assert not (tmp_path / "verdicts.json").exists()
         clock.now += PAUSE_SECONDS
-        assert await find_oppositions(bench, OFF, ON) == []
+        assert await find_oppositions(bench, OFF, ON, read=READ) == []
 
 
 async def test_denied_pair_stays_denied_after_failure(tmp_path: Path) -> None:
     more = make_fact("more", "Query logging is enabled for all databases", days=1)
     async with messages_api(says({"contradictions": []}), refuses(529, "overloaded_error")) as api:
         bench = make_judge(api, tmp_path)
-        assert await find_oppositions(bench, OFF, ON) == []
-        assert sides_of(await find_oppositions(bench, OFF, ON, more)) == [("more", "off")]
+        assert await find_oppositions(bench, OFF, ON, read=READ) == []
+        read = READ | {("more", "off"): 0.99}
+        assert sides_of(await find_oppositions(bench, OFF, ON, more, read=read)) == [("more", "off")]
         assert len(api.asked) == 2
 
 
 async def test_exhausted_budget_falls_back_to_rules(tmp_path: Path) -> None:
     async with messages_api(says({"contradictions": []})) as api:
-        assert sides_of(await find_oppositions(make_judge(api, tmp_path, limit=0.0001), OFF, ON)) == [("on", "off")]
+        assert sides_of(await find_oppositions(make_judge(api, tmp_path, limit=0.0001), OFF, ON, read=READ)) == [
+            ("on", "off")
+        ]
         assert api.asked == []
 
 
@@ -205,7 +208,9 @@ async def test_unsaved_cost_prevents_request(
     tmp_path: Path,
 ) -> None:
     async with messages_api(says({"contradictions": []})) as api:
-        assert sides_of(await find_oppositions(make_judge(api, tmp_path / "gone"), OFF, ON)) == [("on", "off")]
+        assert sides_of(await find_oppositions(make_judge(api, tmp_path / "gone"), OFF, ON, read=READ)) == [
+            ("on", "off")
+        ]
         assert api.asked == []
 
 

@@ -68,11 +68,11 @@ async def test_search_waits_while_requests_are_answered(monkeypatch: pytest.Monk
     store = EmptyStore()
     store.seconds_since_query = 0.0
     async with start_search(store):
-        await wait_for_searches(store, 1)
-        await asyncio.sleep(contradiction_search.PAUSE_SECONDS + 2 * contradiction_search.QUIET_SECONDS)
-        assert len(store.looked) == 1
-        store.seconds_since_query = contradiction_search.QUIET_SECONDS
         await wait_for_searches(store, 2)
+        await asyncio.sleep(contradiction_search.PAUSE_SECONDS + 2 * contradiction_search.QUIET_SECONDS)
+        assert len(store.looked) == 2  # by each kind
+        store.seconds_since_query = contradiction_search.QUIET_SECONDS
+        await wait_for_searches(store, 4)
 
 
 async def test_search_proceeds_under_constant_requests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,16 +80,16 @@ async def test_search_proceeds_under_constant_requests(monkeypatch: pytest.Monke
     store = EmptyStore()
     store.seconds_since_query = 0.0
     async with start_search(store):
-        await wait_for_searches(store, 2)
-    assert len(store.looked) == 2
+        await wait_for_searches(store, 4)
+    assert len(store.looked) == 4
 
 
 async def test_search_of_backlog_needs_no_embedding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contradiction_search, "BACKLOG", 2)
     store = EmptyStore()
     async with start_search(store, ("server", "proxy", "cache", "queue")):
-        await wait_for_searches(store, 4)
-    assert store.modes == ["lexical", "lexical", "hybrid", "hybrid"]
+        await wait_for_searches(store, 8)
+    assert store.modes == ["lexical"] * 4 + ["hybrid"] * 4
 
 
 async def test_search_waits_for_embedding_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,8 +97,8 @@ async def test_search_waits_for_embedding_backlog(monkeypatch: pytest.MonkeyPatc
     store = EmptyStore()
     store.pending_embeddings = contradiction_search.EMBEDDING_BACKLOG + 1
     async with start_search(store):
-        await wait_for_searches(store, 1)
-        await asyncio.sleep(contradiction_search.PAUSE_SECONDS + 2 * contradiction_search.QUIET_SECONDS)
-        assert len(store.looked) == 1
-        store.pending_embeddings = 0
         await wait_for_searches(store, 2)
+        await asyncio.sleep(contradiction_search.PAUSE_SECONDS + 2 * contradiction_search.QUIET_SECONDS)
+        assert len(store.looked) == 2  # by each kind
+        store.pending_embeddings = 0
+        await wait_for_searches(store, 4)

@@ -219,6 +219,69 @@ async def test_gate_ignores_changes_by_others(tmp_path: Path, monkeypatch: pytes
         assert [loss.lost for loss in verdict.gate.losses or ()] == ["m2"]
 
 
+def search_by_words(store: Store) -> Callable[..., Awaitable[SearchHits]]:
+    """Return a search that finds active memories with a common word, histories first."""
+
+    async def search(query: str, filters: Filters, *_: Any, **__: Any) -> SearchHits:
+        words = set(query.split())
+        found = [one for one in store.kept.values() if matches(one, filters) and words & set(one.content.split())]
+        found.sort(key=lambda one: (one.category != "history", one.id))
+        return SearchHits(tuple(Hit(memory=one, lexical=9.0) for one in found))
+
+    return search
+
+
+async def test_gate_undoes_losing_step_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needed, other = memory("needed", content="the zeppelin"), memory("other", content="the balloon")
+    async with open_run_fixture(tmp_path, needed, other) as it:
+        monkeypatch.setattr(it.store, "search", search_by_words(it.store))
+        planned = [
+            (ConsolidationStep.SUMMARISE, "summarised", other, replace(other, importance=0.9)),
+            (ConsolidationStep.FORGET, "forgotten", needed, replace(needed, status=Status.ARCHIVED)),
+        ]
+        for step, counter, before, after in planned:
+            it.planner.planned[step] = [PlannedChange(step, counter, "w", "w", (before,), (after,))]
+        probes = [Probe("zeppelin", "p", ("needed",)), Probe("balloon", "p", ("other",))]
+        record = RunRecord(RUN, NOW, "asked", tuple(step for step, *_ in planned), ("p",), probes={"p": probes})
+        verdict = await it.work.execute(
+            record, PROJECT, set_step=lambda _: None, on_changed=lambda _: None, stop_event=asyncio.Event()
+        )
+
+        assert (verdict.rolled_back, verdict.gate.undone_steps, verdict.gate.lost) == (False, ["forget"], 1)
+        assert (it.store.kept["needed"].status, it.store.kept["other"].importance) == (Status.ACTIVE, 0.9)
+        told = load_run_record(it.log, RUN)
+        assert (told.counts["summarised"], told.counts["forgotten"]) == (1, 0)
+        assert [told.is_change_undone(0, "p", step) for step in ("summarise", "forget")] == [False, True]
+
+
+async def test_gate_counts_displaced_result_as_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    step, asked = ConsolidationStep.HISTORY, memory("asked", content="the zeppelin")
+    histories = tuple(memory(f"h{number}", content="a zeppelin", category="history") for number in range(15))
+    async with open_run_fixture(tmp_path, asked) as it:
+        monkeypatch.setattr(it.store, "search", search_by_words(it.store))
+        it.planner.planned[step] = [PlannedChange(step, "histories", "w", "w", (), histories)]
+        record = RunRecord(RUN, NOW, "asked", (step,), ("p",), probes={"p": [Probe("zeppelin", "p", ("asked",))]})
+        verdict = await it.work.execute(
+            record, PROJECT, set_step=lambda _: None, on_changed=lambda _: None, stop_event=asyncio.Event()
+        )
+        assert (verdict.rolled_back, verdict.gate.lost) == (False, 0)
+
+
+async def test_rollback_returns_evidence_once(tmp_path: Path) -> None:
+    step, only = ConsolidationStep.USE, memory("only")
+    async with open_run_fixture(tmp_path, only) as it:
+        it.usage.record_shown([("only", ())], NOW)
+        it.planner.planned[step] = [PlannedChange(step, "counted", "w", "w", (only,), (replace(only, importance=0.9),))]
+        await it.run(step)
+        assert it.usage.get_tallies() == {}
+        record = load_run_record(it.log, RUN)
+        for _ in range(2):  # a crash repeats it
+            await it.work._undo_steps(record, PROJECT, ())
+        assert it.store.kept["only"].importance == 0.4
+        assert it.usage.get_tallies()["only"].shown == 1
+    assert UsageTracker.load(tmp_path / "usage.json").get_tallies()["only"].shown == 1
+
+
 async def test_run_removed_project_writes_nothing_more(tmp_path: Path) -> None:
     """Also checks new memories, which could be written without the removed ones."""
     async with open_run_fixture(tmp_path, memory("one")) as it:

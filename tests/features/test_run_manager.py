@@ -46,6 +46,9 @@ class FakeExecutor:
     async def wait_until_ready(self) -> None:
         """Return at once."""
 
+    async def return_evidence(self, record: RunRecord) -> None:
+        """Keep nothing: nothing was counted."""
+
     async def undo(self, run: str, *, only: int | None = None) -> tuple[int, int]:
         self.back.append((run, only))
         self.taking_back.set()

@@ -14,12 +14,15 @@ from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
 from hunchd.domain.facts import is_over
 from hunchd.domain.filters import paths_of
 from hunchd.domain.kinds import describe
-from hunchd.domain.memory import Memory, Status, Trust
+from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.unit_classification import strip_issue_numbers
 
 SHOWN_AS: Final = "shown_as"  # source field: the longest level that is shown without a request from now on
 ARCHIVE_REASON: Final = "archived"  # source field: when and why it was archived
 ERASE_AFTER: Final = "goes_after"  # … and when it will be erased
+# Facts that others said or that were derived age as well; those of files hold as long as the file states them.
+_AGING_FACT_TRUST: Final = frozenset({Trust.DERIVED, Trust.UNTRUSTED})
+USER_SUPERSEDED_DAYS: Final = 365  # days after which a statement of the user that was replaced is forgotten
 # Important memories are kept longer: a release, a decision, a session with an outcome.
 MIN_LASTING_IMPORTANCE: Final = 0.7  # importance
 # A summary of a text that is hardly longer adds nothing.
@@ -150,14 +153,20 @@ def restore(memory: Memory) -> Memory | None:
     return replace(memory, status=Status.SUPERSEDED if memory.superseded_by else Status.ACTIVE, source=source)
 
 
+def is_forgettable(memory: Memory) -> bool:
+    """Return True if a memory of this kind and origin is forgotten when nobody uses it."""
+    if memory.kind is Kind.FACT:
+        return memory.trust in _AGING_FACT_TRUST and not memory.source.get("path")
+    return describe(memory.kind).is_forgettable and memory.trust is not Trust.USER
+
+
 def is_unused(memory: Memory, settings: ConsolidationSettings, now: datetime) -> bool:
     """Return True if a memory may be forgotten.
 
     It was recorded automatically, never cited, and not used for `forget_days`.
     """
     return (
-        describe(memory.kind).is_forgettable
-        and memory.trust is not Trust.USER
+        is_forgettable(memory)
         and not memory.usage.cited
         and not memory.usage.missed
         and memory.importance < MIN_LASTING_IMPORTANCE
@@ -170,15 +179,15 @@ def is_unused(memory: Memory, settings: ConsolidationSettings, now: datetime) ->
 def _is_long_superseded(memory: Memory, settings: ConsolidationSettings, now: datetime) -> bool:
     """Return True if a memory was superseded more than `forget_days` ago.
 
-    By then nobody undoes that. What the user said, and earlier values of facts, are kept.
+    By then nobody undoes that. What the user said and replaced is kept for USER_SUPERSEDED_DAYS.
     """
+    by_user = memory.trust is Trust.USER
     return (
         memory.status is Status.SUPERSEDED
         and memory.superseded_by is not None
-        and describe(memory.kind).is_forgettable
-        and memory.trust is not Trust.USER
+        and (memory.kind is Kind.FACT or (describe(memory.kind).is_forgettable and not by_user))
         and memory.valid_to is not None
-        and now - memory.valid_to >= timedelta(days=settings.forget_days)
+        and now - memory.valid_to >= timedelta(days=USER_SUPERSEDED_DAYS if by_user else settings.forget_days)
     )
 
 

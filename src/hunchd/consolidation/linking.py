@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hunchd.consolidation.code_presence import CodePresence
+from hunchd.consolidation.lexicon import canonical_stem
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
 from hunchd.consolidation.revert_detection import find_reverted_commits
 from hunchd.domain.filters import paths_of
 from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.text.words import STATEMENT_STOP_WORDS
 
 ABOUT: Final = "about"  # a file, by its path
 ABOUT_SYMBOL: Final = "about_symbol"  # a symbol, as `path#name`
@@ -28,6 +30,8 @@ SAME_WORK: Final = "same_work"  # two memories of one commit or pull request
 MAX_LINKS: Final = 40  # of one memory: with more it is about everything
 MAX_PEERS: Final = 12  # memories with a common artifact that are linked to each other; with more it is a folder
 MAX_SYMBOLS: Final = 8  # of one text
+MIN_COMMON_WORDS: Final = 2  # content words of two memories of one commit that are linked
+MAX_COMPARED_CHARACTERS: Final = 600  # characters of a text
 MIN_SHA_LENGTH: Final = 7
 MAX_DEFINITIONS: Final = 3  # files that may define a name; with more it is ambiguous
 
@@ -99,9 +103,21 @@ def _find_pairs(memories: Mapping[str, Memory]) -> Iterator[_LinkPair]:
         for issue in _ISSUE.findall(memory.content):
             ids_by_issue[issue].append(memory.id)
     for (kind, ref), ids in ids_by_artifact.items():
-        yield from _pair_all(ids, f"both are of {kind} {ref[:10]}")
+        for pair in _pair_all(ids, f"both are of {kind} {ref[:10]}"):
+            if _share_subject(memories[pair.one], memories[pair.other]):
+                yield pair
     for issue, ids in ids_by_issue.items():
         yield from _pair_all(ids, f"both close #{issue}")
+
+
+def _share_subject(one: Memory, other: Memory) -> bool:
+    """Return True if two memories have MIN_COMMON_WORDS in common: one commit may be about many things."""
+    return len(_extract_words(one) & _extract_words(other)) >= MIN_COMMON_WORDS
+
+
+def _extract_words(memory: Memory) -> frozenset[str]:
+    words = re.findall(r"[a-z][\w-]+", f"{memory.title}\n{memory.content[:MAX_COMPARED_CHARACTERS]}".casefold())
+    return frozenset(canonical_stem(word) for word in words if word not in STATEMENT_STOP_WORDS)
 
 
 def _pair_all(ids: Sequence[str], why: str) -> Iterator[_LinkPair]:

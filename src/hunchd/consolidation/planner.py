@@ -22,8 +22,9 @@ from hunchd.consolidation.aging import (
     plan_summaries,
 )
 from hunchd.consolidation.code_presence import CodePresence, UnknownCode
-from hunchd.consolidation.contradictions.candidate_search import extract_statement, plan_contradictions, plan_newly_read
+from hunchd.consolidation.contradictions.candidate_search import plan_contradictions, plan_newly_read
 from hunchd.consolidation.contradictions.entailment_cache import EntailmentCache
+from hunchd.consolidation.contradictions.statements import extract_statement
 from hunchd.consolidation.duplicates.duplicate_search import group_duplicates
 from hunchd.consolidation.extractive_summary import Vocabulary
 from hunchd.consolidation.linking import plan_links

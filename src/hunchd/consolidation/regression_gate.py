@@ -13,13 +13,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from hunchd.consolidation.aging import get_last_use
+from hunchd.consolidation.aging import get_last_use, is_forgettable
 from hunchd.consolidation.extractive_summary import Vocabulary
 from hunchd.consolidation.module_history import HISTORY_CATEGORY, PART_OF
-from hunchd.consolidation.plan import ChangeEntry
+from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep
 from hunchd.domain.facts import is_over
-from hunchd.domain.kinds import describe
-from hunchd.domain.memory import Memory, Status, Trust
+from hunchd.domain.memory import Memory, Status
 from hunchd.protocol.consolidation_answers import GateFigures, LostAnswer
 
 QUERY_WORDS: Final = 6  # of a query made from a memory
@@ -30,6 +29,7 @@ RECENT_USE: Final = timedelta(days=14)
 
 MAX_LISTED_LOSSES: Final = 20
 
+RANKING: Final = "ranking"  # stands for a step if none caused a loss
 LastChange = tuple[str, str]  # step and description
 
 
@@ -56,6 +56,13 @@ class RunTrace:
     last_changes: Mapping[str, LastChange]
     replacements: Mapping[str, str]
     created_ids: frozenset[str]
+
+    @property
+    def default_cause(self) -> LastChange:
+        """Return what is to blame if a memory that the run did not change is no longer found."""
+        if self.created_ids:
+            return str(ConsolidationStep.HISTORY), "histories came before it"
+        return RANKING, "others came before it"
 
     def find_replacement(self, identifier: str) -> str:
         """Follow replacements from an id to the memory that says the same now."""
@@ -127,8 +134,7 @@ def must_stay(memory: Memory, now: datetime) -> bool:
     if is_over(memory, now):
         return False
     return (
-        memory.trust is Trust.USER
-        or not describe(memory.kind).is_forgettable
+        not is_forgettable(memory)
         or memory.usage.cited > 0
         or memory.category == HISTORY_CATEGORY
         or now - get_last_use(memory) < RECENT_USE
@@ -167,7 +173,7 @@ def compare_results(
             verdict.result_count += 1
             if found_again:
                 continue
-            step, what = trace.last_changes.get(expected_id, ("ranking", "others came before it"))
+            step, what = trace.last_changes.get(expected_id, trace.default_cause)
             verdict.losses.append(LostResult(probe.query, expected_id, step, what))
     return verdict
 

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.no_embedding:
         model = LazyEmbedder(options.model, _make_loader(options.model), idle_after=options.model_idle_after)
         reader = LazyModel(
-            "reader of pairs", _load_reader, idle_after=min(options.model_idle_after, READER_IDLE_SECONDS)
+            "reader of pairs", _make_reader_loader(model), idle_after=min(options.model_idle_after, READER_IDLE_SECONDS)
         )
     service = StoreService(options.data, create_session(), model, reader)
     upkeep = StoreMaintenance(service, model)
@@ -75,10 +75,13 @@ def _make_loader(name: str) -> Callable[[], Embedder]:
     return load_model
 
 
-def _load_reader() -> ContradictionModel:
-    from hunchd.embedding import fastembed_backend
+def _make_reader_loader(embedder: LazyEmbedder) -> Callable[[], ContradictionModel]:
+    def load_reader() -> ContradictionModel:
+        from hunchd.embedding import fastembed_backend
 
-    return fastembed_backend.load_contradiction_model()
+        return fastembed_backend.load_contradiction_model(lambda texts: embedder.get_model().embed(texts))
+
+    return load_reader
 
 
 def _use_temporary_folder(folder: Path) -> None:

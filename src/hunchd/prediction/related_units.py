@@ -168,7 +168,9 @@ def _build_unit(
     if similarity > 0.1:
         reasons.append("about the same words")
     if owned_share > 0.05:
-        reasons.append(f"wrote {owned_share:.0%} of the open file" if is_exact else "once wrote many lines of the open file")
+        reasons.append(
+            f"wrote {owned_share:.0%} of the open file" if is_exact else "once wrote many lines of the open file"
+        )
     if has_matching_lines:
         reasons.append("wrote lines about it")
     if touched_recently:

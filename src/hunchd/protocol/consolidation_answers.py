@@ -72,6 +72,9 @@ class GateFigures(Struct, frozen=True, kw_only=True):
     losses: list[LostAnswer] | UnsetType = UNSET  # unset where a memory was erased
     undone: Annotated[Count, Meta(description="changes that were rolled back")] | UnsetType = UNSET
     left: Annotated[Count, Meta(description="changes that somebody has changed since")] | UnsetType = UNSET
+    undone_steps: Annotated[list[str], Meta(description="steps that lost answers; the others are kept")] | UnsetType = (
+        UNSET
+    )
 
 
 class GateAnswer(GateFigures, frozen=True, kw_only=True):

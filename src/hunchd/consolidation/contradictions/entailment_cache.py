@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Final
 
-from hunchd.consolidation.contradictions.lexicon import canonical_stem
+from hunchd.consolidation.lexicon import canonical_stem
 from hunchd.domain.memory import Memory
 from hunchd.embedding.model_digests import ENTAILMENT_DIGEST
 from hunchd.text.words import STATEMENT_STOP_WORDS

@@ -15,8 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hunchd.consolidation.contradictions.antonyms import ANTONYMS
-from hunchd.consolidation.contradictions.patterns import FUTURE, PAST
+from hunchd.consolidation.duplicates.antonyms import ANTONYMS
 from hunchd.consolidation.duplicates.sentence_parser import (
     EMPTY,
     Sentence,
@@ -29,6 +28,7 @@ from hunchd.consolidation.duplicates.sentence_parser import (
     parse_sentences,
 )
 from hunchd.consolidation.duplicates.synonyms import DISTINGUISHING_WORDS, FILLER_WORDS
+from hunchd.consolidation.duplicates.tense import FUTURE, PAST
 from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status
 

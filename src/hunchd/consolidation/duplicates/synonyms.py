@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from hunchd.consolidation.contradictions.lexicon import resolve_synonym
+from hunchd.consolidation.lexicon import resolve_synonym
 from hunchd.text.stemming import stem_statement
 
 ABBREVIATIONS: Final[Mapping[str, str]] = {

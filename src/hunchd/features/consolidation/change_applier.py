@@ -6,7 +6,7 @@ What somebody else changed meanwhile is left alone; the store and signals have p
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -76,19 +76,29 @@ class ChangeApplier:
         return applied_entries
 
     async def undo(
-        self, run: str, *, owner: str | None = None, of_owner: bool = False, only: int | None = None
+        self,
+        run: str,
+        *,
+        owner: str | None = None,
+        of_owner: bool = False,
+        steps: Collection[str] = (),
+        only: int | None = None,
     ) -> tuple[int, int]:
         """Undo the changes of a run in reverse order.
 
-        All of them, those of an owner, or `only` one. Returns how many changes are undone, and how many were left, in
-        whole or in part, because somebody has changed the same memory since. A single change is undone as a whole or
-        not at all.
+        All of them, those of an owner, of some `steps`, or `only` one. Returns how many changes are undone, and how
+        many were left, in whole or in part, because somebody has changed the same memory since. A single change is
+        undone as a whole or not at all.
         """
         batches = split_into_batches(self._iter_changes(run, only), LOG_BATCH_SIZE)
         undone_count = left_count = 0
         nothing: list[ChangeEntry] = []
         while entries := await asyncio.to_thread(next, batches, nothing):
-            back = [entry.inverse for entry in entries if not of_owner or entry.project == owner]
+            back = [
+                entry.inverse
+                for entry in entries
+                if (not of_owner or entry.project == owner) and (not steps or entry.step in steps)
+            ]
             memories = await self._load_memories(back)
             applicable, done_count, in_part = (
                 _select_remaining(back, memories) if only is None else (*_select_applicable(back, memories), 0)

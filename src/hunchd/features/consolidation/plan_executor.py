@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +18,8 @@ from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep
 from hunchd.consolidation.regression_gate import (
     MAX_RANK_AFTER,
     MAX_RANK_BEFORE,
+    RANKING,
+    GateVerdict,
     Probe,
     RunTrace,
     compare_results,
@@ -173,7 +175,7 @@ class PlanExecutor:
         run = record.run
         if owner.id in record.failed_gates:  # a crash interrupted the rollback
             async with self._keep_owner(owner):
-                return await self._roll_back(run, owner, record.failed_gates[owner.id])
+                return await self._roll_back(record, owner, record.failed_gates[owner.id])
         tallies = await self._get_tallies(record)
         with closing(await asyncio.to_thread(self._log.open_spill_file)) as spill_file:
             async with self.open_planner(owner, tallies) as planning:
@@ -197,8 +199,6 @@ class PlanExecutor:
         set_step("gate")
         async with self._keep_owner(owner):
             verdict = await self._check_gate(record, owner, probes)
-            if not verdict.rolled_back:
-                await self._append_to_log(run, verdict)
         if not verdict.rolled_back:
             if ConsolidationStep.DUPLICATES in record.steps:
                 await plan.save_compared()
@@ -250,7 +250,7 @@ class PlanExecutor:
             return tallies
         if self._usage.last_run != record.run:  # a crash came between writing the log and the usage file
             await self._mark_counted(record.tallies, record.run)
-        counted_ids = await asyncio.to_thread(self._list_counted_ids, record.run)
+        counted_ids = await asyncio.to_thread(self._list_counted_ids, record)
         return {name: tally for name, tally in record.tallies.items() if name not in counted_ids}
 
     async def _mark_counted(self, tallies: Mapping[str, UsageTally], run: str) -> None:
@@ -261,11 +261,16 @@ class PlanExecutor:
         self._usage.subtract_tallies(tallies, run)
         await self._save_usage()
 
-    def _list_counted_ids(self, run: str) -> set[str]:
+    def _list_counted_ids(self, record: RunRecord, owner: str | None = None, *, of_owner: bool = False) -> set[str]:
+        """Return the memories, of all owners or one, whose usage the run has counted and not returned."""
+        step = str(ConsolidationStep.USE)
+        returned = {one for one, verdict in record.owners.items() if verdict.undoes(step)}
         lines = (
             line
-            for line in self._log.read_lines(run)
-            if line["type"] == "change" and line["step"] == str(ConsolidationStep.USE)
+            for line in self._log.read_lines(record.run)
+            if line["type"] == "change"
+            and line["step"] == step
+            and (line["project"] == owner if of_owner else line["project"] not in returned)
         )
         return {edit["id"] for line in lines for edit in line["edits"]}
 
@@ -283,10 +288,33 @@ class PlanExecutor:
         return probes
 
     async def _check_gate(self, record: RunRecord, owner: MemoryOwner, probes: Sequence[Probe]) -> VerdictLine:
-        """Repeat the probes.
+        """Compare the results of the probes with those before; undo the steps that lost too many.
 
-        Roll back the owner's changes if too many answers are lost. What others stored, changed or removed since the run
-        began is not attributed to the run.
+        If that does not help, or nothing else was done, all changes of the owner are rolled back.
+        """
+        comparison, made_steps = await self._repeat_probes(record, owner, probes)
+        gate = comparison.summarize()
+        if comparison.loss_share <= self._settings.probe_loss:
+            return await self._finish(record, VerdictLine(owner=owner.id, rolled_back=False, gate=gate))
+        steps = {loss.step for loss in comparison.losses}
+        log_arguments = (record.run, len(comparison.losses), comparison.result_count, owner.name or "the user")
+        logger.warning("run %s lost %d of %d answers of %s in steps %s; undoing these", *log_arguments, sorted(steps))
+        await self._append_to_log(record.run, LostLine(owner=owner.id, gate=gate))
+        if RANKING not in steps and made_steps - steps:
+            undone_count, left_count = await self._undo_steps(record, owner, steps)
+            again, _ = await self._repeat_probes(record, owner, probes)
+            if again.loss_share <= self._settings.probe_loss:
+                gate = structs.replace(gate, undone=undone_count, left=left_count, undone_steps=sorted(steps))
+                return await self._finish(record, VerdictLine(owner=owner.id, rolled_back=False, gate=gate))
+        return await self._roll_back(record, owner, gate)
+
+    async def _repeat_probes(
+        self, record: RunRecord, owner: MemoryOwner, probes: Sequence[Probe]
+    ) -> tuple[GateVerdict, set[str]]:
+        """Return what the probes no longer find, and the steps that changed something.
+
+        What others stored, changed or removed since the run began is not attributed to the run. A memory whose place
+        was taken by histories of the run is not missed: it still is where it was among the others.
         """
         run = record.run
         await self._applier.wait_for_store(allowed_pending=0)
@@ -296,32 +324,56 @@ class PlanExecutor:
         def existed_before(memory: Memory) -> bool:
             return memory.created <= record.began or memory.id in trace.created_ids or memory.id in wanted_ids
 
+        def existed_apart_from_run(memory: Memory) -> bool:
+            return existed_before(memory) and memory.id not in trace.created_ids
+
+        conditions = (existed_before, existed_apart_from_run) if trace.created_ids else (existed_before,)
         results = [
-            await self._search_lexically(probe.query, owner.id, MAX_RANK_AFTER, existed_before) for probe in probes
+            [
+                one
+                for condition in conditions
+                for one in await self._search_lexically(probe.query, owner.id, MAX_RANK_AFTER, condition)
+            ]
+            for probe in probes
         ]
         expected_ids = wanted_ids.union(map(trace.find_replacement, wanted_ids))
         there = await self._memories.find(list(expected_ids), owner.id)
         changed_ids = {one for one in there if there[one].updated > record.began and one not in trace.created_ids}
         comparison = compare_results(probes, results, trace, changed_ids, expected_ids.difference(there))
-        if comparison.loss_share <= self._settings.probe_loss:
-            return VerdictLine(owner=owner.id, rolled_back=False, gate=comparison.summarize())
-        steps = ", ".join(sorted({loss.step for loss in comparison.losses}))
-        log_arguments = (run, len(comparison.losses), comparison.result_count, owner.name or "the user", steps)
-        logger.warning("run %s lost %d of %d answers of %s in steps %s; rolling it back", *log_arguments)
-        await self._append_to_log(run, LostLine(owner=owner.id, gate=comparison.summarize()))
-        return await self._roll_back(run, owner, comparison.summarize())
+        return comparison, await asyncio.to_thread(self._list_changed_steps, run, owner.id)
 
-    async def _roll_back(self, run: str, owner: MemoryOwner, gate: GateFigures) -> VerdictLine:
-        """Roll back the changes of an owner."""
-        undone_count, left_count = await self._applier.undo(run, owner=owner.id, of_owner=True)
-        gate = structs.replace(gate, undone=undone_count, left=left_count)
-        verdict = VerdictLine(owner=owner.id, rolled_back=True, gate=gate)
-        await self._append_to_log(run, verdict)
+    async def _finish(self, record: RunRecord, verdict: VerdictLine) -> VerdictLine:
+        await self._append_to_log(record.run, verdict)
         return verdict
 
+    async def _roll_back(self, record: RunRecord, owner: MemoryOwner, gate: GateFigures) -> VerdictLine:
+        """Roll back the changes of an owner."""
+        undone_count, left_count = await self._undo_steps(record, owner, ())
+        gate = structs.replace(gate, undone=undone_count, left=left_count)
+        return await self._finish(record, VerdictLine(owner=owner.id, rolled_back=True, gate=gate))
+
+    async def _undo_steps(self, record: RunRecord, owner: MemoryOwner, steps: Collection[str]) -> tuple[int, int]:
+        """Undo all changes of an owner, or those of some steps; evidence that was counted by them is not lost."""
+        counts = await self._applier.undo(record.run, owner=owner.id, of_owner=True, steps=steps)
+        if not steps or ConsolidationStep.USE in steps:
+            await self.return_evidence(record, owner.id, of_owner=True)
+        return counts
+
+    async def return_evidence(self, record: RunRecord, owner: str | None = None, *, of_owner: bool = False) -> None:
+        """Keep the usage that undone changes had counted for the next run."""
+        ids = await asyncio.to_thread(self._list_counted_ids, record, owner, of_owner=of_owner)
+        tallies = {name: tally for name, tally in (record.tallies or {}).items() if name in ids}
+        self._usage.return_tallies(tallies, f"{record.run} {owner if of_owner else '*'}")
+        await self._save_usage()
+
     def _trace_run(self, run: str, owner: str | None, wanted_ids: set[str]) -> RunTrace:
-        changes = iter_changes(self._log.read_lines(run))
-        return trace_changes((entry for entry in changes if entry.project == owner), wanted_ids)
+        return trace_changes(self._iter_changes(run, owner), wanted_ids)
+
+    def _list_changed_steps(self, run: str, owner: str | None) -> set[str]:
+        return {str(entry.step) for entry in self._iter_changes(run, owner)}
+
+    def _iter_changes(self, run: str, owner: str | None) -> Iterator[ChangeEntry]:
+        return (entry for entry in iter_changes(self._log.read_lines(run)) if entry.project == owner)
 
     async def _search_lexically(
         self,

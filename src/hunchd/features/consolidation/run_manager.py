@@ -206,7 +206,7 @@ class RunManager:
                 step=line["step"],
                 what=line["what"],
                 why=line["why"],
-                undone=records[run].is_change_undone(number, line["project"]),
+                undone=records[run].is_change_undone(number, line["project"], line["step"]),
             )
             for run, number, line in lines
         ]
@@ -446,6 +446,8 @@ class RunManager:
         await self._append_line(record.run, UndoingLine(at=format_iso(self._now()), change=change))
         try:
             done_count, left_count = await self._applier.undo(record.run, only=change)
+            if change is None:
+                await self._executor.return_evidence(record)
         except asyncio.CancelledError:
             if not self._is_closing:  # it was stopped; otherwise the next start continues
                 await self._append_half_done(record.run, change)
@@ -508,6 +510,7 @@ class RunManager:
             )
         logger.warning("run %s was interrupted %d times; rolling it back", record.run, record.tries)
         await self._applier.undo(record.run)
+        await self._executor.return_evidence(record)
         await self._append_end(current.run, "rolled_back", {})
         self._last_record = await asyncio.to_thread(load_run_record, self._log, record.run)
         return self._last_record.to_answer()

@@ -75,6 +75,10 @@ class VerdictLine(_Line, frozen=True, kw_only=True, tag="verdict"):
     rolled_back: bool
     gate: GateFigures
 
+    def undoes(self, step: str) -> bool:
+        """Return True if the changes of a step were undone."""
+        return self.rolled_back or step in (self.gate.undone_steps or ())
+
 
 class ResumedLine(_Line, frozen=True, kw_only=True, tag="resumed"):
     at: TimeText
@@ -143,6 +147,7 @@ class RunRecord:
     owner_ids: tuple[str | None, ...]
     changes: int = 0
     counts: Counter[str] = field(default_factory=Counter)
+    counts_by_step: Counter[tuple[str | None, str, str]] = field(default_factory=Counter)  # (owner, step, counter)
     finished_steps: set[tuple[str | None, str]] = field(default_factory=set)  # (owner, step)
     probes: dict[str | None, list[Probe]] = field(default_factory=dict)
     tallies: dict[str, UsageTally] | None = None
@@ -155,14 +160,22 @@ class RunRecord:
     is_undoing: bool = False  # an undo is unfinished
     undo_change: int | None = None  # … of this change; None: of all changes
 
-    def is_change_undone(self, number: int, owner: str | None) -> bool:
+    def is_change_undone(self, number: int, owner: str | None, step: str) -> bool:
         """Return True if a change was undone or rolled back."""
         verdict = self.owners.get(owner)
-        return self.is_undone or number in self.undone_changes or (verdict is not None and verdict.rolled_back)
+        return self.is_undone or number in self.undone_changes or (verdict is not None and verdict.undoes(step))
+
+    def finish_owner(self, verdict: VerdictLine) -> None:
+        """Record the end of an owner's run; changes that were undone by step do not count."""
+        self.owners[verdict.owner] = verdict
+        if not verdict.rolled_back:
+            for (owner, step, counter), number in self.counts_by_step.items():
+                if owner == verdict.owner and verdict.undoes(step):
+                    self.counts[counter] -= number
 
     def to_answer(self) -> RunAnswer:
         """Return the record as the API shows it, without its changes."""
-        rolled_back = [verdict.gate for verdict in self.owners.values() if verdict.rolled_back]
+        undone = [verdict.gate for verdict in self.owners.values() if verdict.gate.undone is not UNSET]
         status = "undone" if self.is_undone else self.end.status if self.end is not None else "interrupted"
         ended_at = datetime.fromisoformat(self.end.at) if self.end is not None else None
         return RunAnswer(
@@ -174,7 +187,7 @@ class RunRecord:
             seconds=round((ended_at - self.began).total_seconds(), 2) if ended_at is not None else None,
             total=self.changes,
             gate=[GateAnswer(project=owner, **asdict(verdict.gate)) for owner, verdict in self.owners.items()],
-            lost=[loss for gate in rolled_back for loss in gate.losses or ()] if rolled_back else UNSET,
+            lost=[loss for gate in undone for loss in gate.losses or ()] if undone else UNSET,
         ).with_counts({name: self.counts.get(name, 0) for name in COUNTERS})
 
 
@@ -205,6 +218,7 @@ def load_run_record(log: RunLog, run: str, *, changes: bool = True) -> RunRecord
             case ChangeLine() as line:
                 record.changes += 1
                 record.counts[line.counter] += 1
+                record.counts_by_step[line.project, line.step, line.counter] += 1
             case DidLine() as line:
                 record.counts[line.counts] += line.number
             case StepLine() as line:
@@ -212,7 +226,7 @@ def load_run_record(log: RunLog, run: str, *, changes: bool = True) -> RunRecord
             case LostLine() as line:
                 record.failed_gates[line.owner] = line.gate
             case VerdictLine() as line:
-                record.owners[line.owner] = line
+                record.finish_owner(line)
             case ResumedLine():
                 record.tries += 1
                 record.end = None

@@ -99,6 +99,7 @@ class UsageTracker:
         ] = {}  # path → (read by agent at, ids shown about it)
         self._commits: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # commit → ids of memories used in it
         self.last_run = ""  # id of the run that last took the usage
+        self._last_returned = ""  # rollback that last returned it
         self._is_changed = False
 
     # Events
@@ -274,6 +275,23 @@ class UsageTracker:
         self.last_run = run
         self._is_changed = True
 
+    def return_tallies(self, tallies: Mapping[str, UsageTally], rollback: str) -> None:
+        """Add usage again whose consolidation was undone.
+
+        Each `rollback` returns it once, even if a crash repeats it.
+        """
+        if rollback == self._last_returned:
+            return
+        for identifier, tally in tallies.items():
+            record = self._get_record(identifier)
+            record.shown += tally.shown
+            record.cited += tally.cited
+            record.ignored += tally.ignored
+            record.evidence += tally.evidence
+            record.last = max(record.last, tally.last.isoformat() if tally.last is not None else "")
+        self._last_returned = rollback
+        self._is_changed = True
+
     def list_queries(self, project: str | None, limit: int) -> list[str]:
         """Return the newest queries that found something."""
         queries = [
@@ -302,6 +320,7 @@ class UsageTracker:
             "queries": queries,
             "commits": self._commits,
             "taken_by": self.last_run,
+            "returned_by": self._last_returned,
         }
         return json.dumps(content, ensure_ascii=False)
 
@@ -318,6 +337,7 @@ class UsageTracker:
                 usage._queries[project, query.casefold()] = saved_query
             usage._commits.update({sha: tuple(ids) for sha, ids in content.get("commits", {}).items()})
             usage.last_run = str(content.get("taken_by", ""))
+            usage._last_returned = str(content.get("returned_by", ""))
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -19,8 +19,8 @@ from hunchd.consolidation.contradictions.candidate_search import (
     ContradictingPair,
     PairComparison,
     apply_verdicts,
-    extract_statement,
 )
+from hunchd.consolidation.contradictions.statements import extract_statement
 from hunchd.core.cost_ledger import CostLedger, count_billed_tokens, estimate_worst_case
 from hunchd.core.state.dependencies import Dependencies
 from hunchd.domain.errors import StoreError

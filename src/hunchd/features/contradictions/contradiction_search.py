@@ -9,8 +9,9 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeAlias
 
@@ -21,13 +22,15 @@ from hunchd.consolidation.contradictions.candidate_search import (
     ContradictingPair,
     PairComparison,
     compare_with_candidates,
+    make_search_query,
+)
+from hunchd.consolidation.contradictions.entailment_cache import make_pair_key
+from hunchd.consolidation.contradictions.statements import (
     extract_statement,
     is_eligible_pair,
     is_statement,
-    make_search_query,
     score_relatedness,
 )
-from hunchd.consolidation.contradictions.entailment_cache import make_pair_key
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.state.dependencies import TaskSupervisor
 from hunchd.core.state.feature import Feature, StatusFields
@@ -46,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 MAX_QUEUE: Final = 20_000  # queued memories, of some kilobytes each; the nightly run handles the rest
 PAUSE_SECONDS: Final = 0.1  # seconds between two memories, each of which takes 20 ms
-# More queued memories come from an import. They are compared by rules with the nearest few, without an embedding of
+# More queued memories come from an import. They are compared exactly with the nearest few, without an embedding of
 # each, and with pauses as long as that takes: 10 ms instead of 120. The nightly run compares them with all.
 BACKLOG: Final = 100  # queued memories
 BACKLOG_CANDIDATES: Final = 5
@@ -55,9 +58,7 @@ EMBEDDING_BACKLOG: Final = 100  # memories without a vector
 # Search requests have priority: while they keep coming, memories are compared only this often.
 QUIET_SECONDS: Final = 0.25  # seconds without a search request
 MAX_WAIT_SECONDS: Final = 3.0  # seconds
-EMBEDDING_TIMEOUT_SECONDS: Final = (
-    0.0  # seconds to wait for an embedding: lexical search finds statements on the same subject
-)
+EMBEDDING_TIMEOUT_SECONDS: Final = 0.5  # seconds to wait for an embedding: two tools of one kind share no word
 SEARCH_TIMEOUT_SECONDS: Final = 3.0  # seconds that a client waits for similar statements: the store may be starting
 CLIENT_EMBEDDING_TIMEOUT_SECONDS: Final = (
     1.0  # seconds to wait for an embedding if a client asks, to find other wordings
@@ -91,7 +92,7 @@ class ContradictionSearch(Feature):
         self._models = models
         self._now = now
         self._judge = judge
-        self._uses_model = uses_model  # True if a model judges what the rules leave open
+        self._uses_model = uses_model  # True if the model on this machine may read pairs
         self._pair_scores: OrderedDict[str, float] = OrderedDict()
         self._queue: dict[str, Memory] = {}
         self._work = asyncio.Event()
@@ -138,8 +139,10 @@ class ContradictionSearch(Feature):
 
     async def search(self, memory: Memory, *, in_backlog: bool = False) -> list[Memory]:
         """Open the new contradictions of one memory and return them."""
-        candidates = await self.find_candidates(memory, in_backlog=in_backlog)
-        look = await asyncio.to_thread(compare_with_candidates, memory, candidates)
+        candidates = await self._find_candidates(memory, in_backlog=in_backlog)
+        similarities = {one.id: similarity for one, similarity in candidates}
+        others = [one for one, _ in candidates]
+        look = await asyncio.to_thread(compare_with_candidates, memory, others, similarities)
         scores = await self._score_pairs(look) if not in_backlog else {}
         if self._judge is None:
             oppositions = look.select_contradictions(scores)
@@ -178,16 +181,15 @@ class ContradictionSearch(Feature):
             missing = error.message
         return self._merge_cached(memory, {}), f"only recent memories were compared: {missing}"
 
-    async def find_candidates(self, memory: Memory, *, in_backlog: bool = False) -> Sequence[Memory]:
+    async def _find_candidates(self, memory: Memory, *, in_backlog: bool) -> list[Candidate]:
         """Return the memories that may be about the same subject."""
-        candidates = await self._search_candidates(
+        return await self._search_candidates(
             memory,
-            patience=EMBEDDING_TIMEOUT_SECONDS,
+            patience=0.0 if in_backlog else EMBEDDING_TIMEOUT_SECONDS,
             mode="lexical" if in_backlog else "hybrid",
             limit=BACKLOG_CANDIDATES if in_backlog else MAX_CANDIDATES,
             is_background=True,
         )
-        return [one for one, _ in candidates]
 
     async def _search_candidates(
         self,
@@ -202,16 +204,22 @@ class ContradictionSearch(Feature):
 
         By word and meaning in the store, by word in the cache.
         """
-        stored_hits = await self._store.search(
-            make_search_query(memory),
-            _build_filters(memory),
-            limit,
-            mode=mode,
-            embedding_wait=patience,
-            is_background=is_background,
-        )
-        hits = {hit.memory.id: hit for hit in stored_hits.hits if not self._memory_cache.is_tombstoned(hit.memory.id)}
-        return self._merge_cached(memory, {name: (hit.memory, hit.similarity) for name, hit in hits.items()}, limit)
+        query, candidates = make_search_query(memory), dict[str, Candidate]()
+        for kind in CLAIM_KINDS:  # one by one: a project has a hundred times as many episodes as facts
+            found = await self._store.search(
+                query,
+                replace(_build_filters(memory), kinds=(kind,)),
+                limit,
+                mode=mode,
+                embedding_wait=patience,
+                is_background=is_background,
+            )
+            candidates |= {
+                hit.memory.id: (hit.memory, hit.similarity)
+                for hit in found.hits
+                if not self._memory_cache.is_tombstoned(hit.memory.id)
+            }
+        return self._merge_cached(memory, candidates, limit)
 
     def _merge_cached(
         self, memory: Memory, stored_candidates: Mapping[str, Candidate], limit: int = MAX_CANDIDATES
@@ -229,8 +237,7 @@ class ContradictionSearch(Feature):
         if not self._uses_model:
             return {}
         pairs = {
-            make_pair_key(extract_statement(a), extract_statement(b)): (a, b)
-            for a, b in look.unsettled_pairs[:MAX_READ_PAIRS]
+            make_pair_key(extract_statement(a), extract_statement(b)): (a, b) for a, b in look.unread[:MAX_READ_PAIRS]
         }
         new = {
             name: (extract_statement(a), extract_statement(b))
@@ -239,7 +246,7 @@ class ContradictionSearch(Feature):
         }
         try:
             new_scores = await self._models.rate_pairs(list(new.values())) if new else None
-        except HunchError as error:  # contradictions found by rules are opened anyway
+        except HunchError as error:  # those of manifests are opened anyway
             logger.warning("statement pairs could not be judged: %s", error.message)
             new_scores = None
         if new_scores is not None:

@@ -17,7 +17,8 @@ from hunchd.consolidation.contradiction_records import (
     reopen_contradiction,
     resolve_contradiction,
 )
-from hunchd.consolidation.contradictions.candidate_search import MAX_PER_MEMORY, is_statement, sort_by_age
+from hunchd.consolidation.contradictions.candidate_search import MAX_PER_MEMORY
+from hunchd.consolidation.contradictions.statements import is_statement, sort_by_age
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.memory.store_writer import StoreWriter
 from hunchd.core.projects.open_projects import OpenProjects

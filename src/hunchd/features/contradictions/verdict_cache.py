@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from hunchd.consolidation.contradictions.candidate_search import extract_statement
+from hunchd.consolidation.contradictions.statements import extract_statement
 from hunchd.domain.memory import Memory
 from hunchd.language.prompts import CONTRADICTIONS_PROMPT
 from hunchd.store.files import FileOperations, replace_file

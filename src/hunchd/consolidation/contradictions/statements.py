@@ -1,0 +1,194 @@
+"""Statements: which memories state that something holds now, their text, and which two may contradict each other.
+
+Pure functions. Facts with the same key and scope are not compared here: there the newer claim replaces the older one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from hunchd.consolidation.lexicon import canonical_stem
+from hunchd.domain.facts import get_source_name, get_valid_from, normalize_key, slot_of
+from hunchd.domain.kinds import describe
+from hunchd.domain.memory import Kind, Memory, Status, Trust
+from hunchd.ingestion.conventions import get_globs, get_part
+from hunchd.text.words import STATEMENT_STOP_WORDS
+
+MAX_STATEMENT_CHARACTERS: Final = 500  # characters of a memory that are read as a statement
+MIN_STATEMENT_CHARACTERS: Final = 6  # characters
+# Recorded automatically about one moment: does not claim to hold now.
+_HISTORY_SOURCES: Final = frozenset({"git", "commit", "signal", "session", "consolidation"})
+# Keys read from files that enumerate what is there and decide nothing.
+_LIST_KEYS: Final = frozenset({"run everything", "before a commit", "commands", "ci systems"})
+# The model reads sentences: an entry of a file is put into one by its key.
+_SENTENCES: Final[Mapping[str, str]] = {
+    "tests": "Tests are run with {}.",
+    "format": "Code is formatted with {}.",
+    "lint": "Code is linted with {}.",
+    "types": "Types are checked with {}.",
+    "package manager": "The package manager is {}.",
+    "build backend": "The build backend is {}.",
+    "indent": "Code is indented with {}.",
+    "line length": "Lines are at most {} characters long.",
+} | {
+    name.lower(): f"{name} {{}} is required."
+    for name in ("Python", "Node", "PHP", "Ruby", "Go", "Java", "Rust", "Deno", "Bun")
+}
+_DIGITS: Final = re.compile(r"\d+")
+_WORD: Final = re.compile(r"[\w./@+#-]*\w")
+_ARTICLES: Final = frozenset({"a", "an", "the"})
+
+
+def is_statement(memory: Memory) -> bool:
+    """Return True if a memory states that something holds now."""
+    if not describe(memory.kind).states_claims or memory.status is not Status.ACTIVE or "." in memory.id:
+        return False
+    if memory.key in _LIST_KEYS and memory.trust is not Trust.USER:
+        return False
+    if memory.kind is Kind.EPISODE and (
+        memory.trust is not Trust.USER
+        or str(memory.source.get("type")) in _HISTORY_SOURCES
+        or any(artifact.type in ("commit", "pr") for artifact in memory.artifacts)
+    ):
+        return False
+    return len(extract_statement(memory)) >= MIN_STATEMENT_CHARACTERS
+
+
+def extract_statement(memory: Memory) -> str:
+    """Return the text of a memory that is compared, at most MAX_STATEMENT_CHARACTERS."""
+    text = memory.content[:MAX_STATEMENT_CHARACTERS]
+    if memory.category == "instruction" or not (memory.key and memory.value):  # keys of instructions are generated
+        return text
+    entry = f"{memory.key}: {memory.value}"
+    if normalize_key(memory.key) in text.casefold() and not text.casefold().startswith(f"{memory.key}:".casefold()):
+        return text
+    return _SENTENCES[memory.key].format(memory.value) if memory.key in _SENTENCES else entry
+
+
+def _is_entry(memory: Memory) -> bool:
+    """Return True if a memory is only a key with a value."""
+    return bool(memory.key) and memory.content.casefold().startswith(f"{memory.key}:".casefold())
+
+
+def _are_entries_of_two_keys(one: Memory, other: Memory) -> bool:
+    """Return True if both come from files under different keys.
+
+    Example: "java: 8" and "ci java: 17, 21".
+    """
+    return (
+        Trust.USER not in (one.trust, other.trust)
+        and _is_entry(one)
+        and _is_entry(other)
+        and normalize_key(one.key or "") != normalize_key(other.key or "")
+    )
+
+
+def _differ_in_number_only(one: Memory, other: Memory) -> bool:
+    """Return True if the keys differ in a number only.
+
+    Example: "port of worker 1", "port of worker 2".
+    """
+    mine, others = normalize_key(one.key or ""), normalize_key(other.key or "")
+    return mine != others and _DIGITS.sub("#", mine) == _DIGITS.sub("#", others)
+
+
+def _apply_to_different_files(one: Memory, other: Memory) -> bool:
+    """Return True if both are instructions for different files.
+
+    The narrower one is the exception to the other.
+    """
+    if not one.category == other.category == "instruction":
+        return False
+    return (get_part(one), get_globs(one)) != (get_part(other), get_globs(other))
+
+
+def may_contradict(one: Memory, other: Memory) -> bool:
+    """Return True if two memories overlap but differ in key.
+
+    They overlap in scope and time. Memories of one key are settled by the rule of one value for a key.
+    """
+    if one.id == other.id or one.project != other.project or one.scope is not other.scope:
+        return False
+    if one.branch != other.branch or not _overlap_in_time(one, other):
+        return False
+    place = slot_of(one)
+    if place is not None and place == slot_of(other):
+        return False
+    return not (_have_one_source(one, other) or _apply_to_different_files(one, other) or _are_linked(one, other))
+
+
+def _have_one_source(one: Memory, other: Memory) -> bool:
+    """Return True if both come from one file, session or history.
+
+    These do not contradict themselves. Statements that people and agents made in spring may exclude today's.
+    """
+    if one.trust is Trust.USER or get_source_name(one) != get_source_name(other):
+        return False
+    if one.source.get("path"):
+        return True
+    said_by = one.source.get("type") or "client"
+    return said_by != "client" and not (said_by == "session" and one.source["session"] != other.source["session"])
+
+
+def is_eligible_pair(memory: Memory, other: Memory) -> bool:
+    """Return True if it makes sense to ask whether both hold."""
+    if not is_statement(other) or not may_contradict(memory, other):
+        return False
+    return not _are_entries_of_two_keys(memory, other) and not _differ_in_number_only(memory, other)
+
+
+def measure_overlap(one: Memory, other: Memory) -> float:
+    """Return the share of words that two statements have in common."""
+    words, others = extract_words(one), extract_words(other)
+    return len(words & others) / max(len(words | others), 1)
+
+
+def score_relatedness(one: Memory, other: Memory, similarity: float | None) -> float:
+    """Return a score for how likely two statements are about the same.
+
+    It is the cosine of their vectors plus half the share of common words. If `similarity` is None (no vector), it is
+    estimated from the share of common words.
+    """
+    overlap = measure_overlap(one, other)
+    return (0.25 + 0.9 * overlap if similarity is None else similarity) + 0.5 * overlap
+
+
+def repeats(one: Memory, other: Memory) -> bool:
+    """Return True if two statements are equal but for case, punctuation and articles."""
+    words, others = (
+        [word for word in _WORD.findall(extract_statement(memory).casefold()) if word not in _ARTICLES]
+        for memory in (one, other)
+    )
+    return words == others
+
+
+def extract_words(memory: Memory) -> frozenset[str]:
+    """Return the stems of the content words of a statement, and of its key."""
+    return _extract_stems(f"{memory.key or ''} {extract_statement(memory)}")
+
+
+@lru_cache(maxsize=4_096)
+def _extract_stems(text: str) -> frozenset[str]:
+    words = (match[0].lower() for match in _WORD.finditer(text))
+    return frozenset(canonical_stem(word) for word in words if word not in STATEMENT_STOP_WORDS)
+
+
+def sort_by_age(one: Memory, other: Memory) -> tuple[Memory, Memory]:
+    """Return both memories, the older one first."""
+    older, newer = sorted((one, other), key=lambda memory: (get_valid_from(memory), memory.created, memory.id))
+    return older, newer
+
+
+def _overlap_in_time(one: Memory, other: Memory) -> bool:
+    ends, others_end = one.valid_to, other.valid_to
+    return (ends is None or ends > get_valid_from(other)) and (others_end is None or others_end > get_valid_from(one))
+
+
+def _are_linked(one: Memory, other: Memory) -> bool:
+    """Return True if one replaced the other or is linked to it."""
+    names = {one.supersedes, one.superseded_by, *(link.get("ref") for link in one.links)}
+    others = {other.supersedes, other.superseded_by, *(link.get("ref") for link in other.links)}
+    return other.id in names or one.id in others
