@@ -18,6 +18,7 @@ from hunchd.cli.commands import COMMANDS
 from hunchd.cli.context import format_progress
 from hunchd.cli.main import main
 from hunchd.cli.parser import build_parser, render_overview
+from hunchd.cli.status import _summarize_run
 from tests.cli.fake_daemon import FakeDaemon, bundle, project_at
 
 Output = pytest.CaptureFixture[str]
@@ -313,3 +314,8 @@ def test_status_shows_prefetch_metrics_and_last_run(fake: FakeDaemon, capsys: Ou
     assert "answers 10 sent · 90% were ready · p50 0.2 ms · p95 3.0 ms · 3 likely files kept ready" in told
     [night_line] = [line for line in told if line.startswith("last night")]
     assert night_line.endswith("ago · done · 1,200 merged")
+
+
+def test_status_of_running_run_names_step() -> None:
+    run = {"status": "running", "began": "2020-01-01T00:00:00Z", "step": "compress", "project": "shop", "total": 1_200}
+    assert _summarize_run(run).endswith("running · compress of shop · 1,200 changes")

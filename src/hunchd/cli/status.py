@@ -109,6 +109,11 @@ def _summarize_responses(prefetch: Mapping[str, Any]) -> str:
 
 def _summarize_run(run: Mapping[str, Any]) -> str:
     status = strip_controls(run["status"]).replace("_", " ")
+    if status == "running":
+        doing = " of ".join(strip_controls(word) for word in (run.get("step") or "begins", run.get("project")) if word)
+        return " · ".join(
+            (format_age(run.get("began")), status, doing, f"{format_number(run.get('total', 0))} changes")
+        )
     return " · ".join((format_age(run.get("began")), status, summarize_run(run) or "no changes"))
 
 
