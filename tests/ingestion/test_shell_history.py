@@ -115,3 +115,43 @@ def test_zsh_escaped_backslash_ends_the_command(tmp_path: Path) -> None:
     file.write_text(": 1764000000:0;echo a\\\\\n: 1764000001:0;make last\n")
 
     assert [one.command for one in read_history(file, "zsh", "/home/ann")] == ["echo a\\\\", "make last"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_history_of_windows_encodings_is_read(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / ".bash_history"
+    file.write_bytes(
+        "#1767225600\r\ngit status\r\n#1767225601\r\ncat <<'EOF' > größe\r\na\r\nEOF\r\nls".encode(encoding)
+    )
+
+    commands = read_history(file, "bash", "/home/ada")
+
+    assert [one.command for one in commands] == ["git status", "cat <<'EOF' > größe\na\nEOF", "ls"]
+    assert [one.at for one in commands] == [1767225600.0, 1767225601.0, 1767225601.0]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_history_lines_end_at_line_breaks_only(tmp_path: Path, shell: Shell) -> None:
+    file = tmp_path / "history"
+    file.write_text("echo 'a\u2028b\x0cc\x1dd'\nls\n", encoding="utf-8")
+
+    assert [one.command for one in read_history(file, shell, "/home/ada")] == ["echo 'a\u2028b\x0cc\x1dd'", "ls"]
+
+
+def test_bash_half_characters_are_replaced(tmp_path: Path) -> None:
+    file = tmp_path / ".bash_history"
+    file.write_bytes(b"echo \xed\xa0\x80\nls\n")
+
+    first, second = (one.command for one in read_history(file, "bash", "/home/ada"))
+
+    assert (first.encode(), second) == (first.encode("utf-8"), "ls")
+
+
+def test_zsh_here_document_keeps_its_time(tmp_path: Path) -> None:
+    file = tmp_path / ".zsh_history"
+    file.write_text(": 1767225600:0;cat <<EOF\\\nfirst\\\n#1767225601\\\nEOF\n: 1767225602:3;ls\n")
+
+    assert [(one.at, one.command) for one in read_history(file, "zsh", "/home/ada")] == [
+        (1767225600.0, "cat <<EOF\nfirst\n#1767225601\nEOF"),
+        (1767225602.0, "ls"),
+    ]

@@ -302,3 +302,13 @@ def test_half_characters_in_transcripts_are_replaced(tmp_path: Path) -> None:
     [transcript] = claude_code.read(file)
 
     assert transcript.messages[0]["content"] == "cut \ufffd here \U0001f9ef"
+
+
+def test_utf16_transcript_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "s.jsonl"
+    file.write_bytes(
+        (json.dumps(claude("user", "use größe, not size", "u1"), ensure_ascii=False) + "\r\n").encode("utf-16")
+    )
+    [transcript] = claude_code.read(file)
+
+    assert transcript.messages[0]["content"] == "use größe, not size"

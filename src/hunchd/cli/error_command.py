@@ -5,7 +5,6 @@ Prints what it is, its earlier fix, and where to look.
 
 from __future__ import annotations
 
-import codecs
 import sys
 import time
 from argparse import Namespace
@@ -19,6 +18,7 @@ from hunchd.cli.errors import CommandError, WrongUsage
 from hunchd.cli.output import BOLD, DIM, colourize, format_line, print_json, print_note, strip_controls
 from hunchd.cli.running.spool_message import to_screen_text
 from hunchd.cli.targets import find_project_root, resolve_folder
+from hunchd.text.encodings import decode_text
 
 _MAX_CHARACTERS: Final = 48 * 1024  # characters, from the end: a long trace
 _MAX_DIFF_LINES: Final = 14
@@ -55,24 +55,10 @@ def _read_error_text(file: str | None) -> str:
             content = Path(str(file)).read_bytes()
         except OSError as os_error:
             raise WrongUsage(f"{file!r} cannot be read: {os_error.strerror}.") from os_error
-    text = to_screen_text(_in_utf8(content))[-_MAX_CHARACTERS:]
+    text = to_screen_text(decode_text(content).encode())[-_MAX_CHARACTERS:]
     if not text.strip():
         raise WrongUsage("the error text is empty.", hint="hunch error FILE, or paste it, then Ctrl-D")
     return text
-
-
-def _in_utf8(raw_bytes: bytes) -> bytes:
-    """Return `given` in UTF-8, without a byte order mark. PowerShell writes UTF-16."""
-    for mark, encoding in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-    ):
-        if raw_bytes.startswith(mark):
-            return raw_bytes[len(mark) :].decode(encoding, "replace").encode()
-    if len(raw_bytes) > 3 and raw_bytes[1::2].count(0) > len(raw_bytes) // 4:  # every other byte of Latin letters
-        return raw_bytes.decode("utf-16-le", "replace").encode()
-    return raw_bytes
 
 
 def _request_report(client: Client, root: str) -> dict[str, Any]:

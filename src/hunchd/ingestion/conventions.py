@@ -38,6 +38,7 @@ from hunchd.ingestion.manifests.tools import CI_PREFIX, MAX_VERSIONS, Statement,
 from hunchd.ingestion.source_redaction import redact_source
 from hunchd.protocol.shared_files import is_shared_path
 from hunchd.repository.safe_reading import read_file, read_link
+from hunchd.text.encodings import decode_text
 
 MAX_BYTES = 128_000  # per manifest or record; longer files are lock files and books
 MAX_RECORDS = 200  # the newest ones; a project with a thousand RFCs has other tools
@@ -482,7 +483,7 @@ def _build_memory(
 
 
 def _read_text(root: Path, path: str) -> str:
-    text = (read_file(root, path, limit=MAX_BYTES) or b"").decode("utf-8", "replace").removeprefix("\ufeff")
+    text = decode_text(read_file(root, path, limit=MAX_BYTES) or b"")
     return redact_source(text)
 
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
+
+from hunchd.text.encodings import decode_text
+
+_HEAD_BYTES: Final = 64
 
 
 def open_transcript(file: Path) -> BinaryIO:
-    """Open a transcript for reading, decompressed. Raises OSError."""
+    """Open a transcript for reading, decompressed and as UTF-8. Raises OSError."""
     if file.suffix != ".zst":
-        return file.open("rb")
+        opened = file.open("rb")
+        if b"\0" not in opened.peek(_HEAD_BYTES)[:_HEAD_BYTES]:  # JSON in UTF-8 has none
+            return opened
+        with opened:
+            return io.BytesIO(decode_text(opened.read()).encode())
     import pyarrow as pa  # loads for a tenth of a second, and only few files need it
 
     compressed_file = pa.OSFile(str(file), "rb")

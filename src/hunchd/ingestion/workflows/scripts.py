@@ -21,6 +21,7 @@ from hunchd.ingestion.workflows.purposes import classify_purpose
 from hunchd.ingestion.workflows.script_files import ScriptFormat, detect_format, is_script
 from hunchd.ingestion.workflows.workflow_memories import redact_workflow
 from hunchd.repository.safe_reading import read_file
+from hunchd.text.encodings import decode_text
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ def read_workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
     ]:
         source = read_file(root, path, limit=MAX_BYTES)
         if source is not None and b"\0" not in source:
-            text = source.decode("utf-8", "replace").removeprefix("\ufeff")
+            text = decode_text(source)
             file_workflows = parse_workflows(path, text)
             if detect_format(path) is ScriptFormat.NPM:
                 if manager_match := _MANAGER.search(text):

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Final, Literal
 
+from hunchd.text.encodings import decode_text
+
 Shell = Literal["bash", "zsh", "fish"]
 MAX_BYTES: Final = 32 * 1024 * 1024  # of the end of a file: some hundred thousand commands
 MAX_COMMAND: Final = 4_000  # characters of one command
@@ -54,8 +56,8 @@ def read_history(file: Path, shell: Shell, home: str) -> list[HistoryCommand]:
     if size > MAX_BYTES:
         content = content.partition(b"\n")[2]
     reader = {"bash": _read_bash, "zsh": _read_zsh, "fish": _read_fish}[shell]
-    text = (_unmetafy(content) if shell == "zsh" else content).decode("utf-8", "replace")
-    return list(_add_folders(reader(text.splitlines()), home))
+    text = decode_text(_unmetafy(content) if shell == "zsh" else content)
+    return list(_add_folders(reader(text.replace("\r\n", "\n").split("\n")), home))
 
 
 def guess_shell(file: Path) -> Shell:

@@ -1,0 +1,28 @@
+"""Decoding of texts that other programs wrote: UTF-8, or UTF-16 as tools of Windows do, with or without a mark."""
+
+from __future__ import annotations
+
+import codecs
+
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MIN_SHARE = 0.5  # of zeros among every other byte of UTF-16 with Latin letters
+
+
+def decode_text(content: bytes) -> str:
+    """Decode a text without its byte order mark; what cannot be decoded becomes U+FFFD."""
+    if content.startswith(_UTF16_MARKS):
+        return content.decode("utf-16", "replace")
+    if (encoding := _guess_utf16(content)) is not None:
+        return content.decode(encoding, "replace")
+    return content.decode("utf-8-sig", "replace")
+
+
+def _guess_utf16(content: bytes) -> str | None:
+    """Return the order of bytes if every other one is mostly zero, which no text in UTF-8 is."""
+    half = len(content) // 2
+    if half < 2 or b"\0" not in content:
+        return None
+    high, low = content[::2].count(0), content[1::2].count(0)
+    if low > _MIN_SHARE * half > 0 and high < low:
+        return "utf-16-le"
+    return "utf-16-be" if high > _MIN_SHARE * half and low < high else None
