@@ -40,9 +40,50 @@ _DATE: Final = re.compile(r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b|\b\d{1,2}[-/.]\d{1
 _SOCIAL_SECURITY: Final = re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
 
 
+# A number that the word before it calls one of an identity or an account.
+_IDENTITY_WORD: Final = (
+    r"(?:passports?|reisepass|ausweis\w*|personalausweis\w*|pasaporte|passeport|паспорт\w*|身份证(?:号码?)?|护照(?:号码?)?"
+    r"|マイナンバー|旅券|ssn|social security|sozialversicherungs\w*|steuer-?id\w*|dni|nie|nif|cpf|cnpj|rg|nino|nhs"
+    r"|national insurance|sécu(?:rité sociale)?|insee|nir|инн|снилс|tax id|driver'?s licen[cs]e|führerschein\w*)"
+)
+_ACCOUNT_WORD: Final = (
+    r"(?:account (?:number|no\.?)|sort code|routing number|konto(?:nummer|nr\.?)?|número de cuenta|numéro de compte"
+    r"|número da conta|номер сч[её]та|银行卡(?:号)?|银行账号|账号|口座番号)"
+)
+_NUMBER_AFTER: Final = r"\W{0,4}(?:(?:is|no|nr|number|nummer|ist|es|est|é|是|は|號|号)\W{0,3}){0,2}(?P<value>"
+_IDENTITY_NUMBER: Final = r"[A-Z]{0,3}[ -]?\d[\dA-Z]*(?:[ .-]{1,2}\d[\dA-Z]*)*)"
+_NAMED_IDENTITY: Final = re.compile(
+    rf"(?<![^\W\d_a-z]){_IDENTITY_WORD}{_NUMBER_AFTER}{_IDENTITY_NUMBER}", re.IGNORECASE
+)
+_NAMED_ACCOUNT: Final = re.compile(rf"{_ACCOUNT_WORD}{_NUMBER_AFTER}\d[\d -]{{3,}}\d)", re.IGNORECASE)
+_CHINESE_IDENTITY: Final = re.compile(r"(?<!\d)[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])\d{5}[\dXx](?!\d)")
+_REDACTED_NUMBER: Final = re.compile(r"\[redacted:(?:card|account|identity)\]")
+_FEWEST_DIGITS: Final = 6
+
+
+def find_identity_numbers(text: str) -> list[tuple[int, int, str]]:
+    """Return (start, end, kind) of the numbers of cards, accounts and identities, in order, none within another."""
+    if not any(map(str.isdigit, text)):
+        return []
+    found = [(*match.span(), "card") for match in _CARD.finditer(text) if _passes_luhn(match[0])]
+    found += [(*match.span(), "account") for match in _IBAN.finditer(text) if _passes_mod97(match[0])]
+    found += [
+        (*match.span(), "identity") for match in (*_SOCIAL_SECURITY.finditer(text), *_CHINESE_IDENTITY.finditer(text))
+    ]
+    for pattern, kind in ((_NAMED_IDENTITY, "identity"), (_NAMED_ACCOUNT, "account")):
+        for match in pattern.finditer(text):
+            if sum(map(str.isdigit, match["value"])) >= _FEWEST_DIGITS:
+                found.append((*match.span("value"), kind))
+    separate: list[tuple[int, int, str]] = []
+    for start, end, kind in sorted(found):
+        if not separate or start >= separate[-1][1]:
+            separate.append((start, end, kind))
+    return separate
+
+
 def holds_contact_data(text: str) -> bool:
     """Return True if `text` holds any mail address, a number of eight digits or more, or other personal data."""
-    numbers = _LONG_NUMBER.search(_DATE.sub("", text))
+    numbers = _LONG_NUMBER.search(_DATE.sub("", text)) or _REDACTED_NUMBER.search(text)
     return numbers is not None or _ANY_MAIL.search(text) is not None or holds_personal_data(text)
 
 

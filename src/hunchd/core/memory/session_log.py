@@ -12,6 +12,7 @@ from hunchd.core.memory.drafts import memory_id, redact_memory
 from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.session import Message, MessageType, message_ref
 from hunchd.ingestion.redaction import redact, redact_name, redact_values
+from hunchd.ingestion.spoken_secrets import redact_speech
 from hunchd.protocol.memories import derive_title
 from hunchd.protocol.session_requests import MessageDraft
 
@@ -82,6 +83,8 @@ def session_head_id(session: str, project: str | None) -> str:
 def draft_to_message(draft: MessageDraft, session: str, project: str | None, number: int, now: datetime) -> Message:
     """Convert a draft to a message without secrets, with its number in the log."""
     text = redact(draft.text).text
+    if draft.event in (MessageType.USER, MessageType.ASSISTANT):
+        text = redact_speech(text)
     return Message(
         number=number,
         id=memory_id(project, f"session:{session}:{number}"),

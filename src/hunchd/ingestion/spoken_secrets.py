@@ -1,0 +1,55 @@
+"""Removal of what people say about secrets and identities in conversation, in any language. No I/O.
+
+`redaction` knows the forms of keys and of assignments. People also say "das Kennwort lautet …", "密码是 …" or name the
+number of a card, an account or a passport. Numbers are judged by check digits or by the word before them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from hunchd.ingestion.personal_data import find_identity_numbers
+
+_SECRET_WORDS: Final = (
+    r"pass(?:words?|phrases?|code|wd|wort|wörter)\b|\bpw\b|\bpin\b|\bcredentials?\b|kennw[oö]rt\w*|zugangs(?:code|daten)"
+    r"|contraseñas?\b|\bclaves?\b|\bmots? de passe\b|\bmdp\b|\bsenhas?\b|\bpalavras?-passe\b|\bпарол\w*|\bпин-?код\w*"
+    r"|密码|密碼|口令|暗号|パスワード|暗証番号|비밀번호"
+)
+_SECRET_WORD: Final = re.compile(_SECRET_WORDS, re.IGNORECASE)
+_TOKEN: Final = re.compile(r"(?<![\w/@.-])[A-Za-z0-9!#$%&*+=~?_^.-]{4,}(?<![.,?!])(?![\w/@])")
+_SENTENCE_END: Final = re.compile(r"[\n。!?;]|\.\s")
+_REACH: Final = 90  # characters after the word
+_BESIDE: Final = 12  # characters after the word within which a token needs fewer changes
+_LEAST_MIXED: Final = 6  # characters of a token of letters and digits
+_CHANGES: Final = re.compile(r"(?<=[A-Za-z])(?=[^A-Za-z])|(?<=[^A-Za-z])(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])")
+_PLAIN: Final = re.compile(r"v?\d+(?:\.\d+)+|\d{4}-\d\d-\d\d|\w+\.[a-z]{1,4}|[a-z]+(?:[_-][a-z0-9]+)+|[a-z]+-\d{1,4}")
+
+
+def redact_speech(text: str) -> str:
+    """Replace passwords that a text tells, and numbers of cards, accounts and identities."""
+    places = [(start, end, "secret") for start, end in _find_secrets(text)] + find_identity_numbers(text)
+    pieces: list[str] = []
+    at = 0
+    for start, end, kind in sorted(places):
+        if start >= at:
+            pieces += [text[at:start], f"[redacted:{kind}]"]
+            at = end
+    return "".join((*pieces, text[at:]))
+
+
+def _find_secrets(text: str) -> Iterator[tuple[int, int]]:
+    for word in _SECRET_WORD.finditer(text):
+        end_match = _SENTENCE_END.search(text, word.end(), word.end() + _REACH)
+        reach = end_match.start() if end_match else min(len(text), word.end() + _REACH)
+        for token in _TOKEN.finditer(text, word.end(), reach):
+            if _is_secret(token[0], fewest_changes=1 if token.start() - word.end() <= _BESIDE else 2):
+                yield token.span()
+
+
+def _is_secret(token: str, *, fewest_changes: int) -> bool:
+    """Return True for a mix of letters and digits that changes between them often enough, no version, file or name."""
+    if _PLAIN.fullmatch(token) or not any(map(str.isdigit, token)) or len(token) < _LEAST_MIXED:
+        return False
+    return len(_CHANGES.findall(token)) >= fewest_changes
