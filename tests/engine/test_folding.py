@@ -60,8 +60,7 @@ async def long_session(folder: Path) -> AsyncIterator[tuple[SessionService, Sess
 
 async def compile_prompt(conversations: SessionService, budget: int = 32_000, *, system: str = "") -> list[Any]:
     answer = await conversations.compile(CompileRequest(session="long", budget=budget, system=system))
-    messages: list[Any] = answer["messages"]
-    return messages
+    return list(answer.messages)
 
 
 def slow_down_folding(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:

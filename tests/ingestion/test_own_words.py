@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.ingestion.own_words import extract_user_text
+from hunchd.ingestion.own_words import extract_typed_prose, extract_user_text
 
 SAID = "We decided to ship with Corvex."
 
@@ -50,3 +50,9 @@ def test_own_words_beside_client_text_stay(text: str) -> None:
 )
 def test_own_words_with_angle_brackets_stay(text: str) -> None:
     assert extract_user_text(text) == text
+
+
+def test_typed_prose_leaves_out_what_was_pasted() -> None:
+    pasted = "2026-01-02 ERROR worker died\n    at run (worker.js:12)\n    at main (index.js:3)"
+    message = f"We use Postgres from now on.\n\n{pasted}\n\nOne branch per release, named rel/<year>."
+    assert extract_typed_prose(message) == "We use Postgres from now on.\n\nOne branch per release, named rel/<year>."

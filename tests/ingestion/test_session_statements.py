@@ -107,3 +107,12 @@ def test_revision_ends_earlier_statement(text: str, category: str, changes: bool
 def test_date_is_no_contact_data() -> None:
     assert [one.category for one in stated("Everything must be finished by 2026-03-14.")] == ["constraint"]
     assert stated("Call the client back at 0171 555 0123, she must have it within two days.") == []
+
+
+def test_statement_among_task_orders_needs_more_evidence() -> None:
+    doubtful = "Layers should be saved as JSON."
+    talk = ["It still fails on my machine.", "That did nothing.", "It still fails here.", "That did not help."]
+    assert [one.text for one in stated(doubtful)] == [doubtful]
+    steered = " ".join(one.text for one in stated("\n".join([*talk * 4, doubtful, "Never push to main."])))
+    assert doubtful not in steered
+    assert "Never push to main." in steered

@@ -27,15 +27,17 @@ MOST_NOTHING: Final = 0.5  # probability that a sentence states nothing, above w
 # Share of sentences that state something, for which the classifier's probabilities hold without a correction.
 USUAL_SHARE: Final = 0.35
 # Log odds that are added to a statement's: the classifier was trained on more sentences that state nothing than usual.
-BIAS: Final = 2.0
-BIAS_WITHOUT_VECTOR: Final = 0.6
+BIAS: Final = 1.6
+BIAS_WITHOUT_VECTOR: Final = 0.5
 USUAL_WEIGHT: Final = 3.0  # sentences by which the usual share counts beside those of a session
 SHIFT_FACTOR: Final = 1.3  # of the estimated shift: one more wrong line in twelve is kept without it
 _LEAST_SHARE: Final = 1e-6  # keeps odds finite
 _ROUNDS: Final = 10  # of estimating the share of a session
 MOST_NOTHING_OF_ASSISTANT: Final = 0.1  # an assistant's sentences are mostly reports
 OF_ASSISTANT: Final = ("decision", "change", "insight")
-CHANGE_THRESHOLD: Final = 0.25  # probability of a change or withdrawal from which an earlier statement may be over
+CHANGE_THRESHOLD: Final = (
+    0.1  # share of changes and withdrawals among statements, from which an earlier one may be over
+)
 # Sentences of one message that belong together: a decision and its reason.
 TOGETHER: Final = ("decision", "change", "withdrawal", "constraint", "instruction", "insight")
 LONGEST_TOGETHER: Final = 220  # characters
@@ -193,7 +195,8 @@ def _judge(sentence: str, vector: bytes | None) -> _JudgedSentence:
     )
     if label in NOTHING and nothing <= MOST_NOTHING:  # no single kind of statement is likelier, but one of them is
         label = max((name for name in shares if name not in NOTHING), key=lambda name: shares[name])
-    changes = 1.0 if label in ("change", "withdrawal") else shares["change"] + shares["withdrawal"]
+    stated = sum(shares[name] for name in shares if name not in NOTHING)
+    changes = 1.0 if label in ("change", "withdrawal") else (shares["change"] + shares["withdrawal"]) / stated
     return _JudgedSentence(label, sentence, nothing, changes)
 
 
