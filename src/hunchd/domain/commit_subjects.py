@@ -39,10 +39,11 @@ _EMPTY = re.compile(
     r"(?:commit|import|check-?in|upload|push|release|version|alpha|beta)\b",
     re.IGNORECASE,
 )
-# Releases: which version came out when says nothing about the files it went through.
+# Releases and updates of dependencies: which version came when says nothing about the files it went through.
 _RELEASE = re.compile(
     r"^(?:\w+(?:\([^)]*\))?: )?(?:(?:prepar|bump|cut|mak|draft)\w* (?:for )?)?(?:the )?(?:next )?(?:release|version)\b"
-    r"(?: (?:to|of|version))?(?: \S+){0,2} ?v?\d+[\w.-]*\b|^v?\d+\.\d+[\w.-]*$|^bump(?:ed)? (?:version )?(?:to )?v?\d",
+    r"(?: (?:to|of|version))?(?: \S+){0,2} ?v?\d+[\w.-]*\b|^v?\d+\.\d+[\w.-]*$|^bump(?:ed)? (?:version )?(?:to )?v?\d"
+    r"|^(?:chore|build|fix)\(deps[^)]*\)|^(?:\w+: )?bump \S+ (?:from \S+ )?to v?\d",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
