@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 MAX_INLINE_CHARACTERS: Final = 200  # characters
 DEEP_SEEDS: Final = 5  # best hits whose words and links a deep search follows
 MAX_LINKED: Final = 10  # memories
+_NO_MARKS: Final = str.maketrans("", "", "«»")  # a title cannot end its quotation
 
 
 class StoreSearch:
@@ -206,7 +207,8 @@ class StoreSearch:
         hit_ids = {memory.id for memory in memories}
         for memory in memories[:DEEP_SEEDS]:
             linked_ids = [link.get("ref") for link in memory.links] + [memory.supersedes, memory.superseded_by]
-            reasons.update({id_: f"linked to '{memory.title}'" for id_ in linked_ids if id_ and id_ not in hit_ids})
+            reason = f"linked to «{memory.title.translate(_NO_MARKS)}»"
+            reasons.update({id_: reason for id_ in linked_ids if id_ and id_ not in hit_ids})
         rows = await collection.get(list(reasons)[:MAX_LINKED])
         return [
             (SearchCandidate(row["body"], row["digest"]), (reasons[row["id"]],))

@@ -1,0 +1,23 @@
+"""Quotations of untrusted words inside our own sentences: «…»."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+OPEN, CLOSE = "«", "»"
+_QUOTATION: Final = re.compile("«[^«»\n]*»")
+_OTHER_MARKS: Final = str.maketrans({OPEN: "‹", CLOSE: "›"})
+
+
+def keep_quotations(text: str, limit: int) -> str:
+    """Return one line of at most `limit` characters in which each mark belongs to a whole quotation.
+
+    One that the end cuts off is closed; marks without a partner are replaced.
+    """
+    shown = text if len(text) <= limit else text[: limit - 2].rstrip() + "…"
+    if shown.count(OPEN) > shown.count(CLOSE):
+        shown += CLOSE
+    between = _QUOTATION.split(shown)
+    quotations = [*_QUOTATION.findall(shown), ""]
+    return "".join(part.translate(_OTHER_MARKS) + quoted for part, quoted in zip(between, quotations, strict=True))
