@@ -89,7 +89,7 @@ class DictStore:
             for seed in [hit.memory for hit in hits.values()]:
                 for linked in await self.get([str(link.get("ref")) for link in seed.links], filters.project):
                     if matches(linked, filters):
-                        hits.setdefault(linked.id, Hit(memory=linked, why=(f"linked to '{seed.title}'",)))
+                        hits.setdefault(linked.id, Hit(memory=linked, why=(f"linked to «{seed.title}»",)))
         return SearchHits(tuple(hits.values()))
 
     async def search_ranked(

@@ -72,7 +72,7 @@ async def test_deep_search_follows_links(store: MemoryStore) -> None:
     fix = memory(1, "rebuilt the wheel index", links=({"type": "fixes", "ref": "m2"},))
     await store.put([fix, memory(2, "segfault at start"), memory(3, "unrelated")])
     found = {hit.memory.id: hit for hit in (await store.search("wheel index", P, 5, depth="deep")).hits}
-    assert found["m2"].why == ("linked to 'episode 1'",)
+    assert found["m2"].why == ("linked to «episode 1»",)
     assert "m3" not in found
 
 
