@@ -59,8 +59,12 @@ def test_search_within_session(daemon: RunningDaemon) -> None:
 
     assert [(one["source"]["session"], one["ref"]) for one in found] == [("a", "m1")]
     daemon.restart()
-    [stored] = daemon.post("/search", {"query": "pelican cache", "session": "b", "kinds": ["message"]})["results"]
-    assert stored["ref"] == "m1"
+    question = {"query": "pelican cache", "session": "b", "kinds": ["message"]}
+
+    def refs() -> list[str]:
+        return [one["ref"] for one in daemon.post("/search", question)["results"]]
+
+    daemon.wait_until(lambda: refs() == ["m1"], within=20.0, what="find the message in the store")
 
 
 def test_ended_session_yields_episodes_and_facts(daemon: RunningDaemon, shop: str) -> None:

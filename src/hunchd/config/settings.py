@@ -103,8 +103,9 @@ class LanguageSettings:
     """A language model that reads sessions for facts that the rules miss. Off: nothing is sent anywhere."""
 
     enabled: bool = False  # true: session texts are sent to base_url, without secrets, and cost money
+    provider: Literal["anthropic", "openai"] = "anthropic"  # openai: any server that speaks its chat completions
     model: str = "claude-haiku-4-5"  # small and fast: it selects sentences, it does not write them
-    base_url: str = "https://api.anthropic.com"  # any server that speaks Anthropic's Messages API
+    base_url: str = "https://api.anthropic.com"  # of openai with its version: http://127.0.0.1:11434/v1
     key_file: str = ""  # private file (0600) with the key; "": environment variable ANTHROPIC_API_KEY
     daily_limit_usd: float = 0.25  # daily limit, including the possible cost of broken answers
     input_usd_per_million: float = 1.0  # price of the model's input tokens; 0 for a self-hosted model

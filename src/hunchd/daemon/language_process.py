@@ -9,7 +9,7 @@ import logging
 import sys
 from typing import Any, Final
 
-from hunchd.language import claude
+from hunchd.language import claude, openai_compatible
 from hunchd.language.model_requests import ModelEndpoint, ModelRequest, outcome_to_json
 from hunchd.protocol.helper import serve
 
@@ -24,9 +24,9 @@ def main() -> int:
 
 
 async def handle_ask(params: dict[str, Any]) -> dict[str, Any]:
-    return outcome_to_json(
-        await claude.send_request(ModelRequest(**params["question"]), ModelEndpoint(**params["access"]))
-    )
+    access = ModelEndpoint(**params["access"])
+    send = openai_compatible.send_request if access.provider == "openai" else claude.send_request
+    return outcome_to_json(await send(ModelRequest(**params["question"]), access))
 
 
 if __name__ == "__main__":

@@ -71,28 +71,28 @@ async def send_request(question: ModelRequest, access: ModelEndpoint) -> ModelAn
         where: FailureKind = "cut short" if token_counts else "unreachable"
         return ModelFailure(
             where,
-            _sanitize_message(f"{access.base_url}: {error.__cause__ or error}", key),
+            sanitize_message(f"{access.base_url}: {error.__cause__ or error}", key),
             used=TokenUsage(**token_counts),
         )
     except Exception as error:  # a broken stream can raise any parser's exception
         logger.exception("the answer of the language model is not readable")
         return ModelFailure(
             "cut short" if token_counts else "nonsense",
-            _sanitize_message(str(error), key),
+            sanitize_message(str(error), key),
             used=TokenUsage(**token_counts),
         )
 
 
-def load_api_key(access: ModelEndpoint) -> str:
-    """Return the API key from the configured file, or else from the environment.
+def load_api_key(access: ModelEndpoint, variable: str = KEY_VARIABLE) -> str:
+    """Return the API key from the configured file, or else from the environment variable.
 
-    Raises NoKey.
+    Raises MissingApiKey.
     """
     if not access.key_file:
-        if key := os.environ.get(KEY_VARIABLE, "").strip():
+        if key := os.environ.get(variable, "").strip():
             return key
         raise MissingApiKey(
-            f"there is no API key: set {KEY_VARIABLE} for the daemon, or name a file under [language] key_file"
+            f"there is no API key: set {variable} for the daemon, or name a file under [language] key_file"
         )
     path = expand_path(access.key_file)
     try:
@@ -150,14 +150,18 @@ def _parse_answer(message: Any, raw_json: str) -> ModelAnswer | ModelFailure:
 
 def _failure_from_status(error: Any, key: str, token_usage: TokenUsage) -> ModelFailure:
     status = int(error.status_code)
-    trouble: FailureKind = (
-        "refused" if status in _REFUSED_STATUSES else "busy" if status in _BUSY_STATUSES else "unreachable"
+    message = sanitize_message(f"answered {status}: {error.message}", key)
+    return ModelFailure(
+        classify_status(status), message, parse_retry_after(error.response.headers.get("retry-after")), token_usage
     )
-    message = _sanitize_message(f"answered {status}: {error.message}", key)
-    return ModelFailure(trouble, message, _parse_retry_after(error.response.headers.get("retry-after")), token_usage)
 
 
-def _parse_retry_after(header: str | None) -> float | None:
+def classify_status(status: int) -> FailureKind:
+    """Return the kind of failure that an HTTP status means."""
+    return "refused" if status in _REFUSED_STATUSES else "busy" if status in _BUSY_STATUSES else "unreachable"
+
+
+def parse_retry_after(header: str | None) -> float | None:
     """Parse a Retry-After header in seconds; return None for a date."""
     try:
         return max(0.0, float(header)) if header is not None else None
@@ -165,6 +169,6 @@ def _parse_retry_after(header: str | None) -> float | None:
         return None
 
 
-def _sanitize_message(text: str, key: str) -> str:
+def sanitize_message(text: str, key: str) -> str:
     """Render a server's text on one line, with our key removed."""
     return " ".join(text.replace(key, "…").split())[:_MAX_MESSAGE_LENGTH]

@@ -43,7 +43,9 @@ def create_language_client(child: HelperProcess, settings: LanguageSettings) -> 
     """
     if not settings.enabled:
         return None
-    access = ModelEndpoint(settings.model, settings.base_url, settings.key_file, settings.timeout_seconds)
+    access = ModelEndpoint(
+        settings.model, settings.base_url, settings.key_file, settings.timeout_seconds, settings.provider
+    )
     return LanguageClient(child, access)
 
 

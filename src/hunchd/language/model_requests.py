@@ -61,6 +61,7 @@ class ModelEndpoint:
     base_url: str
     key_file: str  # "": the key is in the environment
     timeout: float  # seconds for a whole answer
+    provider: str = "anthropic"  # or "openai": any server that speaks its chat completions
 
 
 def outcome_to_json(outcome: ModelAnswer | ModelFailure) -> dict[str, Any]:
