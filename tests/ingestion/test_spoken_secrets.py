@@ -23,11 +23,19 @@ SECRET = "-".join(("q7" + "Rv2", "x9" + "Kt4"))  # of no service
         "Le mot de passe du portail est {}",
         "A senha do painel é {}",
         "暗証番号は {} です",
+        "パスワードは{}です",
         "Пароль от портала {}",
     ],
 )
 def test_spoken_password_is_redacted(text: str) -> None:
     assert redact_speech(text.format(SECRET)) == text.format("[redacted:secret]")
+
+
+@pytest.mark.parametrize("text", ["npm publish token for today: {}", "Zugang zum Broker: {}", "密钥是{}"])
+def test_spoken_key_is_redacted(text: str) -> None:
+    key = "".join((SECRET, SECRET)).replace("-", "")
+    assert redact_speech(text.format(key)) == text.format("[redacted:secret]")
+    assert redact_speech("the key is release-2024") == "the key is release-2024"
 
 
 @pytest.mark.parametrize(

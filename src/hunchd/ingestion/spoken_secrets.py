@@ -18,7 +18,15 @@ _SECRET_WORDS: Final = (
     r"|密码|密碼|口令|暗号|パスワード|暗証番号|비밀번호"
 )
 _SECRET_WORD: Final = re.compile(_SECRET_WORDS, re.IGNORECASE)
-_TOKEN: Final = re.compile(r"(?<![\w/@.-])[A-Za-z0-9!#$%&*+=~?_^.-]{4,}(?<![.,?!])(?![\w/@])")
+# Words for keys, which are long.
+_KEY_WORD: Final = re.compile(
+    r"\b(?:tokens?|keys?|access|acc[eè]so?|acesso|llaves?|jetons?|clés?|chaves?)\b|schlüssel\w*|zugang\w*"
+    r"|\bключ\w*|\bтокен\w*|\bдоступ\w*|密钥|密鑰|令牌|トークン|キー",
+    re.IGNORECASE,
+)
+_LEAST_KEY: Final = 16  # characters
+_KEY_CHANGES: Final = 3
+_TOKEN: Final = re.compile(r"(?<![A-Za-z0-9_/@.-])[A-Za-z0-9!#$%&*+=~?_^.-]{4,}(?<![.,?!])(?![A-Za-z0-9_/@])")
 _SENTENCE_END: Final = re.compile(r"[\n。!?;]|\.\s")
 _REACH: Final = 90  # characters after the word
 _BESIDE: Final = 12  # characters after the word within which a token needs fewer changes
@@ -45,6 +53,10 @@ def _find_secrets(text: str) -> Iterator[tuple[int, int]]:
         reach = end_match.start() if end_match else min(len(text), word.end() + _REACH)
         for token in _TOKEN.finditer(text, word.end(), reach):
             if _is_secret(token[0], fewest_changes=1 if token.start() - word.end() <= _BESIDE else 2):
+                yield token.span()
+    for word in _KEY_WORD.finditer(text):
+        for token in _TOKEN.finditer(text, word.end(), min(len(text), word.end() + _REACH)):
+            if len(token[0]) >= _LEAST_KEY and _is_secret(token[0], fewest_changes=_KEY_CHANGES):
                 yield token.span()
 
 

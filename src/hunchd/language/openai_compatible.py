@@ -65,7 +65,7 @@ def _post(question: ModelRequest, access: ModelEndpoint, key: str) -> tuple[int,
         connection.close()
 
 
-def _build_body(question: ModelRequest, access: ModelEndpoint) -> dict[str, Any]:
+def _build_body(question: ModelRequest, access: ModelEndpoint) -> Mapping[str, object]:
     return {
         "model": access.model,
         "max_tokens": question.most,
