@@ -102,7 +102,8 @@ async def play(folder: Path, told: Any, records: Sequence[Record], options: argp
                     print("\n".join(score.notes))
         for language, score in languages.items():
             print(score.line(f"all {language}"))
-        print(await measure_noise(client, records, project=str(folder / first) if first else None))
+        if options.language is None:
+            print(await measure_noise(client, records, project=str(folder / first) if first else None))
 
 
 async def play_session(client: aiohttp.ClientSession, folder: Path, session: Record, own: Sequence[Record]) -> Score:
