@@ -11,7 +11,7 @@ import http.client
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from hunchd.language.claude import (
