@@ -2,8 +2,8 @@
 
     python benchmarks/bulk.py --memories 10000 --words 20
 
-The texts are made of pieces of the repository's own documentation, unlike each other, from a seed. Every second a search
-is asked, to see what others notice. Processor seconds are those of all processes of the daemon.
+The texts are pieces of this repository's documentation, unlike each other, from a seed. Every second a search is asked,
+to see what others notice. Processor seconds are those of all processes of the daemon.
 """
 
 from __future__ import annotations

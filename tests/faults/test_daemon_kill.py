@@ -8,6 +8,7 @@ import random
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,18 +66,18 @@ class Trial:
         ]
         self.killed_stores = 0
 
-    def round(self) -> None:
-        """Work, kill at a random moment, restart and check."""
+    def round(self, others: Sequence[Any] = ()) -> None:
+        """Work, kill at a random moment, restart and check; `others` work and check like clients."""
         faults: list[BaseException] = []
         stop = threading.Event()
 
-        def work(client: Client) -> None:
+        def work(client: Any) -> None:
             try:
                 client.work(self._daemon, stop)
             except BaseException as fault:
                 faults.append(fault)
 
-        threads = [threading.Thread(target=work, args=(client,)) for client in self.clients]
+        threads = [threading.Thread(target=work, args=(client,)) for client in (*self.clients, *others)]
         for thread in threads:
             thread.start()
         if self._chance.random() < 0.3:
@@ -90,7 +91,7 @@ class Trial:
         assert not faults, faults
         self._daemon.start()
         found = kept(self._daemon)
-        for client in self.clients:
+        for client in (*self.clients, *others):
             client.settle(found)
 
     def _kill_store(self) -> None:

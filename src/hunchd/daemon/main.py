@@ -56,7 +56,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"hunchd: {error.message}", file=sys.stderr)  # noqa: T201 - the log is not open yet
         return 2
     except OSError as error:
-        print(f"hunchd: {error.filename}: {error.strerror}", file=sys.stderr)  # noqa: T201
+        print(f"hunchd: {error.filename or paths.state}: {error.strerror}", file=sys.stderr)  # noqa: T201
         return 2
     if isinstance(lock, int):
         print(f"hunchd: another daemon is running (pid {lock})", file=sys.stderr)  # noqa: T201
