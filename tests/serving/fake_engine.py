@@ -12,6 +12,7 @@ from typing import Any
 from fake_conversations import FakeConversations
 from fake_knowledge import FakeKnowledge
 from fake_runs import FakeRuns
+from fake_team import FakeTeam
 from msgspec.structs import asdict
 
 from hunchd.domain.context import Bundle, ContextItem
@@ -84,6 +85,7 @@ class FakeEngine:
         self.knowledge = FakeKnowledge(self.known)
         self.contradictions = self.knowledge.contradictions
         self.runs = FakeRuns()
+        self.team = FakeTeam()
         self._ids = itertools.count(1)
 
     def _work(self) -> None:

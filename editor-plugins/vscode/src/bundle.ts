@@ -10,7 +10,7 @@ export interface Item {
   readonly score: number;
   readonly reasons: readonly string[];
   readonly source: { readonly path?: string | null; readonly line?: number | null; readonly sha?: string };
-  readonly trust: "user" | "project" | "derived" | "untrusted";
+  readonly trust: "user" | "project" | "team" | "derived" | "untrusted";
 }
 
 export interface Bundle {

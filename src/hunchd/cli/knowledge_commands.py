@@ -64,6 +64,17 @@ def _add_consolidate_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--project", metavar="DIR", help="only this project (default: everything)")
 
 
+def _add_team_arguments(parser: ArgumentParser) -> None:
+    actions = ("create", "join", "status", "members", "preview", "exclude", "readmit", "appoint", "leave")
+    parser.add_argument("action", nargs="?", choices=actions, default="status", help="default: status")
+    parser.add_argument(
+        "target", nargs="?", metavar="URI|MEMBER", help="s3://…, az://…, gs://… or a folder; with exclude a member"
+    )
+    parser.add_argument("--name", help="your name in the team (default: the one in git's settings)")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
+
+
 KNOWLEDGE_COMMANDS: Final = (
     Command(
         "documents",
@@ -145,5 +156,22 @@ KNOWLEDGE_COMMANDS: Final = (
         _add_unshare_arguments,
         ('hunch unshare "package manager"', "hunch unshare .hunch/decisions/session-storage.md"),
         asks_daemon=False,
+    ),
+    Command(
+        "team",
+        KNOWLEDGE_GROUP,
+        "share a project's memory with a team, as it grows",
+        "Keeps what you and your colleagues state about a project in one dataset on an object store or a shared\n"
+        "folder. Every machine answers from its own copy. Nothing private, no sessions and no commands are sent;\n"
+        "`preview` shows exactly what would be. Members' statements are shown with their names, and never replace\n"
+        "yours. See docs/team.md.",
+        f"{COMMANDS_PACKAGE}.team:team",
+        _add_team_arguments,
+        (
+            "hunch team create s3://our-bucket/hunch/shop",
+            "hunch team join s3://our-bucket/hunch/shop",
+            "hunch team preview",
+            "hunch team members",
+        ),
     ),
 )

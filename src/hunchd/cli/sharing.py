@@ -131,11 +131,11 @@ def _get_root(arguments: Namespace) -> str:
 
 
 def _request_shared(client: Client, root: Path, names: list[str]) -> Any:
-    body = {"project": str(root), "names": names, "by": _get_git_user(root)}
+    body = {"project": str(root), "names": names, "by": get_git_user(root)}
     return request_in_project(client, str(root), lambda: client.post("/share", body))
 
 
-def _get_git_user(root: Path) -> str:
+def get_git_user(root: Path) -> str:
     """Return the user's name from git's settings.
 
     It is in each commit anyway.

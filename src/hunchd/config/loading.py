@@ -48,6 +48,8 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "language.output_usd_per_million": (0, 10_000),
     "language.timeout_seconds": (1, 3_600),
     "language.rest_seconds": (0, 86_400),
+    "team.poll_seconds": (0.1, 3_600),
+    "team.care_minutes": (0.01, 10_080),
     "consolidation.hour": (0, 23),
     "consolidation.idle_minutes": (0, 1_440),
     "consolidation.duplicate_similarity": (0, 1),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -48,10 +48,10 @@ class TeamProcess:
     def __init__(self) -> None:
         self._datasets: dict[str, TeamDataset] = {}
 
-    async def create_key(self, params: dict[str, Any]) -> str:
+    async def create_key(self, params: Mapping[str, Any]) -> str:
         return create_key(Path(params["key_file"]))
 
-    async def open(self, params: dict[str, Any]) -> Any:
+    async def open(self, params: Mapping[str, Any]) -> Any:
         """Open or create the dataset; return the records by which somebody founded a team there."""
         dataset = await self._open(params, create=params["create"])
         self._datasets[params["uri"]] = dataset
@@ -63,7 +63,7 @@ class TeamProcess:
                 foundings.append(record)
         return msgspec.to_builtins(foundings)
 
-    async def append(self, params: dict[str, Any]) -> None:
+    async def append(self, params: Mapping[str, Any]) -> None:
         dataset, team = await self._get(params), params["team"]
         key = load_key(Path(params["key_file"]))
         records = [sign_record(record, team, key) for record in _parse_rows(params["records"])]
@@ -74,17 +74,17 @@ class TeamProcess:
             keep = [record.id for record in records if record.subject in subjects]
             await dataset.erase(erasures[0].author, subjects, keep)
 
-    async def read_version(self, params: dict[str, Any]) -> int:
+    async def read_version(self, params: Mapping[str, Any]) -> int:
         return await (await self._get(params)).read_version()
 
-    async def read_since(self, params: dict[str, Any]) -> AsyncIterator[Any]:
+    async def read_since(self, params: Mapping[str, Any]) -> AsyncIterator[Any]:
         dataset = await self._get(params)
         async for rows in dataset.read_since(params["version"], params["until"]):
             records = _parse_rows(rows)
             genuine = await asyncio.to_thread(keep_genuine, records, params["team"])
             yield {"records": msgspec.to_builtins(genuine), "forged": len(rows) - len(genuine)}
 
-    async def maintain(self, params: dict[str, Any]) -> bool:
+    async def maintain(self, params: Mapping[str, Any]) -> bool:
         dataset, lease = await self._get(params), params["lease"]
         if not await dataset.claim_lease(lease, params["holder"]):
             return False
@@ -92,17 +92,17 @@ class TeamProcess:
         await dataset.drop_leases(before=lease)
         return True
 
-    async def _get(self, params: dict[str, Any]) -> TeamDataset:
+    async def _get(self, params: Mapping[str, Any]) -> TeamDataset:
         if params["uri"] not in self._datasets:
             self._datasets[params["uri"]] = await self._open(params, create=False)
         return self._datasets[params["uri"]]
 
-    async def _open(self, params: dict[str, Any], *, create: bool) -> TeamDataset:
+    async def _open(self, params: Mapping[str, Any], *, create: bool) -> TeamDataset:
         options = load_store_options(Path(params["credentials"]), params["uri"])
         return await TeamDataset.open(params["uri"], options, create=create)
 
 
-def _parse_rows(rows: list[dict[str, Any]]) -> list[TeamRecord]:
+def _parse_rows(rows: Sequence[Mapping[str, Any]]) -> list[TeamRecord]:
     """Return the rows that are records; what a later version wrote, or nobody should have, is skipped."""
     records = []
     for row in rows:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from hunchd.domain.errors import InvalidInput, NotFound, StoreError
 from hunchd.store.database.sql_conditions import match_ids
+from hunchd.store.database.tables import Row
 
 SCHEMES: Final = ("s3://", "az://", "gs://", "file://", "/")
 TABLE: Final = "team_records"
@@ -83,11 +84,11 @@ class TeamDataset:
         found = await _run(self._table.query().where(match_ids(ids)).select(["id"]).to_arrow())
         return set(found.column("id").to_pylist())
 
-    async def find_rows(self, column: str, value: str) -> list[dict[str, Any]]:
+    async def find_rows(self, column: str, value: str) -> list[Row]:
         """Return the rows with this value in a column."""
         await _run(self._table.checkout_latest())
         query = self._table.query().where(f"{column} = '{_quote(value)}'").select(list(_SCHEMA.names))
-        found: list[dict[str, Any]] = (await _run(query.to_arrow())).to_pylist()
+        found: list[Row] = (await _run(query.to_arrow())).to_pylist()
         return found
 
     async def read_version(self) -> int:
@@ -95,7 +96,7 @@ class TeamDataset:
         await _run(self._table.checkout_latest())
         return int(await _run(self._table.version()))
 
-    async def read_since(self, version: int, until: int) -> AsyncIterator[list[dict[str, Any]]]:
+    async def read_since(self, version: int, until: int) -> AsyncIterator[list[Row]]:
         """Yield the rows that were added after `version`, up to version `until`, in batches."""
         condition = f"{_CREATED} > {version} AND {_CREATED} <= {until}"
         query = self._table.query().where(condition).select(list(_SCHEMA.names))

@@ -97,10 +97,9 @@ class Mirror:
                 "INSERT INTO outbox (version, record) VALUES (?, ?)",
                 [(record.version, msgspec.json.encode(record)) for record in records],
             )
-            self._merge(records)
+            self._mark_changed(self._merge(records))
             for new in news:
                 self._set_own(new, before=records[0].version)
-            self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(new.subject,) for new in news])
         self._forget_text(records)
 
     def _set_own(self, new: OwnRecord, *, before: int) -> None:
@@ -162,17 +161,21 @@ class Mirror:
                 clock = observe(clock, record.clock, now_ms)
             self._set_figures({_CLOCK: clock})
             changed = self._merge(records)
-            subjects = {record.subject for record in changed}
-            for record in changed:
-                if get_register_key(record).group in ROSTER_GROUPS:  # a name, or all that somebody said
-                    subjects |= self._list_subjects(record.author) | self._list_subjects(record.subject)
-            self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(one,) for one in subjects])
+            self._mark_changed(changed)
         self._forget_text(changed)
 
     def _forget_text(self, records: Iterable[TeamRecord]) -> None:
         """Remove what was overwritten from the write-ahead log, too, after an erasure."""
         if any(record.kind is RecordKind.ERASE for record in records):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _mark_changed(self, records: Sequence[TeamRecord]) -> None:
+        """Note the subjects that changed records concern."""
+        subjects = {record.subject for record in records}
+        for record in records:
+            if get_register_key(record).group in ROSTER_GROUPS:  # a name, or all that somebody said
+                subjects |= self._list_subjects(record.author) | self._list_subjects(record.subject)
+        self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(one,) for one in subjects])
 
     def _merge(self, records: Sequence[TeamRecord]) -> list[TeamRecord]:
         """Merge records into the registers; return those that are the latest of theirs now and were not before."""
@@ -287,10 +290,6 @@ class Mirror:
 
     def count_pending(self) -> int:
         return int(self._connection.execute("SELECT COUNT(*) FROM pending").fetchone()[0])
-
-    def mark_pending(self, subjects: Iterable[str]) -> None:
-        with self._connection:
-            self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(one,) for one in subjects])
 
     def remove_pending(self, subjects: Iterable[str]) -> None:
         with self._connection:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from hunchd.consolidation.contradiction_records import close_lapsed, create_contradiction, parse_sides
 from hunchd.core.memory.drafts import memory_id, redact_memory
@@ -134,8 +134,8 @@ def _build_links(statement: Statement, project: str) -> tuple[Mapping[str, str],
     return ()
 
 
-def _build_source(statement: Statement, record: TeamRecord, member: Member) -> dict[str, Any]:
-    source: dict[str, Any] = {
+def _build_source(statement: Statement, record: TeamRecord, member: Member) -> dict[str, object]:
+    source: dict[str, object] = {
         "type": f"{TEAM_SOURCE} {member.name}",
         "by": member.name,
         "member": get_fingerprint(record.author),

@@ -93,7 +93,7 @@ class TeamClient:
         return await self._helper.call(method, params, timeout=CALL_TIMEOUT_SECONDS)
 
 
-def _encode(address: StoreAddress) -> dict[str, Any]:
+def _encode(address: StoreAddress) -> dict[str, object]:
     return {"uri": address.uri, "credentials": str(address.credentials)}
 
 

@@ -1,0 +1,186 @@
+"""`hunch team`: a project's memory shared through a dataset on an object store or a shared folder."""
+
+from __future__ import annotations
+
+import tomllib
+from argparse import Namespace
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.cli.client import Client, quote_segment
+from hunchd.cli.context import request_in_project
+from hunchd.cli.daemon_control import connect
+from hunchd.cli.errors import WrongUsage
+from hunchd.cli.output import (
+    BOLD,
+    DIM,
+    colourize,
+    format_age,
+    format_line,
+    format_table,
+    print_json,
+    print_note,
+    require_confirmation,
+    strip_controls,
+)
+from hunchd.cli.sharing import get_git_user
+from hunchd.cli.targets import find_project_root, get_items, resolve_folder
+from hunchd.domain.sharing import SHARED_FOLDER
+from hunchd.repository.safe_reading import read_file
+
+ADDRESS_FILE: Final = f"{SHARED_FOLDER}/team.toml"
+_MAX_ADDRESS_FILE_BYTES: Final = 4_096
+
+
+def team(arguments: Namespace) -> int:
+    """Run the action of `hunch team`."""
+    root = Path(find_project_root(resolve_folder(arguments.project) if arguments.project else str(Path.cwd())))
+    client = connect(start=not arguments.no_start)
+    return _ACTIONS[arguments.action](client, root, arguments)
+
+
+def _create(client: Client, root: Path, arguments: Namespace) -> int:
+    if not arguments.target:
+        raise WrongUsage("an address is missing.", hint="hunch team create s3://bucket/folder")
+    return _enter(client, root, arguments, arguments.target, is_new=True)
+
+
+def _join(client: Client, root: Path, arguments: Namespace) -> int:
+    return _enter(client, root, arguments, arguments.target or _read_address(root), is_new=False)
+
+
+def _enter(client: Client, root: Path, arguments: Namespace, address: str, *, is_new: bool) -> int:
+    """Join after showing where to and how much would leave; a repository may name any address."""
+    name = arguments.name or get_git_user(root)
+    if not name:
+        raise WrongUsage("your name is missing.", hint="hunch team join --name NAME, or git config user.name")
+    preview = _request(client, root, "/team/preview")
+    print_note(f"{len(preview['items'])} memories of {root} would be sent to {strip_controls(address)} as {name}.")
+    print_note("hunch team preview shows each of them. Everybody who can read that address can read them.")
+    require_confirmation(
+        "Share this project's memory there?", is_confirmed=arguments.yes, otherwise="nothing was sent."
+    )
+    body = {"project": str(root), "uri": address, "name": name, "create": is_new}
+    joined = request_in_project(client, str(root), lambda: client.post("/team", body))
+    if arguments.json:
+        print_json(joined)
+        return 0
+    print(f"{colourize('created' if is_new else 'joined', BOLD)}: {strip_controls(joined['uri'])}")
+    if is_new:
+        print_note(f"colleagues join with: hunch team join '{strip_controls(joined['address'])}'")
+        print_note(
+            f'or put this into {ADDRESS_FILE} of the repository: address = "{strip_controls(joined["address"])}"'
+        )
+    return 0
+
+
+def _read_address(root: Path) -> str:
+    """Return the address that the repository names. Raises WrongUsage."""
+    content = read_file(root, ADDRESS_FILE, limit=_MAX_ADDRESS_FILE_BYTES)
+    if content is None:
+        raise WrongUsage("an address is missing.", hint=f"hunch team join URI; the repository has no {ADDRESS_FILE}")
+    try:
+        address = tomllib.loads(content.decode("utf-8"))["address"]
+    except (ValueError, KeyError):
+        raise WrongUsage(f'{ADDRESS_FILE} has no valid line `address = "…"`.') from None
+    return str(address)
+
+
+def _show_status(client: Client, root: Path, arguments: Namespace) -> int:
+    status = _request(client, root, "/team")
+    if arguments.json:
+        print_json(status)
+        return 0
+    if not status["joined"]:
+        print_note("this project has no team: hunch team create URI, or hunch team join URI")
+        return 0
+    progress = status["progress"]
+    print(f"{colourize(strip_controls(status['uri']), BOLD)}  {status['members']} members, you are {status['name']}")
+    since = f", in step {format_age(progress['in_step_at'])}" if progress.get("in_step_at") else ""
+    print(f"{progress['state']}{since}; {status['unsent']} to send, {status['unapplied']} received and not shown yet")
+    if progress["failure"]:
+        print_note(strip_controls(progress["failure"]))
+    if progress["forged"]:
+        print_note(f"{progress['forged']} records with a false signature were ignored: hunch team members")
+    return 0
+
+
+def _list_members(client: Client, root: Path, arguments: Namespace) -> int:
+    answer = _request(client, root, "/team/members")
+    if arguments.json:
+        print_json(answer)
+        return 0
+    rows = [
+        (
+            strip_controls(one["name"]) + (" (you)" if one["own"] else ""),
+            one["id"][:8],
+            one["role"] if one["state"] == "active" else f"{one['role']}, {one['state']}",
+            str(one["statements"]),
+            format_age(one["last_at"]) if one["last_at"] else "",
+        )
+        for one in get_items(answer)
+    ]
+    print(format_table(("name", "key", "role", "statements", "latest"), rows, right=(3,)))
+    return 0
+
+
+def _preview(client: Client, root: Path, arguments: Namespace) -> int:
+    answer = _request(client, root, "/team/preview")
+    if arguments.json:
+        print_json(answer)
+        return 0
+    for one in answer["items"]:
+        content = one["content"]
+        kind = content.get("category") or content.get("kind") or ""
+        print(f"{colourize(one['action'], BOLD)} {kind}: {format_line(content.get('title') or '', 100)}")
+        text = strip_controls(content.get("content") or "")
+        if text and text != content.get("title"):
+            print(colourize("\n".join(f"    {line}" for line in text.splitlines()), DIM))
+    if not answer["items"]:
+        print_note("nothing would be sent." if answer["joined"] else "nothing here would be sent to a team.")
+    return 0
+
+
+def _change_member(client: Client, root: Path, arguments: Namespace) -> int:
+    if not arguments.target:
+        raise WrongUsage("a member is missing.", hint=f"hunch team {arguments.action} NAME")
+    body = {"project": str(root), "member": arguments.target, "action": arguments.action}
+    if arguments.action == "exclude":
+        question = f"Void everything that {arguments.target} said, for everybody?"
+        require_confirmation(question, is_confirmed=arguments.yes, otherwise="nobody was excluded.")
+    changed = client.post("/team/members", body)
+    if arguments.json:
+        print_json(changed)
+    else:
+        print(f"{strip_controls(changed['name'])}: {changed['action']}, on its way to all members.")
+    return 0
+
+
+def _leave(client: Client, root: Path, arguments: Namespace) -> int:
+    question = "Leave the team? Its statements end here; yours stay there until you forget them first."
+    require_confirmation(question, is_confirmed=arguments.yes, otherwise="you are still a member.")
+    left = client.delete(f"/team?project={quote_segment(str(root))}")
+    if arguments.json:
+        print_json(left)
+        return 0
+    print("left.")
+    if left["unsent"]:
+        print_note(f"{left['unsent']} records could not be sent any more.")
+    return 0
+
+
+def _request(client: Client, root: Path, path: str) -> Any:
+    return request_in_project(client, str(root), lambda: client.get(path, project=str(root)))
+
+
+_ACTIONS: Final = {
+    "create": _create,
+    "join": _join,
+    "status": _show_status,
+    "members": _list_members,
+    "preview": _preview,
+    "exclude": _change_member,
+    "readmit": _change_member,
+    "appoint": _change_member,
+    "leave": _leave,
+}

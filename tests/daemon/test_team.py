@@ -1,0 +1,199 @@
+"""Daemons of a team on one dataset: agreement, dispute, erasure, exclusion, absence of the store."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.running import RunningDaemon, running_daemon
+
+pytestmark = pytest.mark.timeout(200)
+SETTINGS = """
+[team]
+poll_seconds = 0.2
+care_minutes = 0.02
+[embedding]
+enabled = false
+[consolidation]
+nightly = false
+"""
+WITHIN = 60.0  # seconds
+PRIVATE = ("planted-private-note", "planted-preference", "planted-session", "planted-command")
+
+
+@dataclass
+class Colleague:
+    """Daemon of one member with the member's checkout."""
+
+    name: str
+    daemon: RunningDaemon
+    folder: Path
+
+    def state(self, key: str, value: str) -> str:
+        fact = {"kind": "fact", "key": key, "value": value, "category": "decision", "project": str(self.folder)}
+        return str(self.daemon.post("/memories", {**fact, "content": f"{key}: {value}"})["ids"][0])
+
+    def look_up(self, key: str) -> str | None:
+        status, answer = self.daemon.request("GET", "/facts", query={"key": key, "project": str(self.folder)})
+        fact = answer.get("fact") if status == 200 else None
+        return fact["value"] if fact is not None else None
+
+    def disputed(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.daemon.get("/contradictions", project=str(self.folder), status="open")[
+            "items"
+        ]
+        return found
+
+    def join(self, uri: str, *, create: bool = False) -> dict[str, Any]:
+        body = {"project": str(self.folder), "uri": uri, "name": self.name, "create": create}
+        joined: dict[str, Any] = self.daemon.post("/team", body)
+        return joined
+
+    def team(self, path: str = "") -> Any:
+        return self.daemon.get(f"/team{path}", project=str(self.folder))
+
+
+def wait_for(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + WITHIN
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def team(hunchd_home: Path, tmp_path: Path) -> Iterator[list[Colleague]]:
+    with ExitStack() as stack:
+        members = []
+        for name in ("Ada", "Bob", "Cem"):
+            folder = tmp_path / name / "shop"
+            folder.mkdir(parents=True)
+            daemon = stack.enter_context(running_daemon(hunchd_home / name, settings=SETTINGS))
+            daemon.add(folder)
+            members.append(Colleague(name, daemon, folder))
+        address = members[0].join(str(tmp_path / "dataset"), create=True)["address"]
+        for member in members[1:]:
+            member.join(address)
+        yield members
+
+
+def test_team_shares_disputes_resolves_and_erases(team: list[Colleague], tmp_path: Path) -> None:
+    ada, bob, cem = team
+    database = ada.state("database", "PostgreSQL")
+    wait_for(lambda: bob.look_up("database") == cem.look_up("database") == "PostgreSQL")
+
+    bob.state("queue", "Redis")
+    cem.state("queue", "RabbitMQ")
+    wait_for(lambda: all(len(one.disputed()) == 1 for one in team))
+    assert (bob.look_up("queue"), cem.look_up("queue")) == ("Redis", "RabbitMQ")
+
+    [dispute] = ada.disputed()
+    winner = "a_wins" if dispute["a"]["value"] == "RabbitMQ" else "b_wins"
+    ada.daemon.post(f"/contradictions/{dispute['id']}/resolve", {"resolution": winner})
+    wait_for(lambda: all(one.look_up("queue") == "RabbitMQ" and not one.disputed() for one in team))
+
+    assert ada.daemon.request("DELETE", f"/memories/{database}")[0] == 200
+    wait_for(lambda: not any(one.look_up("database") for one in team))
+    cem.state("cache", "none")  # a new version, so that somebody takes care of the dataset
+    wait_for(lambda: not any(holds(file, b"PostgreSQL") for file in (tmp_path / "dataset").rglob("*")))
+
+
+def test_team_dataset_holds_nothing_private(team: list[Colleague], tmp_path: Path) -> None:
+    ada, bob, _ = team
+    folder = str(ada.folder)
+    ada.daemon.post("/memories", {"kind": "fact", "content": PRIVATE[0]})
+    preference = {"kind": "preference", "content": PRIVATE[1], "project": folder}
+    ada.daemon.post("/memories", preference)
+    ada.daemon.post("/sessions/s1/messages", {"project": folder, "messages": [{"role": "user", "content": PRIVATE[2]}]})
+    command = {"kind": "command_finished", "project": folder, "command": PRIVATE[3], "exit_code": 0, "duration_ms": 1}
+    ada.daemon.post("/signals", {"signals": [command]})
+    ada.state("queue", "Redis")
+    wait_for(lambda: bob.look_up("queue") == "Redis")
+
+    texts = [file for file in (tmp_path / "dataset").rglob("*") if file.is_file()]
+    assert any(holds(file, b"Redis") for file in texts), "the search itself works"
+    assert not any(holds(file, secret.encode()) for file in texts for secret in (*PRIVATE, str(Path.home()), folder))
+
+
+def test_excluded_member_is_void_everywhere(team: list[Colleague]) -> None:
+    ada, bob, cem = team
+    bob.state("queue", "Redis")
+    bob.state("cache", "none")
+    wait_for(lambda: cem.look_up("cache") == "none" and cem.look_up("queue") == "Redis")
+    body = {"project": str(cem.folder), "member": "Bob", "action": "exclude"}
+    assert cem.daemon.request("POST", "/team/members", body)[0] == 409, "a member has no right to"
+
+    ada.daemon.post("/team/members", {**body, "project": str(ada.folder)})
+    wait_for(lambda: not any(one.look_up(key) for one in (ada, cem) for key in ("queue", "cache")))
+
+    assert bob.look_up("queue") == "Redis", "one's own memory stays"
+    ada.daemon.post("/team/members", {**body, "project": str(ada.folder), "action": "readmit"})
+    wait_for(lambda: cem.look_up("queue") == "Redis")
+
+
+def test_absent_store_is_not_felt(team: list[Colleague], tmp_path: Path) -> None:
+    ada, bob, _ = team
+    ada.state("queue", "Redis")
+    wait_for(lambda: bob.look_up("queue") == "Redis")
+    (tmp_path / "dataset").rename(tmp_path / "gone")
+
+    ada.state("cache", "memcached")
+    wait_for(lambda: ada.team()["progress"]["state"] != "in step" and bob.team()["progress"]["state"] != "in step")
+    assert ada.team()["unsent"]
+    assert bob.look_up("queue") == "Redis"
+    bob.daemon.kill()
+    (tmp_path / "gone").rename(tmp_path / "dataset")
+    bob.daemon.start()
+
+    wait_for(lambda: bob.look_up("cache") == "memcached")
+
+
+def test_leaving_keeps_own_statements_only(team: list[Colleague]) -> None:
+    ada, bob, _ = team
+    ada.state("queue", "Redis")
+    bob.state("cache", "none")
+    wait_for(lambda: bob.look_up("queue") == "Redis" and ada.look_up("cache") == "none")
+
+    assert bob.daemon.request("DELETE", "/team", query={"project": str(bob.folder)})[0] == 200
+
+    assert (bob.look_up("queue"), bob.look_up("cache")) == (None, "none")
+    assert not bob.team()["joined"]
+    assert not any((bob.daemon.places.data / "teams").iterdir())
+    assert ada.look_up("cache") == "none"
+
+
+def test_no_team_loads_no_team_code(hunchd_home: Path, tmp_path: Path) -> None:
+    with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
+        daemon.add(tmp_path)
+        tasks = [task["name"] for task in daemon.get("/status")["tasks"]]
+        children = Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read_text().split()
+        commands = [Path(f"/proc/{child}/cmdline").read_bytes() for child in children]
+        mapped = Path(f"/proc/{daemon.pid}/maps").read_text()
+
+    assert not any(name.startswith("team") for name in tasks)
+    assert not any(b"team_process" in command for command in commands)
+    assert "cryptography" not in mapped
+    assert "lancedb" not in mapped
+
+
+def holds(file: Path, text: bytes) -> bool:
+    try:
+        return file.is_file() and text in file.read_bytes()
+    except FileNotFoundError:  # cleaned up meanwhile
+        return False
+
+
+def test_address_with_credentials_is_refused(team: list[Colleague]) -> None:
+    ada = team[0]
+    body = {"project": str(ada.folder), "uri": f"s3://key:{os.urandom(4).hex()}@bucket/x", "name": "Ada"}
+
+    status, answer = ada.daemon.request("POST", "/team", body)
+
+    assert status == 422
+    assert "credentials" in answer["error"]["message"]
