@@ -74,6 +74,7 @@ def deliver(records: list[TeamRecord], seed: int) -> Knowledge:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_200)
 @settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(operations(), st.integers(0, 2**31), st.integers(0, 2**31))
 def test_merge_in_any_order_is_equal(records: list[TeamRecord], one: int, other: int) -> None:
