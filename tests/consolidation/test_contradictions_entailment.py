@@ -126,15 +126,15 @@ async def test_cache_persists_between_runs(tmp_path: Path) -> None:
     async def night() -> tuple[int, int]:
         """Return the number of opened contradictions and of pairs to read."""
         planning = PlannerService()
-        asked = {"project": "p1", "settings": {}, "now": NOW.isoformat(), "root": "", "known": False, "reads": True}
-        await planning.handlers["open"]({**asked, "code_cache": str(tmp_path / "own" / "code")})
-        await planning.handlers["take"]({"memories": [memory_to_plain(one) for one in (STEREO, MONO)]})
-        batches = [batch async for batch in planning.handlers["plan"]({"step": "contradictions"})]
-        pairs = (await planning.handlers["unread"]({"most": 10}))["pairs"]
+        cache = str(tmp_path / "own" / "code")
+        await planning.handlers["open"]("p1", ConsolidationSettings(), NOW, code_cache=cache, reads=True)
+        await planning.handlers["take"]([memory_to_plain(one) for one in (STEREO, MONO)], {})
+        batches = [batch async for batch in planning.handlers["plan"](ConsolidationStep.CONTRADICTIONS, {})]
+        pairs = await planning.handlers["unread"](10)
         assert pairs == [] or pairs[0][1:] == (STEREO.content, MONO.content)
-        entries = (await planning.handlers["read"]({"said": {name: SURE for name, *_ in pairs}}))["entries"]
-        await planning.handlers["keep_read"]({})
-        return len(entries) + sum(len(batch["entries"]) for batch in batches), len(pairs)
+        entries = await planning.handlers["read"]({name: SURE for name, *_ in pairs})
+        await planning.handlers["keep_read"]()
+        return len(entries) + sum(len(batch) for batch in batches), len(pairs)
 
     assert await night() == (1, 1)
     assert await night() == (1, 0)
@@ -145,11 +145,11 @@ async def test_cache_persists_between_runs(tmp_path: Path) -> None:
 async def test_planner_skips_pair_denied_by_language_model(tmp_path: Path) -> None:
     async def unread(**more: str) -> int:
         planning = PlannerService()
-        asked = {"project": "p1", "settings": {}, "now": NOW.isoformat(), "root": "", "known": False, "reads": True}
-        await planning.handlers["open"]({**asked, "code_cache": str(tmp_path / "own" / "code"), **more})
-        await planning.handlers["take"]({"memories": [memory_to_plain(one) for one in (STEREO, MONO)]})
-        [_ async for _ in planning.handlers["plan"]({"step": "contradictions"})]
-        return len((await planning.handlers["unread"]({"most": 10}))["pairs"])
+        cache = str(tmp_path / "own" / "code")
+        await planning.handlers["open"]("p1", ConsolidationSettings(), NOW, code_cache=cache, reads=True, **more)
+        await planning.handlers["take"]([memory_to_plain(one) for one in (STEREO, MONO)], {})
+        [_ async for _ in planning.handlers["plan"](ConsolidationStep.CONTRADICTIONS, {})]
+        return len(await planning.handlers["unread"](10))
 
     verdicts = tmp_path / "verdicts.json"
     assert await unread(verdicts=str(verdicts)) == 1

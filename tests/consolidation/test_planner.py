@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from datetime import timedelta, timezone
 from pathlib import Path
 
@@ -42,13 +41,13 @@ def test_duplicates_recognised_by_vectors() -> None:
 
 async def test_planner_process_receives_vectors() -> None:
     planning = PlannerService()
-    await planning.handlers["open"]({"project": None, "settings": {}, "now": NOW.isoformat()})
-    vectors = {name: base64.b85encode(NEAR).decode() for name in ("one", "other")}
+    await planning.handlers["open"](None, ConsolidationSettings(), NOW)
+    vectors = dict.fromkeys(("one", "other"), NEAR)
     rows = [memory_to_plain(each) for each in (text_memory("one", ONE), text_memory("other", OTHER), *NOISE)]
-    await planning.handlers["take"]({"memories": rows, "vectors": vectors})
+    await planning.handlers["take"](rows, vectors)
 
-    steps = [batch async for batch in planning.handlers["plan"]({"step": "duplicates"})]
-    assert [entry["counts"] for batch in steps for entry in batch["entries"]] == ["deduped"]
+    steps = [batch async for batch in planning.handlers["plan"](ConsolidationStep.DUPLICATES, {})]
+    assert [entry.counter for batch in steps for entry in batch] == ["deduped"]
 
 
 def test_compared_pairs_skipped_until_changed() -> None:
@@ -74,17 +73,16 @@ async def test_comparison_record_persists_for_month(tmp_path: Path) -> None:
 
     async def night(*memories: Memory) -> list[str]:
         planning = PlannerService()
-        asked = {"project": "p", "settings": {}, "now": NOW.isoformat(), "root": str(tmp_path), "known": False}
-        await planning.handlers["open"]({**asked, "code_cache": str(cache)})
-        await planning.handlers["take"]({"memories": [memory_to_plain(each) for each in (*memories, *NOISE)]})
-        batches = [batch async for batch in planning.handlers["plan"]({"step": "duplicates"})]
+        await planning.handlers["open"]("p", ConsolidationSettings(), NOW, root=str(tmp_path), code_cache=str(cache))
+        await planning.handlers["take"]([memory_to_plain(each) for each in (*memories, *NOISE)], {})
+        batches = [batch async for batch in planning.handlers["plan"](ConsolidationStep.DUPLICATES, {})]
         before = record_file.read_text() if record_file.exists() else None
-        told = await planning.handlers["compared"]({})
+        draft = await planning.handlers["compared"]()
         assert (
             record_file.read_text() if record_file.exists() else None
         ) == before  # until the run has applied the plan
-        Path(told["draft"]).replace(record_file)
-        return [entry["counts"] for batch in batches for entry in batch["entries"]]
+        Path(draft).replace(record_file)
+        return [entry.counter for batch in batches for entry in batch]
 
     assert await night(text_memory("a", ONE)) == []
     began, *lines = record_file.read_text().splitlines()

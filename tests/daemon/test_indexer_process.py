@@ -21,6 +21,14 @@ from hunchd.ingestion.episodes import make_episode_id
 from hunchd.ingestion.parsing import blob_id
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.child import HelperProcess
+from hunchd.protocol.indexing_messages import (
+    FoundHabits,
+    IndexRequest,
+    IndexStep,
+    NewUnits,
+    ParsedFiles,
+    StatedKnowledge,
+)
 from hunchd.store.code_cache import CodeCache
 
 IOPRIO_GET = {"x86_64": 252, "aarch64": 31}  # the number of the system call, which the standard library does not know
@@ -59,24 +67,32 @@ async def indexer() -> AsyncIterator[HelperProcess]:
 
 def params(root: Path, **more: Any) -> dict[str, Any]:
     cache = root.parent / "cache"
-    return {
-        "root": str(root),
-        "code_cache": str(cache / "code.sqlite"),
-        "model_path": str(cache / "model"),
+    of_scope = {name: more.pop(name) for name in IndexRequest.__struct_fields__ if name in more}
+    scope = {
+        "folder": str(root),
+        "cache_file": str(cache / "code.sqlite"),
+        "model_file": str(cache / "model"),
         "project": "p",
-        "extra_ignore": [],
-        "largest": 1_000_000,
-        **more,
+        "max_file_bytes": 1_000_000,
     }
+    return {"scope": IndexRequest(**scope | of_scope), **more}
 
 
-async def steps(child: HelperProcess, method: str, told: dict[str, Any]) -> list[dict[str, Any]]:
-    return [step async for step in child.stream(method, told)]
+async def index(child: HelperProcess, told: dict[str, Any]) -> list[IndexStep]:
+    return [step async for step in child.stream("index", told, IndexStep)]
+
+
+async def parse(child: HelperProcess, told: dict[str, Any]) -> list[ParsedFiles]:
+    return [step async for step in child.stream("parse", {"paths": None, **told}, ParsedFiles)]
+
+
+async def list_units(child: HelperProcess, root: Path, since: str) -> NewUnits:
+    return await child.call("units", params(root, since=since, moved=[]), NewUnits)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a priority is that of the process")
 async def test_background_index_keeps_priority_of_next_project(root: Path, indexer: HelperProcess) -> None:
-    await steps(indexer, "index", params(root))
+    await index(indexer, params(root))
     nice = int(Path(f"/proc/{indexer.pid}/stat").read_text().rpartition(")")[2].split()[16])
     assert nice == os.nice(0)
 
@@ -87,7 +103,7 @@ async def test_background_index_keeps_priority_of_next_project(root: Path, index
 )
 def test_priority_is_lowered_after_first_model() -> None:
     def stepped_back() -> tuple[int, int]:
-        for _ in _lower_priority_after_model(iter([{"stage": "model"}, {"stage": "files"}])):
+        for _ in _lower_priority_after_model(iter([IndexStep(stage="model"), IndexStep(stage="files")])):
             pass
         return os.nice(0), ctypes.CDLL(None).syscall(IOPRIO_GET[platform.machine()], 1, 0) >> 13
 
@@ -98,13 +114,13 @@ def test_priority_is_lowered_after_first_model() -> None:
 
 
 async def test_index_yields_model_files_episodes(root: Path, indexer: HelperProcess) -> None:
-    told = await steps(indexer, "index", params(root))
-    models = [step for step in told if step["stage"] == "model"]
-    assert models[-1]["learnt"] == git(root, "rev-parse", "HEAD")
-    assert Predictor.load(Path(models[-1]["model"])).get_stats()["units"] == 2
-    [last] = [step for step in told if step["stage"] == "episodes"]
-    assert [episode["title"] for episode in last["episodes"]] == ["Close connections because they leaked", "Begin"]
-    assert last["episodes"][0]["id"] == make_episode_id("p", models[-1]["learnt"])
+    told = await index(indexer, params(root))
+    models = [step for step in told if step.stage == "model"]
+    assert models[-1].learnt == git(root, "rev-parse", "HEAD")
+    assert Predictor.load(Path(models[-1].model)).get_stats()["units"] == 2
+    [last] = [step for step in told if step.stage == "episodes"]
+    assert [episode.title for episode in last.episodes] == ["Close connections because they leaked", "Begin"]
+    assert last.episodes[0].id == make_episode_id("p", models[-1].learnt)
     with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
         assert [path for path, _ in cache.find_symbol("close")] == ["db.py"]
         assert "close" in [line.name for line in cache.load_views(["db.py"])["db.py"].lines]
@@ -112,7 +128,7 @@ async def test_index_yields_model_files_episodes(root: Path, indexer: HelperProc
 
 async def test_oversized_file_is_listed_without_outline(root: Path, indexer: HelperProcess) -> None:
     (root / "big.py").write_text("def enormous(): pass\n" + "# so it is\n" * 100)
-    await steps(indexer, "index", params(root, largest=1_024))
+    await index(indexer, params(root, max_file_bytes=1_024))
     with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
         assert "big.py" in cache.load_blob_ids()
         assert not list(cache.find_symbol("enormous"))
@@ -120,14 +136,14 @@ async def test_oversized_file_is_listed_without_outline(root: Path, indexer: Hel
 
 
 async def test_first_model_precedes_files(root: Path, indexer: HelperProcess) -> None:
-    stages = [step["stage"] for step in await steps(indexer, "index", params(root))]
+    stages = [step.stage for step in await index(indexer, params(root))]
     assert stages.index("model") < stages.index("files") < len(stages) - stages[::-1].index("model")
 
 
 async def test_newest_history_is_learned_first(root: Path, indexer: HelperProcess) -> None:
-    told = await steps(indexer, "index", params(root, newest=1))
-    assert [(step["done"], step["total"]) for step in told if step["stage"] == "history"] == [(1, 2), (2, 2)]
-    assert len([step for step in told if step["stage"] == "model"]) == 4
+    told = await index(indexer, params(root, newest_units=1))
+    assert [(step.done, step.total) for step in told if step.stage == "history"] == [(1, 2), (2, 2)]
+    assert len([step for step in told if step.stage == "model"]) == 4
 
 
 def lose(root: Path, rev: str) -> None:
@@ -140,10 +156,10 @@ async def test_damaged_history_is_indexed_partially_and_reported(root: Path, ind
     for number in range(4):
         commit(root, f"Change {number}", app=f"import db\nx = {number}\n", db=f"y = {number}\n")
     lose(root, "HEAD~4^{tree}")
-    told = await steps(indexer, "index", params(root))
-    titles = [episode["title"] for step in told if step["stage"] == "episodes" for episode in step["episodes"]]
+    told = await index(indexer, params(root))
+    titles = [episode.title for step in told if step.stage == "episodes" for episode in step.episodes]
     assert titles == ["Change 3", "Change 2"]  # git fails before it has told all of the one above
-    assert [step["why"].partition(":")[0] for step in told if step["stage"] == "unread"] == [
+    assert [step.why.partition(":")[0] for step in told if step.stage == "unread"] == [
         "only the newest 2 of 6 commits could be read"
     ]
     with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
@@ -152,8 +168,8 @@ async def test_damaged_history_is_indexed_partially_and_reported(root: Path, ind
 
 async def test_unreadable_history_is_not_reread(root: Path, indexer: HelperProcess) -> None:
     lose(root, "HEAD~1^{tree}")
-    told = await steps(indexer, "index", params(root))
-    assert told[-1]["why"].startswith("only the newest 0 of 2 commits could be read: git log failed")
+    told = await index(indexer, params(root))
+    assert told[-1].why.startswith("only the newest 0 of 2 commits could be read: git log failed")
 
 
 def lost_commit(root: Path) -> None:
@@ -170,46 +186,46 @@ async def test_unreadable_git_still_indexes_files(
 ) -> None:
     damage(root)
     with pytest.raises(RepositoryError, match=r"bad object HEAD|bad config"):
-        await steps(indexer, "index", params(root))
+        await index(indexer, params(root))
     with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
         assert "app.py" in cache.load_blob_ids()
 
 
 async def test_episodes_resume_after_last_run(root: Path, indexer: HelperProcess) -> None:
     head = git(root, "rev-parse", "HEAD")
-    told = await steps(indexer, "index", params(root, episodes_after=head))
-    titles = [episode["title"] for step in told if step["stage"] == "episodes" for episode in step["episodes"]]
+    told = await index(indexer, params(root, episodes_after=head))
+    titles = [episode.title for step in told if step.stage == "episodes" for episode in step.episodes]
     assert titles == ["Begin"]
 
 
 async def test_parse_reads_only_changed_files(root: Path, indexer: HelperProcess) -> None:
-    await steps(indexer, "index", params(root))
-    assert await steps(indexer, "parse", params(root)) == []
+    await index(indexer, params(root))
+    assert await parse(indexer, params(root)) == []
     (root / "app.py").write_text("def stop(): pass\n")
     (root / "db.py").unlink()
-    told = await steps(indexer, "parse", params(root))
-    assert [outline["path"] for step in told for outline in step["outlines"]] == ["app.py"]
-    assert [path for step in told for path in step["removed"]] == ["db.py"]
+    told = await parse(indexer, params(root))
+    assert [outline.path for step in told for outline in step.outlines] == ["app.py"]
+    assert [path for step in told for path in step.removed] == ["db.py"]
 
 
 async def test_parse_paths_removes_ignored_files(root: Path, indexer: HelperProcess) -> None:
     (root / ".env").write_text("PASSWORD=x\n")
-    told = await steps(indexer, "parse", params(root, paths=["app.py", ".env", "../etc/passwd", "none.py"]))
-    assert [outline["path"] for step in told for outline in step["outlines"]] == ["app.py"]
-    assert {path for step in told for path in step["removed"]} == {".env", "../etc/passwd", "none.py"}
+    told = await parse(indexer, params(root, paths=["app.py", ".env", "../etc/passwd", "none.py"]))
+    assert [outline.path for step in told for outline in step.outlines] == ["app.py"]
+    assert {path for step in told for path in step.removed} == {".env", "../etc/passwd", "none.py"}
 
 
 async def test_units_returns_new_commits_with_episodes(root: Path, indexer: HelperProcess) -> None:
     before = git(root, "rev-parse", "HEAD")
     sha = commit(root, "Add a cache", cache="X = 1\n")
-    told = await indexer.call("units", params(root, since_sha=before))
-    assert ([unit["sha"] for unit in told["units"]], told["rewritten"]) == ([sha], False)
-    assert [episode["ref"] for episode in told["episodes"]] == [f"commit:{sha}"]
+    told = await list_units(indexer, root, before)
+    assert ([unit.sha for unit in told.units], told.rewritten) == ([sha], False)
+    assert [episode.ref for episode in told.episodes] == [f"commit:{sha}"]
 
 
 async def test_units_missing_commit_reports_rewritten_history(root: Path, indexer: HelperProcess) -> None:
-    told = await indexer.call("units", params(root, since_sha="f" * 40))
-    assert (told["units"], told["episodes"], told["facts"], told["rewritten"]) == ([], [], [], True)
+    told = await list_units(indexer, root, "f" * 40)
+    assert (told.units, told.episodes, told.facts, told.rewritten) == ([], [], [], True)
 
 
 @pytest.mark.parametrize("operation", ["rebase", "bisect"])
@@ -220,54 +236,53 @@ async def test_units_during_rebase_only_waits(root: Path, indexer: HelperProcess
     else:
         git(root, "bisect", "start")
         git(root, "checkout", "-q", "--detach", "HEAD")
-    waiting = await indexer.call("units", params(root, since_sha=before))
-    assert (waiting["units"], waiting["waits"]) == ([], True)
+    waiting = await list_units(indexer, root, before)
+    assert (waiting.units, waiting.waits) == ([], True)
     git(root, operation, *(["--abort"] if operation == "rebase" else ["reset"]))
-    told = await indexer.call("units", params(root, since_sha=before))
-    assert ([unit["sha"] for unit in told["units"]], told.get("waits")) == ([git(root, "rev-parse", "HEAD")], None)
+    told = await list_units(indexer, root, before)
+    assert ([unit.sha for unit in told.units], told.waits) == ([git(root, "rev-parse", "HEAD")], False)
 
 
 async def test_units_ignores_stale_rebase_on_branch(root: Path, indexer: HelperProcess) -> None:
     before = git(root, "rev-parse", "HEAD")
     (root / ".git" / "rebase-merge").mkdir()
     sha = commit(root, "Add a cache", cache="X = 1\n")
-    told = await indexer.call("units", params(root, since_sha=before))
-    assert [unit["sha"] for unit in told["units"]] == [sha]
+    told = await list_units(indexer, root, before)
+    assert [unit.sha for unit in told.units] == [sha]
 
 
 async def test_lost_returns_unreachable_commits(root: Path, indexer: HelperProcess) -> None:
     sha = commit(root, "Add a cache", cache="X = 1\n")
     git(root, "reset", "-q", "--hard", "HEAD~1")
     there = git(root, "rev-parse", "HEAD")
-    assert await indexer.call("lost", params(root, shas=[there, sha, "f" * 40])) == {"lost": [sha, "f" * 40]}
+    lost = await indexer.call("lost", params(root, shas=[there, sha, "f" * 40]), list[str])
+    assert lost == [sha, "f" * 40]
 
 
 async def test_conventions_returns_facts_and_topics(root: Path, indexer: HelperProcess) -> None:
-    await steps(indexer, "index", params(root))
-    told = await indexer.call("conventions", params(root))
-    assert [fact["levels"]["summary"] for fact in told["facts"]] == ["python: >=3.11"]
-    assert "repo" not in told["topics"]
+    await index(indexer, params(root))
+    told = await indexer.call("conventions", params(root), StatedKnowledge)
+    assert [fact.levels.summary for fact in told.facts] == ["python: >=3.11"]
+    assert "repo" not in told.topics
 
 
 async def test_plain_folder_is_indexed_without_history(tmp_path: Path, indexer: HelperProcess) -> None:
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "a.py").write_text("def f(): pass\n")
-    told = await steps(indexer, "index", params(folder))
-    assert [step["stage"] for step in told if step["stage"] in ("history", "episodes")] == []
-    assert [step["learnt"] for step in told if step["stage"] == "model"] == [""]
+    told = await index(indexer, params(folder))
+    assert [step.stage for step in told if step.stage in ("history", "episodes")] == []
+    assert [step.learnt for step in told if step.stage == "model"] == [""]
 
 
 async def test_empty_repository_is_learned_after_first_commit(tmp_path: Path, indexer: HelperProcess) -> None:
     folder = tmp_path / "new"
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
-    assert [step["learnt"] for step in await steps(indexer, "index", params(folder)) if step["stage"] == "model"] == [
-        ""
-    ]
+    assert [step.learnt for step in await index(indexer, params(folder)) if step.stage == "model"] == [""]
     sha = commit(folder, "First", a="x = 1\n")
-    news = await indexer.call("units", params(folder, since_sha=""))
-    assert [unit["sha"] for unit in news["units"]] == [sha]
+    news = await list_units(indexer, folder, "")
+    assert [unit.sha for unit in news.units] == [sha]
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -278,10 +293,10 @@ async def test_file_crashing_parser_twice_has_no_outline(root: Path, indexer: He
     cache.parent.mkdir()
     note = cache.with_name(f"{cache.name}.parsing-1-0")  # as a process that is no more left it
     note.write_text(f"{blob_id(source)} {times}")
-    told = await steps(indexer, "parse", params(root))
-    outlines = {outline["path"]: outline for step in told for outline in step["outlines"]}
-    assert (outlines["app.py"]["symbols"] == []) is (times == 2)
-    assert outlines["db.py"]["symbols"] != []
+    told = await parse(indexer, params(root))
+    outlines = {outline.path: outline for step in told for outline in step.outlines}
+    assert (outlines["app.py"].symbols == ()) is (times == 2)
+    assert outlines["db.py"].symbols
     assert not note.exists()
 
 
@@ -311,16 +326,16 @@ def test_crash_counter_gives_up_after_two(tmp_path: Path) -> None:
 
 async def test_invalid_root_is_rejected(tmp_path: Path, indexer: HelperProcess) -> None:
     with pytest.raises(InvalidInput):
-        await indexer.call("conventions", params(Path("relative")))
+        await indexer.call("conventions", params(Path("relative")), StatedKnowledge)
     with pytest.raises(RepositoryError):
-        await indexer.call("conventions", params(tmp_path / "none"))
+        await indexer.call("conventions", params(tmp_path / "none"), StatedKnowledge)
 
 
 async def test_file_limit_is_optional_for_history_calls(root: Path, indexer: HelperProcess) -> None:
-    asked = {name: told for name, told in params(root).items() if name != "largest"}
+    scope = IndexRequest(folder=str(root), cache_file=str(root.parent / "cache"), project="p")
     sha = git(root, "rev-parse", "HEAD")
     branch = git(root, "symbolic-ref", "--short", "HEAD")
-    answer = await indexer.call("reached", {**asked, "into": branch, "shas": [sha, "0" * 40]})
-    assert answer == {"reached": [sha]}
-    answer = await indexer.call("habits", {**asked, "log": str(root.parent / "none")})
-    assert answer["workflows"] == []
+    reached = {"scope": scope, "into": branch, "shas": [sha, "0" * 40]}
+    assert await indexer.call("reached", reached, list[str]) == [sha]
+    habits = {"scope": scope, "log": str(root.parent / "none"), "zone": 0.0}
+    assert (await indexer.call("habits", habits, FoundHabits)).workflows == []

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from hunchd.daemon.mining import MiningRequest, mine_project
+from hunchd.daemon.mining import mine_project
+from hunchd.protocol.indexing_messages import ProjectRequest
 from tests.daemon.running import RunningDaemon, running_daemon
 from tests.repositories import commit, git
 
@@ -61,9 +62,11 @@ def test_partial_clone_patterns_without_history(tmp_path: Path, shop: Path) -> N
     git(shop, "config", "uploadpack.allowFilter", "true")
     git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{shop}", "partial")
 
-    [*_, told] = mine_project(MiningRequest(root=tmp_path / "partial", cache=tmp_path / "patterns.sqlite"))
+    [*_, told] = mine_project(
+        ProjectRequest(folder=str(tmp_path / "partial"), cache_file=str(tmp_path / "patterns.sqlite"))
+    )
 
-    assert any("shop_command" in pattern["template"] for pattern in told["patterns"])
+    assert any("shop_command" in pattern.template for pattern in told.patterns)
 
 
 @pytest.fixture

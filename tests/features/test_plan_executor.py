@@ -34,7 +34,7 @@ from hunchd.store.client import StoreClient
 from hunchd.store.hits import Hit
 from hunchd.store.journal.journal import Journal
 from hunchd.store.memory_cache import MemoryCache
-from hunchd.store.port import MemoryPage, SearchHits
+from hunchd.store.port import MemoryPage, SearchHits, StoreStats
 from hunchd.store.run_log import RunLog
 from tests.consolidation.made import NOW, memory
 
@@ -56,25 +56,24 @@ class Planner:
             happening, self.meanwhile = self.meanwhile, None
             await happening()
 
-    async def call(self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float = 0) -> Any:
+    async def call(self, method: str, params: Mapping[str, Any], answer: Any, *, timeout: float = 0) -> Any:
         if method == "erasable":
-            told = {"ids": list(self.erasable)}
+            told = list(self.erasable)
             await self._let_happen()
             return told
-        return {"probes": []} if method == "probes" else {}
+        return {"probes": [], "compared": ""}.get(method)
 
-    async def stream(self, method: str, params: Mapping[str, Any] | None = None) -> AsyncGenerator[Any, None]:
+    async def stream(self, method: str, params: Mapping[str, Any], item_type: Any) -> AsyncGenerator[Any, None]:
         if method == "hold":
             self.holds = True
             try:
-                yield {}
+                yield None
                 await asyncio.Event().wait()
             finally:
                 self.holds = False
-        step = ConsolidationStep((params or {})["step"])
-        if changes := self.planned.get(step):
+        if changes := self.planned.get(params["step"]):
             await self._let_happen()
-            yield {"entries": [to_json(make_entry(one, one.after[0].project)) for one in changes]}
+            yield [make_entry(one, one.after[0].project) for one in changes]
 
 
 class Store:
@@ -102,8 +101,8 @@ class Store:
         for batch in ():
             yield batch
 
-    async def fetch_stats(self) -> dict[str, Any]:
-        return {}
+    async def fetch_stats(self) -> StoreStats:
+        return StoreStats()
 
     async def purge(self, project: str | None) -> None:
         """Do nothing: there is no disk."""

@@ -15,8 +15,6 @@ from hunchd.language.model_requests import (
     ModelFailure,
     ModelRequest,
     TokenUsage,
-    outcome_from_json,
-    outcome_to_json,
 )
 from tests.language.messages_api import (
     MessagesApi,
@@ -198,18 +196,6 @@ async def test_echoed_key_is_removed() -> None:
 
     assert isinstance(outcome, ModelFailure)
     assert KEY not in outcome.message
-
-
-@pytest.mark.parametrize(
-    "outcome",
-    [
-        ModelAnswer({"facts": []}, TokenUsage(1, 2)),
-        ModelFailure("busy", "later", 3.0, TokenUsage(4, 5)),
-        ModelFailure("nonsense", "what"),
-    ],
-)
-def test_outcome_json_roundtrip_is_equal(outcome: ModelAnswer | ModelFailure) -> None:
-    assert outcome_from_json(outcome_to_json(outcome)) == outcome
 
 
 def test_anthropic_is_imported_lazily() -> None:

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from msgspec import convert
 
 from hunchd.ingestion.history import iter_units
 from hunchd.patterns.companions import find_adding_commits, find_companions
 from hunchd.patterns.identity import reuse_known_keys, update_changed_files
 from hunchd.patterns.mining import CachedTemplate, add_history, mine_patterns
-from hunchd.patterns.pattern import CodePattern, json_to_pattern
+from hunchd.patterns.pattern import CodePattern
 from hunchd.patterns.shapes import Shape, extract_shapes, row_to_shape
+from hunchd.protocol.responses import to_json
 from hunchd.repository.git import Git
 from tests.patterns.sources import LANGUAGES, NAMES, PYTHON, project
 from tests.repositories import commit, git
@@ -168,7 +170,7 @@ def test_mining_is_deterministic() -> None:
 def test_pattern_survives_json_round_trip() -> None:
     pattern = patterns_in(project("go"))[0]
 
-    assert json_to_pattern(pattern.to_json()) == pattern
+    assert convert(to_json(pattern), CodePattern) == pattern
 
 
 def test_unparsable_file_has_no_shapes() -> None:

@@ -353,11 +353,11 @@ def test_added_and_removed_worktrees_are_tracked(repository: Path, tmp_path: Pat
     status = inbox.watcher.status  # type: ignore[attr-defined]
 
     git(repository, "worktree", "add", "-q", "-b", "tree", str(other))
-    eventually(lambda: str(other) in status()["trees"])
+    eventually(lambda: str(other) in status().trees)
     commit(other, "o.txt", "o", "in the other tree")
     inbox.wait(lambda: inbox.of(Commit))
     git(repository, "worktree", "remove", "--force", str(other))
-    eventually(lambda: status()["trees"] == [str(repository)])
+    eventually(lambda: status().trees == [str(repository)])
 
     assert inbox.of(Commit)[0].project == str(other)
 
@@ -371,9 +371,9 @@ def test_moved_repository_is_found_again(
     away = tmp_path / "away"
 
     repository.rename(away)
-    eventually(lambda: status()["state"] == "missing")
+    eventually(lambda: status().state == "missing")
     away.rename(repository)
-    eventually(lambda: status()["state"] == "watching")
+    eventually(lambda: status().state == "watching")
     sha = commit(repository, "a.txt", "4\n", "back again")
 
     inbox.wait(lambda: inbox.of(Commit))
@@ -393,7 +393,7 @@ def test_reftable_repository_emits_files_changed(repository: Path, watch: Watch)
 
     inbox.wait(lambda: inbox.of(FilesChanged))
     assert not inbox.of(FilesChanged)[0].complete
-    assert "reftable" in inbox.watcher.status()["reason"]  # type: ignore[attr-defined]
+    assert "reftable" in inbox.watcher.status().reason  # type: ignore[attr-defined]
 
 
 def test_overloaded_signal_is_retried(repository: Path, thread: WatcherThread) -> None:

@@ -83,7 +83,7 @@ def test_two_listeners_of_folder_both_notified(tmp_path: Path) -> None:
     for inbox in inboxes:
         inbox.wait(lambda inbox=inbox: inbox.of(FileSaved))
     watchers[0].stop()
-    eventually(lambda: watchers[0].status()["watched"] == 0)
+    eventually(lambda: watchers[0].status().watched == 0)
     for inbox in inboxes:
         inbox.clear()
     (tmp_path / "b.py").write_text("1")

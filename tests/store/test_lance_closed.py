@@ -88,22 +88,22 @@ async def test_stats_skip_project_erased_meanwhile(tmp_path: Path) -> None:
     service = StoreService(tmp_path, create_session(), None)
     words = service.handlers
     for name in ("p", "q"):
-        await words["put"]({"memories": [memory_to_plain(memory(1, "a heron", project=name))]})
+        await words["put"]([memory_to_plain(memory(1, "a heron", project=name))])
     erased = service.collections.open_collections["q"]
     counting = service.collections.open_collections["p"].load_state
 
     async def meanwhile(model: str) -> dict[str, Any]:
         figures = await counting(model)
-        await words["erase"]({"project": "q"})
+        await words["erase"]("q")
         return figures
 
     service.collections.open_collections["p"].load_state = meanwhile  # type: ignore[method-assign]
-    told = await words["stats"]({})
-    assert list(told["stats"]["projects"]) == ["p"]
-    assert told["stats"]["rows"] == 1
+    told = await words["stats"]()
+    assert list(told.projects) == ["p"]
+    assert told.rows == 1
     with pytest.raises(StoreClosed):
         await erased.get(["m1"])
-    assert [one["id"] for one in (await words["get"]({"project": "p", "ids": ["m1"]}))["memories"]] == ["m1"]
+    assert [one["id"] for one in await words["get"](["m1"], "p")] == ["m1"]
     await service.collections.close()
 
 
@@ -112,8 +112,8 @@ async def test_erase_keeps_foreign_marker_files(tmp_path: Path) -> None:
     (tmp_path / "erasing" / "p").touch()
     service = StoreService(tmp_path, create_session(), None)
     await service.collections.finish_erasures()
-    await service.handlers["put"]({"memories": [memory_to_plain(memory(1, "a heron", project="p"))]})
-    await service.handlers["erase"]({"project": "p"})
+    await service.handlers["put"]([memory_to_plain(memory(1, "a heron", project="p"))])
+    await service.handlers["erase"]("p")
     assert (tmp_path / "erasing" / "p").exists()
     assert list((tmp_path / DELETED_FOLDER).iterdir()) == []
     await service.collections.close()
@@ -146,14 +146,12 @@ async def test_upkeep_panic_ends_process(tmp_path: Path, monkeypatch: pytest.Mon
 
 async def test_put_to_erased_project_raises_store_closed(tmp_path: Path) -> None:
     service = StoreService(tmp_path, create_session(), None)
-    given = {
-        "memories": [
-            memory_to_plain(memory(1, "a heron", project="p")),
-            memory_to_plain(memory(2, "an otter", project="q")),
-        ]
-    }
+    given = [
+        memory_to_plain(memory(1, "a heron", project="p")),
+        memory_to_plain(memory(2, "an otter", project="q")),
+    ]
     await service.handlers["put"](given)
-    await service.handlers["erase"]({"project": "q"})
+    await service.handlers["erase"]("q")
     with pytest.raises(StoreClosed):
         await service.handlers["put"](given)
     assert [folder.name for folder in (tmp_path / "projects").iterdir()] == ["p"]
@@ -164,7 +162,7 @@ async def test_idle_upkeep_prunes_to_one_version(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("hunchd.daemon.store_maintenance.TIDY_IDLE_SECONDS", 0.0)
     service = StoreService(tmp_path, create_session(), None)
     for number in range(1, 13):
-        await service.handlers["put"]({"memories": [memory_to_plain(memory(number, f"heron {number}", project="p"))]})
+        await service.handlers["put"]([memory_to_plain(memory(number, f"heron {number}", project="p"))])
     [collection] = service.collections.open_collections.values()
     assert (await collection.load_state("model"))["versions"] > 12
     before = sum(path.is_file() for path in tmp_path.rglob("*"))
@@ -185,7 +183,7 @@ async def test_upkeep_keeps_versions_only_while_queried(tmp_path: Path, monkeypa
     for asked, kept in ((False, False), (True, True)):
         for number in range(1, 6):
             text = f"heron {number} {asked}"
-            await service.handlers["put"]({"memories": [memory_to_plain(memory(number, text, project="p"))]})
+            await service.handlers["put"]([memory_to_plain(memory(number, text, project="p"))])
         service.last_question = time.monotonic() if asked else float("-inf")
         [collection] = service.collections.open_collections.values()
         await StoreMaintenance(service, None)._run_step()

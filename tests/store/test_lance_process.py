@@ -128,7 +128,7 @@ async def test_missing_model_degrades_to_word_search(tmp_path: Path) -> None:
     found = await store.search("torn journal", P, 5, embedding_wait=20.0)
     assert [hit.memory.id for hit in found.hits] == ["m1"]
     assert "searched by words only: the embedding model cannot be read" in found.degraded[0]
-    assert "search by words only" in (await store.fetch_stats())["degraded"][0]
+    assert "search by words only" in (await store.fetch_stats()).degraded[0]
     await child.stop()
 
 
@@ -144,7 +144,7 @@ async def test_idle_embedding_enables_dense_search(tmp_path: Path) -> None:
     await store.put([memory(1, "User sessions are stored in signed cookies.", **kinds)])
     await store.put([memory(n, f"The build of wheel {n} runs on Windows.", **kinds) for n in range(2, 12)])
     async with asyncio.timeout(40):
-        while (await store.fetch_stats())["pending_embeddings"]:
+        while (await store.fetch_stats()).pending_embeddings:
             await asyncio.sleep(0.05)
     found = await store.search("how does login state persist", P, 3, mode="dense", embedding_wait=10.0)
     assert found.degraded == ()
@@ -162,7 +162,7 @@ async def test_embedding_finishes_beside_constant_requests(tmp_path: Path) -> No
         while store.pending_embeddings:  # reported by each answer
             await store.search("wheel", P, 3, mode="lexical")
     assert store.is_stats_outdated
-    assert (await store.fetch_stats())["projects"]["p"]["embedded"] == 40
+    assert (await store.fetch_stats()).projects["p"]["embedded"] == 40
     await child.stop()
 
 
@@ -177,6 +177,6 @@ async def test_ended_process_has_no_pending_embeddings(tmp_path: Path) -> None:
                 await asyncio.sleep(0.1)
         assert store.pending_embeddings == 0  # nobody asked in between
         assert (await store.search("roof", P, 5)).hits[0].memory.id == "m1"
-        assert (await store.fetch_stats())["projects"]["p"]["embedded"] == 1
+        assert (await store.fetch_stats()).projects["p"]["embedded"] == 1
     finally:
         await child.stop()

@@ -46,7 +46,7 @@ class SearchStore:
         for memory in memories if also_cached else ():
             self.memory_cache.upsert(memory)
             self.memory_cache.mark_committed([memory])
-        while pending := (await self.store.fetch_stats())["pending_embeddings"]:
+        while pending := (await self.store.fetch_stats()).pending_embeddings:
             on_pending(pending)
             await asyncio.sleep(0.5)
         while (await self.store.search("anything", Filters(project=project), 1)).degraded:  # the model is being loaded

@@ -54,7 +54,7 @@ class StatusReporter:
         """Return the answer to GET /status."""
         projects = await self.list_projects()
         store = self._dependencies.store.last_stats
-        trouble = [*self.list_degradations(), *store.get("degraded", ())]
+        trouble = [*self.list_degradations(), *store.degraded]
         return StatusAnswer(
             status="degraded" if trouble else "ok",
             degraded=trouble,
@@ -66,7 +66,9 @@ class StatusReporter:
             store=StoreAnswer(
                 bytes=await self._measure_disk_size(),
                 running=self._dependencies.store_process.pid is not None,
-                **{name: store[name] for name in ("rows", "embedded", "versions") if name in store},
+                rows=store.rows,
+                embedded=store.embedded,
+                versions=store.versions,
             ),
             **self._features.status(),
             resources=await self.measure_resources(),
@@ -81,7 +83,7 @@ class StatusReporter:
 
     def describe_project(self, project: Project) -> ProjectAnswer:
         """Describe a project with the latest embedding counts of the store."""
-        return project.to_answer(self._dependencies.store.last_stats.get("projects", {}).get(project.id))
+        return project.to_answer(self._dependencies.store.last_stats.projects.get(project.id))
 
     async def _refresh_store_stats(self) -> None:
         """Refresh the store's figures if they may be outdated.

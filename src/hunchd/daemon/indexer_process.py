@@ -12,15 +12,21 @@ import logging
 import os
 import re
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from hunchd.daemon.models import IndexRequest, build_first_model
+from hunchd.daemon.models import build_first_model, check_folder
 from hunchd.daemon.thread_iterator import UrgentTasks, iterate_in_thread
-from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.protocol.helper import serve
-from hunchd.repository.layout import is_readable
+from hunchd.protocol.indexing_messages import (
+    FoundHabits,
+    IndexRequest,
+    IndexStep,
+    NewUnits,
+    ParsedFiles,
+    StatedKnowledge,
+)
 
 IDLE_SECONDS: Final = 30.0  # seconds without a call until the process offers to end
 NICENESS: Final = 10
@@ -29,84 +35,79 @@ NICENESS: Final = 10
 _first_models = UrgentTasks()  # projects without a model, for which nothing can be answered yet
 
 
-async def handle_index(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+async def handle_index(scope: IndexRequest) -> AsyncIterator[IndexStep]:
     """Yield history, files, models and episodes of one project, most useful first."""
+    check_folder(scope)
     task = _first_models.begin()
     try:
-        async for step in iterate_in_thread(
-            lambda: _lower_priority_after_model(_index_with_first_model(_parse_scope(params)))
-        ):
+        async for step in iterate_in_thread(lambda: _lower_priority_after_model(_index_with_first_model(scope))):
             yield step
-            if step["stage"] in ("model", "files"):
+            if step.stage in ("model", "files"):
                 _first_models.end(task)
             await _first_models.wait_for_turn(task)
     finally:
         _first_models.end(task)
 
 
-async def handle_parse(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+async def handle_parse(scope: IndexRequest, paths: list[str] | None) -> AsyncIterator[ParsedFiles]:
     """Yield the outlines of changed files.
 
-    Covers `paths`, or the whole tree if omitted.
+    Covers `paths`, or the whole tree.
     """
     from hunchd.daemon.indexing import parse_changes
 
-    paths = params.get("paths")
-    async for step in iterate_in_thread(lambda: parse_changes(_parse_scope(params), paths)):
+    check_folder(scope)
+    async for step in iterate_in_thread(lambda: parse_changes(scope, paths)):
         yield step
         if paths is None:
             await _first_models.wait_for_turn()
 
 
-async def handle_units(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the units since `since_sha`, with their episodes.
-
-    The result also has the commits that only changed their id (`moved`; the parameter of that name passes rewrites
-    already reported), the commits that are `gone`, `rewritten` if `since_sha` is gone itself, and `waits` while git is
-    in the middle of an operation.
-    """
+async def handle_units(scope: IndexRequest, since: str, moved: list[tuple[str, str, bool]]) -> NewUnits:
+    """Return the units since the commit `since`; `moved` are rewrites already reported."""
     from hunchd.daemon.indexing import get_units_since
 
-    known_moves = [(str(old), str(new), bool(exact)) for old, new, exact in params.get("moved") or ()]
-    return await asyncio.to_thread(
-        get_units_since, _parse_scope(params), str(params.get("since_sha") or ""), known_moves
-    )
+    check_folder(scope)
+    return await asyncio.to_thread(get_units_since, scope, since, moved)
 
 
-async def handle_lost(params: dict[str, Any]) -> dict[str, Any]:
+async def handle_lost(scope: IndexRequest, shas: list[str]) -> list[str]:
     """Return the commits among `shas` that no branch, tag or checkout contains any more."""
     from hunchd.daemon.indexing import find_unreachable
 
-    return await asyncio.to_thread(find_unreachable, _parse_scope(params), [str(sha) for sha in params["shas"]])
+    check_folder(scope)
+    return await asyncio.to_thread(find_unreachable, scope, shas)
 
 
-async def handle_conventions(params: dict[str, Any]) -> dict[str, Any]:
+async def handle_conventions(scope: IndexRequest) -> StatedKnowledge:
     """Return facts from manifests and decision files, and the available topics."""
     from hunchd.daemon.indexing import read_conventions
 
-    return await asyncio.to_thread(read_conventions, _parse_scope(params))
+    check_folder(scope)
+    return await asyncio.to_thread(read_conventions, scope)
 
 
-async def handle_habits(params: dict[str, Any]) -> dict[str, Any]:
-    """Return workflows that recur in the command log in the folder `log`."""
+async def handle_habits(scope: IndexRequest, log: str, zone: float) -> FoundHabits:
+    """Return workflows that recur in the command log in the folder `log`; `zone` in seconds east of UTC."""
     from hunchd.daemon.indexing import collect_habits
 
-    zone = timedelta(seconds=float(params.get("zone") or 0.0))
-    return await asyncio.to_thread(collect_habits, _parse_scope(params), Path(str(params["log"])), zone)
+    check_folder(scope)
+    return await asyncio.to_thread(collect_habits, scope, Path(log), timedelta(seconds=zone))
 
 
-async def handle_reached(params: dict[str, Any]) -> dict[str, Any]:
+async def handle_reached(scope: IndexRequest, into: str, shas: list[str]) -> list[str]:
     """Return the commits among `shas` that the branch `into` contains.
 
     Facts learned from them apply there.
     """
     from hunchd.daemon.indexing import find_contained
 
-    shas = [str(sha) for sha in params["shas"] if re.fullmatch(r"[0-9a-f]{40,64}", str(sha))]
-    return await asyncio.to_thread(find_contained, _parse_scope(params), str(params["into"]), shas)
+    check_folder(scope)
+    known_shas = [sha for sha in shas if re.fullmatch(r"[0-9a-f]{40,64}", sha)]
+    return await asyncio.to_thread(find_contained, scope, into, known_shas)
 
 
-def _index_with_first_model(scope: IndexRequest) -> Iterator[dict[str, Any]]:
+def _index_with_first_model(scope: IndexRequest) -> Iterator[IndexStep]:
     """Yield a first model to answer with at once, and then everything else."""
     yield from build_first_model(scope)
     from hunchd.daemon.indexing import index_project
@@ -114,33 +115,12 @@ def _index_with_first_model(scope: IndexRequest) -> Iterator[dict[str, Any]]:
     yield from index_project(scope)
 
 
-def _parse_scope(params: dict[str, Any]) -> IndexRequest:
-    root = Path(str(params.get("root") or ""))
-    if not root.is_absolute():
-        raise InvalidInput("the root of a project must be an absolute path", field="root")
-    if not is_readable(root):
-        raise RepositoryError(f"{root} is not a readable folder")
-    return IndexRequest(
-        root=root,
-        code_cache=Path(str(params["code_cache"])),
-        project=str(params.get("project") or ""),
-        model=Path(str(params["model_path"])) if params.get("model_path") else None,
-        newest_units=int(params.get("newest", 2000)),
-        max_units=int(params.get("most", 100_000)),
-        is_full=bool(params.get("full", True)),
-        extra_ignore=tuple(params.get("extra_ignore") or ()),
-        max_file_bytes=int(params.get("largest", 0)),  # omitted by calls that read no file
-        episodes_after=str(params.get("episodes_after") or ""),
-        now=datetime.now(UTC),
-    )
-
-
-def _lower_priority_after_model(steps: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _lower_priority_after_model(steps: Iterator[IndexStep]) -> Iterator[IndexStep]:
     """Yield the same steps; lower the priority after the first model."""
     is_urgent = True
     for step in steps:
         yield step
-        if is_urgent and step["stage"] == "model":
+        if is_urgent and step.stage == "model":
             is_urgent = False
             _lower_priority()
 

@@ -6,16 +6,17 @@ import contextlib
 import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from datetime import timedelta, timezone
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from msgspec import structs
 
 from hunchd.codesearch import records
 from hunchd.codesearch.building import update_index
 from hunchd.codesearch.chunks import build_chunks
 from hunchd.codesearch.roles import Role, classify_role
-from hunchd.daemon.models import IndexRequest, open_repository, save_model
+from hunchd.daemon.models import open_repository, save_model
 from hunchd.daemon.parse_crash_guard import ParseCrashGuard
 from hunchd.domain.code import FileOutline
 from hunchd.domain.errors import RepositoryError
@@ -37,7 +38,14 @@ from hunchd.ingestion.workflows.habits import find_habits
 from hunchd.ingestion.workflows.scripts import read_workflows
 from hunchd.ingestion.workflows.workflow_memories import workflow_to_memory
 from hunchd.prediction.learner import Learner
-from hunchd.protocol.memories import memory_to_json
+from hunchd.protocol.indexing_messages import (
+    FoundHabits,
+    IndexRequest,
+    IndexStep,
+    NewUnits,
+    ParsedFiles,
+    StatedKnowledge,
+)
 from hunchd.repository import layout
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
@@ -50,7 +58,7 @@ FIRST_SEARCHABLE: Final = 600  # files read until a part of a large project can 
 PROGRESS_INTERVAL_UNITS: Final = 500  # units between two reports of progress
 
 
-def index_project(scope: IndexRequest) -> Iterator[dict[str, Any]]:
+def index_project(scope: IndexRequest) -> Iterator[IndexStep]:
     """Index everything beyond the project's first model.
 
     If git cannot read all of the history, indexes the readable part and yields the reason.
@@ -65,10 +73,10 @@ def index_project(scope: IndexRequest) -> Iterator[dict[str, Any]]:
         if total is None:  # git cannot even count: a retry is cheap, and somebody may repair it
             raise
         reason = f"only the newest {readable_count:,} of {total:,} commits could be read: {error.message}"
-        yield {"stage": "unread", "why": reason}
+        yield IndexStep(stage="unread", why=reason)
 
 
-def _index_history_and_files(scope: IndexRequest, git: Git | None, total: int) -> Iterator[dict[str, Any]]:
+def _index_history_and_files(scope: IndexRequest, git: Git | None, total: int) -> Iterator[IndexStep]:
     """Index the most useful first: recent history, files, older history, episodes."""
     learner = Learner()
     packs: list[bytes] = []
@@ -76,13 +84,13 @@ def _index_history_and_files(scope: IndexRequest, git: Git | None, total: int) -
     yield from _learn_history(git, learner, packs, newest=recent, total=total, lines=recent == total)
     if total:
         yield save_model(learner, scope)
-    with CodeCache(scope.code_cache, writable=True) as cache:
+    with CodeCache(scope.cache, writable=True) as cache:
         searchable = FIRST_SEARCHABLE
         for step in _update_cache(scope, cache):
-            if searchable <= step.done_count < step.total:  # what was read so far can be searched
+            if searchable <= step.done < step.total:  # what was read so far can be searched
                 update_index(cache.path.parent, cache)
-                searchable = step.done_count * 4
-            yield {"stage": "files", "done": step.done_count, "total": step.total}
+                searchable = step.done * 4
+            yield IndexStep(stage="files", done=step.done, total=step.total)
         update_index(cache.path.parent, cache)
         _add_outlines(cache, learner)
         yield save_model(learner, scope)
@@ -98,105 +106,78 @@ def _index_history_and_files(scope: IndexRequest, git: Git | None, total: int) -
     )
 
 
-def parse_changes(scope: IndexRequest, paths: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+def parse_changes(scope: IndexRequest, paths: Sequence[str] | None = None) -> Iterator[ParsedFiles]:
     """Yield outlines of files changed since the last parse, and removed files.
 
     Covers `paths`, or the whole tree.
     """
-    with CodeCache(scope.code_cache, writable=True) as cache:
+    with CodeCache(scope.cache, writable=True) as cache:
         for step in _update_cache(scope, cache, paths):
-            if step.outlines or step.removed_paths:
-                outlines = [asdict(outline) for outline in step.outlines]
-                yield {
-                    "outlines": outlines,
-                    "removed": step.removed_paths,
-                    "done": step.done_count,
-                    "total": step.total,
-                }
+            if step.outlines or step.removed:
+                yield step
         update_index(cache.path.parent, cache)
 
 
-def read_conventions(scope: IndexRequest) -> dict[str, Any]:
-    """Return what the project's own files state.
-
-    These are facts, workflows, shared memories, topics and guide files.
-    """
-    with contextlib.closing(CodeCache(scope.code_cache)) as cache:
+def read_conventions(scope: IndexRequest) -> StatedKnowledge:
+    """Return what the project's own files state."""
+    with contextlib.closing(CodeCache(scope.cache)) as cache:
         symbol_counts = cache.count_symbols_by_file()
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
     files = [path for path, _ in rules.walk() if is_reportable_path(path)]
-    facts = [
-        memory_to_json(fact) for fact in extract_conventions(scope.root, files, project=scope.project, now=scope.now)
-    ]
-    shared_names = [
-        memory_to_json(one) for one in read_shared_memories(scope.root, files, project=scope.project, now=scope.now)
-    ]
-    workflow_memories = [
-        memory_to_json(workflow_to_memory(one, scope.project, scope.now)) for one in read_workflows(scope.root, files)
-    ]
-    guide_paths = sorted(collect_guides(scope.root, files).imported_paths)
-    return {
-        "facts": facts,
-        "shared": shared_names,
-        "workflows": workflow_memories,
-        "topics": list(find_topics(symbol_counts)),
-        "guides": guide_paths,
-    }
+    return StatedKnowledge(
+        facts=list(extract_conventions(scope.root, files, project=scope.project, now=scope.now)),
+        shared=list(read_shared_memories(scope.root, files, project=scope.project, now=scope.now)),
+        workflows=[workflow_to_memory(one, scope.project, scope.now) for one in read_workflows(scope.root, files)],
+        topics=list(find_topics(symbol_counts)),
+        guides=sorted(collect_guides(scope.root, files).imported_paths),
+    )
 
 
-def collect_habits(scope: IndexRequest, log: Path, zone: timedelta) -> dict[str, Any]:
-    """Return recurring workflows, and the start of the log.
-
-    The workflows recur in the commands at `log`, and are returned as JSON memories.
-    """
+def collect_habits(scope: IndexRequest, log: Path, zone: timedelta) -> FoundHabits:
+    """Return the workflows that recur in the commands at `log`."""
     commands = read_commands(log)
     recurring = find_habits(sorted(commands, key=lambda one: one.at), zone=timezone(zone))
-    return {
-        "workflows": [memory_to_json(workflow_to_memory(habit, scope.project, scope.now)) for habit in recurring],
-        "since": commands[0].at if commands else 0.0,
-    }
+    return FoundHabits(
+        workflows=[workflow_to_memory(habit, scope.project, scope.now) for habit in recurring],
+        since=commands[0].at if commands else 0.0,
+    )
 
 
-def build_episodes(commits: Sequence[Unit], scope: IndexRequest) -> list[dict[str, Any]]:
-    """Convert the units to episodes, as JSON memories."""
-    return [memory_to_json(build_episode(unit, scope.project, now=scope.now)) for unit in commits]
+def build_episodes(commits: Sequence[Unit], scope: IndexRequest) -> list[Memory]:
+    """Convert the units to episodes."""
+    return [build_episode(unit, scope.project, now=scope.now) for unit in commits]
 
 
-def extract_facts(commits: Sequence[Unit], scope: IndexRequest) -> list[dict[str, Any]]:
-    """Extract facts from commit messages, as JSON memories, oldest first.
+def extract_facts(commits: Sequence[Unit], scope: IndexRequest) -> list[Memory]:
+    """Extract facts from commit messages, oldest first.
 
     Leaves out facts that the code contradicts.
     """
     return _drop_contradicted_facts(_extract_stated_facts(commits, scope), scope)
 
 
-def get_units_since(
-    scope: IndexRequest, since: str, known_moves: Sequence[tuple[str, str, bool]] = ()
-) -> dict[str, Any]:
+def get_units_since(scope: IndexRequest, since: str, known_moves: Sequence[tuple[str, str, bool]] = ()) -> NewUnits:
     """Return the commits since `since`, and earlier commits that were moved or dropped.
 
     `known_moves` lists moves that are already known. During a rebase or bisection the result is only `waits`: HEAD
     passes through commits that are not yet, or no longer, anybody's work.
     """
     git = open_repository(scope.root)
-    empty: dict[str, Any] = {"units": [], "episodes": [], "facts": [], "moved": [], "gone": [], "rewritten": False}
     if git is None or (since and not git.exists(since)):
-        return empty | {"rewritten": bool(since)}
+        return NewUnits(rewritten=bool(since))
     head = git.resolve() if git.exists() else "HEAD"  # the same commit in all calls below
     if _is_operation_in_progress(scope.root):
-        return empty | {"waits": True}
+        return NewUnits(waits=True)
     rewrites = [RewrittenCommit(*one) for one in known_moves]
     commits = list(iter_units(git, head, since=since or None, newest=scope.newest_units + 1, lines=True))
     pairs = map_rewritten_commits(git, rewrites, since or None, head) if commits or known_moves else []
     dropped_shas = list_unreachable_commits(git, rewrites, since or None, head) if since or known_moves else []
-    result = empty | {"moved": pairs, "gone": dropped_shas, "head": head}
+    result = NewUnits(moved=list(pairs), gone=list(dropped_shas), head=head)
     if len(commits) > scope.newest_units:  # a different history, or years of it: index it in order
-        return result | {"rewritten": True}
-    return result | {
-        "units": [asdict(unit) for unit in commits],
-        "episodes": build_episodes(commits, scope),
-        "facts": extract_facts(commits, scope),
-    }
+        return structs.replace(result, rewritten=True)
+    return structs.replace(
+        result, units=commits, episodes=build_episodes(commits, scope), facts=extract_facts(commits, scope)
+    )
 
 
 def _is_operation_in_progress(root: Path) -> bool:
@@ -212,23 +193,23 @@ def _is_operation_in_progress(root: Path) -> bool:
     )
 
 
-def find_unreachable(scope: IndexRequest, shas: Sequence[str]) -> dict[str, Any]:
+def find_unreachable(scope: IndexRequest, shas: Sequence[str]) -> list[str]:
     """Return the commits that no branch, tag or checkout contains any more."""
     git = open_repository(scope.root)
     if git is None or not git.exists():
-        return {"lost": []}
+        return []
     unreachable = dict.fromkeys(shas)
     for sha in git.stream("rev-list", "HEAD", "--branches", "--remotes", "--tags", "--", separator=b"\n"):
         unreachable.pop(sha.decode(), None)
-    return {"lost": list(unreachable)}
+    return list(unreachable)
 
 
-def find_contained(scope: IndexRequest, into: str, shas: Sequence[str]) -> dict[str, Any]:
+def find_contained(scope: IndexRequest, into: str, shas: Sequence[str]) -> list[str]:
     """Return the commits that are part of the history of the branch `into`."""
     git = open_repository(scope.root)
     if git is None:
-        return {"reached": []}
-    return {"reached": [sha for sha in shas if _branch_contains(git, into, sha)]}
+        return []
+    return [sha for sha in shas if _branch_contains(git, into, sha)]
 
 
 def _branch_contains(git: Git, into: str, sha: str) -> bool:
@@ -237,16 +218,6 @@ def _branch_contains(git: Git, into: str, sha: str) -> bool:
     except RepositoryError:  # also raised for a commit that is gone
         return False
     return True
-
-
-@dataclass(frozen=True, slots=True)
-class _IndexStep:
-    """Batch of processed files: new outlines, removed paths and the progress."""
-
-    outlines: list[FileOutline]
-    removed_paths: list[str]
-    done_count: int
-    total: int
 
 
 def _count_commits(git: Git | None) -> int:
@@ -264,7 +235,7 @@ def _learn_history(
     total: int,
     already_done: int = 0,
     lines: bool = False,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[IndexStep]:
     """Teach `learner` the newest units, oldest first.
 
     `packs` collects them for the episodes, about 300 bytes each. With `lines` it also learns how much of a file
@@ -280,10 +251,10 @@ def _learn_history(
             packs.append(_pack_units(batch))
             batch = []
         if done_count % PROGRESS_INTERVAL_UNITS == 0:
-            yield {"stage": "history", "done": max(done_count, already_done), "total": total}
+            yield IndexStep(stage="history", done=max(done_count, already_done), total=total)
     if batch:
         packs.append(_pack_units(batch))
-    yield {"stage": "history", "done": max(newest, already_done), "total": total}
+    yield IndexStep(stage="history", done=max(newest, already_done), total=total)
 
 
 def _pack_units(batch: list[Unit]) -> bytes:
@@ -295,7 +266,7 @@ def _add_outlines(cache: CodeCache, learner: Learner) -> None:
         learner.update_content(outline)
 
 
-def _yield_episodes(packs: list[bytes], scope: IndexRequest, *, is_resuming: bool) -> Iterator[dict[str, Any]]:
+def _yield_episodes(packs: list[bytes], scope: IndexRequest, *, is_resuming: bool) -> Iterator[IndexStep]:
     """Yield episodes, newest first.
 
     With `is_resuming`, only those older than `episodes_after` of the last run.
@@ -317,31 +288,32 @@ def _yield_episodes(packs: list[bytes], scope: IndexRequest, *, is_resuming: boo
             batch = batch[shas.index(scope.episodes_after) + 1 :]
         if batch:
             episodes = build_episodes(batch, scope)
-            yield {"stage": "episodes", "episodes": episodes, "done": done_count, "total": total, "last": batch[-1].sha}
+            last = batch[-1].sha
+            yield IndexStep(stage="episodes", episodes=episodes, done=done_count, total=total, last=last)
             if len(candidate_facts) < MAX_FACTS:
                 candidate_facts += _extract_stated_facts(batch, scope)
     if facts := _drop_contradicted_facts(candidate_facts, scope):
-        yield {"stage": "facts", "facts": facts[-MAX_FACTS:]}
+        yield IndexStep(stage="facts", facts=facts[-MAX_FACTS:])
 
 
 def _extract_stated_facts(commits: Sequence[Unit], scope: IndexRequest) -> list[Memory]:
     return [fact for unit in commits for fact in extract_commit_facts(unit, scope.project, now=scope.now)]
 
 
-def _drop_contradicted_facts(candidates: Sequence[Memory], scope: IndexRequest) -> list[dict[str, Any]]:
+def _drop_contradicted_facts(candidates: Sequence[Memory], scope: IndexRequest) -> list[Memory]:
     """Return facts that still match the code.
 
     Oldest first, because each replaces the one before.
     """
     if not candidates:
         return []
-    with contextlib.closing(CodeCache(scope.code_cache)) as cache:
+    with contextlib.closing(CodeCache(scope.cache)) as cache:
         names = cache.load_names()
     valid = [fact for fact in candidates if not is_obsolete_rename(fact, names)]
-    return [memory_to_json(fact) for fact in sorted(valid, key=lambda fact: fact.at)]
+    return sorted(valid, key=lambda fact: fact.at)
 
 
-def _update_cache(scope: IndexRequest, cache: CodeCache, paths: Sequence[str] | None = None) -> Iterator[_IndexStep]:
+def _update_cache(scope: IndexRequest, cache: CodeCache, paths: Sequence[str] | None = None) -> Iterator[ParsedFiles]:
     """Parse and cache the files that differ between cache and working tree."""
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
     blobs = cache.load_blob_ids()
@@ -356,7 +328,7 @@ def _update_cache(scope: IndexRequest, cache: CodeCache, paths: Sequence[str] | 
         pending = list(stamps_by_path)
     total, done_count = len(stamps_by_path), len(stamps_by_path) - len(pending)
     cache.remove(removed_paths)
-    yield _IndexStep([], removed_paths, done_count, total)
+    yield ParsedFiles(outlines=[], removed=removed_paths, done=done_count, total=total)
     with ParseCrashGuard(cache.path) as attempts:
         for batch in _split_batches(pending):
             outlines, unchanged_paths, unreadable, chunks = _parse_batch(scope, batch, blobs, attempts)
@@ -364,7 +336,7 @@ def _update_cache(scope: IndexRequest, cache: CodeCache, paths: Sequence[str] | 
             cache.update_stamps({path: stamps_by_path[path] for path in unchanged_paths})
             cache.remove(unreadable)
             done_count += len(batch)
-            yield _IndexStep(outlines, unreadable, done_count, total)
+            yield ParsedFiles(outlines=outlines, removed=unreadable, done=done_count, total=total)
 
 
 def _parse_batch(

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any, Final
+from typing import Final
 
 from hunchd.language import claude, openai_compatible
-from hunchd.language.model_requests import ModelEndpoint, ModelRequest, outcome_to_json
+from hunchd.language.model_requests import ModelEndpoint, ModelFailure, ModelOutcome, ModelRequest
 from hunchd.protocol.helper import serve
 
 IDLE_SECONDS: Final = 30.0  # seconds
@@ -23,10 +23,10 @@ def main() -> int:
     return 0
 
 
-async def handle_ask(params: dict[str, Any]) -> dict[str, Any]:
-    access = ModelEndpoint(**params["access"])
+async def handle_ask(question: ModelRequest, access: ModelEndpoint) -> ModelOutcome:
     send = openai_compatible.send_request if access.provider == "openai" else claude.send_request
-    return outcome_to_json(await send(ModelRequest(**params["question"]), access))
+    outcome = await send(question, access)
+    return ModelOutcome(failure=outcome) if isinstance(outcome, ModelFailure) else ModelOutcome(answer=outcome)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from msgspec import convert
 
 from hunchd.daemon.models import open_repository
 from hunchd.daemon.parse_crash_guard import ParseCrashGuard
 from hunchd.domain.errors import RepositoryError
-from hunchd.domain.history import Unit, unit_from_fields
+from hunchd.domain.history import Unit
 from hunchd.domain.unit_classification import is_work
 from hunchd.ingestion.history import iter_units
 from hunchd.ingestion.languages import detect_language
@@ -23,10 +25,12 @@ from hunchd.ingestion.path_filter import is_reportable_path
 from hunchd.patterns.companions import MAX_UNITS, FirstLine, find_adding_commits
 from hunchd.patterns.identity import reuse_known_keys, update_changed_files
 from hunchd.patterns.mining import CachedTemplate, add_history, mine_patterns
-from hunchd.patterns.pattern import CodePattern, json_to_pattern
+from hunchd.patterns.pattern import CodePattern, MiningStep
 from hunchd.patterns.queries import QUERIES
 from hunchd.patterns.shapes import extract_shapes, row_to_shape
 from hunchd.patterns.templates import Template
+from hunchd.protocol.indexing_messages import ProjectRequest
+from hunchd.protocol.responses import to_json
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.repository.safe_reading import make_stamp, read_file
@@ -36,17 +40,8 @@ BATCH_SIZE: Final = 100  # files put into the cache at once
 MAX_FILES: Final = 20_000  # per project
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MiningRequest:
-    """Mining request for one project, as the front sends it."""
-
-    root: Path
-    cache: Path
-    extra_ignore: tuple[str, ...] = ()
-
-
-def mine_project(request: MiningRequest, paths: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Yield progress by file, then `{"patterns": […]}`.
+def mine_project(request: ProjectRequest, paths: Sequence[str] | None = None) -> Iterator[MiningStep]:
+    """Yield progress by file, then the patterns.
 
     Covers the whole tree, or updates the patterns after changes of `paths`.
     """
@@ -54,10 +49,10 @@ def mine_project(request: MiningRequest, paths: Sequence[str] | None = None) -> 
         changed_paths: set[str] = set()
         for done_count, total, changed_batch in _update_cache(request, cache, paths):
             changed_paths.update(changed_batch)
-            yield {"done": done_count, "total": total}
+            yield MiningStep(done=done_count, total=total)
         git = open_repository(request.root)
         head = git.resolve("HEAD") if git is not None and git.exists() else ""
-        previous = [json_to_pattern(stored_pattern) for stored_pattern in cache.load_value("patterns") or ()]
+        previous = convert(cache.load_value("patterns") or [], list[CodePattern])
         has_new_head = cache.load_value("head") != head
         if not previous or has_new_head or (changed_paths and paths is None):
             patterns = _group_all_shapes(request, cache, previous, git, head)
@@ -68,14 +63,14 @@ def mine_project(request: MiningRequest, paths: Sequence[str] | None = None) -> 
                 for row in cached_entry.rows
             ]
             patterns = update_changed_files(previous, changed_paths, shapes)
-            cache.store_value("patterns", [pattern.to_json() for pattern in patterns])
+            cache.store_value("patterns", to_json(list(patterns)))
         else:
             patterns = previous
-        yield {"patterns": [pattern.to_json() for pattern in patterns]}
+        yield MiningStep(patterns=list(patterns))
 
 
 def _group_all_shapes(
-    request: MiningRequest, cache: ShapeCache, previous: Sequence[CodePattern], git: Git | None, head: str
+    request: ProjectRequest, cache: ShapeCache, previous: Sequence[CodePattern], git: Git | None, head: str
 ) -> Sequence[CodePattern]:
     """Group all shapes from scratch."""
     shapes = (
@@ -110,7 +105,7 @@ def _group_all_shapes(
             )
             history.save()
     cache.store_value("templates", [(key, one.digests, asdict(one.template)) for key, one in templates.items()])
-    cache.store_value("patterns", [pattern.to_json() for pattern in patterns])
+    cache.store_value("patterns", to_json(list(patterns)))
     cache.store_value("head", head)
     return patterns
 
@@ -132,7 +127,7 @@ class InstanceHistory:
         self._adding_units: dict[FirstLine, str] = {
             (path, line): sha for path, line, sha in stored_history["added"]
         }  # "": unknown
-        self._units = {one["sha"]: unit_from_fields(one) for one in stored_history["units"]}
+        self._units = {one.sha: one for one in convert(stored_history["units"], list[Unit])}
 
     def find_adding_units(self, heads: set[FirstLine]) -> dict[FirstLine, str]:
         """Return the unit that added each line, where known."""
@@ -186,7 +181,7 @@ def _list_paths(commits: Iterable[Unit]) -> list[list[str]]:
 
 
 def _update_cache(
-    request: MiningRequest, cache: ShapeCache, paths: Sequence[str] | None
+    request: ProjectRequest, cache: ShapeCache, paths: Sequence[str] | None
 ) -> Iterator[tuple[int, int, Sequence[str]]]:
     """Parse and cache the files that differ between cache and working tree.
 

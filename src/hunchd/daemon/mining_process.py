@@ -8,37 +8,27 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from hunchd.daemon.mining import MiningRequest, mine_project
+from hunchd.daemon.mining import mine_project
+from hunchd.daemon.models import check_folder
 from hunchd.daemon.thread_iterator import iterate_in_thread
-from hunchd.domain.errors import InvalidInput, RepositoryError
+from hunchd.patterns.pattern import MiningStep
 from hunchd.protocol.helper import serve
-from hunchd.repository.layout import is_readable
+from hunchd.protocol.indexing_messages import ProjectRequest
 
 IDLE_SECONDS: Final = 5.0  # seconds without a call until the process offers to end
 NICENESS: Final = 19
 
 
-async def handle_patterns(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+async def handle_patterns(request: ProjectRequest, paths: list[str] | None) -> AsyncIterator[MiningStep]:
     """Yield the patterns of one project.
 
     Covers the whole tree, or updates the patterns after changes of `paths`.
     """
-    async for step in iterate_in_thread(lambda: mine_project(_parse_request(params), params.get("paths"))):
+    check_folder(request)
+    async for step in iterate_in_thread(lambda: mine_project(request, paths)):
         yield step
-
-
-def _parse_request(params: dict[str, Any]) -> MiningRequest:
-    root = Path(str(params.get("root") or ""))
-    if not root.is_absolute():
-        raise InvalidInput("the root of a project must be an absolute path", field="root")
-    if not is_readable(root):
-        raise RepositoryError(f"{root} is not a readable folder")
-    return MiningRequest(
-        root=root, cache=Path(str(params["cache"])), extra_ignore=tuple(params.get("extra_ignore") or ())
-    )
 
 
 def main() -> None:

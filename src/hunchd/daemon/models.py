@@ -8,42 +8,28 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.ingestion.history import iter_units
 from hunchd.prediction.learner import Learner
+from hunchd.protocol.indexing_messages import IndexRequest, IndexStep, ProjectRequest
 from hunchd.repository import layout
 from hunchd.repository.git import Git
 
 FIRST_MODEL_UNITS: Final = 150  # units in the first model, built in 0.2 s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexRequest:
-    """Index request for one project, as the front sends it.
-
-    `newest_units` units are read first, `max_units` in all; files with more than `max_file_bytes` bytes are listed but
-    not parsed.
-    """
-
-    root: Path
-    code_cache: Path
-    project: str
-    model: Path | None
-    newest_units: int
-    max_units: int
-    is_full: bool
-    extra_ignore: tuple[str, ...]
-    max_file_bytes: int
-    episodes_after: str
-    now: datetime
+def check_folder(request: ProjectRequest) -> None:
+    """Raise an error if the folder of a project cannot be read."""
+    if not request.root.is_absolute():
+        raise InvalidInput("the root of a project must be an absolute path", field="root")
+    if not layout.is_readable(request.root):
+        raise RepositoryError(f"{request.root} is not a readable folder")
 
 
-def build_first_model(scope: IndexRequest) -> Iterator[dict[str, Any]]:
+def build_first_model(scope: IndexRequest) -> Iterator[IndexStep]:
     """Build a model of the newest commits only, to answer with at once.
 
     Yield nothing without commits.
@@ -65,13 +51,14 @@ def open_repository(root: Path) -> Git | None:
     return Git(root)
 
 
-def save_model(learner: Learner, scope: IndexRequest) -> dict[str, Any]:
+def save_model(learner: Learner, scope: IndexRequest) -> IndexStep:
     """Save the model where the front expects it.
 
     Returns the step that announces it.
     """
-    if scope.model is None:
+    if not scope.model_file:
         raise InvalidInput("an index needs a place for its model", field="model_path")
-    scope.model.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    learner.save(scope.model)
-    return {"stage": "model", "model": str(scope.model), "learnt": learner.get_newest_id() or ""}
+    model = Path(scope.model_file)
+    model.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    learner.save(model)
+    return IndexStep(stage="model", model=scope.model_file, learnt=learner.get_newest_id() or "")

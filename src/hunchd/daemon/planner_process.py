@@ -6,31 +6,28 @@ Lives for the length of a run.
 from __future__ import annotations
 
 import asyncio
-import base64
 import logging
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
-
-from msgspec import convert
+from typing import Final
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.code_presence import CodePresence, UnknownCode
 from hunchd.consolidation.contradictions.entailment_cache import EntailmentCache
-from hunchd.consolidation.plan import ConsolidationStep, split_into_batches
+from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep, split_into_batches
 from hunchd.consolidation.planner import Planner
 from hunchd.consolidation.usage_feedback import UsageTally
 from hunchd.daemon.thread_iterator import iterate_in_thread
 from hunchd.domain.errors import InvalidInput
+from hunchd.domain.json_values import JsonObject
 from hunchd.features.contradictions.verdict_cache import VerdictCache
 from hunchd.protocol.helper import Handler, serve
 from hunchd.protocol.malloc_tuning import limit_malloc, release_free_memory
-from hunchd.protocol.responses import to_json
 from hunchd.store.code_cache import CodeCache
 from hunchd.store.files import FileOperations, create_private_folder, replace_file
 from hunchd.store.memory_codec import memory_from_plain
@@ -60,7 +57,7 @@ class PlannerService:
     @property
     def handlers(self) -> dict[str, Handler]:
         return {
-            "hold": lambda _: self._hold(),
+            "hold": self._hold,
             "open": self._open,
             "take": self._take,
             "probes": self._probes,
@@ -72,91 +69,79 @@ class PlannerService:
             "keep_read": self._save_judgements,
         }
 
-    async def _hold(self) -> AsyncIterator[dict[str, Any]]:
+    async def _hold(self) -> AsyncIterator[None]:
         """Keep the loaded memories while the caller listens, however long it sends no request."""
         try:
-            yield {}
+            yield
             await asyncio.Event().wait()
         finally:
             self._planner = None
 
-    async def _open(self, params: dict[str, Any]) -> dict[str, Any]:
-        settings = ConsolidationSettings(**params["settings"])
-        now = datetime.fromisoformat(params["now"])
+    async def _open(
+        self,
+        project: str | None,
+        settings: ConsolidationSettings,
+        now: datetime,
+        root: str = "",
+        code_cache: str = "",
+        known: bool = False,
+        reads: bool = False,
+        verdicts: str = "",
+    ) -> None:
         ground: CodePresence = UnknownCode()
-        if params.get("root") and params.get("code_cache"):
-            ground = ProjectCode(
-                Path(params["root"]), CodeCache(Path(params["code_cache"])), is_known=bool(params["known"])
-            )
-        self._planner = Planner(params["project"], settings, now, ground)
-        self._compared_file = Path(params["code_cache"]).with_name(COMPARED_FILE) if params.get("code_cache") else None
+        if root and code_cache:
+            ground = ProjectCode(Path(root), CodeCache(Path(code_cache)), is_known=known)
+        self._planner = Planner(project, settings, now, ground)
+        self._compared_file = Path(code_cache).with_name(COMPARED_FILE) if code_cache else None
         if self._compared_file is not None:
             _, self._planner.compared_keys = _load_compared(self._compared_file)
-            if params.get("reads"):
+            if reads:
                 self._planner.entailment_cache = EntailmentCache(
                     _load_lines(self._compared_file.with_name(JUDGEMENTS_FILE))
                 )
-        if params.get("verdicts"):
-            self._planner.is_denied = VerdictCache(Path(params["verdicts"])).is_denied
-        return {}
+        if verdicts:
+            self._planner.is_denied = VerdictCache(Path(verdicts)).is_denied
 
-    async def _take(self, params: dict[str, Any]) -> dict[str, Any]:
-        planner = self._open_planner
-        memories = [memory_from_plain(row) for row in params["memories"]]
-        vectors = {name: base64.b85decode(vector) for name, vector in params.get("vectors", {}).items()}
-        await asyncio.to_thread(planner.load, memories, vectors)
-        return {"taken": len(planner)}
+    async def _take(self, memories: list[JsonObject], vectors: dict[str, bytes]) -> None:
+        await asyncio.to_thread(self._open_planner.load, [memory_from_plain(memory) for memory in memories], vectors)
 
-    async def _probes(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "probes": await asyncio.to_thread(self._open_planner.draw_probes, int(params["most"]), str(params["seed"]))
-        }
+    async def _probes(self, most: int, seed: str) -> list[tuple[str, str]]:
+        return await asyncio.to_thread(self._open_planner.draw_probes, most, seed)
 
-    async def _plan(self, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    async def _plan(self, step: ConsolidationStep, tallies: dict[str, UsageTally]) -> AsyncIterator[list[ChangeEntry]]:
         """Yield the changes of one step in batches."""
-        planner, step = self._open_planner, ConsolidationStep(params["step"])
-        tallies = convert(params.get("tallies", {}), dict[str, UsageTally])
-
-        def batches() -> Iterator[dict[str, Any]]:
-            for batch in split_into_batches(planner.plan(step, tallies), PLAN_BATCH_SIZE):
-                yield {"entries": to_json(batch)}
-
-        async for one in iterate_in_thread(batches):
-            yield one
+        planner = self._open_planner
+        async for batch in iterate_in_thread(lambda: split_into_batches(planner.plan(step, tallies), PLAN_BATCH_SIZE)):
+            yield batch
         release_free_memory()  # a step may have read all texts; the next one needs less
 
-    async def _list_unread(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def _list_unread(self, most: int) -> list[tuple[str, str, str]]:
         """Return pairs of statements for a model to judge, after the step `contradictions`."""
-        return {"pairs": await asyncio.to_thread(self._open_planner.list_unread_pairs, int(params["most"]))}
+        return await asyncio.to_thread(self._open_planner.list_unread_pairs, most)
 
-    async def _apply_judgements(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def _apply_judgements(self, said: dict[str, float | None]) -> list[ChangeEntry]:
         """Return the changes that follow from the model's judgements."""
-        judgements = {
-            str(name): None if probability is None else float(probability)
-            for name, probability in params["said"].items()
-        }
-        return {"entries": to_json(list(self._open_planner.plan_read_pairs(judgements)))}
+        return list(self._open_planner.plan_read_pairs(said))
 
-    async def _save_judgements(self, _: dict[str, Any]) -> dict[str, Any]:
+    async def _save_judgements(self) -> None:
         """Store the model's judgements so that no pair is judged twice."""
         readings = self._open_planner.entailment_cache
         if readings is not None and self._compared_file is not None:
             await asyncio.to_thread(_write_lines, self._compared_file.with_name(JUDGEMENTS_FILE), readings.dump_lines())
-        return {}
 
-    async def _list_erasable(self, _: dict[str, Any]) -> dict[str, Any]:
-        return {"ids": self._open_planner.list_erasable_ids()}
+    async def _list_erasable(self) -> list[str]:
+        return self._open_planner.list_erasable_ids()
 
-    async def _save_compared(self, _: dict[str, Any]) -> dict[str, Any]:
-        """Write the file of compared memories as a `draft`.
+    async def _save_compared(self) -> str:
+        """Write the file of compared memories as a draft and return its path, "" without one.
 
         It takes effect once the changes are carried out.
         """
         if self._compared_file is None:
-            return {}
+            return ""
         draft = self._compared_file.with_suffix(DRAFT_SUFFIX)
         await asyncio.to_thread(_write_compared, self._compared_file, draft, self._open_planner.iter_comparison_keys())
-        return {"draft": str(draft)}
+        return str(draft)
 
     @property
     def _open_planner(self) -> Planner:

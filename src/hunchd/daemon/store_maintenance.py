@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from typing import Any, Final, TypeVar
 
 from hunchd.daemon.low_priority_pool import create_low_priority_pool
@@ -74,10 +75,11 @@ class StoreMaintenance:
         """Wrap the handlers so that the first request starts the background loop."""
 
         def start_on_request(handler: Handler) -> Handler:
-            def handle(params: dict[str, Any]) -> Any:
+            @wraps(handler)
+            def handle(**params: Any) -> Any:
                 if self._task is None:
                     self._task = asyncio.create_task(self.run(), name="upkeep")
-                return handler(params)
+                return handler(**params)
 
             return handle
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from hunchd.domain.errors import HunchError
 from hunchd.domain.filters import Filters, matches
@@ -19,7 +18,7 @@ from hunchd.protocol.search_results import SearchResult
 from hunchd.retrieval.answering import QuestionReader, build_answer, drop_expired, map_branch_ids
 from hunchd.retrieval.fusion import make_selector
 from hunchd.retrieval.question_words import find_expansion_terms
-from hunchd.store.client import filters_from_json, hit_from_dict
+from hunchd.store.client import RankedQuery, StoreQuery, decode_hit
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.collection_registry import CollectionRegistry
 from hunchd.store.database.queries import QueryVector
@@ -45,31 +44,30 @@ class StoreSearch:
         self._model_name = model.name if model is not None else ""
         self._embedding_task: asyncio.Task[object] | None = None
 
-    async def search_ranked(self, request: dict[str, Any]) -> tuple[list[SearchResult], list[str]]:
+    async def search_ranked(self, request: RankedQuery) -> tuple[list[SearchResult], list[str]]:
         """Return ranked results, and what could not be used for the search.
 
         Ranked here because five results are transferred faster than forty memories, and because the lexical hits are
         read while the query is being embedded.
         """
-        filters, readings = filters_from_json(request["filters"]), QuestionReader(request["query"])
+        filters, readings, now = request.filters, QuestionReader(request.query), request.now
         hits_found, degradations = await self.search(request, readings.read)
-        now = datetime.fromisoformat(request["now"])
         hits = drop_expired(readings.build_glimpses(hits_found), filters.as_of or now)
-        at_hand = drop_expired([hit_from_dict(raw) for raw in request["at_hand"]], filters.as_of or now)
+        at_hand = drop_expired([decode_hit(hit) for hit in request.cached_hits], filters.as_of or now)
         everything: list[Hit | RankingHit] = [*hits, *at_hand]
         if places := map_branch_ids(filters.branch, everything):
-            overridden = {*request["said_on_branch"], *(hit.memory.id for hit in everything)}
+            overridden = {*request.branch_fact_ids, *(hit.memory.id for hit in everything)}
             if self._collections.has_collection(filters.project):
                 rows = await (await self._collections.get_collection(filters.project)).get(list(places.values()))
                 overridden |= {row["id"] for row in rows}
             hits = [hit for hit in hits if places.get(hit.memory.id) not in overridden]
             at_hand = [hit for hit in at_hand if places.get(hit.memory.id) not in overridden]
         results = build_answer(
-            request["query"],
+            request.query,
             hits,
             at_hand,
-            depth=request["depth"],
-            k=int(request["results"]),
+            depth=request.depth,
+            k=request.results,
             now=now,
             readings=readings,
         )
@@ -84,13 +82,13 @@ class StoreSearch:
         return (vector() if callable(vector) else await vector), degradations
 
     async def search(
-        self, request: dict[str, Any], on_lexical_hits: Callable[[Sequence[str]], object] | None = None
+        self, request: StoreQuery, on_lexical_hits: Callable[[Sequence[str]], object] | None = None
     ) -> tuple[list[tuple[SearchCandidate, Sequence[str]]], list[str]]:
         """Return the hits of a query with reasons.
 
         The second value lists what could not be used for the search.
         """
-        filters, k = filters_from_json(request["filters"]), int(request["k"])
+        filters, k = request.filters, request.k
         degradations: list[str] = []
         if not self._collections.has_collection(filters.project):
             return [], degradations
@@ -98,17 +96,17 @@ class StoreSearch:
         if not collection.is_word_index_complete:
             degradations.append("the word index is being rebuilt: some memories are not found by their words yet")
         # A name is searched by its words; no vector is close to it.
-        mode = "lexical" if request["depth"] == "specific" else request["mode"]
-        vector = self._get_vector(request["query"], mode, float(request["patience"]), degradations)
-        words = build_query_text(request["query"]) if mode != "dense" else ""
+        mode = "lexical" if request.depth == "specific" else request.mode
+        vector = self._get_vector(request.query, mode, request.embedding_wait, degradations)
+        words = build_query_text(request.query) if mode != "dense" else ""
         exact_hits: list[SearchCandidate] = []
-        if request["depth"] == "specific":
-            name = request["query"].strip()
+        if request.depth == "specific":
+            name = request.query.strip()
             named_rows = await collection.find_by_name(name, filters, k)
             exact_hits = [SearchCandidate(row["body"], row["digest"]) for row in named_rows]
             if any(name in (row["id"], get_memory(row).ref) for row in named_rows):
                 words = ""  # an exact id or ref: no other memory matches
-        limit = request.get("few")
+        limit = request.k_without_messages
         candidates = await collection.search(
             words,
             vector,
@@ -119,18 +117,18 @@ class StoreSearch:
             k_without_messages=limit,
             on_bodies=on_lexical_hits,
         )
-        if request["depth"] == "deep":
+        if request.depth == "deep":
             cached_vector = (
-                self._model.get_cached(request["query"]) if self._model is not None and vector is not None else None
+                self._model.get_cached(request.query) if self._model is not None and vector is not None else None
             )
             candidates += await self._search_with_expansion(
-                collection, request["query"], cached_vector, filters, k, candidates
+                collection, request.query, cached_vector, filters, k, candidates
             )
         unique: dict[str, SearchCandidate] = {}
         for one in [*exact_hits, *candidates]:
             unique.setdefault(one.body, one)
         hits: list[tuple[SearchCandidate, Sequence[str]]] = [(one, ()) for one in unique.values()]
-        if request["depth"] == "deep":
+        if request.depth == "deep":
             hits += await self._find_linked(collection, filters, [one for one, _ in hits])
         return hits, degradations
 

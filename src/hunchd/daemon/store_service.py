@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
 from hunchd.daemon.low_priority_pool import create_low_priority_pool
 from hunchd.daemon.statement_reader import PairReader
 from hunchd.daemon.store_search import StoreSearch
+from hunchd.domain.filters import Filters
 from hunchd.embedding.embedder import ContradictionModel, LazyEmbedder, LazyModel, ModelUnavailable
 from hunchd.protocol.helper import Handler
 from hunchd.protocol.malloc_tuning import release_free_memory
-from hunchd.protocol.pipe import SerializedJson
-from hunchd.protocol.responses import to_json
-from hunchd.store.client import filters_from_json, hits_to_json
+from hunchd.store.client import (
+    FoundHits,
+    PairRating,
+    QueryVectorAnswer,
+    RankedAnswer,
+    RankedQuery,
+    StoredOwners,
+    StoredPage,
+    StoreQuery,
+    TextVectors,
+    encode_candidate,
+)
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.collection_registry import CollectionRegistry
-from hunchd.store.database.tables import SIGNALS, Row, build_row, get_plain, signal_from_row, signal_to_row
+from hunchd.store.database.tables import (
+    SIGNALS,
+    Row,
+    StoredSignal,
+    build_row,
+    get_plain,
+    signal_from_row,
+    signal_to_row,
+)
+from hunchd.store.port import MemoryBatch, StoreStats
 
 SIGNAL_BATCH_SIZE: Final = 200  # signals
 SCAN_BATCH_SIZE: Final = 50  # memories: the front forwards a batch between two responses, in a few milliseconds
@@ -48,7 +67,7 @@ class StoreService:
     @property
     def handlers(self) -> dict[str, Handler]:
         """Handlers by method name, as `store.client` calls them."""
-        request_handlers: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any] | SerializedJson]]] = {
+        request_handlers: dict[str, Callable[..., Awaitable[Any]]] = {
             "put": self._put,
             "put_signals": self._put_signals,
             "get": self._get,
@@ -83,122 +102,114 @@ class StoreService:
         if self._model is not None:
             self.pending_embeddings += len(await collection.load_unembedded(self._model.name, 1))
 
-    async def _put(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def _put(self, memories: list[Row]) -> int:
         rows: dict[str | None, list[Row]] = {}
-        for raw in params["memories"]:
+        for raw in memories:
             rows.setdefault(raw["project"], []).append(build_row(raw))
         results = [await (await self.collections.get_collection(project)).put(batch) for project, batch in rows.items()]
         if self._model is not None:
             self.pending_embeddings += sum(one.added + one.changed for one in results)
-        return {"stats": {"pending_embeddings": self.pending_embeddings}}
+        return self.pending_embeddings
 
-    async def _put_signals(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def _put_signals(self, signals: list[StoredSignal]) -> int:
         rows: dict[str | None, list[Row]] = {}
-        for signal in params["signals"]:
+        for signal in signals:
             rows.setdefault(signal.get("project"), []).append(signal_to_row(signal))
         results = [
             await (await self.collections.get_collection(project)).put(batch, into=SIGNALS)
             for project, batch in rows.items()
         ]
-        return {"added": sum(one.added for one in results)}
+        return sum(one.added for one in results)
 
-    async def _get(self, params: dict[str, Any]) -> dict[str, Any]:
-        if not self.collections.has_collection(params["project"]):
-            return {"memories": []}
-        rows = await (await self.collections.get_collection(params["project"])).get(params["ids"])
-        return {"memories": [get_plain(row) for row in rows]}
+    async def _get(self, ids: list[str], project: str | None) -> list[Row]:
+        if not self.collections.has_collection(project):
+            return []
+        return [get_plain(row) for row in await (await self.collections.get_collection(project)).get(ids)]
 
-    async def _list(self, params: dict[str, Any]) -> dict[str, Any]:
-        filters, limit = filters_from_json(params["filters"]), int(params["limit"])
+    async def _list(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> StoredPage:
         if not self.collections.has_collection(filters.project):
-            return {"memories": [], "next": None, "total": 0}
-        after = tuple(params["after"]) if params["after"] else None
+            return StoredPage()
         rows, total = await (await self.collections.get_collection(filters.project)).load_page(filters, limit, after)
         last = rows[-1] if len(rows) == limit else None
-        return {
-            "memories": [get_plain(row) for row in rows],
-            "next": [last["at"], last["id"]] if last else None,
-            "total": total,
-        }
+        return StoredPage(
+            memories=[get_plain(row) for row in rows], next=(last["at"], last["id"]) if last else None, total=total
+        )
 
-    async def _search(self, params: dict[str, Any]) -> dict[str, Any] | SerializedJson:
-        if not params.get("background"):
+    async def _search(self, request: StoreQuery) -> FoundHits:
+        if not request.is_background:
             self.last_question = time.monotonic()
-        hits, degradations = await self._search_service.search(params)
-        return hits_to_json(hits, {"degraded": degradations, "stats": {"pending_embeddings": self.pending_embeddings}})
+        hits, degradations = await self._search_service.search(request)
+        return FoundHits(
+            hits=[encode_candidate(one, why) for one, why in hits],
+            degraded=tuple(degradations),
+            pending_embeddings=self.pending_embeddings,
+        )
 
-    async def _answer(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def _answer(self, request: RankedQuery) -> RankedAnswer:
         self.last_question = time.monotonic()
-        results, degradations = await self._search_service.search_ranked(params)
-        return {
-            "results": to_json(results),
-            "degraded": degradations,
-            "stats": {"pending_embeddings": self.pending_embeddings},
-        }
+        results, degradations = await self._search_service.search_ranked(request)
+        return RankedAnswer(
+            results=tuple(results), degraded=tuple(degradations), pending_embeddings=self.pending_embeddings
+        )
 
-    async def _vector(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def _vector(self, query: str, patience: float) -> QueryVectorAnswer:
         """The vector of a question; null where none can be made in time."""
-        vector, degradations = await self._search_service.vector(params["query"], float(params["patience"]))
-        return {"vector": _text(vector) if vector is not None else None, "degraded": degradations}
+        vector, degradations = await self._search_service.vector(query, patience)
+        return QueryVectorAnswer(vector=vector, degraded=tuple(degradations))
 
-    async def _embed(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def _embed(self, texts: list[str]) -> TextVectors:
         """Vectors of texts for which nobody waits; null where embedding is switched off or the model fails."""
         if self._model is None:
-            return {"vectors": None}
-        model, texts = self._model, [str(text) for text in params["texts"]]
+            return TextVectors(vectors=None)
+        model = self._model
         try:
             vectors = await asyncio.get_running_loop().run_in_executor(
                 self._patient, lambda: model.get_model().embed(texts)
             )
         except ModelUnavailable:
-            return {"vectors": None}
-        return {"vectors": [_text(vector) for vector in vectors]}
+            return TextVectors(vectors=None)
+        return TextVectors(vectors=list(vectors))
 
-    async def _delete(self, params: dict[str, Any]) -> dict[str, Any]:
-        if not self.collections.has_collection(params["project"]):
-            return {"deleted": 0}
-        return {"deleted": await (await self.collections.get_collection(params["project"])).delete(params["ids"])}
+    async def _delete(self, ids: list[str], project: str | None) -> int:
+        if not self.collections.has_collection(project):
+            return 0
+        return await (await self.collections.get_collection(project)).delete(ids)
 
-    async def _delete_signals(self, params: dict[str, Any]) -> dict[str, Any]:
-        if self.collections.has_collection(params["project"]):
-            await (await self.collections.get_collection(params["project"])).delete_signals(params["ids"])
-        return {}
+    async def _delete_signals(self, ids: list[str], project: str) -> None:
+        if self.collections.has_collection(project):
+            await (await self.collections.get_collection(project)).delete_signals(ids)
 
-    async def _stream_signals(self, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        if self.collections.has_collection(params["project"]):
-            collection = await self.collections.get_collection(params["project"])
+    async def _stream_signals(self, project: str | None) -> AsyncIterator[list[StoredSignal]]:
+        if self.collections.has_collection(project):
+            collection = await self.collections.get_collection(project)
             async for rows in _collect_batches(collection.iterate_rows(SIGNALS)):
-                yield {"signals": [signal_from_row(row) for row in rows]}
+                yield [signal_from_row(row) for row in rows]
 
-    async def _forget_signals(self, params: dict[str, Any]) -> dict[str, Any]:
-        await self.collections.map_collections(lambda collection: collection.delete_signals_before(params["before"]))
-        return {}
+    async def _forget_signals(self, before: int) -> None:
+        await self.collections.map_collections(lambda collection: collection.delete_signals_before(before))
 
-    async def _purge(self, params: dict[str, Any]) -> dict[str, Any]:
-        if self.collections.has_collection(params["project"]):
-            await (await self.collections.get_collection(params["project"])).purge()
-        return {}
+    async def _purge(self, project: str | None) -> None:
+        if self.collections.has_collection(project):
+            await (await self.collections.get_collection(project)).purge()
 
-    async def _erase(self, params: dict[str, Any]) -> dict[str, Any]:
-        await self.collections.erase(params["project"])
-        return {}
+    async def _erase(self, project: str) -> None:
+        await self.collections.erase(project)
 
-    async def _owners(self, _: dict[str, Any]) -> dict[str, Any]:
-        return {"owners": self.collections.projects}
+    async def _owners(self) -> StoredOwners:
+        return StoredOwners(list(self.collections.projects))
 
-    async def _scan(self, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    async def _scan(self, project: str | None) -> AsyncIterator[MemoryBatch]:
         """Yield the memories of one owner with short vectors.
 
         The owner is the user if `project` is None.
         """
-        if self.collections.has_collection(params["project"]):
-            collection = await self.collections.get_collection(params["project"])
+        if self.collections.has_collection(project):
+            collection = await self.collections.get_collection(project)
             async for rows in _collect_batches(collection.iterate_rows(), SCAN_BATCH_SIZE):
                 vectors = collection.queries.load_short_vectors([row["id"] for row in rows], self.model_name)
-                encoded_vectors = {one: base64.b85encode(vector).decode("ascii") for one, vector in vectors.items()}
-                yield {"memories": [get_plain(row) for row in rows], "vectors": encoded_vectors}
+                yield MemoryBatch(memories=[get_plain(row) for row in rows], vectors=dict(vectors))
 
-    async def _stats(self, _: dict[str, Any]) -> dict[str, Any]:
+    async def _stats(self) -> StoreStats:
         states = await self.collections.map_collections(
             lambda collection: collection.load_state(self.model_name), list(self.collections.open_collections)
         )
@@ -206,46 +217,43 @@ class StoreService:
             self.pending_embeddings = sum(state["rows"] - state["embedded"] for state in states.values())
         for state in states.values():
             state["to_embed"] = state["rows"] if self._model is not None else 0
-        total = {
-            name: sum(state[name] for state in states.values()) for name in ("rows", "embedded", "bytes", "versions")
-        }
-        return {
-            "stats": total
-            | {
-                "pending_embeddings": self.pending_embeddings,
-                "degraded": self._list_problems(),
-                "projects": {project or "user": state for project, state in states.items()},
-            }
-        }
+        return StoreStats(
+            **{
+                name: sum(state[name] for state in states.values())
+                for name in ("rows", "embedded", "bytes", "versions")
+            },
+            pending_embeddings=self.pending_embeddings,
+            degraded=self._list_problems(),
+            projects={project or "user": state for project, state in states.items()},
+        )
 
-    async def _optimise(self, _: dict[str, Any]) -> dict[str, Any]:
+    async def _optimise(self) -> None:
         await self.collections.map_collections(lambda collection: collection.optimise(force=True))
         release_free_memory()
-        return {}
 
-    async def _snapshot(self, params: dict[str, Any]) -> dict[str, Any]:
-        await self.collections.map_collections(lambda collection: collection.snapshot(keep=int(params["keep"])))
-        return {}
+    async def _snapshot(self, keep: int) -> None:
+        await self.collections.map_collections(lambda collection: collection.snapshot(keep=keep))
 
-    async def _contradict(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def _contradict(self, pairs: list[tuple[str, str]]) -> PairRating:
         """Return the probability of each pair that both cannot hold.
 
         Returns null without a model.
         """
-        pairs = [(str(a), str(b)) for a, b in params["pairs"]]
         probabilities = await self.pair_reader.rate_pairs(pairs) if self.pair_reader is not None else None
-        return {"probabilities": probabilities, "stats": {"degraded": self._list_problems()}}
+        return PairRating(
+            probabilities=tuple(probabilities) if probabilities is not None else None, degraded=self._list_problems()
+        )
 
-    def _track_requests(
-        self, handler: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | SerializedJson]]
-    ) -> Handler:
-        async def track(params: dict[str, Any]) -> dict[str, Any] | SerializedJson:
-            if params.get("background"):  # nobody waits for it
-                return await handler(params)
+    def _track_requests(self, handler: Callable[..., Awaitable[Any]]) -> Handler:
+        @wraps(handler)
+        async def track(*arguments: Any, **params: Any) -> Any:
+            request = params.get("request")
+            if isinstance(request, StoreQuery) and request.is_background:  # nobody waits for it
+                return await handler(*arguments, **params)
             self.last_request = time.monotonic()
             self._active_requests += 1
             try:
-                return await handler(params)
+                return await handler(*arguments, **params)
             finally:
                 self._active_requests -= 1
                 self.last_request = time.monotonic()
@@ -262,12 +270,8 @@ class StoreService:
         if self._model is not None and self._model.failure:
             problems.append(f"search by words only: {self._model.failure}")
         if self.pair_reader is not None and self.pair_reader.failure:
-            problems.append(f"contradictions in sentences are not found: {self.pair_reader.failure}")
+            problems.append(f"contradictions by rules only: {self.pair_reader.failure}")
         return problems
-
-
-def _text(vector: bytes) -> str:
-    return base64.b64encode(vector).decode("ascii")
 
 
 async def _collect_batches(rows: AsyncIterator[Row], size: int = SIGNAL_BATCH_SIZE) -> AsyncIterator[list[Row]]:

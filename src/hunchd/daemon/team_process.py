@@ -11,11 +11,13 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from hunchd.domain.json_values import JsonObject
 from hunchd.features.team.signing import create_key, is_genuine, keep_genuine, load_key, sign_record
+from hunchd.features.team.team_client import RecordBatch
 from hunchd.protocol.helper import serve
 from hunchd.protocol.team_records import RecordKind, TeamRecord, compute_team_id, decode_founding
 from hunchd.store.team_credentials import load_store_options
@@ -48,61 +50,61 @@ class TeamProcess:
     def __init__(self) -> None:
         self._datasets: dict[str, TeamDataset] = {}
 
-    async def create_key(self, params: Mapping[str, Any]) -> str:
-        return create_key(Path(params["key_file"]))
+    async def create_key(self, key_file: str) -> str:
+        return create_key(Path(key_file))
 
-    async def open(self, params: Mapping[str, Any]) -> Any:
+    async def open(self, uri: str, credentials: str, create: bool) -> list[TeamRecord]:
         """Open or create the dataset; return the records by which somebody founded a team there."""
-        dataset = await self._open(params, create=params["create"])
-        self._datasets[params["uri"]] = dataset
+        dataset = self._datasets[uri] = await self._open(uri, credentials, create=create)
         rows = await dataset.find_rows("kind", str(RecordKind.FOUND))
         foundings = []
         for record in _parse_rows(rows):
             founding = decode_founding(record)
             if founding and is_genuine(record, compute_team_id(record.author, founding.nonce)):
                 foundings.append(record)
-        return msgspec.to_builtins(foundings)
+        return foundings
 
-    async def append(self, params: Mapping[str, Any]) -> None:
-        dataset, team = await self._get(params), params["team"]
-        key = load_key(Path(params["key_file"]))
-        records = [sign_record(record, team, key) for record in _parse_rows(params["records"])]
-        await dataset.append([msgspec.to_builtins(record) for record in records], may_exist=params["may_exist"])
-        erasures = [record for record in records if record.kind is RecordKind.ERASE]
+    async def append(
+        self, uri: str, credentials: str, team: str, key_file: str, records: list[TeamRecord], may_exist: bool
+    ) -> None:
+        dataset, key = await self._get(uri, credentials), load_key(Path(key_file))
+        signed = [sign_record(record, team, key) for record in records]
+        await dataset.append([msgspec.to_builtins(record) for record in signed], may_exist=may_exist)
+        erasures = [record for record in signed if record.kind is RecordKind.ERASE]
         if erasures:
             subjects = sorted({record.subject for record in erasures})
-            keep = [record.id for record in records if record.subject in subjects]
+            keep = [record.id for record in signed if record.subject in subjects]
             await dataset.erase(erasures[0].author, subjects, keep)
 
-    async def read_version(self, params: Mapping[str, Any]) -> int:
-        return await (await self._get(params)).read_version()
+    async def read_version(self, uri: str, credentials: str) -> int:
+        return await (await self._get(uri, credentials)).read_version()
 
-    async def read_since(self, params: Mapping[str, Any]) -> AsyncIterator[Any]:
-        dataset = await self._get(params)
-        async for rows in dataset.read_since(params["version"], params["until"]):
-            records = _parse_rows(rows)
-            genuine = await asyncio.to_thread(keep_genuine, records, params["team"])
-            yield {"records": msgspec.to_builtins(genuine), "forged": len(rows) - len(genuine)}
+    async def read_since(
+        self, uri: str, credentials: str, team: str, version: int, until: int
+    ) -> AsyncIterator[RecordBatch]:
+        dataset = await self._get(uri, credentials)
+        async for rows in dataset.read_since(version, until):
+            genuine = await asyncio.to_thread(keep_genuine, _parse_rows(rows), team)
+            yield RecordBatch(tuple(genuine), len(rows) - len(genuine))
 
-    async def maintain(self, params: Mapping[str, Any]) -> bool:
-        dataset, lease = await self._get(params), params["lease"]
-        if not await dataset.claim_lease(lease, params["holder"]):
+    async def maintain(self, uri: str, credentials: str, lease: str, holder: str, keep_seconds: float) -> bool:
+        dataset = await self._get(uri, credentials)
+        if not await dataset.claim_lease(lease, holder):
             return False
-        await dataset.compact(keep=timedelta(seconds=params["keep_seconds"]))
+        await dataset.compact(keep=timedelta(seconds=keep_seconds))
         await dataset.drop_leases(before=lease)
         return True
 
-    async def _get(self, params: Mapping[str, Any]) -> TeamDataset:
-        if params["uri"] not in self._datasets:
-            self._datasets[params["uri"]] = await self._open(params, create=False)
-        return self._datasets[params["uri"]]
+    async def _get(self, uri: str, credentials: str) -> TeamDataset:
+        if uri not in self._datasets:
+            self._datasets[uri] = await self._open(uri, credentials, create=False)
+        return self._datasets[uri]
 
-    async def _open(self, params: Mapping[str, Any], *, create: bool) -> TeamDataset:
-        options = load_store_options(Path(params["credentials"]), params["uri"])
-        return await TeamDataset.open(params["uri"], options, create=create)
+    async def _open(self, uri: str, credentials: str, *, create: bool) -> TeamDataset:
+        return await TeamDataset.open(uri, load_store_options(Path(credentials), uri), create=create)
 
 
-def _parse_rows(rows: Sequence[Mapping[str, Any]]) -> list[TeamRecord]:
+def _parse_rows(rows: list[JsonObject]) -> list[TeamRecord]:
     """Return the rows that are records; what a later version wrote, or nobody should have, is skipped."""
     records = []
     for row in rows:

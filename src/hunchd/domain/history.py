@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 ChangeStatus = Literal["A", "M", "D", "R", "C", "T"]
 
@@ -50,9 +49,3 @@ def clamp_author_time(at: int) -> int:
     Clocks of authors may be wrong, and git stores any number.
     """
     return min(max(at, 0), LATEST)
-
-
-def unit_from_fields(raw: Mapping[str, Any]) -> Unit:
-    """Build a unit from its fields, as sent between processes."""
-    lists = {name: tuple(raw[name]) for name in ("parents", "tags", "coauthors")}
-    return Unit(**{**raw, **lists, "changes": tuple(PathChange(**change) for change in raw["changes"])})

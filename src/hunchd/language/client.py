@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Final
 
 from hunchd.config.settings import LanguageSettings
 from hunchd.domain.errors import HunchError
-from hunchd.language.model_requests import ModelAnswer, ModelEndpoint, ModelFailure, ModelRequest, outcome_from_json
+from hunchd.language.model_requests import ModelAnswer, ModelEndpoint, ModelFailure, ModelOutcome, ModelRequest
 from hunchd.protocol.child import HelperProcess
 
 _START_GRACE_SECONDS: Final = 15.0  # seconds in addition to the answer's timeout, for process start and imports
@@ -27,13 +26,13 @@ class LanguageClient:
 
         Errors of the helper process become a Failure as well.
         """
-        params = {"question": asdict(question), "access": asdict(self.endpoint)}
+        params = {"question": question, "access": self.endpoint}
+        timeout = self.endpoint.timeout + _START_GRACE_SECONDS
         try:
-            return outcome_from_json(
-                await self._child.call("ask", params, timeout=self.endpoint.timeout + _START_GRACE_SECONDS)
-            )
+            outcome = await self._child.call("ask", params, ModelOutcome, timeout=timeout)
         except HunchError as error:
             return ModelFailure("unreachable", error.message)
+        return outcome.answer or outcome.failure or ModelFailure("nonsense", "no answer")
 
 
 def create_language_client(child: HelperProcess, settings: LanguageSettings) -> LanguageClient | None:

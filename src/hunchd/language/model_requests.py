@@ -6,8 +6,10 @@ A failure is a value, not an exception: it is expected, and work goes on.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct
 
 # busy: retry later. refused: needs another key, model or setting. unreachable: no server answers.
 # cut short: the answer is incomplete. nonsense: the answer does not match the request.
@@ -64,17 +66,11 @@ class ModelEndpoint:
     provider: str = "anthropic"  # or "openai": any server that speaks its chat completions
 
 
-def outcome_to_json(outcome: ModelAnswer | ModelFailure) -> dict[str, Any]:
-    """Serialize an outcome for `outcome_from_json`."""
-    return {"failed": isinstance(outcome, ModelFailure), **asdict(outcome)}
+class ModelOutcome(Struct, frozen=True):
+    """Answer or failure, as the language process sends it."""
 
-
-def outcome_from_json(raw: Mapping[str, Any]) -> ModelAnswer | ModelFailure:
-    """Parse an outcome that `outcome_to_json` serialized."""
-    token_usage = TokenUsage(**raw["used"])
-    if raw["failed"]:
-        return ModelFailure(raw["trouble"], raw["message"], raw["retry_after"], token_usage)
-    return ModelAnswer(raw["content"], token_usage)
+    answer: ModelAnswer | None = None
+    failure: ModelFailure | None = None
 
 
 @dataclass(frozen=True, slots=True)

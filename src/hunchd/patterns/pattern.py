@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from msgspec import Struct
 
 # Share of the core's weight that an instance must have.
 MIN_MATCH: Final = 0.75
@@ -117,20 +119,10 @@ class CodePattern:
         matched_weight = sum(self.core.get(feature, 0.0) for feature in features)
         return matched_weight >= MIN_MATCH * sum(self.core.values()) - 1e-9
 
-    def to_json(self) -> dict[str, Any]:
-        """Convert the pattern to JSON values."""
-        return asdict(self)
 
+class MiningStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Progress of a search for patterns by file; at the end, the patterns."""
 
-def json_to_pattern(values: Mapping[str, Any]) -> CodePattern:
-    """Build a pattern from JSON values."""
-    return CodePattern(
-        **{
-            **values,
-            "spots": tuple(InstanceLocation(**spot) for spot in values["spots"]),
-            "place": UsualLocation(**values["place"]),
-            "companions": tuple(Companion(**companion) for companion in values["companions"]),
-            "holes": {name: tuple(texts) for name, texts in values["holes"].items()},
-            "commits": tuple(values["commits"]),
-        }
-    )
+    done: int = 0
+    total: int = 0
+    patterns: list[CodePattern] | None = None

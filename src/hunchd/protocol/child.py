@@ -7,13 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+from msgspec import UNSET, Raw
 
 from hunchd.domain import errors
-from hunchd.protocol.pipe import MAX_LINE_BYTES, STOP_GRACE_SECONDS, encode_frame
+from hunchd.protocol.pipe import (
+    MAX_LINE_BYTES,
+    STOP_GRACE_SECONDS,
+    CallFrame,
+    ReplyFrame,
+    decode,
+    encode,
+    encode_frame,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +36,8 @@ _ERRORS: Final = {
     kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.HunchError)
 }
 _END_OF_STREAM: Final = object()
+
+AnswerT = TypeVar("AnswerT")
 
 
 class _ProcessEnded(errors.Unavailable):
@@ -84,12 +95,13 @@ class HelperProcess:
     async def call(
         self,
         method: str,
-        params: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | Raw,
+        answer: type[AnswerT],
         *,
         timeout: float = 60.0,
         retry: bool = False,
-    ) -> Any:
-        """Call a method and return its result.
+    ) -> AnswerT:
+        """Call a method and return its result, decoded to the type `answer`.
 
         Raises the error that the method raised, or Unavailable if the process fails or takes longer than `timeout`
         seconds.
@@ -99,27 +111,29 @@ class HelperProcess:
         deadline = asyncio.get_running_loop().time() + timeout
         try:
             try:
-                return await self._call(method, params, deadline)
+                return decode(await self._call(method, params, deadline), answer)
             except _ProcessEnded:
                 if not retry:
                     raise
-            return await self._call(method, params, deadline)
+            return decode(await self._call(method, params, deadline), answer)
         except TimeoutError:
             raise errors.Unavailable(f"{self.name} did not answer '{method}' in {timeout:.0f} s") from None
 
-    async def _call(self, method: str, params: Mapping[str, Any] | None, deadline: float) -> Any:
+    async def _call(self, method: str, params: Mapping[str, Any] | Raw, deadline: float) -> Raw:
         async with asyncio.timeout_at(deadline):
             number, inbox = await self._send_call(method, params)
             try:
                 return _raise_or_return(await inbox.get())
             except asyncio.CancelledError:
-                self._send({"c": number})
+                self._send(CallFrame(c=number))
                 raise
             finally:
                 self._discard_inbox(number)
 
-    async def stream(self, method: str, params: Mapping[str, Any] | None = None) -> AsyncGenerator[Any, None]:
-        """Yield the items of a streaming method.
+    async def stream(
+        self, method: str, params: Mapping[str, Any] | Raw, item_type: type[AnswerT]
+    ) -> AsyncGenerator[AnswerT, None]:
+        """Yield the items of a streaming method, decoded to a type.
 
         They are requested at the speed at which they are consumed.
         """
@@ -128,12 +142,12 @@ class HelperProcess:
         try:
             while (item := await inbox.get()) is not _END_OF_STREAM:
                 is_finished = isinstance(item, Exception)
-                yield _raise_or_return(item)
-                self._send({"a": number})
+                yield decode(_raise_or_return(item), item_type)
+                self._send(CallFrame(a=number))
             is_finished = True
         finally:
             if not is_finished:
-                self._send({"c": number})
+                self._send(CallFrame(c=number))
             self._discard_inbox(number)
 
     async def stop(self) -> None:
@@ -145,14 +159,14 @@ class HelperProcess:
         async with self._start_lock:
             await self._end_process()
 
-    async def _send_call(self, method: str, params: Mapping[str, Any] | None) -> tuple[int, asyncio.Queue[Any]]:
+    async def _send_call(self, method: str, params: Mapping[str, Any] | Raw) -> tuple[int, asyncio.Queue[Any]]:
         async with self._start_lock:
             await self._ensure_running()
             self._last_number += 1
             number = self._last_number
             inbox: asyncio.Queue[Any] = asyncio.Queue()
             self._inboxes[number] = inbox
-            self._send({"i": number, "m": method, "p": params or {}})
+            self._send(CallFrame(i=number, m=method, p=encode(params)))
         process = self._process
         if process is not None and process.stdin is not None:
             try:
@@ -160,7 +174,7 @@ class HelperProcess:
             except ConnectionError:  # it ended; the reader reports that
                 pass
             except asyncio.CancelledError:
-                self._send({"c": number})
+                self._send(CallFrame(c=number))
                 self._discard_inbox(number)
                 raise
         return number, inbox
@@ -210,7 +224,7 @@ class HelperProcess:
         try:
             while frame := await process.stdout.readline():
                 self._has_heard = True
-                self._handle_frame(json.loads(frame))
+                self._handle_frame(decode(frame, ReplyFrame))
         except Exception:  # anything unreadable: the reader would stop, and calls would hang
             logger.exception("%s sent an unreadable frame; killing it", self.name)
             with contextlib.suppress(ProcessLookupError):
@@ -235,30 +249,26 @@ class HelperProcess:
                 self._has_heard, unanswered_count, limit = False, 0, MAX_UNANSWERED_CHECKS
             elif self._inboxes or unanswered_count:
                 unanswered_count += 1
-                self._send({"q": 1})
+                self._send(CallFrame(q=1))
         logger.error("%s is not responding; killing it", self.name)
         with contextlib.suppress(ProcessLookupError):
             process.kill()
 
-    def _handle_frame(self, frame: dict[str, Any]) -> None:
-        if "q" in frame:
-            return
-        if "bye" in frame:
+    def _handle_frame(self, frame: ReplyFrame) -> None:
+        if frame.bye is not None:
             if not self._inboxes and self._process is not None and self._process.stdin is not None:
                 self._is_ending = True
                 self._process.stdin.close()
             return
-        inbox = self._inboxes.get(frame["i"])
+        inbox = self._inboxes.get(frame.i) if frame.i is not None else None
         if inbox is None:
             return
-        if "e" in frame:
-            inbox.put_nowait(_error_from_frame(frame["e"]))
-        elif "end" in frame:
-            inbox.put_nowait(_END_OF_STREAM)
+        if frame.e is not None:
+            inbox.put_nowait(_ERRORS.get(frame.e.code, errors.HunchError)(frame.e.message))
         else:
-            inbox.put_nowait(frame["r"] if "r" in frame else frame["s"])
+            inbox.put_nowait(_END_OF_STREAM if frame.end is not None else frame.s if frame.r is UNSET else frame.r)
 
-    def _send(self, frame: dict[str, Any]) -> None:
+    def _send(self, frame: CallFrame) -> None:
         process = self._process
         if process is None or process.stdin is None or process.stdin.is_closing():
             return
@@ -269,11 +279,8 @@ class HelperProcess:
         self._inboxes.pop(number, None)
 
 
-def _raise_or_return(item: Any) -> Any:
+def _raise_or_return(item: Any) -> Raw:
     if isinstance(item, Exception):
         raise item
-    return item
-
-
-def _error_from_frame(frame: Mapping[str, str]) -> errors.HunchError:
-    return _ERRORS.get(frame["code"], errors.HunchError)(frame["message"])
+    raw: Raw = item
+    return raw

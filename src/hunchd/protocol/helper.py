@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import ctypes
 import fcntl
-import json
+import inspect
 import logging
 import os
 import signal
@@ -18,12 +18,19 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
 
+from msgspec import Raw, Struct, defstruct
+from msgspec.structs import asdict
+
 from hunchd.domain import errors
 from hunchd.protocol.pipe import (
     MAX_LINE_BYTES,
     STOP_GRACE_SECONDS,
     SWITCH_INTERVAL_SECONDS,
-    SerializedJson,
+    CallFrame,
+    Failure,
+    ReplyFrame,
+    decode,
+    encode,
     encode_frame,
 )
 
@@ -34,7 +41,8 @@ STREAM_WINDOW: Final = 4
 # Fits a response of forty memories in one write; the default of 64 kB would take two or three, each with a wait.
 PIPE_BUFFER_BYTES: Final = 1024 * 1024
 
-Handler = Callable[[dict[str, Any]], Awaitable[Any] | AsyncIterator[Any]]
+# Its parameters and their types are the shape of the call; it returns or yields what can be encoded.
+Handler = Callable[..., Awaitable[Any] | AsyncIterator[Any]]
 
 
 def serve(
@@ -54,7 +62,7 @@ class _Server:
     def __init__(
         self, handlers: Mapping[str, Handler], pipe: int, idle_seconds: float | None, is_busy: Callable[[], bool]
     ) -> None:
-        self._handlers = handlers
+        self._handlers = {name: (handler, _build_params(handler)) for name, handler in handlers.items()}
         self._pipe = pipe
         self._idle_seconds = idle_seconds
         self._is_busy = is_busy
@@ -72,27 +80,27 @@ class _Server:
         self._writer = asyncio.StreamWriter(transport, protocol, None, loop)
         idle_task = asyncio.create_task(self._announce_idle(), name="bye")
         while frame := await reader.readline():
-            self._handle_frame(json.loads(frame))
+            self._handle_frame(decode(frame, CallFrame))
         idle_task.cancel()
         for task in list(self._tasks.values()):
             task.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=STOP_GRACE_SECONDS / 2)
 
-    def _handle_frame(self, frame: dict[str, Any]) -> None:
-        if "q" in frame:
-            self._writer.write(encode_frame(frame))
+    def _handle_frame(self, frame: CallFrame) -> None:
+        if frame.q is not None:
+            self._writer.write(encode_frame(ReplyFrame(q=1)))
             return
         self._last_activity = time.monotonic()
-        if "a" in frame:
-            if credit := self._credits.get(frame["a"]):
+        if frame.a is not None:
+            if credit := self._credits.get(frame.a):
                 credit.release()
-        elif "c" in frame:
-            if task := self._tasks.get(frame["c"]):
+        elif frame.c is not None:
+            if task := self._tasks.get(frame.c):
                 task.cancel()
-        else:
-            number = frame["i"]
-            task = asyncio.create_task(self._run_call(number, frame["m"], frame["p"]), name=f"call-{frame['m']}")
+        elif frame.i is not None:
+            number = frame.i
+            task = asyncio.create_task(self._run_call(number, frame.m, frame.p), name=f"call-{frame.m}")
             self._tasks[number] = task
             task.add_done_callback(lambda _: self._forget_call(number))
 
@@ -101,26 +109,27 @@ class _Server:
         self._credits.pop(number, None)
         self._last_activity = time.monotonic()
 
-    async def _run_call(self, number: int, method: str, params: dict[str, Any]) -> None:
+    async def _run_call(self, number: int, method: str, params: Raw) -> None:
         try:
             if method not in self._handlers:
                 raise errors.NotFound(f"no method '{method}'")
-            outcome = self._handlers[method](params)
+            handler, of = self._handlers[method]
+            outcome = handler(**asdict(decode(params, of)))
             if isinstance(outcome, AsyncIterator):
                 credit = self._credits[number] = asyncio.Semaphore(STREAM_WINDOW)
                 async for item in outcome:
                     await credit.acquire()
-                    await self._send({"i": number, "s": item})
-                await self._send({"i": number, "end": 1})
+                    await self._send(ReplyFrame(i=number, s=encode(item)))
+                await self._send(ReplyFrame(i=number, end=1))
             else:
-                await self._send(_result_frame(number, await outcome))
+                await self._send(ReplyFrame(i=number, r=encode(await outcome)))
         except errors.HunchError as error:
-            await self._send({"i": number, "e": {"code": error.code, "message": error.message}})
+            await self._send(ReplyFrame(i=number, e=Failure(error.code, error.message)))
         except Exception as error:  # a bug in a handler fails one call, not the process
             logger.exception("%s failed", method)
-            await self._send({"i": number, "e": {"code": "error", "message": f"{type(error).__name__}: {error}"}})
+            await self._send(ReplyFrame(i=number, e=Failure("error", f"{type(error).__name__}: {error}")))
 
-    async def _send(self, frame: Mapping[str, Any] | SerializedJson) -> None:
+    async def _send(self, frame: ReplyFrame) -> None:
         with contextlib.suppress(ConnectionError):  # the parent died; the closed pipe ends this process
             self._writer.write(encode_frame(frame))
             await self._writer.drain()
@@ -132,14 +141,20 @@ class _Server:
             )
             if not self._tasks and not self._is_busy() and time.monotonic() - self._last_activity >= self._idle_seconds:
                 self._last_activity = time.monotonic()
-                await self._send({"bye": 1})
+                await self._send(ReplyFrame(bye=1))
 
 
-def _result_frame(number: int, outcome: Any) -> Mapping[str, Any] | SerializedJson:
-    return (
-        SerializedJson(f'{{"i":{number},"r":{outcome}}}')
-        if isinstance(outcome, SerializedJson)
-        else {"i": number, "r": outcome}
+def _build_params(handler: Handler) -> type[Struct]:
+    """Return the Struct that the parameters of a handler decode to."""
+    parameters = inspect.signature(handler, eval_str=True).parameters.values()
+    return defstruct(
+        "Params",
+        [
+            (one.name, one.annotation)
+            if one.default is inspect.Parameter.empty
+            else (one.name, one.annotation, one.default)
+            for one in parameters
+        ],
     )
 
 

@@ -10,8 +10,15 @@ still serves whatever arrives until the parent, which alone knows what is in fli
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, TypeVar
+
+from msgspec import UNSET, Raw, Struct, UnsetType, convert
+from msgspec.json import Decoder, Encoder
+
+from hunchd.protocol.responses import to_json, to_plain_value
+
+DecodedT = TypeVar("DecodedT")
 
 # Fifty episodes of a big commit fit; a line beyond this is a bug, not data.
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024  # bytes
@@ -23,13 +30,62 @@ STOP_GRACE_SECONDS: Final = (
 )
 
 
-class SerializedJson(str):
-    """Result that is already serialized, as JSON on one line."""
-
-    __slots__ = ()
+_ENCODER: Final = Encoder(enc_hook=to_plain_value)
 
 
-def encode_frame(frame: Mapping[str, Any] | SerializedJson) -> bytes:
+class Failure(Struct):
+    """Error of a call."""
+
+    code: str
+    message: str
+
+
+class CallFrame(Struct, omit_defaults=True):
+    """Frame to the helper."""
+
+    i: int | None = None
+    m: str = ""
+    p: Raw = Raw(b"{}")
+    a: int | None = None
+    c: int | None = None
+    q: int | None = None
+
+
+class ReplyFrame(Struct, omit_defaults=True):
+    """Frame from the helper."""
+
+    i: int | None = None
+    r: Raw | UnsetType = UNSET
+    s: Raw | UnsetType = UNSET
+    end: int | None = None
+    e: Failure | None = None
+    q: int | None = None
+    bye: int | None = None
+
+
+def encode_frame(frame: CallFrame | ReplyFrame) -> bytes:
     """Encode a frame as one line."""
-    text = frame if isinstance(frame, SerializedJson) else json.dumps(frame, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8", "surrogatepass") + b"\n"
+    return _ENCODER.encode(frame) + b"\n"
+
+
+def encode(value: Any) -> Raw:
+    """Encode Structs, dataclasses and plain values; a half of a character, as in the name of a file, stays as it is."""
+    try:
+        return Raw(_ENCODER.encode(value))
+    except UnicodeEncodeError:
+        text = json.dumps(to_json(value), separators=(",", ":"), ensure_ascii=False)
+        return Raw(text.encode("utf-8", "surrogatepass"))
+
+
+def decode(raw: bytes | Raw, of: type[DecodedT]) -> DecodedT:
+    """Decode what `encode` wrote."""
+    try:
+        decoder: Decoder[DecodedT] = _make_decoder(of)  # type: ignore[arg-type]
+        return decoder.decode(raw)
+    except UnicodeDecodeError:
+        return convert(json.loads(bytes(raw)), of)
+
+
+@cache
+def _make_decoder(of: Any) -> Decoder[Any]:
+    return Decoder(of)

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from types import NoneType
+from typing import Any, Final, TypeVar
 
-from msgspec import convert
+from msgspec import Raw, Struct, structs
 
 from hunchd.domain.filters import Filters, matches
-from hunchd.domain.memory import Kind, Memory, Scope, Status
+from hunchd.domain.json_values import JsonObject
+from hunchd.domain.memory import Memory
 from hunchd.protocol.child import HelperProcess
-from hunchd.protocol.pipe import SerializedJson
+from hunchd.protocol.pipe import decode, encode
 from hunchd.protocol.search_results import SearchResult
 from hunchd.store.hits import Hit, SearchCandidate
 from hunchd.store.memory_codec import memory_from_plain, memory_to_plain, to_microseconds
 from hunchd.store.port import (
     EMBEDDING_WAIT_SECONDS,
     Depth,
+    MemoryBatch,
     MemoryPage,
     Mode,
     RankedResults,
     SearchHits,
     StoredSignal,
+    StoreStats,
     format_cursor,
     parse_cursor,
 )
+
+AnswerT = TypeVar("AnswerT")
 
 # Writing waits for the disk, and now and then for a running compaction.
 WRITE_TIMEOUT: Final = 120.0  # seconds
@@ -60,6 +63,69 @@ PROCESS_LIMITS: Final[Mapping[str, str]] = {
 }
 
 
+class StoredPage(Struct, kw_only=True):
+    """Page of memories as the table holds them; `next` is the time and the id of the last one."""
+
+    memories: list[JsonObject] = []
+    next: tuple[int, str] | None = None
+    total: int = 0
+
+
+class StoredHit(Struct, frozen=True, kw_only=True):
+    memory: Raw  # as the table holds it
+    lexical: float | None
+    similarity: float | None
+    why: tuple[str, ...]
+
+
+class StoreQuery(Struct, frozen=True, kw_only=True):
+    query: str
+    filters: Filters
+    k: int
+    k_without_messages: int | None
+    mode: Mode = "hybrid"
+    depth: Depth
+    embedding_wait: float  # seconds
+    is_background: bool = False  # nobody waits for it
+
+
+class RankedQuery(StoreQuery, frozen=True, kw_only=True):
+    results: int
+    branch_fact_ids: tuple[str, ...]
+    now: datetime
+    cached_hits: tuple[StoredHit, ...]
+
+
+class FoundHits(Struct, frozen=True, kw_only=True):
+    hits: list[StoredHit]
+    degraded: tuple[str, ...]
+    pending_embeddings: int
+
+
+class RankedAnswer(Struct, frozen=True, kw_only=True):
+    results: tuple[SearchResult, ...] = ()
+    degraded: tuple[str, ...] = ()
+    pending_embeddings: int = 0
+
+
+class PairRating(Struct, frozen=True, kw_only=True):
+    probabilities: tuple[float, ...] | None
+    degraded: list[str]
+
+
+class QueryVectorAnswer(Struct, frozen=True, kw_only=True):
+    vector: bytes | None
+    degraded: tuple[str, ...]
+
+
+class TextVectors(Struct, frozen=True, kw_only=True):
+    vectors: list[bytes] | None
+
+
+class StoredOwners(Struct, frozen=True):
+    owners: list[str | None]
+
+
 class StoreClient:
     """`MemoryStore` and `TextModels` of the store process, whose memories lie in one folder of this machine.
 
@@ -70,32 +136,27 @@ class StoreClient:
         self._child = child
         self._waiting_queries = 0  # queries that wait for their answer
         self._last_answer_at = float("-inf")
-        self.last_stats: dict[str, Any] = {"pending_embeddings": 0, "degraded": [], "projects": {}}
+        self.last_stats = StoreStats()
         self.is_stats_outdated = False  # True if something was put since the last `stats`
 
     async def put(self, memories: Sequence[Memory]) -> None:
         self.is_stats_outdated = True
-        await self._call("put", {"memories": [memory_to_plain(memory) for memory in memories]}, timeout=WRITE_TIMEOUT)
+        params = {"memories": [memory_to_plain(memory) for memory in memories]}
+        self._note_pending(await self._child.call("put", params, int, timeout=WRITE_TIMEOUT))
 
     async def put_signals(self, signals: Sequence[StoredSignal]) -> int:
-        answer = await self._call("put_signals", {"signals": list(signals)}, timeout=WRITE_TIMEOUT)
-        return int(answer["added"])
+        return await self._child.call("put_signals", {"signals": signals}, int, timeout=WRITE_TIMEOUT)
 
     async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
-        answer = await self._call_idempotent("get", {"ids": list(ids), "project": project})
-        by_id = {row["id"]: memory_from_plain(row) for row in answer["memories"]}
+        rows = await self._read("get", {"ids": ids, "project": project}, list[JsonObject])
+        by_id = {row["id"]: memory_from_plain(row) for row in rows}
         return [by_id[id_] for id_ in dict.fromkeys(ids) if id_ in by_id]
 
     async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> MemoryPage:
-        params = {
-            "filters": filters_to_json(filters),
-            "limit": limit,
-            "after": parse_cursor(cursor) if cursor else None,
-        }
-        answer = await self._call_idempotent("list", params)
-        items = tuple(memory_from_plain(row) for row in answer["memories"])
-        next_cursor = format_cursor(*answer["next"]) if answer["next"] else None
-        return MemoryPage(items, next_cursor, answer["total"])
+        after = parse_cursor(cursor) if cursor else None
+        page = await self._read("list", {"filters": filters, "limit": limit, "after": after}, StoredPage)
+        next_cursor = format_cursor(*page.next) if page.next else None
+        return MemoryPage(tuple(map(memory_from_plain, page.memories)), next_cursor, page.total)
 
     async def search(
         self,
@@ -109,20 +170,21 @@ class StoreClient:
         embedding_wait: float = EMBEDDING_WAIT_SECONDS,
         is_background: bool = False,
     ) -> SearchHits:
-        params = {
-            "query": query,
-            "filters": filters_to_json(filters),
-            "k": k,
-            "few": k_without_messages,
-            "mode": mode,
-            "depth": depth,
-            "patience": embedding_wait,
-            "background": is_background,
-        }
-        answer = await self._call_idempotent("search", params)
+        request = StoreQuery(
+            query=query,
+            filters=filters,
+            k=k,
+            k_without_messages=k_without_messages,
+            mode=mode,
+            depth=depth,
+            embedding_wait=embedding_wait,
+            is_background=is_background,
+        )
+        found = await self._read("search", {"request": request}, FoundHits)
+        self._note_pending(found.pending_embeddings)
         # The store may compare hashes only; here each memory is decoded anyway.
-        hits = (hit for hit in map(hit_from_dict, answer["hits"]) if matches(hit.memory, filters))
-        return SearchHits(tuple(hits), tuple(answer["degraded"]))
+        hits = (hit for hit in map(decode_hit, found.hits) if matches(hit.memory, filters))
+        return SearchHits(tuple(hits), found.degraded)
 
     async def search_ranked(
         self,
@@ -138,118 +200,104 @@ class StoreClient:
         now: datetime,
         embedding_wait: float,
     ) -> RankedResults:
-        params = {
-            "query": query,
-            "filters": filters_to_json(filters),
-            "k": k,
-            "few": k_without_messages,
-            "mode": "hybrid",
-            "depth": depth,
-            "patience": embedding_wait,
-            "results": results,
-            "said_on_branch": list(branch_fact_ids),
-            "now": now.isoformat(),
-            "at_hand": [hit_to_dict(hit) for hit in cached_hits],
-        }
+        request = RankedQuery(
+            query=query,
+            filters=filters,
+            k=k,
+            k_without_messages=k_without_messages,
+            depth=depth,
+            embedding_wait=embedding_wait,
+            results=results,
+            branch_fact_ids=tuple(branch_fact_ids),
+            now=now,
+            cached_hits=tuple(map(encode_hit, cached_hits)),
+        )
         self._waiting_queries += 1
         try:
-            answer = await self._call_idempotent("answer", params)
+            answer = await self._read("answer", {"request": request}, RankedAnswer)
         finally:
             self._waiting_queries -= 1
             self._last_answer_at = time.monotonic()
-        results_found = convert(answer["results"], tuple[SearchResult, ...])
-        return RankedResults(results_found, tuple(answer["degraded"]))
+        self._note_pending(answer.pending_embeddings)
+        return RankedResults(answer.results, answer.degraded)
 
     @property
     def seconds_since_query(self) -> float:
         return 0.0 if self._waiting_queries else time.monotonic() - self._last_answer_at
 
     async def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[float, ...] | None:
-        answer = await self._call_idempotent(
-            "contradict", {"pairs": [list(pair) for pair in pairs]}, timeout=CONTRADICT_TIMEOUT
-        )
-        probabilities = answer["probabilities"]
-        return tuple(float(probability) for probability in probabilities) if probabilities is not None else None
+        rating = await self._read("contradict", {"pairs": pairs}, PairRating, timeout=CONTRADICT_TIMEOUT)
+        self.last_stats.degraded = rating.degraded
+        return rating.probabilities
 
     async def vector(self, query: str, patience: float) -> tuple[bytes | None, tuple[str, ...]]:
-        answer = await self._call_idempotent("vector", {"query": query, "patience": patience})
-        vector = answer["vector"]
-        return (base64.b64decode(vector) if vector is not None else None), tuple(answer["degraded"])
+        answer = await self._read("vector", {"query": query, "patience": patience}, QueryVectorAnswer)
+        return answer.vector, answer.degraded
 
     async def embed(self, texts: Sequence[str]) -> Sequence[bytes] | None:
-        answer = await self._call_idempotent("embed", {"texts": list(texts)}, timeout=CONTRADICT_TIMEOUT)
-        vectors = answer["vectors"]
-        return [base64.b64decode(vector) for vector in vectors] if vectors is not None else None
+        return (await self._read("embed", {"texts": texts}, TextVectors, timeout=CONTRADICT_TIMEOUT)).vectors
 
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
-        answer = await self._call("delete", {"ids": list(ids), "project": project}, timeout=WRITE_TIMEOUT)
-        return int(answer["deleted"])
+        return await self._child.call("delete", {"ids": ids, "project": project}, int, timeout=WRITE_TIMEOUT)
 
-    async def stream_signals(self, project: str | None) -> AsyncIterator[Mapping[str, Any]]:
-        async for batch in self._child.stream("signals", {"project": project}):
-            for signal in batch["signals"]:
+    async def stream_signals(self, project: str | None) -> AsyncIterator[StoredSignal]:
+        async for signals in self._child.stream("signals", {"project": project}, list[JsonObject]):
+            for signal in signals:
                 yield signal
 
     async def delete_signals(self, ids: Sequence[str], project: str) -> None:
-        await self._call("delete_signals", {"ids": list(ids), "project": project}, timeout=WRITE_TIMEOUT)
+        await self._write("delete_signals", {"ids": ids, "project": project}, WRITE_TIMEOUT)
 
     async def delete_signals_before(self, before: datetime) -> None:
-        await self._call("forget_signals", {"before": to_microseconds(before)}, timeout=WRITE_TIMEOUT)
+        await self._write("forget_signals", {"before": to_microseconds(before)}, WRITE_TIMEOUT)
 
     async def erase(self, project: str) -> None:
-        await self._call("erase", {"project": project}, timeout=ERASE_TIMEOUT)
-        self.last_stats["projects"].pop(project, None)
+        await self._write("erase", {"project": project})
+        self.last_stats.projects.pop(project, None)
 
     async def purge(self, project: str | None) -> None:
-        await self._call("purge", {"project": project}, timeout=ERASE_TIMEOUT)
+        await self._write("purge", {"project": project})
 
     async def list_owners(self) -> Sequence[str | None]:
-        owners: Sequence[str | None] = (await self._call_idempotent("owners", {}))["owners"]
-        return owners
+        return (await self._read("owners", {}, StoredOwners)).owners
 
-    async def stream_memories(self, project: str | None) -> AsyncIterator[Mapping[str, Any]]:
-        async for batch in self._child.stream("scan", {"project": project}):
+    async def stream_memories(self, project: str | None) -> AsyncIterator[MemoryBatch]:
+        async for batch in self._child.stream("scan", {"project": project}, MemoryBatch):
             yield batch
 
     @property
     def pending_embeddings(self) -> int:
-        waiting = int(self.last_stats["pending_embeddings"])
-        return 0 if self._child.has_idled_out and not self.last_stats["degraded"] else waiting
+        stats = self.last_stats
+        return 0 if self._child.has_idled_out and not stats.degraded else stats.pending_embeddings
 
-    async def fetch_stats(self) -> Mapping[str, Any]:
+    async def fetch_stats(self) -> StoreStats:
         self.is_stats_outdated = False  # what is put meanwhile sets it again
         try:
-            answer = await self._call_idempotent("stats", {})
+            stats = await self._read("stats", {}, StoreStats)
         except BaseException:  # a caller that did not wait for the answer has not seen it
             self.is_stats_outdated = True
             raise
-        return dict(answer["stats"])
+        self.last_stats = structs.replace(stats, projects={**self.last_stats.projects, **stats.projects})
+        return stats
 
     async def optimise(self) -> None:
-        await self._call("optimise", {}, timeout=ERASE_TIMEOUT)
+        await self._write("optimise", {})
 
     async def snapshot(self, keep: int) -> None:
-        await self._call("snapshot", {"keep": keep}, timeout=ERASE_TIMEOUT)
+        await self._write("snapshot", {"keep": keep})
 
-    async def _call_idempotent(
-        self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0
-    ) -> dict[str, Any]:
-        """Call a method without side effects.
+    async def _read(
+        self, method: str, params: Mapping[str, Any], answer: type[AnswerT], *, timeout: float = 30.0
+    ) -> AnswerT:
+        return await self._child.call(method, params, answer, timeout=timeout, retry=True)
 
-        It is retried if the process ends meanwhile.
-        """
-        return await self._call(method, params, timeout=timeout, retry=True)
+    async def _write(self, method: str, params: Mapping[str, Any], timeout: float = ERASE_TIMEOUT) -> None:
+        await self._child.call(method, params, NoneType, timeout=timeout)
 
-    async def _call(
-        self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0, retry: bool = False
-    ) -> dict[str, Any]:
-        answer: dict[str, Any] = await self._child.call(method, params, timeout=timeout, retry=retry)
-        stats = answer.get("stats", {})
-        if "rows" not in stats and stats.get("pending_embeddings", 0) != self.pending_embeddings:
+    def _note_pending(self, count: int) -> None:
+        if count != self.pending_embeddings:
             self.is_stats_outdated = True  # rows got their vectors since they were counted
-        projects = {**self.last_stats.get("projects", {}), **stats.get("projects", {})}  # it reports open projects only
-        self.last_stats = {**self.last_stats, **stats, "projects": projects}
-        return answer
+        self.last_stats.pending_embeddings = count
 
 
 def build_command(
@@ -269,61 +317,17 @@ def build_environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**(os.environ if base is None else base), **PROCESS_LIMITS}
 
 
-def filters_to_json(filters: Filters) -> dict[str, Any]:
-    """Encode `filters` for `filters_from_json`."""
-    values = ((entry.name, getattr(filters, entry.name)) for entry in fields(Filters))
-    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values}
+def encode_hit(hit: Hit) -> StoredHit:
+    memory = encode(memory_to_plain(hit.memory))
+    return StoredHit(memory=memory, lexical=hit.lexical, similarity=hit.similarity, why=hit.why)
 
 
-def filters_from_json(raw: Mapping[str, Any]) -> Filters:
-    """Decode what `filters_to_json` wrote."""
-    values: dict[str, Any] = {entry.name: raw.get(entry.name) for entry in fields(Filters)}
-    values |= {name: datetime.fromisoformat(values[name]) for name in ("since", "until", "as_of") if values[name]}
-    return Filters(
-        **values
-        | {
-            "kinds": tuple(Kind(kind) for kind in values["kinds"]),
-            "scopes": tuple(Scope(scope) for scope in values["scopes"]),
-            "statuses": tuple(Status(status) for status in values["statuses"]),
-            "tags": tuple(values["tags"]),
-        }
-    )
+def encode_candidate(candidate: SearchCandidate, why: Sequence[str]) -> StoredHit:
+    """Encode a hit without parsing its memory."""
+    memory = Raw(candidate.body.encode("utf-8", "surrogatepass"))
+    return StoredHit(memory=memory, lexical=candidate.lexical, similarity=candidate.similarity, why=tuple(why))
 
 
-def hits_to_json(
-    candidates: Sequence[tuple[SearchCandidate, Sequence[str]]], other_fields: Mapping[str, Any]
-) -> SerializedJson:
-    """Encode the answer to a search.
-
-    `hit_from_dict` decodes the hits.
-    """
-    hits = ",".join(_hit_to_json(one, why) for one, why in candidates)
-    return SerializedJson(f'{{"hits":[{hits}],{json.dumps(other_fields)[1:]}')
-
-
-def _hit_to_json(candidate: SearchCandidate, why: Sequence[str]) -> str:
-    lexical, similarity = (
-        "null" if score is None else repr(score) for score in (candidate.lexical, candidate.similarity)
-    )
-    reasons = json.dumps(list(why)) if why else "[]"
-    return f'{{"memory":{candidate.body},"lexical":{lexical},"similarity":{similarity},"why":{reasons}}}'
-
-
-def hit_to_dict(hit: Hit) -> dict[str, Any]:
-    """Encode `hit` for `hit_from_dict`."""
-    return {
-        "memory": memory_to_plain(hit.memory),
-        "lexical": hit.lexical,
-        "similarity": hit.similarity,
-        "why": list(hit.why),
-    }
-
-
-def hit_from_dict(raw: Mapping[str, Any]) -> Hit:
-    """Decode one hit written by `hits_to_json` or `hit_to_dict`."""
-    return Hit(
-        memory=memory_from_plain(raw["memory"]),
-        lexical=raw["lexical"],
-        similarity=raw["similarity"],
-        why=tuple(raw["why"]),
-    )
+def decode_hit(hit: StoredHit) -> Hit:
+    memory = memory_from_plain(decode(hit.memory, JsonObject))
+    return Hit(memory=memory, lexical=hit.lexical, similarity=hit.similarity, why=hit.why)

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from msgspec import Struct
+
 from hunchd.domain.filters import Filters
+from hunchd.domain.json_values import JsonObject
 from hunchd.domain.memory import Memory
 from hunchd.protocol.decoding import MAX_INTEGER, unknown_cursor
 from hunchd.protocol.search_results import SearchResult
@@ -58,6 +61,28 @@ class RankedResults:
 
     results: tuple[SearchResult, ...] = ()
     degraded: tuple[str, ...] = ()
+
+
+class StoreStats(Struct, kw_only=True):
+    """Figures of a store, in all and by owner; of a process that has just started, only some are known.
+
+    Counts are of memories; `degraded` lists problems; there may be more counts by owner than `rows` and `embedded`.
+    """
+
+    rows: int | None = None
+    embedded: int | None = None
+    bytes: int | None = None
+    versions: int | None = None
+    pending_embeddings: int = 0
+    degraded: list[str] = []
+    projects: dict[str, dict[str, int]] = {}  # by owner; "user": the user's own
+
+
+class MemoryBatch(Struct, frozen=True, kw_only=True):
+    """Memories of one owner as `memory_to_plain` writes them, and vectors by id: one signed byte a dimension."""
+
+    memories: list[JsonObject]
+    vectors: dict[str, bytes] = {}
 
 
 class MemoryStore(Protocol):
@@ -129,12 +154,8 @@ class MemoryStore(Protocol):
         Their bytes are removed within a time that the store states; `purge` does not return before.
         """
 
-    def stream_memories(self, project: str | None) -> AsyncIterator[Mapping[str, Any]]:
-        """Yield all memories of one owner in batches, meant to be passed on unread.
-
-        A batch has `memories`, each as `memory_to_plain` writes it, and `vectors`: by id, in base 85, one signed byte a
-        dimension; memories without a vector are missing there.
-        """
+    def stream_memories(self, project: str | None) -> AsyncIterator[MemoryBatch]:
+        """Yield all memories of one owner in batches; those without a vector are missing among the vectors."""
 
     # Signals
 
@@ -169,15 +190,11 @@ class MemoryStore(Protocol):
     async def snapshot(self, keep: int) -> None:
         """Back up every owner and keep the newest `keep` backups; a store with backups of its own does nothing."""
 
-    async def fetch_stats(self) -> Mapping[str, Any]:
-        """Return the figures of the store, in all and by project.
-
-        `rows`, `embedded` and `pending_embeddings` are counts of memories, `degraded` lists problems, and `projects`
-        has `rows` and `embedded` of each owner. There may be more.
-        """
+    async def fetch_stats(self) -> StoreStats:
+        """Return the figures of the store."""
 
     @property
-    def last_stats(self) -> Mapping[str, Any]:
+    def last_stats(self) -> StoreStats:
         """The newest figures that are known without waiting."""
 
     @property

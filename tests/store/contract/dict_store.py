@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -18,11 +18,13 @@ from hunchd.store.memory_codec import memory_to_plain, to_microseconds
 from hunchd.store.port import (
     EMBEDDING_WAIT_SECONDS,
     Depth,
+    MemoryBatch,
     MemoryPage,
     Mode,
     RankedResults,
     SearchHits,
     StoredSignal,
+    StoreStats,
     format_cursor,
     parse_cursor,
 )
@@ -42,7 +44,7 @@ class DictStore:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self.last_stats: Mapping[str, Any] = {"pending_embeddings": 0, "degraded": [], "projects": {}}
+        self.last_stats = StoreStats()
         self.is_stats_outdated = False
         self.pending_embeddings = 0
 
@@ -117,9 +119,9 @@ class DictStore:
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
         return len([id_ for id_ in set(ids) if self._shelf.memories.pop((project, id_), None) is not None])
 
-    async def stream_memories(self, project: str | None) -> AsyncIterator[Mapping[str, Any]]:
+    async def stream_memories(self, project: str | None) -> AsyncIterator[MemoryBatch]:
         if memories := [one for (owner, _), one in self._shelf.memories.items() if owner == project]:
-            yield {"memories": [memory_to_plain(memory) for memory in memories], "vectors": {}}
+            yield MemoryBatch(memories=[memory_to_plain(memory) for memory in memories])
 
     async def put_signals(self, signals: Sequence[StoredSignal]) -> int:
         self._refuse_erased(signal.get("project") for signal in signals)
@@ -160,15 +162,15 @@ class DictStore:
     async def snapshot(self, keep: int) -> None:
         """Do nothing."""
 
-    async def fetch_stats(self) -> dict[str, Any]:
+    async def fetch_stats(self) -> StoreStats:
         self.is_stats_outdated = False
         counts = dict.fromkeys((owner or "user" for owner in await self.list_owners()), 0)
         for owner, _ in self._shelf.memories:
             counts[owner or "user"] += 1
         projects = {owner: {"rows": count, "embedded": 0} for owner, count in counts.items()}
         rows = sum(counts.values())
-        self.last_stats = {"rows": rows, "embedded": 0, "pending_embeddings": 0, "degraded": [], "projects": projects}
-        return dict(self.last_stats)
+        self.last_stats = StoreStats(rows=rows, embedded=0, projects=projects)
+        return self.last_stats
 
     def _select(self, filters: Filters) -> Sequence[Memory]:
         return [memory for memory in self._shelf.memories.values() if matches(memory, filters)]

@@ -113,7 +113,7 @@ async def test_delete_hides_memories_at_once(store: MemoryStore) -> None:
 async def test_stream_memories_yields_each_once(store: MemoryStore) -> None:
     given = [memory(n) for n in range(120)]
     await store.put([*given, memory(1, project="q")])
-    streamed = [memory_from_plain(raw) async for batch in store.stream_memories("p") for raw in batch["memories"]]
+    streamed = [memory_from_plain(raw) async for batch in store.stream_memories("p") for raw in batch.memories]
     assert sorted(streamed, key=lambda one: one.at) == given
 
 
@@ -133,8 +133,8 @@ async def test_stats_count_memories_by_owner(store: MemoryStore) -> None:
     await store.put([memory(1), memory(2), memory(3, project="q")])
     assert store.is_stats_outdated
     stats = await store.fetch_stats()
-    assert (stats["rows"], stats["degraded"], stats["pending_embeddings"]) == (3, [], 0)
-    assert {owner: (one["rows"], one["embedded"]) for owner, one in stats["projects"].items()} == {
+    assert (stats.rows, stats.degraded, stats.pending_embeddings) == (3, [], 0)
+    assert {owner: (one["rows"], one["embedded"]) for owner, one in stats.projects.items()} == {
         "p": (2, 0),
         "q": (1, 0),
     }

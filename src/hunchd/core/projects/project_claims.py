@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from hunchd.core.memory.fact_parsing import claims_from_merged
 from hunchd.core.memory.memory_service import MemoryService
@@ -21,6 +21,7 @@ from hunchd.domain.facts import MemoryChange, get_source_name, get_valid_from, i
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.ingestion.conventions import SCOPE_FIELDS
 from hunchd.protocol.child import HelperProcess
+from hunchd.protocol.indexing_messages import IndexRequest
 from hunchd.repository.layout import find_default_branch, resolve_ref
 
 logger = logging.getLogger(__name__)
@@ -138,15 +139,9 @@ class ProjectClaims:
         into = find_default_branch(project.main.layout)
         if into is None or not shas:
             return frozenset(shas)
-        params: dict[str, Any] = {
-            "root": str(project.root),
-            "project": project.id,
-            "code_cache": str(project.cache),
-            "into": into,
-            "shas": list(dict.fromkeys(shas)),
-        }
-        answer = await self._indexer.call("reached", params, timeout=60)
-        return frozenset(answer["reached"])
+        scope = IndexRequest(folder=str(project.root), project=project.id, cache_file=str(project.cache))
+        params = {"scope": scope, "into": into, "shas": list(dict.fromkeys(shas))}
+        return frozenset(await self._indexer.call("reached", params, list[str], timeout=60))
 
 
 async def is_overruled(memories: MemoryService, fact: Memory, head: Memory) -> bool:

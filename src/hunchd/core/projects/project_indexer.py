@@ -8,8 +8,8 @@ import logging
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
 
+from msgspec import structs
 from msgspec.structs import asdict
 
 from hunchd.config.settings import IndexSettings
@@ -22,15 +22,16 @@ from hunchd.core.state import collaborators
 from hunchd.core.state.events import EventBus
 from hunchd.core.state.feature import Features
 from hunchd.core.state.project import Project
-from hunchd.domain.code import FileOutline, Symbol
 from hunchd.domain.errors import HunchError, Unavailable
-from hunchd.domain.history import Unit, unit_from_fields
+from hunchd.domain.history import Unit
+from hunchd.domain.memory import Memory
 from hunchd.domain.sharing import SHARED_SOURCE
 from hunchd.ingestion.conventions import may_state_conventions
 from hunchd.ingestion.workflows.script_files import is_script
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.session import SessionEvent
 from hunchd.protocol.child import HelperProcess
+from hunchd.protocol.indexing_messages import IndexRequest, IndexStep, NewUnits, ParsedFiles, StatedKnowledge
 from hunchd.protocol.malloc_tuning import release_free_memory
 from hunchd.protocol.memories import memory_from_json, memory_to_json
 from hunchd.repository.layout import shallow_boundary
@@ -125,11 +126,11 @@ class ProjectIndexer:
         still = 0.0
         while still < EMBEDDING_STALL_SECONDS:
             stats = await self._store.fetch_stats()
-            state = stats.get("projects", {}).get(project.id, {"to_embed": 0, "embedded": 0})
+            state = stats.projects.get(project.id, {"to_embed": 0, "embedded": 0})
             if state["embedded"] > project.embeddings.done:
                 still = 0.0
             project.embeddings.done, project.embeddings.total = state["embedded"], state["to_embed"]
-            if state["embedded"] >= state["to_embed"] or not stats.get("pending_embeddings"):
+            if state["embedded"] >= state["to_embed"] or not stats.pending_embeddings:
                 return
             await asyncio.sleep(EMBEDDING_POLL_SECONDS)
             still += EMBEDDING_POLL_SECONDS
@@ -140,37 +141,29 @@ class ProjectIndexer:
         Commits that only have a new id are known already. Returns False if it must wait because a git operation is in
         progress.
         """
-        params = {
-            **self._build_params(project),
-            "since_sha": project.learned_sha,
-            "moved": [list(pair) for pair in rewritten],
-        }
-        answer = await self._indexer.call("units", params, timeout=300)
+        params = {"scope": self._build_request(project), "since": project.learned_sha or "", "moved": rewritten}
+        answer = await self._indexer.call("units", params, NewUnits, timeout=300)
         project.record_indexing_step("commits")
-        if answer.get("waits"):
+        if answer.waits:
             return False
-        moved_commits = [(old, new) for old, new in answer.get("moved", ())]
         is_deepened = project.shallow_boundary is not None and project.shallow_boundary != shallow_boundary(
             project.main.layout
         )  # the clone was deepened
-        if (
-            is_deepened or answer.get("rewritten") or not (project.is_indexed or project.indexing)
-        ):  # maybe a new repository
+        if is_deepened or answer.rewritten or not (project.is_indexed or project.indexing):  # maybe a new repository
             before = project.predictor.list_unit_ids() if project.predictor is not None else []
             await self._index_from_scratch(project)
-            await self._migrate_rewritten(project, moved_commits, await self._find_lost_units(project, before))
+            await self._migrate_rewritten(project, answer.moved, await self._find_lost_units(project, before))
             await self._update_from_files(project)
             return True
         if project.predictor is not None:
-            rename_commits(project.predictor, moved_commits)
-        units = [unit_from_fields(unit) for unit in answer["units"]]
-        await self._learn_units(project, units)
-        if project.learned_sha in answer.get("gone", ()):  # a reset: removed commits are new if they come back
-            project.learned_sha = answer["head"]
-        self._features.on_commits_learned(units)
-        await self._store_episodes(answer["episodes"])
-        await self._migrate_rewritten(project, moved_commits, answer.get("gone", ()))
-        await self._claims.store_from_commits(project, [memory_from_json(fact) for fact in answer["facts"]])
+            rename_commits(project.predictor, answer.moved)
+        await self._learn_units(project, answer.units)
+        if project.learned_sha in answer.gone:  # a reset: removed commits are new if they come back
+            project.learned_sha = answer.head
+        self._features.on_commits_learned(answer.units)
+        await self._store_episodes(answer.episodes)
+        await self._migrate_rewritten(project, answer.moved, answer.gone)
+        await self._claims.store_from_commits(project, answer.facts)
         await self._claims.merge_branch_facts(project)
         return True
 
@@ -180,8 +173,8 @@ class ProjectIndexer:
         missing = [sha for sha in before if predictor is None or not predictor.has_unit(sha)]
         if not missing:
             return []
-        answer = await self._indexer.call("lost", {**self._build_params(project), "shas": missing}, timeout=300)
-        return list(answer["lost"])
+        params = {"scope": self._build_request(project), "shas": missing}
+        return await self._indexer.call("lost", params, list[str], timeout=300)
 
     async def _migrate_rewritten(
         self, project: Project, moved_commits: Sequence[tuple[str, str]], lost_shas: Sequence[str]
@@ -197,16 +190,16 @@ class ProjectIndexer:
 
     async def refresh(self, project: Project, paths: Sequence[str] | None = None) -> None:
         """Parse `paths` again, or everything that changed since it was parsed."""
-        params = {**self._build_params(project), "paths": list(paths) if paths is not None else None}
-        async with aclosing(self._indexer.stream("parse", params)) as steps:
+        params = {"scope": self._build_request(project), "paths": paths}
+        async with aclosing(self._indexer.stream("parse", params, ParsedFiles)) as steps:
             async for step in steps:
                 project.record_indexing_step("files")
                 if paths is None:
-                    project.files.done, project.files.total = step["done"], step["total"]
+                    project.files.done, project.files.total = step.done, step.total
                 if project.predictor is not None:
-                    for outline in step["outlines"]:
-                        project.predictor.update_content(outline_from_json(outline))
-                    for path in step["removed"]:
+                    for outline in step.outlines:
+                        project.predictor.update_content(outline)
+                    for path in step.removed:
                         project.predictor.remove_file(path)
                 project.bump_revision()
         if paths is not None and project.code is not None and not project.indexing:
@@ -218,45 +211,43 @@ class ProjectIndexer:
             await self._update_from_files(project)
 
     async def _index_from_scratch(self, project: Project) -> None:
-        params = {
-            **self._build_params(project),
-            "model_path": str(project.cache / MODEL_FILE),
-            "newest": self._settings.newest_units,
-            "most": self._settings.max_units,
-        }
+        request = structs.replace(
+            self._build_request(project),
+            model_file=str(project.cache / MODEL_FILE),
+            newest_units=self._settings.newest_units,
+            max_units=self._settings.max_units,
+        )
         project.is_indexed, project.incomplete_reason, project.shallow_boundary = (
             False,
             "",
             shallow_boundary(project.main.layout),
         )
-        async with aclosing(self._indexer.stream("index", params)) as steps:
+        async with aclosing(self._indexer.stream("index", {"scope": request}, IndexStep)) as steps:
             async for step in steps:
                 await self._apply_step(project, step)
         project.is_indexed = True
 
-    async def _apply_step(self, project: Project, step: dict[str, Any]) -> None:
-        project.record_indexing_step(step["stage"])
-        match step["stage"]:
+    async def _apply_step(self, project: Project, step: IndexStep) -> None:
+        project.record_indexing_step(step.stage)
+        match step.stage:
             case "history":
-                project.commits.done, project.commits.total = step["done"], step["total"]
+                project.commits.done, project.commits.total = step.done, step.total
             case "files":
-                project.files.done, project.files.total = step["done"], step["total"]
+                project.files.done, project.files.total = step.done, step.total
             case "model":
-                project.predictor = await asyncio.to_thread(Predictor.load, Path(step["model"]))
-                project.learned_sha = step["learnt"]
+                project.predictor = await asyncio.to_thread(Predictor.load, Path(step.model))
+                project.learned_sha = step.learnt
                 project.bump_revision()
                 self._announce_model(project)
             case "episodes":
-                await self._store_episodes(step["episodes"])
-                project.embeddings.total = step["total"]
+                await self._store_episodes(step.episodes)
+                project.embeddings.total = step.total
             case "facts":
-                await self._claims.store_from_commits(project, [memory_from_json(fact) for fact in step["facts"]])
+                await self._claims.store_from_commits(project, step.facts)
             case "unread":
-                project.incomplete_reason = step["why"]
+                project.incomplete_reason = step.why
                 logger.warning("%s: %s", project.name, project.incomplete_reason)
-        self._events.publish(
-            "progress", project=project.id, stage=step["stage"], **asdict(project.to_answer().progress)
-        )
+        self._events.publish("progress", project=project.id, stage=step.stage, **asdict(project.to_answer().progress))
 
     def _announce_model(self, project: Project) -> None:
         """Teach a new model the running session, which it does not know, and tell the features about it."""
@@ -268,14 +259,14 @@ class ProjectIndexer:
 
     async def _update_from_files(self, project: Project) -> None:
         project.record_indexing_step("asked what its files say")
-        answer = await self._indexer.call("conventions", self._build_params(project), timeout=120)
+        params = {"scope": self._build_request(project)}
+        answer = await self._indexer.call("conventions", params, StatedKnowledge, timeout=120)
         project.record_indexing_step("what its files say")
-        project.topics = tuple(answer["topics"])
-        project.guides = frozenset(answer["guides"])
-        await self._shared_memories.update(project, [memory_from_json(memory) for memory in answer["shared"]])
-        await self._claims.update_from_files(project, [memory_from_json(fact) for fact in answer["facts"]])
-        workflows = [memory_from_json(memory) for memory in answer["workflows"]]
-        await update_file_workflows(self._memories, project, workflows)
+        project.topics = tuple(answer.topics)
+        project.guides = frozenset(answer.guides)
+        await self._shared_memories.update(project, answer.shared)
+        await self._claims.update_from_files(project, answer.facts)
+        await update_file_workflows(self._memories, project, answer.workflows)
 
     async def _learn_units(self, project: Project, units: Sequence[Unit]) -> None:
         for index, unit in enumerate(units):
@@ -292,8 +283,7 @@ class ProjectIndexer:
         project.commits.total = max(project.commits.total, project.commits.done)
         project.bump_revision()
 
-    async def _store_episodes(self, episodes: Sequence[dict[str, Any]]) -> None:
-        memories = [memory_from_json(episode) for episode in episodes]
+    async def _store_episodes(self, memories: Sequence[Memory]) -> None:
         if back := [memory for memory in memories if memory.id in self._removed_episodes]:  # an undone reset
             self._removed_episodes.difference_update(memory.id for memory in back)
             await self._memories.store(back)
@@ -334,17 +324,11 @@ class ProjectIndexer:
         except OSError as error:
             logger.warning("models of %s could not be saved: %s", project.name, error)
 
-    def _build_params(self, project: Project) -> dict[str, Any]:
-        return {
-            "root": str(project.root),
-            "project": project.id,
-            "code_cache": str(project.cache / CODE_FILE),
-            "extra_ignore": list(self._settings.ignore),
-            "largest": self._settings.max_file_bytes,
-        }
-
-
-def outline_from_json(raw: dict[str, Any]) -> FileOutline:
-    """Parse an outline that the indexer sent."""
-    lists = {name: tuple(raw[name]) for name in ("imports", "references")}
-    return FileOutline(**raw | lists | {"symbols": tuple(Symbol(**symbol) for symbol in raw["symbols"])})
+    def _build_request(self, project: Project) -> IndexRequest:
+        return IndexRequest(
+            folder=str(project.root),
+            project=project.id,
+            cache_file=str(project.cache / CODE_FILE),
+            extra_ignore=self._settings.ignore,
+            max_file_bytes=self._settings.max_file_bytes,
+        )

@@ -410,7 +410,7 @@ class PlanExecutor:
         if ConsolidationStep.REEMBED in record.steps:
             set_step(str(ConsolidationStep.REEMBED))
             stats = await self._store.fetch_stats()
-            pending_count = int(stats.get("pending_embeddings", 0))
+            pending_count = stats.pending_embeddings
             if pending_count:  # the store does it when idle
                 await self._append_to_log(record.run, DidLine(counts="embedded", number=pending_count))
         if ConsolidationStep.COMPACT in record.steps and change_count >= MIN_CHANGES_TO_OPTIMISE:

@@ -11,12 +11,13 @@ import logging
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from types import NoneType
+from typing import Any, Final, TypeVar
 
 from msgspec import convert
+from msgspec.structs import asdict
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep
@@ -24,13 +25,14 @@ from hunchd.consolidation.planner import PLANNED_STEPS
 from hunchd.consolidation.usage_feedback import UsageTally
 from hunchd.core.state.owners import MemoryOwner
 from hunchd.domain.errors import HunchError
-from hunchd.domain.json_values import JsonObject
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.responses import to_json
 from hunchd.store.port import MemoryStore, TextModels
 from hunchd.store.spill_file import SpillFile
 
 logger = logging.getLogger(__name__)
+
+AnswerT = TypeVar("AnswerT")
 
 TIMEOUT_SECONDS: Final = 600.0  # seconds: it runs at low priority
 # Pairs judged by a model in one run for one owner; the rest is left for later runs.
@@ -58,19 +60,19 @@ async def open_planner(
     """
     params = {
         "project": owner.id,
-        "settings": asdict(settings),
-        "now": now.isoformat(),
+        "settings": settings,
+        "now": now,
         "root": owner.root,
         "code_cache": owner.cache,
         "known": owner.is_fully_indexed,
         "reads": models is not None,
         "verdicts": str(verdicts) if verdicts is not None else "",
     }
-    async with aclosing(planner.stream("hold")) as hold_stream:
+    async with aclosing(planner.stream("hold", {}, NoneType)) as hold_stream:
         await anext(hold_stream)
-        await planner.call("open", params)
+        await planner.call("open", params, NoneType)
         async for batch in store.stream_memories(owner.id):
-            await planner.call("take", batch, timeout=TIMEOUT_SECONDS)
+            await planner.call("take", asdict(batch), NoneType, timeout=TIMEOUT_SECONDS)
         yield PlannerSession(planner, tallies, models)
 
 
@@ -91,42 +93,39 @@ class PlannerSession:
 
         The planner assumes they are applied.
         """
-        async for entries in self._plan_as_json(step):
-            yield convert(entries, list[ChangeEntry])
-
-    async def _plan_as_json(self, step: ConsolidationStep) -> AsyncIterator[list[JsonObject]]:
-        """Yield the same changes as JSON."""
-        raw_tallies = to_json(self._tallies) if step is ConsolidationStep.USE else {}
-        async for batch in self._planner.stream("plan", {"step": str(step), "tallies": raw_tallies}):
-            yield batch["entries"]
+        tallies = self._tallies if step is ConsolidationStep.USE else {}
+        async for entries in self._planner.stream("plan", {"step": step, "tallies": tallies}, list[ChangeEntry]):
+            yield entries
         if step is ConsolidationStep.CONTRADICTIONS and self._models is not None:
             async for entries in self._judge_pairs(self._models):
                 yield entries
 
     async def get_probes(self, limit: int, seed: str) -> list[tuple[str, str]]:
         """Return up to `limit` queries with the memory each should find."""
-        answer = await self._planner.call("probes", {"most": limit, "seed": seed}, timeout=TIMEOUT_SECONDS)
-        return [(query, identifier) for query, identifier in answer["probes"]]
+        return await self._call("probes", {"most": limit, "seed": seed}, list[tuple[str, str]])
 
     async def plan_all(
         self, steps: Sequence[ConsolidationStep], spill_file: SpillFile, stop_event: asyncio.Event
     ) -> SpilledPlan:
         """Plan all steps and spill the plan to `spill_file`; incomplete if stopped."""
         for step in steps:
-            async for entries in self._plan_as_json(step):
-                await asyncio.to_thread(spill_file.append, [str(step), entries])
+            async for entries in self.plan(step):
+                await asyncio.to_thread(spill_file.append, [str(step), to_json(entries)])
                 if stop_event.is_set():
                     return SpilledPlan(spill_file, (), None)
-        draft_file = (await self._planner.call("compared", timeout=TIMEOUT_SECONDS)).get("draft")
+        draft_file = await self._call("compared", {}, str)
         return SpilledPlan(spill_file, await self.list_erasable(), Path(draft_file) if draft_file else None)
 
     async def list_erasable(self) -> list[str]:
         """Return the ids of memories that may be erased."""
-        return list((await self._planner.call("erasable", timeout=TIMEOUT_SECONDS))["ids"])
+        return await self._call("erasable", {}, list[str])
 
-    async def _judge_pairs(self, models: TextModels) -> AsyncIterator[list[JsonObject]]:
+    async def _call(self, method: str, params: Mapping[str, Any], answer: type[AnswerT]) -> AnswerT:
+        return await self._planner.call(method, params, answer, timeout=TIMEOUT_SECONDS)
+
+    async def _judge_pairs(self, models: TextModels) -> AsyncIterator[list[ChangeEntry]]:
         """Yield changes from statement pairs that the rules leave open and a model judges."""
-        pairs = (await self._planner.call("unread", {"most": MAX_PAIRS}, timeout=TIMEOUT_SECONDS))["pairs"]
+        pairs = await self._call("unread", {"most": MAX_PAIRS}, list[tuple[str, str, str]])
         until = time.monotonic() + PAIRS_TIME_SECONDS
         for begin in range(0, len(pairs), PAIR_BATCH_SIZE):
             some = pairs[begin : begin + PAIR_BATCH_SIZE]
@@ -135,9 +134,7 @@ class PlannerSession:
                 some = pairs[begin:]
             batch_scores: Sequence[float | None] = scores if scores is not None else [None] * len(some)
             score_by_name = dict(zip((name for name, *_ in some), batch_scores, strict=True))
-            if entries := (await self._planner.call("read", {"said": score_by_name}, timeout=TIMEOUT_SECONDS))[
-                "entries"
-            ]:
+            if entries := await self._call("read", {"said": score_by_name}, list[ChangeEntry]):
                 yield entries
             if scores is None:
                 break
@@ -145,7 +142,7 @@ class PlannerSession:
                 logger.info("%d pairs of statements are left for the next run", len(pairs) - begin - len(some))
                 break
         if pairs:
-            await self._planner.call("keep_read", timeout=TIMEOUT_SECONDS)
+            await self._call("keep_read", {}, NoneType)
 
 
 async def _score_pairs(models: TextModels, pairs: Sequence[tuple[str, str]]) -> Sequence[float] | None:

@@ -106,7 +106,7 @@ class MemoryTransfer:
     async def _export_owner(self, owner: str | None) -> AsyncIterator[ExportLine]:
         with suppress(StoreClosed):  # the project is erased meanwhile
             async for batch in self._store.stream_memories(owner):
-                for memory in batch["memories"]:
+                for memory in batch.memories:
                     yield build_memory_line(memory_from_plain(memory))
             async for signal in self._store.stream_signals(owner):
                 yield build_export_line("signal", dict(signal))

@@ -12,7 +12,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Final
 
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.memory.tombstones import Tombstones
@@ -24,8 +24,9 @@ from hunchd.core.state.project import Project
 from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Memory
-from hunchd.patterns.pattern import CodePattern, json_to_pattern
+from hunchd.patterns.pattern import CodePattern, MiningStep
 from hunchd.patterns.pattern_memories import archive, make_pattern_id, merge_mined, pattern_to_memory
+from hunchd.protocol.indexing_messages import ProjectRequest
 
 logger = logging.getLogger(__name__)
 
@@ -149,21 +150,21 @@ class PatternMiner(Feature):
         return self._find_project(project.id) is project
 
     async def _mine_patterns(self, project: Project, paths: set[str] | None) -> list[CodePattern]:
-        params: dict[str, Any] = {
-            "root": str(project.root),
-            "cache": str(project.cache / CACHE_FILE),
-            "extra_ignore": list(self._settings.ignore),
-            "paths": sorted(paths) if paths is not None else None,
-        }
+        request = ProjectRequest(
+            folder=str(project.root),
+            cache_file=str(project.cache / CACHE_FILE),
+            extra_ignore=self._settings.ignore,
+        )
+        params = {"request": request, "paths": sorted(paths) if paths is not None else None}
         patterns: list[CodePattern] = []
-        async with aclosing(self._miner.stream("patterns", params)) as steps:
+        async with aclosing(self._miner.stream("patterns", params, MiningStep)) as steps:
             async for step in steps:
                 if not self._is_still_open(project):
                     break
-                if "patterns" in step:
-                    patterns = [json_to_pattern(raw) for raw in step["patterns"]]
+                if step.patterns is not None:
+                    patterns = step.patterns
                 else:
-                    project.mining.done, project.mining.total = step["done"], step["total"]
+                    project.mining.done, project.mining.total = step.done, step.total
         return patterns
 
     async def _store_patterns(self, project: Project, patterns: Sequence[CodePattern]) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
-
-import msgspec
+from types import NoneType
+from typing import Any, Final, Protocol, TypeVar
 
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.team_records import TeamRecord
+
+AnswerT = TypeVar("AnswerT")
 
 # A store that answers within two seconds is slow; one that takes longer than this is as good as gone.
 CALL_TIMEOUT_SECONDS: Final = 60.0
@@ -59,43 +60,39 @@ class TeamClient:
 
     async def create_key(self, key_file: Path) -> str:
         """Create the member's key and return the public one."""
-        return str(await self._call("create_key", {"key_file": str(key_file)}))
+        return await self._call("create_key", {"key_file": str(key_file)}, str)
 
     async def open(self, address: StoreAddress, *, create: bool) -> list[TeamRecord]:
         """Open or create the dataset; return the records that found a team in it."""
-        return msgspec.convert(await self._call("open", _encode(address) | {"create": create}), list[TeamRecord])
+        return await self._call("open", {**_encode(address), "create": create}, list[TeamRecord])
 
     async def append(
         self, address: StoreAddress, team: str, key_file: Path, records: Sequence[TeamRecord], *, may_exist: bool
     ) -> None:
         """Sign and append records; remove from the dataset what they erase."""
-        params = {"team": team, "key_file": str(key_file), "may_exist": may_exist, "records": _to_builtins(records)}
-        await self._call("append", _encode(address) | params)
+        params = {"team": team, "key_file": str(key_file), "may_exist": may_exist, "records": records}
+        await self._call("append", {**_encode(address), **params}, NoneType)
 
     async def read_version(self, address: StoreAddress) -> int:
         """Return the newest version of the dataset."""
-        return int(await self._call("read_version", _encode(address)))
+        return await self._call("read_version", _encode(address), int)
 
     async def read_since(
         self, address: StoreAddress, team: str, version: int, until: int
     ) -> AsyncIterator[RecordBatch]:
         """Yield the records that were added after `version`, up to version `until`."""
-        params = _encode(address) | {"team": team, "version": version, "until": until}
-        async for item in self._helper.stream("read_since", params):
-            yield RecordBatch(tuple(msgspec.convert(item["records"], list[TeamRecord])), int(item["forged"]))
+        params = {**_encode(address), "team": team, "version": version, "until": until}
+        async for batch in self._helper.stream("read_since", params, RecordBatch):
+            yield batch
 
     async def maintain(self, address: StoreAddress, lease: str, holder: str, keep_seconds: float) -> bool:
         """Compact the dataset if nobody else holds the lease; return True if it was done."""
-        params = {"lease": lease, "holder": holder, "keep_seconds": keep_seconds}
-        return bool(await self._helper.call("maintain", _encode(address) | params, timeout=CARE_TIMEOUT_SECONDS))
+        params = {**_encode(address), "lease": lease, "holder": holder, "keep_seconds": keep_seconds}
+        return await self._helper.call("maintain", params, bool, timeout=CARE_TIMEOUT_SECONDS)
 
-    async def _call(self, method: str, params: Any) -> Any:
-        return await self._helper.call(method, params, timeout=CALL_TIMEOUT_SECONDS)
+    async def _call(self, method: str, params: Mapping[str, Any], answer: type[AnswerT]) -> AnswerT:
+        return await self._helper.call(method, params, answer, timeout=CALL_TIMEOUT_SECONDS)
 
 
-def _encode(address: StoreAddress) -> dict[str, object]:
+def _encode(address: StoreAddress) -> dict[str, str]:
     return {"uri": address.uri, "credentials": str(address.credentials)}
-
-
-def _to_builtins(records: Sequence[TeamRecord]) -> Any:
-    return msgspec.to_builtins(list(records))

@@ -23,7 +23,7 @@ from hunchd.domain.facts import MemoryChange
 from hunchd.domain.signal import CommandFinished, FileSaved, FilesChanged, Signal
 from hunchd.ingestion.workflows import command_log as logs
 from hunchd.ingestion.workflows.workflow_memories import HABIT_SOURCE, memory_to_workflow
-from hunchd.protocol.memories import memory_from_json
+from hunchd.protocol.indexing_messages import FoundHabits, IndexRequest
 
 logger = logging.getLogger(__name__)
 
@@ -159,19 +159,12 @@ class HabitLearner(Feature):
         if len(routine.log) >= logs.MAX_COMMANDS:  # the file is append-only
             await asyncio.to_thread(logs.replace_log, project.cache, list(routine.log), sorted(routine.forgotten_ids))
         zone = self._now().astimezone().utcoffset()
-        params = {
-            "root": str(project.root),
-            "project": project.id,
-            "code_cache": str(project.cache),
-            "log": str(project.cache),
-            "zone": zone.total_seconds() if zone is not None else 0.0,
-        }
-        answer = await self._indexer.call("habits", params, timeout=MINING_TIMEOUT_SECONDS)
+        scope = IndexRequest(folder=str(project.root), project=project.id, cache_file=str(project.cache))
+        seconds = zone.total_seconds() if zone is not None else 0.0
+        params = {"scope": scope, "log": str(project.cache), "zone": seconds}
+        found = await self._indexer.call("habits", params, FoundHabits, timeout=MINING_TIMEOUT_SECONDS)
         routine.unmined -= unmined_count
-        workflows = [memory_from_json(memory) for memory in answer["workflows"]]
-        await update_workflows(
-            self._memories, project, workflows, HABIT_SOURCE, self._now(), since=float(answer["since"])
-        )
+        await update_workflows(self._memories, project, found.workflows, HABIT_SOURCE, self._now(), since=found.since)
         self._set_model_habits(project)
 
     def _set_model_habits(self, project: Project) -> None:

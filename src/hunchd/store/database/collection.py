@@ -259,7 +259,7 @@ class Collection:
         mirror = self._tables.mirror
         return is_compaction_due(self.counters.since_optimise, mirror.row_count, len(mirror.fresh_slots), idle=quiet)
 
-    async def load_state(self, model: str) -> dict[str, Any]:
+    async def load_state(self, model: str) -> dict[str, int]:
         """Return the figures for the status."""
         figures = dict(await self._lock.run_read(self._tables.memories.load_state))
         figures["embedded"] = int(self._tables.mirror.mask_embedded(model).sum())

@@ -24,6 +24,7 @@ from hunchd.store.indexes.tokenizer import build_index_text
 from hunchd.store.memory_codec import from_microseconds, memory_from_plain, replace_surrogates, to_microseconds
 
 Row = dict[str, Any]
+StoredSignal = dict[str, Any]  # id, kind, project (its id), at (ISO 8601, aware), data, absorbed
 ColumnType = Literal["text", "texts", "integer", "number", "flag", "bytes", "vector"]
 
 # Increase it with every change of the columns, and add a migration for older tables in `migrations`.
@@ -157,7 +158,7 @@ def signal_to_row(signal: Mapping[str, Any]) -> Row:
     return add_hash(row | {"digest": compute_digest([row])})
 
 
-def signal_from_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def signal_from_row(row: Mapping[str, Any]) -> StoredSignal:
     """Return the signal in a row, in the form that `signal_to_row` takes."""
     return {
         "id": row["id"],

@@ -1,0 +1,100 @@
+"""Messages between the front and the processes that read projects."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct, field
+
+from hunchd.domain.code import FileOutline
+from hunchd.domain.history import Unit
+from hunchd.domain.memory import Memory
+
+
+class ProjectRequest(Struct, frozen=True, kw_only=True):
+    """Request about the files of one project."""
+
+    folder: str
+    cache_file: str
+    extra_ignore: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> Path:
+        return Path(self.folder)
+
+    @property
+    def cache(self) -> Path:
+        return Path(self.cache_file)
+
+
+class IndexRequest(ProjectRequest, frozen=True, kw_only=True):
+    """Request to index one project.
+
+    `newest_units` units are read first, `max_units` in all; files with more than `max_file_bytes` bytes are listed but
+    not parsed.
+    """
+
+    project: str
+    model_file: str = ""
+    newest_units: int = 2_000
+    max_units: int = 100_000
+    is_full: bool = True
+    max_file_bytes: int = 0  # omitted by calls that read no file
+    episodes_after: str = ""
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+class IndexStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Progress of an index; what else it holds depends on the stage."""
+
+    stage: Literal["history", "files", "model", "episodes", "facts", "unread"]
+    done: int = 0
+    total: int = 0
+    model: str = ""  # file of a new model
+    learnt: str = ""  # newest commit in it
+    episodes: list[Memory] = []
+    last: str = ""  # commit of the last episode
+    facts: list[Memory] = []
+    why: str = ""  # reason why commits could not be read
+
+
+class ParsedFiles(Struct, frozen=True, kw_only=True):
+    outlines: list[FileOutline]
+    removed: list[str]
+    done: int
+    total: int
+
+
+class NewUnits(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Commits since the last time; nothing but `waits` while git is in the middle of an operation.
+
+    `moved` only changed their id, `gone` are in no history any more; `rewritten` if the known head is gone itself.
+    """
+
+    units: list[Unit] = []
+    episodes: list[Memory] = []
+    facts: list[Memory] = []
+    moved: list[tuple[str, str]] = []
+    gone: list[str] = []
+    head: str = ""
+    rewritten: bool = False
+    waits: bool = False
+
+
+class StatedKnowledge(Struct, frozen=True, kw_only=True):
+    """What the project's own files state."""
+
+    facts: list[Memory]
+    shared: list[Memory]
+    workflows: list[Memory]
+    topics: list[str]
+    guides: list[str]
+
+
+class FoundHabits(Struct, frozen=True, kw_only=True):
+    """Workflows that recur in a log of commands, and the time of its first command."""
+
+    workflows: list[Memory]
+    since: float
