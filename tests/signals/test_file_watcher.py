@@ -81,7 +81,7 @@ def test_existing_files_are_known_without_signals(tree: Path, watch: Watch) -> N
 
     assert watched.watcher.list_known_files() == {"a.py", "src/b.py", "src/deep/c.py"}
     assert watched.inbox.rest(0.3) == []
-    assert watched.watcher.status()["watched"] == 3
+    assert watched.watcher.status().watched == 3
 
 
 def test_repeated_saves_emit_one_signal(tree: Path, watch: Watch) -> None:
@@ -163,7 +163,7 @@ def test_new_folders_are_scanned_and_watched(tree: Path, watch: Watch) -> None:
     (tree / "new/inner/e.py").write_text("1\n")
     watched.inbox.wait(lambda: "new/inner/e.py" in watched.saved())
 
-    assert watched.watcher.status()["watched"] == 6
+    assert watched.watcher.status().watched == 6
 
 
 def test_moved_folder_emits_deletes_and_saves(tree: Path, watch: Watch) -> None:
@@ -186,7 +186,7 @@ def test_deleted_folder_emits_deletes(tree: Path, watch: Watch) -> None:
     shutil.rmtree(tree / "src")
 
     watched.inbox.wait(lambda: len(watched.deleted()) == 2)
-    assert watched.watcher.status()["watched"] == 1
+    assert watched.watcher.status().watched == 1
     assert watched.equals_the_disk()
 
 
@@ -204,7 +204,7 @@ def test_ignored_folders_are_not_watched(tree: Path, watch: Watch) -> None:
 
     watched.inbox.rest(0.3)
     assert watched.saved() == ["a.py"]
-    assert watched.watcher.status()["watched"] == 3
+    assert watched.watcher.status().watched == 3
 
 
 def test_changed_gitignore_updates_watched_files(tree: Path, watch: Watch) -> None:
@@ -349,10 +349,10 @@ for number in range(60_000):
 """
     subprocess.run([sys.executable, "-c", script], check=True)
 
-    eventually(lambda: watched.watcher.status()["files"] == 60_000, 10)
+    eventually(lambda: watched.watcher.status().files == 60_000, 10)
 
     assert watched.equals_the_disk()
-    assert watched.watcher.status()["rescans"] <= 2
+    assert watched.watcher.status().rescans <= 2
 
 
 @pytest.fixture
@@ -373,10 +373,10 @@ def test_queue_overflow_triggers_rescan(tree: Path, watch: Watch, short_queue: P
         os.close(os.open(tree / f"src/f{number % 500}.py", os.O_CREAT | os.O_WRONLY))
         if number % 3:
             (tree / f"src/f{number % 500}.py").unlink()
-    eventually(lambda: watched.watcher.status()["overflows"] >= 1)
+    eventually(lambda: watched.watcher.status().overflows >= 1)
     eventually(watched.equals_the_disk, 10)
 
-    assert 1 <= watched.watcher.status()["rescans"] <= 2
+    assert 1 <= watched.watcher.status().rescans <= 2
     watched.inbox.rest(0.6)
     (tree / "a.py").write_text("after\n")
     watched.inbox.wait(lambda: "a.py" in watched.saved())
@@ -387,8 +387,8 @@ def test_folders_over_watch_limit_are_polled(tree: Path, watch: Watch, monkeypat
     watched = watch(max_watches=1)
 
     status = watched.watcher.status()
-    assert (status["mode"], status["watched"], status["polled"]) == ("mixed", 1, 2)
-    assert "more than 1 folders" in status["reason"]
+    assert (status.mode, status.watched, status.polled) == ("mixed", 1, 2)
+    assert "more than 1 folders" in status.reason
     (tree / "src/deep/c.py").write_text("2\n")
     watched.inbox.wait(lambda: "src/deep/c.py" in watched.saved())
     (tree / "src/later").mkdir()
@@ -404,7 +404,7 @@ def test_tree_without_inotify_is_polled(tree: Path, watch: Watch, monkeypatch: p
     monkeypatch.setattr("watchdog.observers.inotify_c.inotify_init", lambda: -1)
     watched = watch()
 
-    assert watched.watcher.status()["mode"] == "polling"
+    assert watched.watcher.status().mode == "polling"
     (tree / "src/b.py").write_text("2\n")
 
     watched.inbox.wait(watched.saved)
@@ -417,8 +417,8 @@ def test_huge_folder_is_truncated_in_status(tree: Path, watch: Watch) -> None:
 
     watched = watch(limits=WalkLimits(entries_per_folder=50))
 
-    assert watched.watcher.status()["files"] <= 51
-    assert "50 entries" in watched.watcher.status()["truncated"]
+    assert watched.watcher.status().files <= 51
+    assert "50 entries" in watched.watcher.status().truncated
 
 
 def test_moved_root_is_missing_until_it_returns(
@@ -429,11 +429,11 @@ def test_moved_root_is_missing_until_it_returns(
     away = tmp_path / "away"
 
     tree.rename(away)
-    eventually(lambda: watched.watcher.status()["state"] == "missing")
+    eventually(lambda: watched.watcher.status().state == "missing")
     assert watched.inbox.rest(0.4) == [], "that a disk is unplugged deletes nothing"
     (away / "a.py").write_text("changed meanwhile\n")
     away.rename(tree)
-    eventually(lambda: watched.watcher.status()["state"] == "watching")
+    eventually(lambda: watched.watcher.status().state == "watching")
 
     watched.inbox.wait(watched.saved)
     assert watched.saved() == ["a.py"]
@@ -448,10 +448,10 @@ def test_recreated_root_is_watched_again(tree: Path, watch: Watch, monkeypatch: 
     watched = watch()
 
     shutil.rmtree(tree)
-    eventually(lambda: watched.watcher.status()["state"] == "missing")
+    eventually(lambda: watched.watcher.status().state == "missing")
     tree.mkdir()
     (tree / "fresh.py").write_text("1\n")
-    eventually(lambda: watched.watcher.status()["state"] == "watching")
+    eventually(lambda: watched.watcher.status().state == "watching")
 
     eventually(watched.equals_the_disk)
 
@@ -463,7 +463,7 @@ def test_root_missing_at_start_is_awaited(
     root, inbox = tmp_path / "later", Inbox()
     watcher = FileWatcher(root, IgnoreRules.load(root), inbox, thread=thread)
     watcher.start()
-    eventually(lambda: watcher.status()["state"] == "missing")
+    eventually(lambda: watcher.status().state == "missing")
 
     root.mkdir()
     (root / "a.py").write_text("1\n")
@@ -504,9 +504,9 @@ def test_overloaded_signals_wait_and_merge(tree: Path) -> None:
     watched = Watched(tree, emit)
     for number in range(5):
         (tree / "a.py").write_text(f"{number}\n")
-        eventually(lambda: watched.watcher.status()["waiting"] >= 1)
+        eventually(lambda: watched.watcher.status().waiting >= 1)
     (tree / "src/b.py").unlink()
-    eventually(lambda: watched.watcher.status()["waiting"] >= 2)
+    eventually(lambda: watched.watcher.status().waiting >= 2)
     assert inbox.signals == []
     full.clear()
 
@@ -526,7 +526,7 @@ def test_failing_listener_does_not_end_thread(tree: Path, caplog: pytest.LogCapt
 
     watched = Watched(tree, emit)
     (tree / "a.py").write_text("2\n")
-    eventually(lambda: watched.watcher.status()["failures"] == 1)
+    eventually(lambda: watched.watcher.status().failures == 1)
     (tree / "src/b.py").write_text("2\n")
 
     inbox.wait(lambda: inbox.of(FileSaved))
@@ -547,7 +547,7 @@ def test_stop_is_quick_and_leaves_no_thread(tree: Path) -> None:
 
     assert time.monotonic() - began < 1
     assert threading.active_count() == before
-    assert watched.watcher.status()["state"] == "stopped"
+    assert watched.watcher.status().state == "stopped"
 
 
 def test_idle_watcher_uses_no_cpu(tree: Path, watch: Watch) -> None:
