@@ -24,6 +24,7 @@ from hunchd.features.contradictions.contradiction_search import ContradictionSea
 from hunchd.features.contradictions.contradiction_service import ContradictionService
 from hunchd.features.errors.fix_learning import FixLearner
 from hunchd.features.knowledge.knowledge_service import KnowledgeService
+from hunchd.protocol.knowledge_answers import ContradictionAnswer
 from hunchd.protocol.requests import ResolutionRequest
 from hunchd.repository.layout import make_plain_layout
 from tests.consolidation.made import NOW, memory
@@ -136,6 +137,6 @@ async def test_contradiction_resolved_twice_raises_conflict(tmp_path: Path) -> N
         asked = [contradictions(it).resolve(OPEN.id, ResolutionRequest(resolution=how)) for how in ("a_wins", "b_wins")]
         settled, refused = await asyncio.gather(*asked, return_exceptions=True)
         held = await it.memories.find([ONE.id, OTHER.id], "p")
-    assert isinstance(settled, dict)
+    assert isinstance(settled, ContradictionAnswer)
     assert isinstance(refused, Conflict)
     assert (held[ONE.id].status, held[OTHER.id].status) == (Status.ACTIVE, Status.SUPERSEDED)

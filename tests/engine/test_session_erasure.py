@@ -67,7 +67,7 @@ async def append_message(sessions: SessionRegistry, text: str) -> str:
     """Append a message and return its id."""
     asked = AppendRequest(messages=(MessageDraft(event=MessageType.USER, text=text),))
     answer = await sessions.append("torn", asked, None)
-    return str(answer["ids"][0])
+    return answer.ids[0]
 
 
 async def test_append_after_concurrent_erasure_shares_log(sessions: SessionRegistry) -> None:
@@ -79,13 +79,13 @@ async def test_append_after_concurrent_erasure_shares_log(sessions: SessionRegis
     erasing = asyncio.create_task(sessions.erase("torn"))
     spoken = await asyncio.gather(*(talk(name) for name in ("Ada", "Ben", "Cleo", "Dora")))
     await erasing
-    listed = (await sessions.list_messages("torn", PageRequest(limit=100)))["items"]
+    listed = (await sessions.list_messages("torn", PageRequest(limit=100))).items
 
-    assert sorted(one["content"] for one in listed if one["content"] != "what goes") == sorted(
+    assert sorted(one.content for one in listed if one.content != "what goes") == sorted(
         f"{name} says {number}" for name in ("Ada", "Ben", "Cleo", "Dora") for number in range(5)
     )
-    assert {one["id"] for one in listed} == {identifier for told in spoken for identifier in told}
-    assert [one["number"] for one in listed] == list(range(1, 21))
+    assert {one.id for one in listed} == {identifier for told in spoken for identifier in told}
+    assert [one.number for one in listed] == list(range(1, 21))
 
 
 async def test_erase_session_with_replaced_facts_keeps_originals(

@@ -9,8 +9,8 @@ from typing import Any, cast
 from hunchd.core.projects.open_projects import OpenProjects
 from hunchd.domain.memory import Kind, Memory
 from hunchd.features.knowledge.transfer import MemoryTransfer
+from hunchd.protocol.exports import ImportLine
 from hunchd.protocol.memories import memory_to_json
-from hunchd.protocol.responses import build_export_line
 from hunchd.store.client import StoreClient
 from tests.consolidation.made import NOW, memory
 from tests.features.test_plan_executor import open_run_fixture
@@ -34,9 +34,9 @@ async def test_import_continues_after_project_removal(tmp_path: Path) -> None:
     async with open_run_fixture(tmp_path) as it:
         writer = it.memories._writer
 
-        async def lines() -> AsyncIterator[dict[str, Any]]:
+        async def lines() -> AsyncIterator[ImportLine]:
             for number, one in enumerate((goes, stays)):
-                yield build_export_line("memory", memory_to_json(one)) | {"line": number}
+                yield ImportLine(number, "memory", memory_to_json(one))
             await writer.remove_project("p")
 
         store = cast(StoreClient, cast(Any, it.store))
@@ -45,5 +45,5 @@ async def test_import_continues_after_project_removal(tmp_path: Path) -> None:
         )
         done = await transfer.import_lines(lines())
         known: dict[str, Memory] = await it.memories.find(["stays"], "q")
-    assert (done["memories"], done["skipped"]) == (1, 1)
+    assert (done.memories, done.skipped) == (1, 1)
     assert list(known) == ["stays"]

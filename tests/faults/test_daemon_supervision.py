@@ -27,6 +27,7 @@ from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
 from hunchd.engine import Engine
 from hunchd.protocol.child import HelperProcess
+from hunchd.protocol.indexing_messages import IndexStep
 from hunchd.protocol.memories import MemoryDraft
 from tests.repositories import git, make_shop
 
@@ -86,11 +87,11 @@ async def until(holds: Callable[[], Any], what: str, *, within: float = 40.0) ->
 
 async def project_is_ready(engine: Engine) -> bool:
     [project] = await engine.list_projects()
-    return bool(project["state"] == "ready" and "index_error" not in project)
+    return project.state == "ready" and project.index_error is None
 
 
 async def failures(engine: Engine) -> dict[str, int]:
-    return {task["name"]: task["failures"] for task in (await engine.status())["tasks"]}
+    return {task.name: task.failures for task in (await engine.status()).tasks}
 
 
 async def test_failed_tasks_are_restarted(
@@ -118,7 +119,7 @@ async def _runs(engine: Engine, names: set[str]) -> bool:
 
 async def _failed_once(engine: Engine, names: set[str]) -> bool:
     counted = await failures(engine)
-    states = {task["name"]: task["state"] for task in (await engine.status())["tasks"]}
+    states = {task.name: task.state for task in (await engine.status()).tasks}
     return all(counted.get(name) == 1 and states[name] == "running" for name in names)
 
 
@@ -126,21 +127,21 @@ async def everything_works(engine: Engine, shop: Path) -> None:
     """Check the function of each background task."""
     [project] = await engine.list_projects()
     status = await engine.status()
-    ahead = status["prefetch"]["built_ahead"]
+    ahead = status.prefetch.built_ahead
 
     opened = {"kind": "file_opened", "project": str(shop), "path": "shop/basket.py"}
-    assert (await engine.accept_signals([opened]))["accepted"] == 1
+    assert (await engine.accept_signals([opened])).accepted == 1
 
     async def built_ahead() -> bool:
-        return bool((await engine.status())["prefetch"]["built_ahead"] > ahead)
+        return bool((await engine.status()).prefetch.built_ahead > ahead)
 
     await until(built_ahead, "a bundle is built ahead")
 
     draft = MemoryDraft(kind=Kind.FACT, title="t", content="kept after all", project=str(shop), ref="r")
     await engine.store_drafts([draft])
     async with asyncio.timeout(30):  # the writer
-        page = await engine.list_memories(Filters(project=project["id"], tags=()), 100, None)
-    assert "kept after all" in json.dumps(page)
+        page = await engine.list_memories(Filters(project=project.id, tags=()), 100, None)
+    assert "kept after all" in str(page)
 
     await until(lambda: _is_on(engine, _new_branch(shop, "one")), "the checkout is seen")
 
@@ -160,7 +161,7 @@ def _new_branch(shop: Path, name: str) -> str:
 
 
 async def _is_on(engine: Engine, branch: str) -> bool:
-    return (await engine.list_projects())[0]["branch"] == branch
+    return (await engine.list_projects())[0].branch == branch
 
 
 async def test_failed_watcher_thread_is_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -201,16 +202,16 @@ async def test_killed_indexer_is_restarted(monkeypatch: pytest.MonkeyPatch, tmp_
         await until(lambda: project_is_ready(engine), "the project is read after all")
         [project] = await engine.list_projects()
         assert killed
-        assert project["progress"]["commits"]["done"] == 9
+        assert project.progress.commits.done == 9
 
 
 async def test_restarted_indexer_completes_index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     killed: list[int] = []
     take = ProjectIndexer._apply_step
 
-    async def killed_after_the_first_model(self: ProjectIndexer, project: Project, step: dict[str, Any]) -> None:
+    async def killed_after_the_first_model(self: ProjectIndexer, project: Project, step: IndexStep) -> None:
         await take(self, project, step)
-        if step["stage"] == "model" and not killed and self._indexer.pid is not None:
+        if step.stage == "model" and not killed and self._indexer.pid is not None:
             killed.append(self._indexer.pid)
             os.kill(self._indexer.pid, signal.SIGKILL)
 
@@ -218,9 +219,9 @@ async def test_restarted_indexer_completes_index(monkeypatch: pytest.MonkeyPatch
     async with running(monkeypatch, make_shop(tmp_path / "shop")) as (engine, _):
         await until(lambda: project_is_ready(engine), "the project is read after all")
         [project] = await engine.list_projects()
-        page = await engine.list_memories(Filters(project=project["id"], tags=(), kinds=(Kind.EPISODE,)), 100, None)
+        page = await engine.list_memories(Filters(project=project.id, tags=(), kinds=(Kind.EPISODE,)), 100, None)
         assert killed
-        assert page["total"] == 9
+        assert page.total == 9
 
 
 async def test_failed_nightly_run_is_counted_and_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,5 +251,5 @@ async def test_failed_nightly_run_is_counted_and_repeated(monkeypatch: pytest.Mo
     async with asyncio.timeout(10):
         await enough.wait()
     [line] = supervisor.status()
-    assert (line["failures"], line["last_error"]) == (1, "RuntimeError: a bad night")
+    assert (line.failures, line.last_error) == (1, "RuntimeError: a bad night")
     await supervisor.close()

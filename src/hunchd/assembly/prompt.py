@@ -18,6 +18,7 @@ from hunchd.assembly.chunking import split_chunks
 from hunchd.assembly.history import ENTRY_TOKENS, HistoryEntry, HistoryView
 from hunchd.assembly.token_counter import count_tokens
 from hunchd.domain.errors import InvalidInput
+from hunchd.domain.json_values import JsonObject
 
 # Increment with every change of the text: clients may cache by version.
 PREFIX_VERSION: Final = "1"
@@ -326,7 +327,7 @@ def _build_message(entry: HistoryEntry, *, is_marked: bool) -> Mapping[str, Any]
     return {"role": entry.role, "content": [_build_block(entry.text, is_marked=is_marked)]}
 
 
-def _build_block(text: str, *, is_marked: bool = False) -> dict[str, Any]:
+def _build_block(text: str, *, is_marked: bool = False) -> JsonObject:
     return {"type": "text", "text": text} | ({"cache_control": dict(_CACHE_MARK)} if is_marked else {})
 
 
@@ -335,7 +336,7 @@ def _sort_tool_keys(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
     Its bytes then do not depend on the caller.
     """
-    sorted_tool: dict[str, Any] = json.loads(_to_json(tool))
+    sorted_tool: JsonObject = json.loads(_to_json(tool))
     return sorted_tool
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from hunchd.cli.errors import NoDaemon, RequestRejected, WrongUsage
 from hunchd.domain.errors import HunchError
+from hunchd.domain.json_values import JsonObject
 from hunchd.protocol.mcp import jsonrpc
 from hunchd.protocol.mcp.effects import Conversation, DaemonRequest, Pause, RequestFailed, Result
 from hunchd.protocol.mcp.project_resolver import ProjectResolver
@@ -167,7 +168,7 @@ class StdioServer:
                 jsonrpc.error_response(message.get("id") if isinstance(message, dict) else None, refusal)
             )
 
-    def _start_request(self, request: dict[str, Any]) -> None:
+    def _start_request(self, request: JsonObject) -> None:
         """Start a request.
 
         Answer at once, in order, if it needs no daemon.
@@ -181,7 +182,7 @@ class StdioServer:
         self._threads[key] = thread
         thread.start()
 
-    def _finish_request(self, identifier: Any, conversation: Conversation[dict[str, Any]]) -> None:
+    def _finish_request(self, identifier: Any, conversation: Conversation[JsonObject]) -> None:
         try:
             with self._slots:
                 response = self._driver.drive(conversation)
@@ -197,7 +198,7 @@ class StdioServer:
             self._write_response(response)
             self._threads.pop(key, None)
 
-    def _write_response(self, response: dict[str, Any]) -> None:
+    def _write_response(self, response: JsonObject) -> None:
         line = json.dumps(response, separators=(",", ":")).encode("ascii") + b"\n"
         with self._write_lock:
             try:

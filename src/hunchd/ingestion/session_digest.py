@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
 
+from hunchd.domain.json_values import JsonObject
 from hunchd.domain.session import Digest, Message, MessageType, Point, PointKind, Turn
 from hunchd.ingestion.own_words import extract_user_text
 from hunchd.ingestion.personal_data import holds_contact_data
@@ -207,7 +208,7 @@ def get_main_argument(message: Message) -> str:
     return " ".join(message.text.split())
 
 
-def _get_inputs(message: Message) -> dict[str, Any]:
+def _get_inputs(message: Message) -> JsonObject:
     inputs = message.data.get("input") or message.data.get("arguments") or message.data
     return inputs if isinstance(inputs, dict) else {}
 

@@ -10,6 +10,7 @@ import math
 from typing import Any, Final, NoReturn
 
 from hunchd.domain.errors import InvalidInput
+from hunchd.domain.json_values import JsonObject
 
 # More than any of our messages has (7), far below the interpreter's recursion limit.
 MAX_DEPTH: Final = 64
@@ -110,7 +111,7 @@ def _reject_unstorable_text(text: str, field: str) -> None:
         )
 
 
-def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> JsonObject:
     result = dict(pairs)
     if len(result) != len(pairs):
         keys = [key for key, _ in pairs]

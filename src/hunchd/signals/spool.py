@@ -21,9 +21,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hunchd.config.app_paths import ensure_private_folder
+from hunchd.domain.json_values import JsonObject
 from hunchd.signals.folder_watches import UnwatchableFolder
 from hunchd.signals.watcher_thread import Timer, WatcherThread
 
@@ -55,7 +55,7 @@ class SpoolMessage:
     """
 
     name: str
-    raw: dict[str, Any] | None = None
+    raw: JsonObject | None = None
     error: str = ""
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from hunchd.domain.json_values import JsonObject
 from hunchd.domain.memory import Kind, Scope, Status, Usage
 from hunchd.store.memory_codec import from_microseconds
 
@@ -38,7 +39,7 @@ class RankingView(msgspec.Struct, frozen=True, gc=False):
     value: str | None
     category: str | None
     tags: tuple[str, ...]
-    source: dict[str, Any]
+    source: JsonObject
     status: Status
     importance: float
     cited: int

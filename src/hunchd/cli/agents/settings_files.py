@@ -8,10 +8,11 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hunchd.cli.errors import CommandError
 from hunchd.config.app_paths import AppPaths, ensure_private_folder
+from hunchd.domain.json_values import JsonObject
 
 # Edit of a file's text; a missing file is an empty text.
 Edit = Callable[[str], str]
@@ -129,7 +130,7 @@ class SettingsBackup:
         if self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()
 
-    def _load_records(self) -> dict[str, dict[str, Any]]:
+    def _load_records(self) -> dict[str, JsonObject]:
         stored_content = read_content(self._record)
         try:
             records = json.loads(stored_content or b"{}")

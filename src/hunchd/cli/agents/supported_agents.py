@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from hunchd.cli.agents import jsonc, toml, yaml
 from hunchd.cli.agents.settings_files import SettingsFile
+from hunchd.domain.json_values import JsonObject
 
 SERVER_NAME: Final = "hunch"  # the name of the MCP server in an agent's settings
 # Agents kill a hook that takes longer. The hook takes up to 0.1 s; the rest is for a busy machine.
@@ -34,9 +35,9 @@ class LaunchCommand(NamedTuple):
     variables: Mapping[str, str]
 
     @property
-    def build_server_entry(self) -> dict[str, Any]:
+    def build_server_entry(self) -> JsonObject:
         """Entry of a started MCP server, in most agents' format."""
-        entry: dict[str, Any] = {"command": self.words[0], "args": [*self.words[1:], "mcp"]}
+        entry: JsonObject = {"command": self.words[0], "args": [*self.words[1:], "mcp"]}
         return entry | ({"env": dict(self.variables)} if self.variables else {})
 
     def build_hook_line(self, agent: str) -> str:
@@ -82,12 +83,12 @@ def _json_settings(path: Path, *edits: tuple[Callable[[str], str], Callable[[str
     return SettingsFile(path, add_entries, remove_entries)
 
 
-def _server_edits(key: str, entry: dict[str, Any]) -> tuple[Callable[[str], str], Callable[[str], str]]:
+def _server_edits(key: str, entry: JsonObject) -> tuple[Callable[[str], str], Callable[[str], str]]:
     path = (key, SERVER_NAME)
     return (lambda text: jsonc.set_value(text, path, entry)), (lambda text: jsonc.remove_member(text, path))
 
 
-def _hook_edits(agent: str, entries: Mapping[str, dict[str, Any]]) -> tuple[Callable[[str], str], Callable[[str], str]]:
+def _hook_edits(agent: str, entries: Mapping[str, JsonObject]) -> tuple[Callable[[str], str], Callable[[str], str]]:
     """Build edits for the lists by event below "hooks".
 
     Hunchd's entries are recognised by their command.
@@ -120,7 +121,7 @@ def _hook_edits(agent: str, entries: Mapping[str, dict[str, Any]]) -> tuple[Call
     return add_entries, remove_entries
 
 
-def _group_hooks(command: str, *, timeout: int = _HOOK_TIMEOUT_SECONDS, **events: str) -> dict[str, dict[str, Any]]:
+def _group_hooks(command: str, *, timeout: int = _HOOK_TIMEOUT_SECONDS, **events: str) -> dict[str, JsonObject]:
     """Build entries for Claude Code, Codex and Gemini CLI.
 
     An entry has a matcher (all, if empty) and its commands.
@@ -165,7 +166,7 @@ def _codex_settings(launch: LaunchCommand) -> tuple[SettingsFile, ...]:
 def _cursor_settings(launch: LaunchCommand) -> tuple[SettingsFile, ...]:
     folder = Path.home() / ".cursor"
     hook = {"command": launch.build_hook_line("cursor"), "timeout": _HOOK_TIMEOUT_SECONDS}
-    hooks: dict[str, dict[str, Any]] = {
+    hooks: dict[str, JsonObject] = {
         "sessionStart": hook,
         "preToolUse": hook | {"matcher": "Read|Write"},
         "postToolUse": hook | {"matcher": "Shell"},

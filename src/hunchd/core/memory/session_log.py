@@ -9,6 +9,7 @@ from typing import Any
 
 from hunchd.assembly.token_counter import count_tokens
 from hunchd.core.memory.drafts import memory_id, redact_memory
+from hunchd.domain.json_values import JsonObject
 from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.session import Message, MessageType, message_ref
 from hunchd.ingestion.redaction import redact, redact_name, redact_values
@@ -100,7 +101,7 @@ def draft_to_message(draft: MessageDraft, session: str, project: str | None, num
 
 def message_to_memory(message: Message, session: str, project: str | None, now: datetime) -> Memory:
     speaker = message.name or _SPEAKER_BY_TYPE[message.event]
-    source: dict[str, Any] = {
+    source: JsonObject = {
         "type": "session",
         "session": session,
         "number": message.number,
@@ -153,7 +154,7 @@ def message_from_memory(memory: Memory) -> Message | None:
 
 
 def head_to_memory(head: SessionHead, now: datetime) -> Memory:
-    source: dict[str, Any] = {"type": "session", "session": head.session, "messages": head.messages}
+    source: JsonObject = {"type": "session", "session": head.session, "messages": head.messages}
     counts = {
         "episodes": head.episodes,
         "facts": head.facts,

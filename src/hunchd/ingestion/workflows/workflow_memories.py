@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final
 
+from hunchd.domain.json_values import JsonObject
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.workflow import Trigger, Workflow, WorkflowStep
 from hunchd.ingestion.redaction import redact
@@ -198,9 +199,9 @@ def _render_step(number: int, step: WorkflowStep, *, habit: bool) -> str:
     return f"{head} {step.command}"
 
 
-def _build_source(workflow: Workflow) -> dict[str, Any]:
+def _build_source(workflow: Workflow) -> JsonObject:
     habit = workflow.origin == "habit"
-    source: dict[str, Any] = {
+    source: JsonObject = {
         "type": HABIT_SOURCE if habit else SCRIPT_SOURCE,
         "origin": workflow.origin,
         "steps": [

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Final
+from typing import Final
+
+from hunchd.domain.json_values import JsonObject
 
 INSTRUCTIONS: Final = (
     "hunchd knows this repository's history: which files change together, past decisions, errors and their fixes. "
@@ -17,13 +19,13 @@ INSTRUCTIONS: Final = (
 
 # Rendered from `tool_arguments`; read as JSON, because `hunch mcp` must start without msgspec and pathlib.
 with open(os.path.join(os.path.dirname(__file__), "tools.json"), "rb") as _file:  # noqa: PTH118, PTH120, PTH123
-    TOOLS: Final[tuple[dict[str, Any], ...]] = tuple(json.load(_file))
+    TOOLS: Final[tuple[JsonObject, ...]] = tuple(json.load(_file))
 
 BUNDLE_URI_PREFIX: Final = "hunch://bundle/"
 DOCUMENT_URI_PREFIX: Final = "hunch://documents/"
 MARKDOWN_TYPE: Final = "text/markdown"
 
-TEMPLATES: Final[tuple[dict[str, Any], ...]] = (
+TEMPLATES: Final[tuple[JsonObject, ...]] = (
     {
         "uriTemplate": BUNDLE_URI_PREFIX + "{+file}",
         "name": "bundle",
@@ -40,7 +42,7 @@ TEMPLATES: Final[tuple[dict[str, Any], ...]] = (
     },
 )
 
-PROMPTS: Final[tuple[dict[str, Any], ...]] = (
+PROMPTS: Final[tuple[JsonObject, ...]] = (
     {
         "name": "debug",
         "title": "Debug an error",

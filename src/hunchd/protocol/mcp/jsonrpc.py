@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hunchd import __version__
+from hunchd.domain.json_values import JsonObject
 from hunchd.protocol.mcp import prompts, resources, tools
 from hunchd.protocol.mcp.catalogue import INSTRUCTIONS, MARKDOWN_TYPE, PROMPTS, TEMPLATES, TOOLS
 from hunchd.protocol.mcp.effects import Conversation, RequestFailed
@@ -32,7 +33,7 @@ UNSUPPORTED_VERSION: Final = -32022
 _RESOURCE_NOT_FOUND: Final = -32002  # until 2025-11-25; INVALID_PARAMS since
 
 _SERVER: Final = {"name": "hunchd", "title": "hunchd", "version": __version__}
-_CAPABILITIES: Final[dict[str, Any]] = {"tools": {}, "resources": {}, "prompts": {}}
+_CAPABILITIES: Final[JsonObject] = {"tools": {}, "resources": {}, "prompts": {}}
 
 # Methods that send requests to the daemon; the others are answered locally.
 DAEMON_METHODS: Final = frozenset({"tools/call", "resources/list", "resources/read", "prompts/get"})
@@ -92,7 +93,7 @@ def is_notification(message: Any) -> bool:
     )
 
 
-def error_response(identifier: Any, refusal: JsonRpcError) -> dict[str, Any]:
+def error_response(identifier: Any, refusal: JsonRpcError) -> JsonObject:
     """Build an error response.
 
     An id that is not a text or an integer becomes null.
@@ -103,9 +104,7 @@ def error_response(identifier: Any, refusal: JsonRpcError) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": identifier, "error": error_object}
 
 
-def answer_request(
-    request: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool
-) -> Conversation[dict[str, Any]]:
+def answer_request(request: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool) -> Conversation[JsonObject]:
     """Return the response to a request, an error included."""
     identifier, method, params = request["id"], request["method"], request.get("params", {})
     try:
@@ -150,7 +149,7 @@ def unsupported_version(version: str) -> JsonRpcError:
 
 def _dispatch(
     method: str, params: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool
-) -> Conversation[dict[str, Any]]:
+) -> Conversation[JsonObject]:
     match method:
         case "server/discover" if stateless:
             return {
@@ -182,7 +181,7 @@ def _dispatch(
             raise JsonRpcError(METHOD_NOT_FOUND, f"there is no method {ascii(method)[:80]}")
 
 
-def _initialize(params: Mapping[str, Any]) -> dict[str, Any]:
+def _initialize(params: Mapping[str, Any]) -> JsonObject:
     requested_version = params.get("protocolVersion")
     return {
         "protocolVersion": requested_version if requested_version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
@@ -192,7 +191,7 @@ def _initialize(params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _call_tool(params: Mapping[str, Any], focus: ProjectResolver) -> Conversation[dict[str, Any]]:
+def _call_tool(params: Mapping[str, Any], focus: ProjectResolver) -> Conversation[JsonObject]:
     """Run a tool.
 
     A failure is a result too, so that the agent can read it and retry.
@@ -205,9 +204,7 @@ def _call_tool(params: Mapping[str, Any], focus: ProjectResolver) -> Conversatio
     return {"content": [{"type": "text", "text": text}], "isError": False}
 
 
-def _read_resource(
-    params: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool
-) -> Conversation[dict[str, Any]]:
+def _read_resource(params: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool) -> Conversation[JsonObject]:
     uri = params.get("uri")
     if not isinstance(uri, str):
         raise JsonRpcError(INVALID_PARAMS, "'uri' must be a text")
@@ -222,7 +219,7 @@ def _read_resource(
     return {"contents": [{"uri": uri, "mimeType": MARKDOWN_TYPE, "text": text}]}
 
 
-def _get_known_name(params: Mapping[str, Any], offered_entries: tuple[dict[str, Any], ...], kind: str) -> str:
+def _get_known_name(params: Mapping[str, Any], offered_entries: tuple[JsonObject, ...], kind: str) -> str:
     name = params.get("name")
     names = [each["name"] for each in offered_entries]
     if not isinstance(name, str) or name not in names:

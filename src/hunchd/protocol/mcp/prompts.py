@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hunchd.domain.json_values import JsonObject
 from hunchd.protocol.mcp.catalogue import PROMPTS
 from hunchd.protocol.mcp.effects import Conversation, RequestFailed
 from hunchd.protocol.mcp.project_resolver import ProjectResolver
@@ -29,7 +30,7 @@ _START_FEATURE = """Plan this feature before you write it.
 4. When something was decided, call the remember tool with it, category decision."""
 
 
-def get_prompt(name: str, arguments: Mapping[str, Any], focus: ProjectResolver) -> Conversation[dict[str, Any]]:
+def get_prompt(name: str, arguments: Mapping[str, Any], focus: ProjectResolver) -> Conversation[JsonObject]:
     """Build the prompt's messages. Raises Trouble 422 for missing or unknown arguments."""
     prompt = next(each for each in PROMPTS if each["name"] == name)
     argument_names = [argument["name"] for argument in prompt["arguments"]]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 from urllib.parse import quote, unquote
 
+from hunchd.domain.json_values import JsonObject
 from hunchd.protocol.mcp.catalogue import BUNDLE_URI_PREFIX, DOCUMENT_URI_PREFIX, MARKDOWN_TYPE
 from hunchd.protocol.mcp.effects import Conversation, DaemonRequest, RequestFailed
 from hunchd.protocol.mcp.project_resolver import ProjectResolver
@@ -15,14 +15,14 @@ from hunchd.protocol.mcp.tools import render_context
 _MAX_LISTED_DOCUMENTS = 100  # documents
 
 
-def list_resources(focus: ProjectResolver) -> Conversation[list[dict[str, Any]]]:
+def list_resources(focus: ProjectResolver) -> Conversation[list[JsonObject]]:
     """List bundles of projects, and the documents.
 
     The project is the server's home; without a home, every known project is listed.
     """
     project_records = [] if focus.home is not None else (yield from focus.list_projects())
     roots = [focus.home] if focus.home is not None else [str(each["path"]) for each in project_records]
-    entries: list[dict[str, Any]] = [
+    entries: list[JsonObject] = [
         {
             "uri": BUNDLE_URI_PREFIX + quote(root),
             "name": os.path.basename(root) or root,  # noqa: PTH119 - words of a protocol, no file system

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
+from hunchd.domain.json_values import JsonObject
 from hunchd.protocol.mcp.catalogue import TOOLS
 from hunchd.protocol.mcp.effects import Conversation, DaemonRequest, RequestFailed
 from hunchd.protocol.mcp.project_resolver import ProjectResolver, request_bundle, request_in_project
@@ -42,13 +43,13 @@ def call_tool(name: str, arguments: Mapping[str, Any], focus: ProjectResolver, *
             return (yield from _call_feedback(checked_arguments, focus))
 
 
-def validate_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def validate_arguments(name: str, arguments: Mapping[str, Any]) -> JsonObject:
     """Validate the arguments and drop those that are null.
 
     Raises Trouble that names the mistake and what is allowed.
     """
     schema = _SCHEMAS[name]
-    properties: dict[str, dict[str, Any]] = schema["properties"]
+    properties: dict[str, JsonObject] = schema["properties"]
     for argument in arguments:
         if argument not in properties:
             raise RequestFailed(
