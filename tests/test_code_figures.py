@@ -8,12 +8,12 @@ from tests.code_figures import CodeFigures, is_lone_participle, measure
 
 # Lower a limit when a figure has fallen; raising one needs a reason in the commit.
 LIMITS = CodeFigures(
-    source_lines=95_500,
+    source_lines=92_950,
     relative_docstrings=0.01,
     docstring_words=10,
     lone_participles=0.01,
     repeated_class_names=0.04,
-    untyped_dicts=107,
+    untyped_dicts=102,
     long_functions=4,
     test_name_words=7,
 )
