@@ -135,6 +135,13 @@ def test_statement_result_has_its_date() -> None:
     assert result.at == format_iso(hit.memory.at)
 
 
+def test_unspaced_question_finds_its_answer() -> None:
+    answer = Hit(memory=memory("answer", "照片存到本地的 MinIO"), lexical=2.0)
+    other = Hit(memory=memory("other", "存档每周做一次"), lexical=1.0)
+    assert ids("照片现在存到哪里?", [answer, other]) == ["answer"]
+    assert ids("合同的保质期到什么时候为止?", [Hit(memory=memory("m", "现在是什么"), lexical=1.0)]) == []
+
+
 def test_tool_output_ranks_behind_message() -> None:
     def turn(id_: str, event: str, session: str) -> Hit:
         source = {"type": "session", "session": session, "number": 1, "event": event}

@@ -33,6 +33,7 @@ from hunchd.retrieval.question_words import count_stems, make_snippet
 from hunchd.retrieval.time_expressions import TimeExpression, matches_time, parse_time_expression
 from hunchd.store.hits import Hit, RankingHit
 from hunchd.store.ranking_view import RankingView
+from hunchd.text.scripts import has_special_words
 from hunchd.text.stemming import stem_prefix
 from hunchd.text.words import extract_terms
 
@@ -44,6 +45,7 @@ MIN_VAGUE: Final = 0.15  # below, the similarity says nothing
 # A text that covers this share of the question answers it, whatever its similarity.
 MIN_COVERED: Final = 0.5
 MIN_COVERED_IF_VAGUE: Final = 0.25  # sufficient with a similarity between vague and related
+PAIRS_PER_WORD: Final = 3  # pairs of characters in a question in a script without spaces, for each word that counts
 MAX_COUNTED_WORDS: Final = 8  # of a longer question only this many words count
 FRESH_AGE: Final = timedelta(days=7)
 FRESH_BOOST: Final = 1.2
@@ -239,9 +241,7 @@ def _score_answers(
     ]
     relevance = np.where(is_named, 1.0, (_compute_relevance(passage_scores) + message_scores) / MAX_WEIGHT)
     scores = np.maximum(relevance, 0.0) * [_compute_boost(hit.memory, now) for hit in hits]
-    coverage = (
-        passage_scores.covers @ [roots.count(root) for root in stems] / max(min(len(roots), MAX_COUNTED_WORDS), 1)
-    )
+    coverage = passage_scores.covers @ [roots.count(root) for root in stems] / _count_expected_words(roots, counts)
     is_answer = is_named | [bool(hit.why) for hit in hits] | _find_answers(coverage, [hit.similarity for hit in hits])
     return [
         _ScoredHit(
@@ -253,6 +253,19 @@ def _score_answers(
         )
         for at in np.flatnonzero(is_answer).tolist()
     ]
+
+
+def _count_expected_words(roots: Sequence[str], counts: Mapping[str, TermCounts]) -> int:
+    """Return how many words of a question make up all of it.
+
+    In scripts without spaces most pairs of characters are no words: of those that no candidate has, only so many count
+    that one pair alone is not an answer to a long question.
+    """
+    present = {root for stem_counts, _ in counts.values() for root, times in stem_counts.items() if times}
+    split = [root for root in roots if has_special_words(root)]
+    absent = sum(root not in present for root in split)
+    counted = max(len(split) - absent, len(split) // PAIRS_PER_WORD)
+    return max(min(len(roots) - len(split) + counted, MAX_COUNTED_WORDS), 1)
 
 
 def get_position_weight(place: int) -> float:
