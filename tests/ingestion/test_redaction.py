@@ -52,7 +52,11 @@ def test_quoted_password_is_redacted_and_line_kept() -> None:
 def test_login_and_password_beside_address_redacted() -> None:
     secret = "Kx7" + "vvQ2!mmr9"
     assert redact(f"Zugang zum Mailserver: kassa@shop.example / {secret}").text.endswith("/ [redacted:password]")
-    for harmless in ("ada@shop.example / ada and grace", "git@host.example/team1/repo2name", "@types/node@20/x1y2z3a4b5"):
+    for harmless in (
+        "ada@shop.example / ada and grace",
+        "git@host.example/team1/repo2name",
+        "@types/node@20/x1y2z3a4b5",
+    ):
         assert redact(harmless).text == harmless
 
 

@@ -158,6 +158,12 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
             yield from _find_in_base64(text)
     if "://" in text and "@" in text:
         yield from _find_in_urls(text)
+    if "@" in text:
+        yield from (
+            _Span(*match.span(1), "password")
+            for match in rules.LOGIN.finditer(text)
+            if looks_secret(match[1], "password", is_quoted=False)
+        )
     if "authorization" in lower or "bearer" in lower or "basic " in lower:
         yield from _find_in_headers(text)
     if rules.has_stem(lower):

@@ -318,14 +318,12 @@ FORMATS: tuple[SecretFormat, ...] = (
     _make_format(
         "nuget-password", "assword", r"(?i:\"(?:ClearText)?Password\"\s{1,4}value=\"([^\"]{4,400})\")", start=""
     ),
-    # A login written as people pass it on: an address, a stroke, and what mixes letters with digits or signs.
-    _make_format(
-        "password",
-        "@",
-        r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,24}){1,3}[ \t]{0,2}[/|][ \t]{0,2}"
-        r"(?=[^\s/]{0,40}[A-Za-z])(?=[^\s/]{0,40}\d)([^\s/|,;:<>()\[\]{}@]{8,64})(?![\w/@.])",
-        start=r"(?<![\w.+-])",
-    ),
+)
+
+# A login written as people pass it on: an address, a stroke, and what mixes letters with digits.
+LOGIN = re.compile(
+    r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,24}){1,3}[ \t]{0,2}[/|][ \t]{0,2}"
+    r"(?=[^\s/]{0,40}[A-Za-z])(?=[^\s/]{0,40}\d)([^\s/|,;:<>()\[\]{}@]{8,64})(?![\w/@.])"
 )
 
 # The same rows by literal, so that each literal is searched for once per text.
