@@ -6,13 +6,14 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from msgspec import structs
 
 from hunchd.assembly.token_counter import count_tokens
 from hunchd.codesearch.query import parse_query
+from hunchd.config.description import describe_settings
 from hunchd.consolidation.module_history import list_quoted_ids, repeats
 from hunchd.core.cost_ledger import create_ledger
 from hunchd.core.erasure import ProjectErasure
@@ -82,6 +83,7 @@ from hunchd.protocol.responses import (
     ReviewAnswer,
 )
 from hunchd.protocol.search_results import ExpandAnswer, SearchAnswer, SearchResult
+from hunchd.protocol.settings_answers import SettingAnswer, SettingsAnswer
 from hunchd.protocol.status_answers import StatusAnswer
 
 DRAIN_TIMEOUT_SECONDS = 0.8  # seconds that a shutdown waits for the store
@@ -479,6 +481,17 @@ class Engine:
     ) -> ImportCounts:
         """Import a colleague's export of a project, beside one's own memories."""
         return await self._transfer.import_from_colleague(lines, name=colleague, project=project)
+
+    def describe_settings(self) -> SettingsAnswer:
+        """Return the effective settings, and where they are changed."""
+        described = describe_settings(self._dependencies.settings)
+        return SettingsAnswer(
+            file=str(self._dependencies.paths.config_file),
+            items=[
+                SettingAnswer(**asdict(one), origin="default" if one.value == one.default else "file")
+                for one in described
+            ],
+        )
 
     async def status(self) -> StatusAnswer:
         """Return the status of the daemon."""

@@ -42,11 +42,12 @@ def _render_section(name: str, kind: Any, classes: dict[str, ast.ClassDef], line
     """
     node = classes[kind]
     default = getattr(Settings(), name)
-    keys = [_render_key(key, getattr(default, key), comment) for key, comment in _iter_comments(node, lines)]
+    keys = [_render_key(key, getattr(default, key), comment) for key, comment in iter_comments(node, lines)]
     return "\n".join((f"# {ast.get_docstring(node)}", f"[{name}]", *keys, ""))
 
 
-def _iter_comments(node: ast.ClassDef, lines: list[str]) -> Iterator[tuple[str, str]]:
+def iter_comments(node: ast.ClassDef, lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the names and comments of a class of settings."""
     for statement in node.body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             _, _, comment = lines[(statement.end_lineno or statement.lineno) - 1].partition("  # ")

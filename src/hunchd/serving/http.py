@@ -185,6 +185,7 @@ class Handlers:
             ("POST", "/signals", self.accept_signals),
             ("GET", "/context", self.get_context),
             ("GET", "/focus", self.get_focus),
+            ("GET", "/settings", self.get_settings),
             ("POST", "/context/assemble", self.assemble_context),
             ("POST", "/context/predict", self.predict_files),
             ("POST", "/context/review", self.review),
@@ -237,6 +238,9 @@ class Handlers:
     async def get_context(self, request: web.Request) -> web.Response:
         context_request, form = _parse_cached_query(_get_query(request))
         return self._bundles.respond(await self._engine.get_context(context_request), form, request.headers)
+
+    async def get_settings(self, _: web.Request) -> web.Response:
+        return json_response(self._engine.describe_settings())
 
     async def get_focus(self, request: web.Request) -> web.Response:
         return json_response(self._engine.get_focus(parse_focus_query(_get_query(request))))

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hunchd.protocol.requests import FocusQuery, PageCodeRequest, PageSessionRequest
 from hunchd.protocol.responses import FocusAnswer, PageClosedAnswer, PageCodeAnswer, PageSessionAnswer
+from hunchd.protocol.settings_answers import SettingsAnswer
 from hunchd.protocol.struct_schemas import Schema, list_query_parameters
 from hunchd.serving.schemas import TEXT, schema_reference
 
@@ -21,6 +22,7 @@ PAGE_STRUCTS: Final[Mapping[str, type[Struct]]] = {
     "PageCodeRequest": PageCodeRequest,
     "PageSession": PageSessionAnswer,
     "PageSessionRequest": PageSessionRequest,
+    "Settings": SettingsAnswer,
 }
 
 
@@ -35,6 +37,11 @@ PAGE_OPERATIONS: Final[dict[tuple[str, str], Mapping[str, Any]]] = {
         "query": list_query_parameters(FocusQuery),
         "answers": _answer("Focus"),
         "errors": (404,),
+    },
+    ("GET", "/settings"): {
+        "id": "settings",
+        "summary": "Return the effective settings, each with its default and purpose.",
+        "answers": _answer("Settings"),
     },
     ("GET", "/"): {"id": "root", "summary": "Redirect to the page.", "status": 302, "answers": _HTML, "open": True},
     ("GET", "/ui"): {"id": "ui", "summary": "Redirect to the page.", "status": 302, "answers": _HTML, "open": True},
