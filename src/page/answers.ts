@@ -39,3 +39,34 @@ export function useAnswer<T>(ask: ((signal: AbortSignal) => Promise<T>) | null, 
     reload,
   };
 }
+
+export interface Listed<T> {
+  items: T[];
+  total: number | undefined;
+  hasMore: boolean;
+}
+type PageOf<T> = { items: T[]; next?: string | null | undefined; total?: number };
+
+/** Ask for a list that the daemon gives page by page; `more` asks for one page more. */
+export function usePages<T>(
+  ask: (cursor: string | undefined, signal: AbortSignal) => Promise<PageOf<T>>,
+  deps: readonly unknown[],
+): Loaded<Listed<T>> & { more: () => void } {
+  const key = JSON.stringify(deps);
+  const wanted = useRef({ key, pages: 1 });
+  if (wanted.current.key !== key) wanted.current = { key, pages: 1 };
+  const answer = useAnswer<Listed<T>>(async (signal) => {
+    const items: T[] = [];
+    let page: PageOf<T> | undefined;
+    for (let at = 0; at < wanted.current.pages && (at === 0 || page?.next); at++) {
+      page = await ask(page?.next ?? undefined, signal);
+      items.push(...page.items);
+    }
+    return { items, total: page?.total, hasMore: Boolean(page?.next) };
+  }, deps);
+  const more = () => {
+    wanted.current.pages++;
+    answer.reload();
+  };
+  return { ...answer, more };
+}

@@ -47,6 +47,11 @@ export async function request<M extends Method, P extends PathsWith<M>>(
   return (await answer.json()) as Answer<P, M>;
 }
 
+/** Read the metrics, which are text. */
+export async function readMetrics(signal: AbortSignal): Promise<string> {
+  return (await send("GET", "/metrics", { signal })).text();
+}
+
 /** Open the stream of events; the caller reads the body. */
 export async function openEvents(signal: AbortSignal): Promise<Response> {
   return send("GET", "/events", { signal });

@@ -4,6 +4,22 @@ export function percent(share: number): string {
   return share > 0 && share < 0.01 ? "under 1 %" : `${Math.round(share * 100)} %`;
 }
 
+export function bytes(number: number): string {
+  const steps: readonly [number, string][] = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
+  const [size, unit] = steps.find(([one]) => number >= one) ?? [1, "bytes"];
+  return `${(number / size).toLocaleString("en-GB", { maximumFractionDigits: number >= 1e9 ? 1 : 0 })} ${unit}`;
+}
+
+export function duration(seconds: number): string {
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
+}
+
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString("en-GB")} ${number === 1 ? one : many}`;
 }
@@ -66,6 +82,9 @@ export const KINDS: Record<string, string> = {
   document: "document",
   message: "said in a session",
   contradiction: "contradiction",
+  summary: "summary",
+  goal: "goal",
+  person: "person",
 };
 
 export const TRUST: Record<string, string> = {
@@ -74,3 +93,31 @@ export const TRUST: Record<string, string> = {
   untrusted: "written by others; taken as information only",
   derived: "worked out by hunchd from what it saw",
 };
+
+export const SCOPES: Record<string, string> = {
+  "user-private": "only you, in every project",
+  "project-shared": "you; it can be shared with colleagues",
+  system: "hunchd itself",
+};
+
+const SOURCES: Record<string, string> = {
+  session: "said in a session",
+  commit: "read from the git history",
+  history: "read from the git history",
+  convention: "read from the project's files",
+  document: "from a document",
+  script: "read from the project's files",
+  habit: "seen in your commands",
+  pattern: "seen in the code",
+  fix: "seen when an error went away",
+  signal: "reported while you worked",
+  client: "stored by hand",
+};
+
+/** Say in words where a memory comes from. */
+export function describeSource(memory: { source: Record<string, unknown>; trust: string }): string {
+  const type = String(memory.source.type ?? memory.source.kind ?? "");
+  const who = String(memory.source.actor ?? memory.source.client ?? memory.source.by ?? "");
+  const words = SOURCES[type] ?? (type ? type.replace(/[_-]+/g, " ") : memory.trust === "user" ? "you said it" : "not recorded");
+  return who && who !== type ? `${words} (${who})` : words;
+}

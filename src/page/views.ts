@@ -22,4 +22,13 @@ export const VIEWS: readonly View[] = [
   { name: "now", title: "Now", load: () => import("./views/now") },
   { name: "file", title: "File", load: () => import("./views/file") },
   { name: "search", title: "Search", load: () => import("./views/search") },
+  { name: "knowledge", title: "Knowledge", load: () => import("./views/knowledge") },
+  { name: "contradictions", title: "Contradictions", load: () => import("./views/contradictions") },
+  { name: "sessions", title: "Sessions", load: () => import("./views/sessions") },
+  { name: "errors", title: "Errors", load: () => import("./views/errors") },
+  { name: "workflows", title: "Workflows", load: () => import("./views/workflows") },
+  { name: "patterns", title: "Patterns", load: () => import("./views/patterns") },
+  { name: "nights", title: "Nights", load: () => import("./views/nights") },
+  { name: "figures", title: "Figures", load: () => import("./views/figures") },
+  { name: "settings", title: "Settings", load: () => import("./views/settings") },
 ];

@@ -12,7 +12,7 @@ export interface Series {
 }
 
 /** Return the colour that a custom property has in the present theme. */
-function resolveColour(element: HTMLElement, name: string): string {
+export function resolveColour(element: HTMLElement, name: string): string {
   element.style.color = `var(${name})`;
   const colour = getComputedStyle(element).color;
   element.style.color = "";

@@ -1,0 +1,212 @@
+/** Settings and projects: what is watched, what holds, where it is changed, and what is wrong. */
+
+import { useState } from "preact/hooks";
+import { request, type Answer, type Schemas } from "../api";
+import { useAnswer } from "../answers";
+import { useReadOnly } from "../components/access";
+import { Panel, Show, Table } from "../components/basics";
+import { Chips } from "../components/memory";
+import { act, actLater } from "../components/toast";
+import { useEvents } from "../events";
+import { count, duration } from "../format";
+import type { Project } from "../project";
+import { href } from "../router";
+import type { ViewProps } from "../views";
+
+type Status = Answer<"/status", "get">;
+type Setting = Schemas["Settings"]["items"][number];
+
+const STATES: Record<string, string> = { ready: "up to date", indexing: "being read", missing: "folder is gone" };
+
+export default function Settings({ project, route }: ViewProps) {
+  const status = useAnswer((signal) => request("get", "/status", { signal }), []);
+  useEvents(["project", "indexed", "progress"], null, status.reload);
+  return (
+    <div class="stack">
+      <Panel title="Projects" hint="Repositories and folders that hunchd watches.">
+        <Show of={status} what="the projects">
+          {(value) => <Projects status={value} onChanged={status.reload} />}
+        </Show>
+      </Panel>
+      <Panel title="Is everything well?">
+        <Show of={status} what="the state">
+          {(value) => <Health status={value} />}
+        </Show>
+      </Panel>
+      <Values project={project} only={route.query.get("only") ?? ""} />
+    </div>
+  );
+}
+
+function Projects({ status, onChanged }: { status: Status; onChanged: () => void }) {
+  const [gone, setGone] = useState<readonly string[]>([]);
+  const readOnly = useReadOnly();
+  const shown = status.projects.filter((one) => !gone.includes(one.id));
+  const remove = (one: Status["projects"][number]) => {
+    setGone([...gone, one.id]);
+    actLater(
+      `${one.name} is no longer watched, and what was learned about it is erased.`,
+      () => request("delete", "/projects/{id}", { params: { id: one.id } }).then(onChanged),
+      () => setGone((before) => before.filter((id) => id !== one.id)),
+    );
+  };
+  return (
+    <>
+      <Table
+        caption="Projects"
+        rows={shown}
+        keyOf={(one) => one.id}
+        columns={[
+          {
+            title: "Project",
+            cell: (one) => (
+              <>
+                <a href={href("now", { project: one.id })}>
+                  <b>{one.name}</b>
+                </a>{" "}
+                <span class="quiet-text">{one.path}</span>
+              </>
+            ),
+          },
+          { title: "State", cell: (one) => <State project={one} /> },
+          { title: "Branch", cell: (one) => one.branch || "–" },
+          {
+            title: "Action",
+            cell: (one) =>
+              readOnly ? (
+                "–"
+              ) : (
+                <button type="button" class="danger" onClick={() => remove(one)} aria-label={`Remove ${one.name}`}>
+                  Remove
+                </button>
+              ),
+          },
+        ]}
+      />
+      {!readOnly && <AddProject onAdded={onChanged} />}
+    </>
+  );
+}
+
+function State({ project }: { project: Status["projects"][number] }) {
+  const { commits, files, embeddings } = project.progress;
+  const waiting = embeddings.total - embeddings.done;
+  const total = commits.total + files.total;
+  return (
+    <>
+      {STATES[project.state] ?? project.state}
+      {project.state === "indexing" ? (
+        <progress max={Math.max(total, 1)} value={commits.done + files.done} aria-label={`Progress of ${project.name}`} />
+      ) : (
+        <span class="quiet-text">
+          {" "}
+          {count(commits.done, "commit")}, {count(files.done, "file")}
+          {waiting > 0 && `, ${waiting.toLocaleString("en-GB")} not yet searchable by meaning`}
+        </span>
+      )}
+      {project.index_error && <p class="warning">{project.index_error}</p>}
+    </>
+  );
+}
+
+function AddProject({ onAdded }: { onAdded: () => void }) {
+  const [path, setPath] = useState("");
+  const add = () => {
+    let added: Project | undefined;
+    void act(
+      "Added. It is being read now.",
+      async () => {
+        added = (await request("post", "/projects", { body: { path: path.trim() } })) as Project;
+        setPath("");
+      },
+      () => request("delete", "/projects/{id}", { params: { id: added!.id } }),
+      onAdded,
+    );
+  };
+  return (
+    <form
+      class="correction add-project"
+      onSubmit={(event) => {
+        event.preventDefault();
+        add();
+      }}
+    >
+      <label>
+        Add a folder of this machine
+        <input value={path} required onInput={(event) => setPath(event.currentTarget.value)} placeholder="/home/you/code/app" spellcheck={false} autocomplete="off" />
+      </label>
+      <div class="actions">
+        <button type="submit" class="primary">
+          Add
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Health({ status }: { status: Status }) {
+  const failing = status.tasks.filter((one) => one.state !== "running" || one.failures > 0);
+  const problems = [...status.degraded, ...failing.map((one) => `“${one.name}” failed ${count(one.failures, "time")}${one.last_error ? `: ${one.last_error}` : ""}`)];
+  return (
+    <>
+      {problems.length === 0 ? (
+        <p>Yes. Everything has run without a failure for {duration(status.uptime_seconds)}.</p>
+      ) : (
+        <ul>
+          {problems.map((one) => (
+            <li key={one} class="warning">
+              {one}
+            </li>
+          ))}
+        </ul>
+      )}
+      <p class="quiet-text">
+        <code>hunch doctor</code> in a terminal also checks editors, agents, shells and git hooks, and says how to mend each.
+      </p>
+    </>
+  );
+}
+
+function Values({ project, only }: { project: ViewProps["project"]; only: string }) {
+  const settings = useAnswer((signal) => request("get", "/settings", { signal }), []);
+  const items = (settings.value?.items ?? []).filter((one) => (only === "changed" ? one.origin === "file" : !only || one.section === only));
+  const sections = [...new Set((settings.value?.items ?? []).map((one) => one.section))];
+  const options = { "": "All", changed: "Changed by you", ...Object.fromEntries(sections.map((one) => [one, one])) };
+  return (
+    <Panel title="Settings" hint={settings.value && `Change them in ${settings.value.file}, then run “hunch daemon restart”.`}>
+      <Show of={settings} what="the settings">
+        {() => (
+          <>
+            <div class="filters">
+              <Chips label="Show" chosen={only} options={options} address={(name) => href("settings", { project: project.id, only: name })} />
+            </div>
+            {items.length === 0 ? <p class="empty">Nothing was changed: every setting has its default.</p> : <SettingsTable items={items} />}
+          </>
+        )}
+      </Show>
+    </Panel>
+  );
+}
+
+function SettingsTable({ items }: { items: readonly Setting[] }) {
+  return (
+    <Table
+      caption="Settings"
+      rows={items}
+      keyOf={(one) => `${one.section}.${one.name}`}
+      columns={[
+        {
+          title: "Setting",
+          cell: (one) => (
+            <code>
+              {one.section}.{one.name}
+            </code>
+          ),
+        },
+        { title: "Value", cell: (one) => <code>{one.value}</code> },
+        { title: "Comes from", cell: (one) => (one.origin === "file" ? `your file; the default is ${one.default}` : "default") },
+        { title: "What it does", cell: (one) => one.about },
+      ]}
+    />
+  );
+}
