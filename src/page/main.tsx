@@ -69,6 +69,7 @@ function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
   useEffect(() => {
     document.title = `${view?.title ?? "Not found"}${project ? ` – ${project.name}` : ""} – hunchd`;
   }, [view?.title, project?.name]);
+  useEffect(() => document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [route.view]);
   return (
     <>
       <a class="skip" href="#main">

@@ -27,7 +27,7 @@ export function Documents({ shown, asOf, address }: Props) {
   return (
     <Show of={documents} what="the documents">
       {() => (
-        <div class="results">
+        <div class={shown ? "results opened" : "results"}>
           <div>
             {items.length === 0 && <Empty>No document is stored yet. Write the first one, such as /profile/preferences.</Empty>}
             <Choices label="Documents" items={items} keyOf={(one) => one.path} chosen={chosen} address={address}>

@@ -47,7 +47,7 @@ export default function Errors({ project, route }: ViewProps) {
                 )}
               </Empty>
             ) : (
-              <div class="results">
+              <div class={shown ? "results opened" : "results"}>
                 <div>
                   <Choices label={PARTS[part] ?? "Errors"} items={items} keyOf={(one) => one.id} chosen={chosen} address={address}>
                     {(one) => (

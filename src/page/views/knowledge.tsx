@@ -95,7 +95,7 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
               {count(value.total ?? value.items.length, "entry", "entries")}
               {asOf && " that held then"}
             </p>
-            <div class="results">
+            <div class={shown ? "results opened" : "results"}>
               <div>
                 {value.items.length === 0 && (
                   <Empty>

@@ -34,7 +34,7 @@ export default function Patterns({ project, route }: ViewProps) {
           <p class="quiet-text" role="status">
             {count(items.length, "pattern")}, those that help most first
           </p>
-          <div class="results">
+          <div class={shown ? "results opened" : "results"}>
             <div>
               <Choices label="Patterns" items={items} keyOf={(one) => one.id} chosen={chosen} address={(show) => href("patterns", { project: project.id, show })}>
                 {(one) => (

@@ -91,7 +91,7 @@ export default function Search({ project, route }: ViewProps) {
               <p class="quiet-text" role="status">
                 {count(value.results.length, "result")} in {Math.max(1, Math.round(value.took_ms))} ms
               </p>
-              <div class="results">
+              <div class={chosen ? "results opened" : "results"}>
                 <ol class="result-list" aria-label="Results">
                   {value.results.map((one) => (
                     <li key={keyOf(one)} class={one === shown ? "result current" : "result"}>

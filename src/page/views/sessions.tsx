@@ -29,7 +29,7 @@ export default function Sessions({ project, route }: ViewProps) {
   return (
     <Show of={sessions} what="the sessions" empty={() => items.length === 0 && !shown && <NoSessions />}>
       {() => (
-        <div class="results half">
+        <div class={shown ? "results half opened" : "results half"}>
           <div>
             <Choices label="Sessions" items={items} keyOf={(one) => one.id} chosen={chosen} address={(show) => href("sessions", { project: project.id, show })}>
               {(one) => (

@@ -51,7 +51,7 @@ export default function Workflows({ project, route }: ViewProps) {
         }
       >
         {() => (
-          <div class="results">
+          <div class={shown ? "results opened" : "results"}>
             <div>
               <Choices label="Workflows" items={items} keyOf={(one) => one.id} chosen={chosen} address={(show) => href("workflows", { project: project.id, from: origin, show })}>
                 {(one) => (
