@@ -45,7 +45,7 @@ class CodeFigures:
 
 def measure(root: Path = ROOT) -> CodeFigures:
     """Measure the checkout at `root`."""
-    texts = [path.read_text("utf-8") for path in sorted((root / "src" / "hunchd").rglob("*.py"))]
+    texts = [path.read_text("utf-8") for path in sorted((root / "src").rglob("*.py"))]
     trees = [ast.parse(text) for text in texts]
     docstrings = [text for tree in trees for text in iterate_docstrings(tree)]
     names = [name for tree in trees for name in iterate_names(tree)]

@@ -12,7 +12,14 @@ from tests.page.conftest import Visit, get_address
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
 
-@pytest.mark.parametrize("address", ["now", "file", "file?path=shop/basket.py", "search", "search?q=basket", "nothing"])
+ADDRESSES = (
+    "now", "file", "file?path=shop/basket.py", "search", "search?q=basket", "knowledge", "knowledge?part=documents",
+    "knowledge?part=archived", "contradictions", "contradictions?state=resolved", "sessions", "errors",
+    "errors?part=fixes", "workflows", "patterns", "nights", "figures", "settings", "nothing",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_view_is_accessible_and_fits(visit: Visit, address: str, scheme: str) -> None:
     visit.page.emulate_media(color_scheme=scheme)

@@ -1,7 +1,7 @@
 /** Documents by path, with an editor and a preview. */
 
 import { useState } from "preact/hooks";
-import { request, type Schemas } from "../api";
+import { request, RequestFailed, type Schemas } from "../api";
 import { useAnswer, usePages } from "../answers";
 import { count, day, sentence, TRUST } from "../format";
 import type { Project } from "../project";
@@ -44,7 +44,7 @@ export function Documents({ shown, asOf, address }: Props) {
             <More of={documents} what="documents" />
             <NewDocument address={address} />
           </div>
-          {chosen && <DocumentPanel key={chosen + asOf} path={chosen} asOf={asOf} onChanged={documents.reload} onGone={setGone} />}
+          {chosen && <DocumentPanel key={chosen + asOf} isNew={!documents.value?.hasMore && !asOf && !items.some((one) => one.path === chosen)} path={chosen} asOf={asOf} onChanged={documents.reload} onGone={setGone} />}
         </div>
       )}
     </Show>
@@ -75,19 +75,25 @@ function NewDocument({ address }: { address: (show: string) => string }) {
 
 interface PanelProps {
   path: string;
+  isNew: boolean;
   asOf: string;
   onChanged: () => void;
   onGone: (path: string) => void;
 }
 
-function DocumentPanel({ path, asOf, onChanged, onGone }: PanelProps) {
+function DocumentPanel({ path, isNew, asOf, onChanged, onGone }: PanelProps) {
   const inPath = path.replace(/^\/+/, "");
   const document = useAnswer<Document | null>(
-    (signal) => request("get", "/documents/{path}", { params: { path: inPath }, query: { as_of: asOf }, signal }).catch((error: { status?: number }) => {
-      if (error.status === 404) return null;
-      throw error;
-    }),
-    [path, asOf],
+    async (signal) => {
+      if (isNew) return null;
+      try {
+        return await request("get", "/documents/{path}", { params: { path: inPath }, query: { as_of: asOf }, signal });
+      } catch (error) {
+        if (error instanceof RequestFailed && error.status === 404) return null;
+        throw error;
+      }
+    },
+    [path, asOf, isNew],
   );
   const [isEditing, setEditing] = useState(false);
   const readOnly = useReadOnly();

@@ -71,7 +71,7 @@ export default function Nights({ project, route }: ViewProps) {
   const address = (changed: Record<string, string>) => href("nights", { project: project.id, show: chosen, ...changed });
   return (
     <>
-      <p class="hint">At night hunchd joins duplicates, shortens what is old and puts away what nobody needs. Nothing is lost: everything here can be taken back.</p>
+      <p class="hint">At night hunchd joins duplicates, shortens what is old and puts away what nobody needs. What it did can be taken back here.</p>
       <RunNow project={project} runs={items} onDone={runs.reload} />
       <Show of={runs} what="the nights" empty={() => items.length === 0 && "hunchd has not tidied up yet. It does so at night, or when you ask for it."}>
         {() => (
@@ -115,7 +115,7 @@ function RunNow({ project, runs, onDone }: { project: ViewProps["project"]; runs
       ) : (
         <>
           <button type="button" onClick={() => void start(true)}>
-            Try it out
+            Try it, changing nothing
           </button>
           <button type="button" onClick={() => void start(false)}>
             Tidy up now
