@@ -70,11 +70,10 @@ export function Source({ memory, project }: { memory: Memory; project: Project }
   const quoted = typeof memory.source.sentence === "string" ? memory.source.sentence : "";
   return (
     <>
-      {sentence(describeSource(memory))}
-      {session && (
-        <>
-          , <a href={href("sessions", { project: project.id, show: session })}>in this session</a>
-        </>
+      {session ? (
+        <a href={href("sessions", { project: project.id, show: session })}>{sentence(describeSource(memory))}</a>
+      ) : (
+        sentence(describeSource(memory))
       )}
       {path && !path.startsWith("/") && (
         <>
@@ -152,8 +151,10 @@ function Facts({ memory, project }: { memory: Memory; project: Project }) {
         <dd>{KINDS[memory.category ?? ""] ?? KINDS[memory.kind] ?? memory.kind}</dd>
         {memory.key && memory.kind === "fact" && (
           <>
-            <dt>{memory.key.replace(/[_.-]+/g, " ")}</dt>
-            <dd>{memory.value}</dd>
+            <dt>Value</dt>
+            <dd>
+              {memory.key.replace(/[_.-]+/g, " ")}: {memory.value}
+            </dd>
           </>
         )}
         <dt>Comes from</dt>

@@ -129,7 +129,7 @@ function Speed({ samples }: { samples: readonly Sample[] }) {
   const shown = routes.find((one) => one.route === chosen) ?? routes[0];
   if (!shown) return <Empty>Nothing was asked for yet.</Empty>;
   const { bounds, counts, total } = shown.histogram;
-  const names = bounds.map((bound) => (bound === Infinity ? "longer" : bound < 1 ? `${bound * 1000}` : `${bound * 1000}`));
+  const names = bounds.map((bound) => (bound === Infinity ? "more" : bound < 1 ? `${bound * 1000}` : `${bound} s`));
   const middle = bounds[counts.findIndex((_, at) => counts.slice(0, at + 1).reduce((sum, one) => sum + one, 0) >= total / 2)] ?? Infinity;
   return (
     <>

@@ -374,7 +374,13 @@ function Difference({ was, now }: { was: Fields; now: Fields }) {
   );
 }
 
+/** Write a field; links and other lists of small objects take one line each. */
 function write(value: unknown): string {
   if (value === undefined || value === null) return "";
+  if (Array.isArray(value)) return value.map((one) => (isFlat(one) ? Object.values(one).join(" ") : write(one))).join("\n");
   return typeof value === "string" ? value : (JSON.stringify(value, null, 1) ?? "");
+}
+
+function isFlat(value: unknown): value is Record<string, string> {
+  return typeof value === "object" && value !== null && Object.values(value).every((one) => typeof one !== "object");
 }
