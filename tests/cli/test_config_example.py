@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
+from hunchd.config.description import describe_settings
 from hunchd.config.example import render_example
 from hunchd.config.loading import load_settings
 from hunchd.config.settings import Settings
@@ -28,3 +29,13 @@ def test_example_explains_every_setting() -> None:
 
     assert [lines[number].split(" = ")[0] for number in shown] == keys
     assert all(len(lines[number - 1]) > len("# so long") for number in shown)
+
+
+def test_description_tells_value_and_default() -> None:
+    settings = Settings(context=replace(Settings().context, budget=500))
+
+    described = {f"{one.section}.{one.name}": one for one in describe_settings(settings)}
+
+    assert (described["context.budget"].value, described["context.budget"].default) == ("500", "8000")
+    assert described["signals.error_logs"].value == "[]"
+    assert all(one.about for one in described.values())

@@ -52,6 +52,7 @@ from hunchd.protocol.responses import (
     make_rejection,
 )
 from hunchd.protocol.search_results import ExpandAnswer, SearchAnswer, SearchResult, find_status
+from hunchd.protocol.settings_answers import SettingsAnswer
 from hunchd.protocol.signals import parse_signal, signal_to_json
 from hunchd.protocol.status_answers import ProjectStatusAnswer, QueuesAnswer, ResourcesAnswer, StatusAnswer, StoreAnswer
 
@@ -152,6 +153,9 @@ class FakeEngine:
     def get_focus(self, project: str) -> FocusAnswer:
         self._work()
         return FocusAnswer(branch="main", open_files=[], opened=[])
+
+    def describe_settings(self) -> SettingsAnswer:
+        return SettingsAnswer(file="/config.toml", items=[])
 
     async def predict(self, request: PredictRequest) -> PredictionAnswer:
         self._work()
