@@ -98,7 +98,7 @@ def _tell_sessions(daemon: RunningDaemon, project: str) -> None:
 def _report_signals(daemon: RunningDaemon, path: str) -> None:
     now = datetime.now(UTC)
     folder = Path(path)
-    files = [str(file.relative_to(folder)) for file in sorted(folder.glob("src/**/*.py"))[:12]]
+    files = subprocess.check_output(["git", "ls-files", "src", "*.py"], cwd=folder, text=True).split()[:12]
     signals: list[dict[str, Any]] = []
     for day in range(8, 0, -1):
         begun = now - timedelta(days=day)
@@ -114,7 +114,7 @@ def _report_signals(daemon: RunningDaemon, path: str) -> None:
                     "source": "shell",
                 }
             )
-    blame = f'File "{path}/{files[3]}", line 12, in load'
+    blame = f'File "{path}/{files[-1]}", line 12, in load'
     trace = f"Traceback (most recent call last):\n  {blame}\n    return cookie[\"id\"]\nKeyError: 'id'\n"
     signals.append(
         {"kind": "error", "project": path, "text": trace, "command": "pytest -q tests", "source": "terminal"}
@@ -219,7 +219,7 @@ def main() -> None:
         try:
             project = daemon.add(copy, within=900)
             fill(daemon, project)
-            source = next(iter(sorted(copy.glob("src/**/s*.py"))), copy)
+            source = next(iter(sorted(copy.glob("**/s*.py"))), copy)
             views = {
                 name: VIEWS[name].replace("{file}", str(source.relative_to(copy))) for name in given.views.split(",")
             }
