@@ -185,7 +185,7 @@ function ThemeSwitch() {
   const [theme, setTheme] = useState(readTheme);
   return (
     <button type="button" class="quiet" onClick={() => setTheme(cycleTheme())} aria-label={`Colours: ${THEMES[theme]}. Change`}>
-      {THEMES[theme]}
+      Colours: {THEMES[theme].toLowerCase()}
     </button>
   );
 }

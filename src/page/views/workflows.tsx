@@ -102,7 +102,7 @@ function Body({ memory, project }: { memory: Memory; project: ViewProps["project
             <li key={at}>
                 {step.name && <b>{step.name} </b>}
                 <code>{step.template}</code>
-                {step.command !== step.template && (
+                {step.command && step.command !== step.template && (
                   <span class="quiet-text">
                     {" "}
                     such as <code>{step.command}</code>
