@@ -17,6 +17,7 @@ from hunchd.prediction.reasons import FALLBACK_REASON
 LIST = "files"  # kind of a piece that names several files
 LEAST_NAMED = 0.008  # probability from which a file is named in a list: one in a hundred is still worth ten tokens
 LEAST_EXPECTED = 0.3  # … and from which a lock file or a change log is told to be expected
+MOST_LISTED = 26  # paths of one list; of those in longer ones readers took nine in ten for noise
 LIST_LINE = 110  # characters
 # Part of a list that each level keeps; the likeliest come first, so that it is worth more than its part.
 SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed": 0.3, "index": 0.1}
@@ -33,6 +34,7 @@ _SENTENCE = re.compile(r"[A-Za-z]+(?=[\s.,:;!?])")
 FEWEST_WORDS = 3
 
 # Signatures of a file that are shown, by level.
+LEAST_OUTLINED = 0.1  # probability from which all of them are worth reading
 LINES: Mapping[Level, int] = {"full": 40, "summary": 14, "compressed": 5}
 # … and of a test file: the names of its tests, of which those about the file at hand come first.
 TEST_LINES: Mapping[Level, int] = {"full": 12, "summary": 6, "compressed": 3}
@@ -78,6 +80,10 @@ def _build_outline_candidates(
         forms += [(level, f"{one.path}\n{text}") for level, text in zip(lengths, texts, strict=True)]
         if not classify_path(one.path) & (CODE | DOCUMENT):
             forms = forms[-1:]  # of a configuration file a few keys tell enough
+        elif file is not None and not classify_path(file) & CODE:
+            forms = forms[-1:]  # a manifest or a change log uses no definition
+        elif one.confidence < LEAST_OUTLINED:
+            forms = forms[1:]
     elif view is not None and _SENTENCE.match(view.doc) and len(_PLAIN_WORD.findall(view.doc)) >= FEWEST_WORDS:
         forms.append(("summary", f"{one.path}\n{view.doc}"))
     forms.append(("index", one.path))
@@ -128,7 +134,7 @@ def _iterate_lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile])
         by_relation.items(), key=lambda pair: (pair[0] == LESS_LIKELY, -sum(pair[1].values()), pair[0])
     )
     for rank, (relation, names) in enumerate(ordered_relations, 1):
-        paths = dict(sorted(names.items(), key=lambda pair: -pair[1]))
+        paths = dict(sorted(names.items(), key=lambda pair: -pair[1])[:MOST_LISTED])
         name = relation if relation == LESS_LIKELY else f"also {relation}"
         lengths = {level: max(1, round(share * len(paths))) for level, share in SHARE_OF_LIST.items()}
         forms = tuple((level, _wrap_paths(name, list(paths)[:length])) for level, length in lengths.items())
