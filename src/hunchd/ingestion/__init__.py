@@ -1,4 +1,4 @@
 """Parsers that turn raw material (files, history, manifests) into domain values.
 
-Pure, except that they read the files that they are given.
+They have no side effects; some read the files that are passed to them.
 """

@@ -1,7 +1,8 @@
 """Verification of a language model's claims against the session that they cite.
 
 Pure. A model may invent facts, mix two sentences or be manipulated. Its own words are never stored: only the sentence
-that it cites, if somebody said that sentence, settled something in it, and the value is in it.
+that it cites is, provided that somebody in the session said that sentence, that it settles something, and that it
+contains the value.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _NEGATION = r"\b(?:not|never|no|without|instead of|rather than|dropp(?:ed|ing)|r
 
 @dataclass(frozen=True, slots=True)
 class VerifiedClaim:
-    """Verified fact with the sentence that supports it."""
+    """Claim that was verified, with the sentence of the session that supports it."""
 
     category: str
     key: str
@@ -54,7 +55,7 @@ class Verification:
 def render_turns(turns: Sequence[Turn]) -> str:
     """Render the messages of users and assistant for a model.
 
-    One line each, with turn numbers. Tool output is left out, as it states nothing.
+    Each message is one line with its turn number. Tool output is left out, as it states nothing.
     """
     return "\n".join(
         f"[{turn}] {'user' if message.event is MessageType.USER else 'assistant'}: {_format_line(message.text)}"
@@ -63,7 +64,7 @@ def render_turns(turns: Sequence[Turn]) -> str:
 
 
 def verify_claims(raw: Mapping[str, Any], turns: Sequence[Turn]) -> Verification:
-    """Return the claims that the turns support, each key once."""
+    """Return the claims that the turns support, at most one per key."""
     raw_claims = raw.get("facts")
     if not isinstance(raw_claims, list):
         return Verification((), {"no list of facts": 1})
@@ -108,9 +109,10 @@ def _verify_claim(raw: Any, turns: Sequence[Turn]) -> VerifiedClaim | str:
 
 
 def _find_quote(quote: str, named_turn: object, turns: Sequence[Turn]) -> tuple[int, Message, str] | None:
-    """Find the message and the whole sentence with the quote.
+    """Find the message and the whole sentence that contain the quote.
 
-    The turn that the model named is preferred, then the last one.
+    The turn that the model named is preferred, then the last one that contains the quote. Returns None if no turn
+    does.
     """
     places = [
         (turn, message, sentence)
@@ -123,7 +125,7 @@ def _find_quote(quote: str, named_turn: object, turns: Sequence[Turn]) -> tuple[
 def _find_sentence(quote: str, text: str) -> str | None:
     """Return the sentences of `text` that contain the quote, on one line.
 
-    None if they do not contain it or are too long.
+    Returns None if no sentences contain the quote, or if they are too long.
     """
     parts = [" ".join(part.split()) for part in split_message(text)]
     for first in range(len(parts)):

@@ -24,7 +24,7 @@ _PARTS: Final = re.compile(r"[^\w-]+")
 
 
 def extract_commit_facts(unit: Unit, project: str, *, now: datetime) -> list[Memory]:
-    """Extract the claims of a commit's message; bots' commits yield none."""
+    """Extract the claims that a commit message makes; bots' commits yield none."""
     if is_bot(unit):
         return []
     at = datetime.fromtimestamp(clamp_author_time(unit.at), UTC)
@@ -38,9 +38,9 @@ def extract_commit_facts(unit: Unit, project: str, *, now: datetime) -> list[Mem
 def is_obsolete_rename(fact: Memory, names: Container[str]) -> bool:
     """Return True if a rename fact no longer matches the code.
 
-    That is so if the new name or its type is gone, or if the old name is in use again.
-
-    `names`: every name that occurs in the project.
+    That is so if the new name or its type is gone, or if the old name is in use again. `names` are all names that
+    occur in
+    the project.
     """
     if fact.source.get("rule") != "renamed" or not fact.key or not fact.value:
         return False
@@ -54,7 +54,10 @@ def _split_name(name: str) -> list[str]:
 
 
 def build_levels(statement: ExtractedStatement) -> Levels:
-    """Build the display levels: `tests: pytest, not unittest (because …)`, then shorter."""
+    """Build the display levels of a statement, from the full line to its key.
+
+    The longest is a line such as `tests: pytest, not unittest (because …)`.
+    """
     short = statement.line.partition(" (because ")[0]
     return Levels(summary=statement.line, compressed=short, index=statement.key[:MAX_INDEX])
 

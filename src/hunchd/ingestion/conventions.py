@@ -1,4 +1,4 @@
-"""Facts on project work: manifests, decision records, contributor pages."""
+"""Facts about how to work on a project, read from manifests, decision records and contributor pages."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def extract_conventions(root: Path, files: Iterable[str], *, project: str, now: 
 def collect_guides(root: Path, paths: Sequence[str]) -> GuideCollection:
     """Collect the contributor and agent pages with the files that they import.
 
-    Includes pages that are symbolic links to another page.
+    Pages that are symbolic links to another page are included.
     """
     link_targets = ((link, read_link(root, link)) for link in LINKABLE_GUIDES if link not in paths)
     links = {link: path for link, target in link_targets if target and (path := resolve_link(link, target))}
@@ -126,7 +126,7 @@ def collect_guides(root: Path, paths: Sequence[str]) -> GuideCollection:
 def may_state_conventions(path: str) -> bool:
     """Return True if a file may state conventions.
 
-    That is a manifest, a decision record, a contributor or agent page, or a memory shared by a colleague.
+    This is the case for manifests, decision records, contributor and agent pages, and memories shared by colleagues.
     """
     return is_manifest(path) or is_record(path) or may_define_guides(path) or is_shared_path(path)
 
@@ -139,9 +139,11 @@ def is_manifest(path: str) -> bool:
 def _extract_convention_facts(
     root: Path, paths: list[str], guides: Sequence[Guide], project: str, now: datetime
 ) -> Iterator[Memory]:
-    """Yield the most certain statement of each key.
+    """Yield the most certain statement for each key.
 
-    Separate values are kept for the project, for each part that differs, and for each further language of the project.
+    Separate statements are yielded for the project, for each folder that differs from it, and for each further
+    language of
+    the project.
     """
     best: dict[_ConventionKey, _SourcedStatement] = {}
     tested_by_key: dict[str, list[_SourcedStatement]] = {}  # by key, values tested in the workflows of one CI
@@ -182,9 +184,9 @@ def _read_guide_commands(root: Path, guide: Guide) -> Iterator[Command]:
 
 
 def _add_commands(commands: Sequence[Command], best: dict[_ConventionKey, _SourcedStatement]) -> None:
-    """Put the commands to type in front of the tools that manifests name.
+    """Add the commands to type, placing them before the tools that manifests name.
 
-    Commands of another language than the known tools stand beside them.
+    Commands of another language than the known tools are stored as separate entries.
     """
     for statement, path, part, language in choose_commands(commands):
         folder = _find_part(f"{part}/x", statement.key) if part else ""
@@ -200,10 +202,10 @@ def _add_commands(commands: Sequence[Command], best: dict[_ConventionKey, _Sourc
 
 
 def _add_statement(statement: Statement, path: str, best: dict[_ConventionKey, _SourcedStatement]) -> None:
-    """Store a statement if it outranks the known one.
+    """Store a statement unless a better one is stored for the same place.
 
-    A statement about another language is stored beside the known one. The most certain statement of all languages is
-    stored without a language name.
+    A statement about another language gets an entry of its own. The most certain statement of all languages is stored
+    without a language name.
     """
     part = _find_part(path, statement.key)
     place: _ConventionKey = (part, statement.key, "")
@@ -221,7 +223,7 @@ def _add_statement(statement: Statement, path: str, best: dict[_ConventionKey, _
 
 
 def _find_other_language(current: Statement, statement: Statement) -> str:
-    """Return the language of `statement` if the known tools serve others.
+    """Return the language of `statement` if the tools of `current` serve others.
 
     Returns "" otherwise.
     """
@@ -230,9 +232,9 @@ def _find_other_language(current: Statement, statement: Statement) -> str:
 
 
 def _outranks(statement: Statement, current: Statement) -> bool:
-    """Return True if `statement` replaces `current`.
+    """Return True if `statement` should replace `current`.
 
-    The more certain one wins, unless the other is more than a hint and names the same tools and more.
+    The more certain statement wins, unless the other is more than a hint and names the same tools and further ones.
     """
     values, current_values = {*statement.value.split(", ")}, {*current.value.split(", ")}
     if values > current_values and statement.confidence > HINT_CONFIDENCE:
@@ -243,9 +245,9 @@ def _outranks(statement: Statement, current: Statement) -> bool:
 
 
 def _is_informative(statement: Statement, project_values: Mapping[str, str]) -> bool:
-    """Return False for CI facts that add nothing.
+    """Return False for CI facts that add nothing to what is known.
 
-    These are the usual runner system and the single version that the project itself names.
+    These are the usual runner system, and a single version that the project itself names.
     """
     if not statement.key.startswith(CI_PREFIX) or ", " in statement.value:
         return True
@@ -256,9 +258,10 @@ def _is_informative(statement: Statement, project_values: Mapping[str, str]) -> 
 
 
 def _merge_ci_values(sourced_statements: Sequence[_SourcedStatement]) -> _SourcedStatement:
-    """Merge the values that all workflows of one CI try.
+    """Merge the values that the workflows of one CI system test.
 
-    The source is the workflow that tries all of them, else the workflows folder.
+    The source of the result is the workflow that tests all of them; if there is none, it is the folder of the
+    workflows.
     """
     values = sorted(
         {value for statement, _ in sourced_statements for value in statement.value.split(", ")}, key=version_sort_key
@@ -281,7 +284,7 @@ def get_part(fact: Memory) -> str:
 def get_globs(fact: Memory) -> tuple[str, ...]:
     """Return the globs of the files to which an instruction applies.
 
-    Empty for all of its part.
+    An empty result means all files of the folder that `get_part` returns.
     """
     return tuple(map(str, fact.source.get("globs") or ()))
 
@@ -292,23 +295,26 @@ def is_on_demand(fact: Memory) -> bool:
 
 
 def applies_to_whole_project(fact: Memory) -> bool:
-    """Return True unless the fact is a limited instruction.
+    """Return False for instructions that are limited to some files or to requests.
 
-    Such an instruction applies to some files only, or is shown only on request. Limited instructions are not listed for
-    the project.
+    Such an instruction applies to some folder or files only, or is shown only on request. Limited instructions are not
+    listed for the project.
     """
     return fact.category != "instruction" or not (get_part(fact) or get_globs(fact) or is_on_demand(fact))
 
 
 def qualify_key(part: str, key: str) -> str:
-    """Return the key for one part or language of the project."""
+    """Return `key` qualified with the folder or language to which it applies.
+
+    Returns `key` itself if `part` is empty.
+    """
     return f"{key} in {part}" if part else key
 
 
 def _find_part(path: str, key: str = "") -> str:
-    """Return the folder that a manifest applies to.
+    """Return the folder to which a manifest applies.
 
-    Returns "" for CI, git hooks and deployment folders.
+    Returns "" (the whole project) for CI, git hooks and deployment folders.
     """
     part = path.rpartition("/")[0]
     is_whole = part in _DEPLOYMENT_FOLDERS or (part in _PAGE_FOLDERS and key in _KEYS_OF_WHOLE)
@@ -316,9 +322,9 @@ def _find_part(path: str, key: str = "") -> str:
 
 
 def _keep_nearest(paths: list[str]) -> list[str]:
-    """Keep the path nearest to the root for each file name.
+    """Keep only the path nearest to the root for each file name.
 
-    The manifest of a part does not speak for the whole project.
+    The manifest of a subfolder does not describe the whole project.
     """
     path_by_name: dict[str, str] = {}
     for path in paths:
@@ -379,9 +385,9 @@ def _build_decision(decision: Decision, project: str, now: datetime) -> Memory:
 
 
 def _collect_instructions(pages: Sequence[Guide]) -> Iterator[tuple[Instruction, Guide, GuideScope]]:
-    """Yield each instruction of the guides once per place where it applies.
+    """Yield each instruction of the guides once for each scope in which it applies.
 
-    Of several guides that state the same instruction, the one with the widest scope is the source.
+    If several guides state the same instruction, the one with the widest scope is given as the source.
     """
     by_sentence: dict[str, list[tuple[Instruction, Guide]]] = {}
     for guide in pages:
@@ -404,27 +410,30 @@ def _collect_instructions(pages: Sequence[Guide]) -> Iterator[tuple[Instruction,
 
 
 def _scope_sort_key(occurrence: tuple[Instruction, Guide]) -> tuple[bool, bool, int]:
-    """Sort key that puts the widest scope first."""
+    """Return a sort key that puts the widest scope first."""
     place = occurrence[1].scope
     return not place.is_unrestricted, place.on_demand, len(place.part)
 
 
 def _normalize_sentence(sentence: str) -> str:
-    """Normalize a sentence: markup, punctuation, case and spacing are ignored."""
+    """Normalize a sentence by removing markup, punctuation, case and spacing."""
     return " ".join(re.sub(r"[`*_\"'.!]", "", sentence).casefold().split())
 
 
 def _covers(one: GuideScope, other: GuideScope) -> bool:
-    """Return True if an instruction at `one` already applies at `other`."""
+    """Return True if scope `one` includes scope `other`.
+
+    An instruction with scope `one` then already applies wherever `other` does.
+    """
     if not one.is_unrestricted:
         return other.on_demand or (not other.is_unrestricted and one.part == other.part)
     return not one.part or f"{other.part}/".startswith(f"{one.part}/")
 
 
 def _merge_scopes(places: Sequence[GuideScope], first: GuideScope) -> GuideScope:
-    """Merge the places in one part where the same instruction applies.
+    """Merge the scopes in one folder in which the same instruction applies.
 
-    The result has the kind of `first`.
+    Only scopes of the same kind as `first` (unrestricted, limited to files, or on request) are merged.
     """
     similar = [
         place

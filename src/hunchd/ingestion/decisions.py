@@ -1,6 +1,6 @@
 """Parser of decision records.
 
-Free text by unknown authors; it is untrusted.
+The text is written by unknown authors and is untrusted.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def is_record(path: str) -> bool:
 
 
 def parse_decision(path: str, text: str, files: frozenset[str]) -> Decision | None:
-    """Parse the decision that a record states.
+    """Parse a decision record.
 
-    Returns None if it states none.
+    Returns None if the record states no decision.
     """
     text = text[:60_000]
     settings, page = split_front_matter(_COMMENT.sub("", text))  # records keep their status and date there too (MADR)
@@ -115,9 +115,9 @@ def parse_decision(path: str, text: str, files: frozenset[str]) -> Decision | No
 
 
 def _find_decision_text(sections: Sequence[_Section], page: str) -> str:
-    """Return the text under the deciding heading, or after the word "decision:".
+    """Return the text under the heading of the decision, or after the word "decision:".
 
-    If the section has only subsections, their headings are joined.
+    If the section consists only of subsections, their headings are joined.
     """
     for at, section in enumerate(sections):
         if _DECIDING_HEADING.match(_NUMBER.sub("", section.name)):
@@ -140,9 +140,9 @@ class _Section(NamedTuple):
 
 
 def _split_sections(text: str) -> Iterator[_Section]:
-    """Yield heading, level and body in order, for Markdown and RST.
+    """Yield (heading, level, body) of each section of Markdown or RST, in order.
 
-    Code is never a heading.
+    Lines in code blocks are never headings.
     """
     name, level, body = "", 0, list[str]()
     in_fence, rulers = False, list[str]()  # in order of first use, which defines RST's levels

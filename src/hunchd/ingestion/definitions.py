@@ -58,8 +58,9 @@ class SyntaxNode(Protocol):
 class Definition:
     """Definition found in a syntax tree.
 
-    `body` contains the members and marks the end of the signature. With `is_silent` set it has members but is no
-    symbol.
+    `body` contains the members and marks the end of the signature. If `is_silent`, only its members become symbols,
+    not
+    the definition itself.
     """
 
     name: str
@@ -77,7 +78,7 @@ def get_node_text(node: SyntaxNode | None, source: bytes) -> str:
 
 
 def read_definition(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Return what `node` defines, or None if it defines nothing.
+    """Return the definition that `node` makes, or None if it makes none.
 
     `enclosing_kind` is the kind of the enclosing definition.
     """
@@ -93,7 +94,7 @@ def read_definition(node: SyntaxNode, kind: str, enclosing_kind: str, source: by
 
 
 def _read_assignment(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Read an assignment of Python or Ruby to a plain name."""
+    """Read a Python or Ruby assignment to a plain name."""
     target = node.child_by_field_name("left")
     if target is None or target.type not in ("identifier", "constant"):
         return None
@@ -104,9 +105,9 @@ def _read_assignment(node: SyntaxNode, kind: str, enclosing_kind: str, source: b
 
 
 def _read_variable_declarator(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Read JavaScript's `name = value`.
+    """Read a JavaScript declaration `name = value`.
 
-    It is a function if the value is one, and nothing if the value is a `require` or dynamic import.
+    It defines a function if the value is a function, and nothing if the value is a `require` or dynamic import.
     """
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if name is None or name.type not in ("identifier", "property_identifier"):
@@ -125,7 +126,7 @@ def _read_variable_declarator(node: SyntaxNode, kind: str, enclosing_kind: str, 
 def _read_member(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     """Read a field of a JavaScript class or TypeScript interface.
 
-    A function value makes it a method.
+    If its value is a function, the field is a method.
     """
     name = node.child_by_field_name("name") or node.child_by_field_name("property")
     value = node.child_by_field_name("value")
@@ -166,7 +167,7 @@ def _read_anonymous(node: SyntaxNode, kind: str, enclosing_kind: str, source: by
 def _read_class(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     """Read a class with or without a name.
 
-    JavaScript's class expression may have no name, Ruby's class always has one. Both have the same node type.
+    A JavaScript class expression may have no name, a Ruby class always has one. Both have the same node type.
     """
     name = re.sub(".*::", "", get_node_text(node.child_by_field_name("name"), source)) or "default"
     return Definition(name, kind, node.child_by_field_name("body"))
@@ -221,7 +222,7 @@ def _read_declarator(node: SyntaxNode, kind: str, enclosing_kind: str, source: b
 
 
 def _read_inline_type(node: SyntaxNode, source: bytes) -> Definition | None:
-    """Read `struct S { … };`, a declaration without a declarator."""
+    """Read `struct S { … };`, which is a declaration without a declarator."""
     shape = node.child_by_field_name("type")
     if shape is None or shape.child_by_field_name("body") is None:
         return None
@@ -232,7 +233,7 @@ def _read_inline_type(node: SyntaxNode, source: bytes) -> Definition | None:
 def _read_c_type(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     """Read a struct, union, class or enum with a body.
 
-    Without a body it is only a reference.
+    Without a body, the node is only a reference to the type.
     """
     body = node.child_by_field_name("body")
     name = re.sub("<.*", "", get_node_text(node.child_by_field_name("name"), source))
@@ -249,7 +250,7 @@ def _read_typedef(node: SyntaxNode, kind: str, enclosing_kind: str, source: byte
 def _read_macro(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     """Read a macro with a value.
 
-    One without is an include guard.
+    A macro without a value is an include guard and is ignored.
     """
     value = node.child_by_field_name("value")
     name = get_node_text(node.child_by_field_name("name"), source)
@@ -259,7 +260,7 @@ def _read_macro(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes)
 def _read_fields(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     """Read a field declaration of Java, C# or PHP.
 
-    The first declared name counts.
+    If it declares several names, the first is used.
     """
     inner = node.child_by_field_name("declarator") or next(
         (child for child in node.named_children if child.type in ("variable_declaration", "property_element")), None
@@ -275,7 +276,7 @@ def _read_fields(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes
 def _read_field_declaration(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     """Read a `field_declaration` of Go, Rust, Java, C# or C++.
 
-    The node has three shapes.
+    The languages give this node three different structures.
     """
     name = node.child_by_field_name("name")
     if name is not None:
@@ -309,7 +310,8 @@ def _read_type_alias(node: SyntaxNode, kind: str, enclosing_kind: str, source: b
 def _read_javascript_test(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     """Read a JavaScript test or suite.
 
-    Such as `describe("…", () => {…})`, `test("…", …)` or `it.each(…)("…", …)`. The body of a suite contains further
+    Examples are `describe("…", () => {…})`, `test("…", …)` and `it.each(…)("…", …)`. The body of a suite contains
+    further
     tests.
     """
     callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
@@ -341,7 +343,7 @@ _TEST_CALLS = frozenset({"describe", "suite", "it", "test", "bench"})
 def _read_ruby_test(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     """Read a Ruby test or suite.
 
-    `describe X do … end` and `it "…" do … end` of RSpec, Minitest and Rails tests.
+    These are the `describe X do … end` and `it "…" do … end` of RSpec, Minitest and Rails tests.
     """
     method, arguments = get_node_text(node.child_by_field_name("method"), source), node.child_by_field_name("arguments")
     block = node.child_by_field_name("block")
@@ -494,7 +496,7 @@ def is_license_text(text: str) -> bool:
 def extract_doc_line(text: str) -> str:
     """Return the first informative line of a comment or docstring.
 
-    "" for licences and tool directives.
+    Returns "" for licences and tool directives.
     """
     in_skipped_sentence = False  # True inside a skipped sentence
     for raw in text.splitlines()[:12]:
@@ -510,7 +512,7 @@ def extract_doc_line(text: str) -> str:
 
 
 def extract_docstring(body: SyntaxNode | None, source: bytes) -> str:
-    """Return Python's docstring: the first statement, if it is a string."""
+    """Return the docstring of a Python definition: its first statement, if that is a string."""
     first = next(iter(body.named_children), None) if body is not None else None
     if first is None or first.type != "expression_statement" or not first.named_children:
         return ""

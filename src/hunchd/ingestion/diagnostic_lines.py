@@ -1,4 +1,4 @@
-"""Recognise what one line of a tool's output is: a place, a label, a frame, a line of source, a marker. No I/O."""
+"""Classification of one line of a tool's output: location, label, frame, source line or marker. No I/O."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ COMPLAINT = re.compile(
 
 
 def format_line(line: str, place: re.Match[str] | None) -> str:
-    """Return `line` for a reader: without rulers, and without the place where it begins or ends with it."""
+    """Return `line` for display.
+
+    Rulers are removed, and so is the location `place` if the line begins or ends with it.
+    """
     if place is not None and not line[: place.start()].strip(" \t\"'>-*`[(#@"):
         line = line[place.end() :]
     elif place is not None and not line[place.end() :].strip(" \t\"'>:.)]"):
@@ -69,7 +72,10 @@ def find_place(line: str) -> re.Match[str] | None:
 
 
 def find_label(line: str) -> re.Match[str] | None:
-    """Return the label of an error, where it stands at the beginning or behind a place."""
+    """Return the error label of a line, such as "error:".
+
+    The label must be at the beginning of the line or after a location; otherwise returns None.
+    """
     for label in _LABEL.finditer(line):
         before = PLACE.sub("", line[: label.start()])
         after = line[label.end() : label.end() + 1]
@@ -79,7 +85,10 @@ def find_label(line: str) -> re.Match[str] | None:
 
 
 def extract_message(line: str, place: re.Match[str] | None, label: re.Match[str] | None) -> tuple[str, str]:
-    """Return what a line says without its place and label, and the code of its rule."""
+    """Return the message of a line without location and label, and its rule code.
+
+    The code is "" if the line has none.
+    """
     code = (label["code"] or "").strip(" []():") if label is not None else ""
     message_text = line
     if place is not None:

@@ -1,7 +1,8 @@
-"""Find the diagnostic in what any tool printed: the line that says what is wrong, and what belongs to it. No I/O.
+"""Search for the diagnostic in the output of any tool: the line that says what is wrong, and its details. No I/O.
 
-No tool is known here. Three shapes are: a line that names a place (`path:line: …`), a line that is labelled an error,
-and a heading with the path of a file above indented findings. What counts, closes or advises is skipped (`summaries`).
+The module knows no particular tool. It recognises three forms: a line that names a location (`path:line: …`), a line
+that is labelled an error, and a heading with the path of a file above indented findings. Lines that count, conclude or
+advise are skipped (see `summaries`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _ENOUGH_WORDS: Final = 3  # of a message that needs no detail in its headline
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """Finding of a tool; `details` are its source line and explanation."""
+    """One finding of a tool; `details` are its source line and explanation."""
 
     display_line: str  # the line, for a reader
     message_text: str  # without label and place, for comparison
@@ -53,7 +54,10 @@ class Diagnostic:
 
     @property
     def headline(self) -> str:
-        """Return the line; where it is a mere title, with the first of what stands below it."""
+        """Return the display line of the finding.
+
+        If that is a mere title, the first of its details is appended.
+        """
         has_quoted_name = re.search(r"[`'\"“‘«]", self.message_text) is not None
         if not self.details or (
             self.message_text and (has_quoted_name or len(WORD.findall(self.message_text)) > _ENOUGH_WORDS)
@@ -68,7 +72,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class _Anchor:
-    """Line that may hold the error; a greater `weight` is likelier."""
+    """Line that may state the error; the greatest `weight` is the likeliest."""
 
     number: int
     weight: int
@@ -81,7 +85,10 @@ class _Anchor:
 
 
 def find_diagnostic(text: str) -> Diagnostic | None:
-    """Return the first of the gravest findings, or None."""
+    """Return the most severe finding in `text`, or None.
+
+    Of several equally severe findings, the first is returned.
+    """
     lines = [line[:_LONGEST_LINE] for line in text.split("\n")[-_MOST_LINES:]]
     anchors = list(_find_anchors(lines))
     best = max(anchors, key=lambda anchor: (anchor.weight, -anchor.number), default=None)
@@ -106,13 +113,19 @@ def find_diagnostic(text: str) -> Diagnostic | None:
 
 
 def find_complaint(text: str) -> str:
-    """Return the first line that says that something is wrong in plain words; else the last that says anything."""
+    """Return the first line that says in plain words that something is wrong.
+
+    If there is none, returns the last line that is not a summary, or "".
+    """
     lines = [line.strip() for line in text.split("\n") if line.strip() and not is_summary(line)]
     return next((line for line in lines if COMPLAINT.search(line)), lines[-1] if lines else "")
 
 
 def extract_details_below(text: str, start: int) -> tuple[str, ...]:
-    """Return what a tool says below the line at position `start`: the marked line of the source, and its prose."""
+    """Return what a tool prints below the line at offset `start` of `text`.
+
+    These details are the marked source line and the explanation.
+    """
     number = text.count("\n", 0, start)
     lines = text.split("\n")[number : number + _BLOCK_LINES + 1]
     others = frozenset(n for n, line in enumerate(lines) if n and not line.startswith((" ", "\t")) and find_place(line))
@@ -136,7 +149,7 @@ def _find_anchors(lines: Sequence[str]) -> Iterator[_Anchor]:
 
 
 def is_path_list(lines: Sequence[str], number: int) -> bool:
-    """Return True if the next line that is not blank is a path as well, as in a list of files."""
+    """Return True if the next line that is not blank is a path too, as in a list of files."""
     following = next((line for line in lines[number + 1 : number + 4] if line.strip()), "")
     return HEADING.match(following) is not None and FINDING.match(following) is None
 
@@ -172,7 +185,7 @@ def _parse_anchor(line: str, number: int) -> _Anchor | None:
 
 
 def _is_block_heading(label: re.Match[str] | None, line: str) -> bool:
-    """Return True for "Error:", "Error found:" and the like, below which the message stands."""
+    """Return True for "Error:", "Error found:" and the like, which have the message below them."""
     return label is not None and line.rstrip().endswith((":", label["label"]))
 
 
@@ -212,7 +225,10 @@ def _parse_position(place: re.Match[str]) -> tuple[str, int, int]:
 
 
 def _is_excerpt(lines: Sequence[str], number: int) -> bool:
-    """Return True for a line of source with its number: what a severity stands beside is a finding."""
+    """Return True if the line at `number` is a source line printed with its line number.
+
+    A severity on the same line as such source code belongs to a finding.
+    """
     below = lines[number + 1] if number + 1 < len(lines) else ""
     gutter_match = re.match(r"^\s*>?\s*\d+\s*[|│](?!\s*(?:ERROR|WARNING)\b)", lines[number])
     return BARE_MARKER.match(below) is not None or gutter_match is not None
@@ -221,7 +237,10 @@ def _is_excerpt(lines: Sequence[str], number: int) -> bool:
 def _extract_details(
     lines: Sequence[str], number: int, others: frozenset[int], *, has_message: bool = True
 ) -> tuple[tuple[str, ...], _Anchor | None]:
-    """Return the marked source line and the prose of the block below line `number`, and the place that it names."""
+    """Return the details of the block below line `number`, and the location that it names.
+
+    The details are the marked source line and the explanation. The location is None if the block names none.
+    """
     marked_lines: list[str] = []
     shown_lines: list[str] = []
     prose: list[str] = []
@@ -264,13 +283,19 @@ def _extract_details(
 
 
 def _select_source_lines(marked_lines: Sequence[str], shown_lines: Sequence[str]) -> Iterator[str]:
-    """Yield the marked line of the source; the first lines shown where none is marked, or one that says nothing."""
+    """Yield the marked source line, or the first lines shown.
+
+    The first lines shown are used if no line is marked, or if the marked line contains no word.
+    """
     telling = [line for line in marked_lines if WORD.search(line)]
     yield from (f"| {line}" for line in (telling[:1] or shown_lines[: _DETAILS // 2] or marked_lines[:1]))
 
 
 def _extract_source_above(lines: Sequence[str], number: int) -> tuple[tuple[str, ...], _Anchor | None]:
-    """Return the source and the place above line `number`, where a tool names the place first."""
+    """Return the source lines and the location printed above line `number`.
+
+    Some tools print the location before the message. Returns an empty tuple and None if there is no location above.
+    """
     for index in range(number - 1, max(number - _BLOCK_ABOVE, -1), -1):
         place = find_place(lines[index])
         if place is not None and not lines[index].startswith((" ", "\t", "|")):
@@ -286,6 +311,6 @@ def _extract_source_above(lines: Sequence[str], number: int) -> tuple[tuple[str,
 
 
 def _extract_prose(details: Sequence[str]) -> str:
-    """Return what of the details is best read beside a title."""
+    """Return the detail that is most useful next to a title."""
     prose = [line for line in details if not line.startswith("| ")]
     return next(filter(COMPLAINT.search, prose), (prose or details)[0])

@@ -1,6 +1,6 @@
 """Conversion of units of history to episodes.
 
-An episode says what was done, why and where, in four lengths. All text is extracted from the commit itself.
+An episode says what was done, why and where, at four lengths. All text is extracted from the commit itself.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _BACK_REFERENCE = re.compile(
 
 
 def make_episode_id(project: str, sha: str) -> str:
-    """Return the episode's id, the same for backfill, hooks and predictions."""
+    """Return the episode's id, which is the same for backfill, hooks and predictions."""
     return "m" + blake2b(f"{project}:commit:{sha}".encode(), digest_size=10).hexdigest()
 
 
 def build_episode(unit: Unit, project: str, *, now: datetime) -> Memory:
     """Build the episode of a unit.
 
-    `now` is the time at which it is stored. Its text is untrusted until somebody vouches for it.
+    `now` is the time at which the episode is stored. Its text is untrusted until somebody vouches for it.
     """
     unit = replace(unit, subject=redact(unit.subject).text, body=redact(unit.body).text)
     at = datetime.fromtimestamp(clamp_author_time(unit.at), UTC)
@@ -81,7 +81,8 @@ def build_episode(unit: Unit, project: str, *, now: datetime) -> Memory:
 def extract_reason(body: str, title: str = "") -> str:
     """Return the sentences of a message that give the reason.
 
-    Failing that, its beginning. Sentences that repeat the title are skipped.
+    If no sentence gives a reason, the beginning of the message is returned. Sentences that repeat the title are
+    skipped.
     """
     candidates = [one for one in split_sentences(body, limit=MAX_SENTENCES) if not _repeats_title(one, title)]
     start = next((at for at, sentence in enumerate(candidates) if _REASON.search(sentence)), 0)
@@ -134,9 +135,9 @@ def _make_tags(unit: Unit) -> tuple[str, ...]:
 
 
 def _rate_importance(unit: Unit) -> float:
-    """Rate a unit of history.
+    """Rate the importance of a unit of history.
 
-    Explained work by people matters most, bots and calendar commits least.
+    Explained work by people is rated highest, commits by bots and scheduled commits lowest.
     """
     if unit.tags:
         return 0.6

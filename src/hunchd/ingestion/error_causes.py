@@ -23,7 +23,7 @@ _FRAME = re.compile(r"^\s*(?:at .*|\.\.\. \d+ (?:more|common frames omitted).*|S
 class RootCause:
     """Root cause of a chained error.
 
-    Each section of the chain but the last names its cause, so the last section is where the error started.
+    Each section of the chain names the section below it as its cause, so the error started in the last section.
     """
 
     type: str
@@ -34,7 +34,7 @@ class RootCause:
     def order_places(self, places: Sequence[tuple[int, ErrorLocation]]) -> tuple[tuple[int, ErrorLocation], ...]:
         """Return the places ordered by section, those of the root cause first.
 
-        A section may elide frames ("... 23 more"); the sections above it list them.
+        A section may omit frames ("... 23 more") that the sections above it list.
         """
         return tuple(sorted(places, key=lambda place: -self._section_of(place[0])))
 
@@ -43,7 +43,7 @@ class RootCause:
 
 
 def find_root_cause(text: str) -> RootCause | None:
-    """Return the last cause of the first chain in `text`."""
+    """Return the last cause of the first chain in `text`, or None if there is none."""
     if "Caused by" not in text and "[cause]" not in text:
         return None
     matches: list[re.Match[str]] = []
@@ -65,9 +65,9 @@ def find_root_cause(text: str) -> RootCause | None:
 
 
 def _has_only_frames(between: str) -> bool:
-    """Return True if only frames lie between two causes.
+    """Return True if there are only stack frames between two causes.
 
-    A message may continue for a line or two.
+    Up to two other lines are allowed, because a message may continue on them.
     """
     lines = [line for line in between.splitlines() if line.strip()]
     return sum(1 for line in lines if not _FRAME.match(line)) <= 2

@@ -1,4 +1,4 @@
-"""Source locations in error texts: frames of many languages and path:line."""
+"""Source locations in error texts: stack frames of many languages, and path:line."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ErrorLocation:
 
 
 def find_locations(text: str) -> tuple[tuple[int, ErrorLocation], ...]:
-    """Return all places with their offsets, in the order of the text."""
+    """Return all locations with their offsets, in the order of the text."""
     location_by_offset: dict[int, ErrorLocation] = {}
     for pattern, path, line, function in _FRAMES:
         for match in pattern.finditer(text):

@@ -1,4 +1,4 @@
-"""Parser of error texts: headline, places and identifying fingerprint."""
+"""Parser of error texts: headline, locations and identifying fingerprint."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class ParsedError:
 
     @property
     def nearest_places(self) -> tuple[ErrorLocation, ...]:
-        """Return the places, those nearest to the failure first."""
+        """Return the locations, those nearest to the failure first."""
         sorted_places = sorted(self.places[::-1] if self.raise_site_is_last else self.places, key=_is_foreign)
         return (*((self.at,) if self.at is not None else ()), *sorted_places)
 
@@ -162,10 +162,11 @@ def parse_error(text: str) -> ParsedError:
 
 
 def _select_main_failure(text: str) -> str:
-    """Select the section of the most frequent failure among several failed tests.
+    """Return the section of the most frequent failure if several tests failed.
 
-    One missing name breaks many tests, a few of them in odd ways. Failed assertions are more often consequences, so
-    other errors win ties, then later ones.
+    One missing name breaks many tests, a few of them in odd ways. If two failures are equally frequent, one that is
+    not a
+    failed assertion is preferred, since those are more often consequences, then the later one.
     """
     headers = list(_TEST_HEADER.finditer(text))
     if len(headers) < 2:
@@ -186,22 +187,22 @@ def _select_main_failure(text: str) -> str:
 
 
 def _end_of(text: str, tool: ToolError | None, headline: str) -> int:
-    """Return the position where the line ends that says what is wrong."""
+    """Return the offset of the end of the line that says what is wrong."""
     return tool.end if tool is not None else max(text.rfind(headline), 0) + len(headline) if headline else len(text)
 
 
 def _is_uninformative(template: str) -> bool:
     """Return True for headlines that fit any failure.
 
-    Such as "FAIL", "Error 1" or "3 failed".
+    Examples are "FAIL", "Error 1" and "3 failed".
     """
     return all(_GENERIC_WORD.fullmatch(word.lower()) for word in _WORDS.findall(_PLACEHOLDER.sub("", template)))
 
 
 def _compiler_frame(tool: ToolError) -> str:
-    """Identify a compiler error by file and column.
+    """Return the identity of a compiler error: its file name and column.
 
-    The column stays the same when the line moves, and another line mostly has another column.
+    The column stays the same when the line moves, and an error on another line usually has another column.
     """
     return f"{tool.path.rsplit('/', 1)[-1]}:{tool.column or ''}"
 
@@ -243,7 +244,7 @@ def mask_variable_parts(text: str) -> str:
 def _find_headline(text: str) -> tuple[str, str]:
     """Return (type, headline) of an error text.
 
-    Preferred are pytest's marked lines, then the last line that names an exception, then the last line.
+    Lines marked by pytest are preferred, then the last line that names an exception, then the last line.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if marked_headline := _find_marked(lines):
@@ -272,7 +273,7 @@ def _find_raised(lines: list[str]) -> tuple[str, str] | None:
 def _find_marked(lines: list[str]) -> tuple[str, str] | None:
     """Return the first line of the last message marked by pytest.
 
-    pytest marks message lines with E. Its type may be on the line below, beside the place.
+    pytest marks message lines with E. The error's type may be on the line below, beside the location.
     """
     ends = [number for number, line in enumerate(lines) if _PYTEST_MARK.match(line)]
     if not ends:

@@ -1,6 +1,6 @@
 """Fixes of errors with their success rates.
 
-No I/O. A fix with no trials comes from history: a commit that fixed a similar error.
+No I/O. A fix without trials comes from history: it is a commit that fixed a similar error.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ MIN_OVERLAP: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Change that fixed an error, or past commit that may.
+    """Change that fixed an error, or past commit that may fix it.
 
-    `trial_count` counts how often it could have helped, `success_count` how often it did.
+    `trial_count` is the number of times the change could have helped, `success_count` the number of times it did.
     """
 
     id: str
@@ -59,20 +59,20 @@ class Fix:
 
     @property
     def is_past(self) -> bool:
-        """Return True if a similar past commit is the only evidence."""
+        """Return True if a past commit for a similar error is the only evidence."""
         return self.trial_count == 0
 
     @property
     def confidence(self) -> float:
         """Estimate the success rate by Laplace's rule.
 
-        A fix seen once is likely, not certain.
+        A fix that was seen once is thus likely, not certain.
         """
         return UNTRIED_CONFIDENCE if self.is_past else (self.success_count + 1) / (self.trial_count + 2)
 
     @property
     def summary(self) -> str:
-        """Describe the fix and its record in one line."""
+        """Describe the fix and its success record in one line."""
         names = ", ".join(self.paths[:EXCERPT_PATHS])
         more = f" and {len(self.paths) - EXCERPT_PATHS} more" if len(self.paths) > EXCERPT_PATHS else ""
         if self.is_past:
@@ -90,9 +90,9 @@ def build_fix(
     at: datetime,
     command: str | None,
 ) -> Fix | None:
-    """Build the fix that `changes` represent.
+    """Build the fix that consists of `changes`.
 
-    Returns None if there are none or too many. `named_paths`: paths that the error names.
+    Returns None if there are no changes or too many. `named_paths` are the paths that the error names.
     """
     real_changes = [change for change in changes if (change.before or "").strip() != (change.after or "").strip()]
     if not 0 < len(real_changes) <= MAX_PATHS:
@@ -107,7 +107,7 @@ def build_fix(
 def render_diff(changes: Sequence[FileChange]) -> str:
     """Render the removed and added lines, file by file.
 
-    The length is limited to what a reader looks at.
+    The length is limited to what a reader is likely to look at.
     """
     lines: list[str] = []
     for change in changes:
@@ -124,8 +124,9 @@ def render_diff(changes: Sequence[FileChange]) -> str:
 def is_same_fix(one: Fix, other: Fix) -> bool:
     """Return True if two changes are the same fix.
 
-    They have the same files and mostly the same added lines. Removed lines are ignored, since the code may be broken in
-    a different way each time.
+    They must change the same files and add mostly the same lines. Removed lines are ignored, since the code may be
+    broken
+    in a different way each time.
     """
     one_paths, other_paths = set(one.paths), set(other.paths)
     if len(one_paths & other_paths) < MIN_OVERLAP * len(one_paths | other_paths):
@@ -144,7 +145,7 @@ def _marked_lines(diff: str, mark: str) -> set[str]:
 def record_success(known_fixes: Sequence[Fix], new_fix: Fix) -> list[Fix]:
     """Update the known fixes after `new_fix` fixed the error.
 
-    The fix that matches has helped once more; the others have one more failed trial.
+    The fix that equals `new_fix` gets one more success; each of the others gets one more failed trial.
     """
     matching_fix = next(
         (fix for fix in sorted(known_fixes, key=lambda fix: -fix.trial_count) if is_same_fix(fix, new_fix)), None
@@ -162,10 +163,10 @@ def record_success(known_fixes: Sequence[Fix], new_fix: Fix) -> list[Fix]:
 
 
 def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[Fix]:
-    """Count a failed trial for fixes that were applied again without success.
+    """Count a failed trial for each fix that was applied again without success.
 
-    The error came back after `paths` were changed. Past commits are not counted: editing their files does not repeat
-    the commit.
+    The error came back after `paths` were changed. Past commits are not counted, since editing the same files does not
+    repeat the commit.
     """
     return [
         replace(fix, trial_count=fix.trial_count + 1)
@@ -175,9 +176,9 @@ def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[
 
 
 def select_best(fixes: Sequence[Fix]) -> Fix | None:
-    """Return the fix to show: the most confident, then the newest.
+    """Return the fix to show: the one with the highest confidence, then the newest.
 
-    Past commits rank only where nothing has helped.
+    Past commits are considered only if no fix has helped.
     """
     candidates = [fix for fix in fixes if fix.is_past or (fix.success_count and fix.confidence >= MIN_CONFIDENCE)]
     return max(candidates, key=lambda fix: (fix.confidence, fix.at), default=None)
@@ -201,7 +202,7 @@ def is_fix(memory: Memory) -> bool:
 def fix_to_memory(fix: Fix, project: str, now: datetime, stored_memory: Memory | None = None) -> Memory:
     """Convert a fix to a memory.
 
-    `stored` is the memory stored for it before.
+    `stored` is the memory previously stored for the fix.
     """
     commit = (Artifact("commit", fix.commit),) if fix.commit else ()
     names = ", ".join(fix.paths)
@@ -253,7 +254,7 @@ def _content_prefix(fix: Fix) -> str:
 def memory_to_fix(memory: Memory) -> Fix | None:
     """Convert a stored memory to a fix.
 
-    Returns None if it is no fix or no longer active.
+    Returns None if the memory is not a fix or no longer active.
     """
     if not is_fix(memory) or memory.status is not Status.ACTIVE:
         return None

@@ -1,6 +1,6 @@
 """Lenient parser of front matter.
 
-People write settings such as `globs: **/*.ts` that are invalid YAML.
+It accepts settings that are invalid YAML but common, such as `globs: **/*.ts`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _LIST_END: Final = frozenset("]}")  # ends a list of several lines
 
 
 def parse_settings(text: str) -> dict[str, list[str]] | None:
-    """Parse settings into a list of values per key.
+    """Parse settings into a list of values for each key.
 
-    Returns None if the text has another form.
+    Returns None if the text has another format.
     """
     settings: dict[str, list[str]] = {}
     values: list[str] | None = None
@@ -39,7 +39,7 @@ def parse_settings(text: str) -> dict[str, list[str]] | None:
 
 
 def get_value(settings: Mapping[str, list[str]], key: str) -> str:
-    """Return the value of a setting on one line."""
+    """Return the value of a setting, joined on one line."""
     return " ".join(value for value in settings.get(key, ()) if value not in (">", "|", ">-", "|-"))
 
 

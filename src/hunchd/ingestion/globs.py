@@ -1,7 +1,7 @@
 """Glob matching as coding agents use it in rules: `src/**/*.{ts,tsx}`, `docs/`, `!**/*.test.ts`.
 
-Globs are normalized once, when read, and matched often: no expression is compiled, and matching takes at most as many
-steps as the glob has parts times the path has.
+Globs are normalized once, when they are read, and matched often. No regular expression is compiled, and matching takes
+at most n · m steps for a glob of n parts and a path of m parts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def split_list(text: str) -> list[str]:
 def normalize_globs(globs: Iterable[str], *, names_anywhere: bool) -> tuple[str, ...]:
     """Expand braces and normalize globs, without duplicates.
 
-    Empty if they match every file. `names_anywhere`: a glob without a slash matches files of that name in all folders.
+    Returns an empty tuple if the globs match every file. With `names_anywhere`, a glob without a slash matches
+    files of
+    that name in all folders.
     """
     unique_globs: dict[str, None] = {}
     for glob in globs:
@@ -60,7 +62,7 @@ def normalize_globs(globs: Iterable[str], *, names_anywhere: bool) -> tuple[str,
 def matches_any(globs: Collection[str], path: str) -> bool:
     """Return True if normalized globs match the file.
 
-    One positive glob must match, unless there are only exclusions, and no exclusion may match.
+    At least one positive glob must match, unless there are only exclusions, and no exclusion may match.
     """
     parts = path.split("/")
     positive_globs = [glob for glob in globs if not glob.startswith("!")]
@@ -72,7 +74,7 @@ def matches_any(globs: Collection[str], path: str) -> bool:
 def common_folder(glob: str) -> str:
     """Return the folder that contains all matches of a normalized glob.
 
-    Returns "" if there is none.
+    Returns "" if no folder does.
     """
     head = re.split(r"[*?\[!]", glob, maxsplit=1)[0]
     return head.rpartition("/")[0]
@@ -81,7 +83,7 @@ def common_folder(glob: str) -> str:
 def _expand_braces(glob: str) -> list[str]:
     """Expand the braces of a glob.
 
-    Globs with more than MOST choices are left unexpanded and match nothing.
+    Globs that expand to more than MAX_GLOBS are left unexpanded and match nothing.
     """
     expanded_globs, pending = list[str](), [_ESCAPE.sub("", glob).replace("\\", "/")]
     while pending and len(expanded_globs) + len(pending) < MAX_GLOBS:
@@ -98,7 +100,7 @@ def _expand_braces(glob: str) -> list[str]:
 
 
 def _anchor(glob: str, *, names_anywhere: bool) -> str:
-    """Anchor a glob at the root and normalize its spelling."""
+    """Make a glob relative to the root and normalize its spelling."""
     negation, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
     from_root = glob.startswith("/")
     glob = glob.removeprefix("./").lstrip("/")
@@ -110,9 +112,9 @@ def _anchor(glob: str, *, names_anywhere: bool) -> str:
 
 
 def _matches(glob: str, parts: Sequence[str]) -> bool:
-    """Match a glob against the parts of a path.
+    """Return True if a glob matches the parts of a path.
 
-    After a mismatch the last `**` takes one more folder; backtracking further cannot help.
+    After a mismatch, the last `**` is extended by one folder; backtracking further cannot help.
     """
     glob_parts = glob.split("/")
     glob_index = path_index = star_end = 0
@@ -132,9 +134,9 @@ def _matches(glob: str, parts: Sequence[str]) -> bool:
 
 
 def _matches_part(pattern: str, part: str) -> bool:
-    """Return True if one part of a path matches.
+    """Return True if one part of a glob matches one part of a path.
 
-    A name in brackets such as `[id]` is as often a literal folder as a set of letters.
+    A name in brackets such as `[id]` is tried both as a literal folder and as a set of letters, as both are common.
     """
     if pattern in ("*", part):
         return True

@@ -1,6 +1,6 @@
-"""Table of syntax node names per language.
+"""Table of syntax node names for each language.
 
-It keeps the tree walk generic.
+The table keeps the tree walk independent of the language.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 class Grammar:
     """Description of one language's syntax.
 
-    Node types are those of the grammar in wheel `module`.
+    The node types are those of the grammar in the Python package `module`.
     """
 
     module: str

@@ -1,4 +1,4 @@
-"""Discovery of contributor and agent pages with scope and imports."""
+"""Discovery of contributor and agent pages with their scopes and imports."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ _COMMENT_MARK: Final = re.compile(r"<!-{2,}|-{2,}>")
 
 @dataclass(frozen=True, slots=True)
 class GuideScope:
-    """Scope of a guide."""
+    """Scope of a guide: a folder, globs, and whether it is shown on request only."""
 
     part: str = ""  # folder
     globs: tuple[str, ...] = ()  # files to which it applies; empty: all
@@ -130,14 +130,14 @@ class Guide:
 
     @property
     def is_for_agents(self) -> bool:
-        """Return True unless the page is for people who contribute."""
+        """Return False for pages that are meant for human contributors."""
         return not (self.is_linked or _FOR_NEWCOMERS.search(self.path))
 
 
 def is_guide(path: str) -> bool:
     """Return True if a path is a contributor or agent page.
 
-    Most paths are rejected by name or folder before a pattern is tried.
+    Most paths are rejected by name or folder before a regular expression is tried.
     """
     has_guide_name = _GUIDE_NAME.match(path.rpartition("/")[2]) is not None
     return (has_guide_name or path.startswith(".") or "/." in path) and _detect_format(path) is not None
@@ -149,7 +149,7 @@ def may_define_guides(path: str) -> bool:
 
 
 class GuideCollection(NamedTuple):
-    """Guides of a project and their imports, existing or not."""
+    """Guides of a project and the paths that they import, whether these exist or not."""
 
     guides: list[Guide]
     imported_paths: frozenset[str]
@@ -191,9 +191,9 @@ def find_guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping
 
 
 def _parse_guide(path: str, text: str, place: GuideScope | None) -> Guide:
-    """Parse a page.
+    """Parse a contributor or agent page.
 
-    `place` overrides its scope if another page imports it.
+    If another page imports it, `place` is the scope of that page and overrides its own.
     """
     text = text.replace("\r\n", "\n")
     settings, page = split_front_matter(text)
@@ -208,7 +208,7 @@ def _parse_guide(path: str, text: str, place: GuideScope | None) -> Guide:
 
 
 def _detect_format(path: str) -> tuple[_Format, str] | None:
-    """Return the format of a guide and its folder."""
+    """Return the format of a guide and the folder to which it applies."""
     if _ROOT_GUIDE.fullmatch(path):
         return _PLAIN_FORMAT, ""
     for pattern, guide_format in _FORMATS:
@@ -218,7 +218,7 @@ def _detect_format(path: str) -> tuple[_Format, str] | None:
 
 
 def _read_scope(guide_format: _Format, part: str, settings: Mapping[str, list[str]]) -> GuideScope:
-    """Read a rule's scope from its settings, in any of the formats."""
+    """Read the scope of a guide from its settings, in any of the formats."""
     if not guide_format.globs_setting or not settings:
         return GuideScope(part)
     trigger = (get_value(settings, "trigger") or get_value(settings, "inclusion")).lower()
@@ -260,7 +260,7 @@ def _find_imports(guide: Guide) -> list[str]:
 
 
 def _find_links(guide: Guide, files: Collection[str]) -> list[str]:
-    """Return the pages of the project about work that a page for contributors links to."""
+    """Return the pages about project work to which a contributor page links."""
     found: dict[str, None] = {}
     for names in _LINK.findall(guide.text):
         name = next(filter(None, names))
@@ -277,7 +277,7 @@ def _is_about_people(path: str) -> bool:
 
 
 def _read_aider_list(settings: str) -> list[str]:
-    """Return the files that aider's settings list to be read."""
+    """Return the files that aider's settings tell it to read."""
     read_setting = (parse_settings(settings) or {}).get("read", ())
     resolved_paths = (_resolve_inside("", path) for path in globs.split_list(",".join(read_setting)))
     return [path for path in resolved_paths if path and _READABLE.search(path)][:MAX_IMPORTS]
@@ -295,6 +295,6 @@ def _resolve_inside(folder: str, name: str) -> str | None:
 def resolve_link(link: str, target: str) -> str | None:
     """Return the target path of a guide that is a symbolic link.
 
-    Returns None if outside the project.
+    Returns None if the target is outside the project.
     """
     return _resolve_inside(link.rpartition("/")[0], target)

@@ -1,4 +1,4 @@
-"""Outlines without a grammar: headings, sections and targets of small formats, definitions."""
+"""Outlines of files without a grammar: headings, sections and targets of small formats, definitions."""
 
 from __future__ import annotations
 
@@ -87,7 +87,10 @@ _CODE_WITHOUT_GRAMMAR = frozenset(
 
 
 def extract_headings(language: str, text: str) -> tuple[Symbol, ...]:
-    """Extract the headings or definitions of `text`; empty for unknown languages."""
+    """Extract the headings or definitions of `text`.
+
+    Returns an empty tuple for unknown languages.
+    """
     reader = _find_reader(language)
     symbols: list[Symbol] = []
     for symbol in reader(text) if reader else ():
@@ -100,7 +103,7 @@ def extract_headings(language: str, text: str) -> tuple[Symbol, ...]:
 def extract_kubernetes_resources(text: str) -> tuple[Symbol, ...]:
     """Extract the resources of Kubernetes manifests by kind and name.
 
-    Their keys are the same in all manifests.
+    The keys of manifests are not useful, because all manifests have the same ones.
     """
     symbols: list[Symbol] = []
     for document in _DOCUMENT.finditer(text):
@@ -146,7 +149,7 @@ def _find_reader(language: str) -> Callable[[str], Iterator[Symbol]] | None:
 def _build_heading(title: str, line: int, level: int, above: list[tuple[int, str]]) -> Symbol:
     """Build a heading nested in the last one of a higher level.
 
-    `above` is the open chain.
+    `above` is the stack of enclosing headings as (level, title) and is updated.
     """
     while above and above[-1][0] >= level:
         above.pop()
@@ -158,7 +161,7 @@ def _build_heading(title: str, line: int, level: int, above: list[tuple[int, str
 def _read_markdown(text: str) -> Iterator[Symbol]:
     """Yield the headings of Markdown.
 
-    The front matter's title stands for a page without one; the rest of the front matter is skipped.
+    If a page has no title heading, the title in its front matter is used; the rest of the front matter is skipped.
     """
     fence = ""
     before = ""
@@ -228,7 +231,7 @@ def _read_definitions(text: str) -> Iterator[Symbol]:
 
 
 def _strip_markup(title: str) -> str:
-    """Render a heading as text: links by their words, images removed."""
+    """Render a heading as plain text: links become their text, images are removed."""
     words = _ESCAPED_CHARACTER.sub(r"\1", _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", title[:LONGEST_HEADING]))))
     return " ".join(words.replace("`", "").split()).strip(" *#")[:120]
 

@@ -1,7 +1,7 @@
 """Git history as units of work.
 
-A unit is one first-parent step; renames are followed. Text by people is redacted here, at its source, so nothing
-derived from a unit contains secrets.
+A unit is one step of the first-parent history; renames are followed. Text written by people is redacted in this
+module, so nothing that is derived from a unit contains secrets.
 """
 
 from __future__ import annotations
@@ -64,8 +64,11 @@ def iter_units(
 ) -> Iterator[Unit]:
     """Yield the first-parent units reachable from `rev`, by default oldest first.
 
-    `newest` limits them to that many of the newest; `since` excludes what that commit reaches. `lines` counts added
-    and deleted lines, which takes git three to five times as long. A repository without commits has no units.
+    `newest` limits the result to that many of the newest units; `since` excludes the commits reachable from that
+    commit.
+    `lines` counts added and deleted lines, which takes git three to five times as long. A repository without
+    commits has no
+    units.
 
     Raises RepositoryError if there is no repository or no such commit.
     """
@@ -82,9 +85,9 @@ def iter_units(
 
 
 def count_readable(git: Git, *, newest: int) -> int:
-    """Count the newest units that can be read.
+    """Count the newest units that can be read, at most `newest`.
 
-    A damaged repository has fewer than `newest`.
+    The count is lower if the repository has fewer units or is damaged.
     """
     unit_count = 0
     try:
@@ -96,9 +99,10 @@ def count_readable(git: Git, *, newest: int) -> int:
 
 
 def _read_log(git: Git, selection: list[str]) -> Iterator[Unit]:
-    """Yield the units, without line counts if contents are missing.
+    """Yield the units; omit line counts if file contents are missing.
 
-    Renames must then be exact. Renames by similarity and line counts need contents, which a partial clone may lack.
+    In that case only exact renames are detected: similarity and line counts need contents, which a partial clone
+    may lack.
     """
     tags = map_tags_by_commit(git)
     selected_arguments = [word for word in selection if word != _NUMSTAT]
@@ -116,10 +120,12 @@ def _read_log(git: Git, selection: list[str]) -> Iterator[Unit]:
 
 
 def _find_merge_authors(git: Git, selection: list[str]) -> dict[str, Author]:
-    """Map merges to the author of the last merged commit.
+    """Map each merge to the author of the last merged commit.
 
-    Whoever merged wrote none of it. Merges of one long-lived branch into another are left out: they have many authors,
-    and whoever merged is as good as any of them. Unreadable merges are skipped; reading the units reports the error.
+    The person who merged wrote none of the changes. Merges of one long-lived branch into another are left out: they
+    have
+    many authors, none of whom describes the merge better than the person who merged. Unreadable merges are skipped;
+    reading the units reports the error.
     """
     tips: dict[str, str] = {}
     with suppress(RepositoryError):
@@ -143,7 +149,7 @@ def _find_merge_authors(git: Git, selection: list[str]) -> dict[str, Author]:
 
 
 def map_tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
-    """Map commit ids to the names of their tags, annotated or not."""
+    """Map commit ids to the names of their tags, both annotated and lightweight."""
     names: dict[str, tuple[str, ...]] = {}
     lines = git.run("for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags").decode(
         "utf-8", "replace"
@@ -159,9 +165,9 @@ def map_tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
 def _parse_records(
     records: Iterator[bytes], tags: dict[str, tuple[str, ...]], writers: dict[str, Author]
 ) -> Iterator[Unit]:
-    """Parse git's records to units.
+    """Parse git's records into units.
 
-    A header is followed by modes and blobs with paths for each change, then line counts.
+    Each record has a header, then modes, blobs and paths of each change, then line counts.
     """
     header: bytes | None = None
     changes: dict[str, PathChange] = {}
@@ -236,7 +242,7 @@ def _build_unit(
 def _split_message(message: str) -> tuple[str, str, str]:
     """Split a message into subject, body and branch.
 
-    A merge without a message of its own takes the title of what it merged.
+    A merge without a message of its own gets the title of the branch that it merged.
     """
     if _ESCAPED_BREAK in message.partition("\n")[0]:
         message = message.replace("\\n", "\n")

@@ -17,7 +17,10 @@ _QUOTED_PATH = re.compile(r"""['"]([^'"]+)['"]""")
 
 
 def parse_imports(language: str, text: str) -> Iterator[str]:
-    """Yield the import strings of one import statement or path."""
+    """Yield the import strings of one import statement or path.
+
+    `language` is the language of the file.
+    """
     reader = _READERS.get(language)
     return reader(text) if reader else iter((text.strip().strip("\"'`<>"),))
 
@@ -40,7 +43,9 @@ def _read_python(text: str) -> Iterator[str]:
 def _read_rust(text: str) -> Iterator[str]:
     """Yield the paths of a Rust `use` declaration.
 
-    `a::{b, c::{self, d}}` → a::b, a::c, a::c::d. Iterative, because braces may be nested to any depth.
+    `a::{b, c::{self, d}}` yields a::b, a::c and a::c::d. The function is iterative, because braces may be nested to
+    any
+    depth.
     """
     prefix: list[str] = []
     current: list[str] = []

@@ -1,7 +1,7 @@
-"""Rules that a page for contributors or agents states, each a whole sentence.
+"""Extraction of the rules that a contributor or agent page states, each as a whole sentence.
 
-A rule says what work must be like. How to report a bug, how to behave and how to make a first contribution are not
-rules. Free text by unknown authors; it is untrusted.
+A rule says how work has to be done. How to report a bug, how to behave and how to make a first contribution are not
+rules. The text is written by unknown authors and is untrusted.
 """
 
 from __future__ import annotations
@@ -196,8 +196,9 @@ class Instruction(NamedTuple):
 def extract_instructions(text: str, *, strong: bool = False, is_form: bool = False) -> Iterator[Instruction]:
     """Yield the rules of a page, each once.
 
-    `strong`: the page is for contributors, so that only what concerns the work counts. `is_form`: it is a template to
-    fill in, whose questions are no rules.
+    With `strong`, the page is for human contributors, so only rules about the work itself are yielded. With
+    `is_form`, it
+    is a template to fill in, whose questions are not rules.
     """
     text = text[:60_000]
     is_foreign = not _is_english(text)
@@ -225,7 +226,10 @@ def extract_instructions(text: str, *, strong: bool = False, is_form: bool = Fal
 
 
 def _shorten(sentence: str) -> str:
-    """Return a long sentence up to the end of its last whole clause."""
+    """Return a long sentence up to the end of its last whole clause.
+
+    Shorter sentences are returned unchanged.
+    """
     if len(sentence) <= MAX_INSTRUCTION:
         return sentence
     ends = [match.start() for match in _CLAUSE_END.finditer(sentence[:MAX_INSTRUCTION])]
@@ -233,12 +237,15 @@ def _shorten(sentence: str) -> str:
 
 
 def is_release_page(path: str) -> bool:
-    """Return True for a page that says how a release is made."""
+    """Return True for a page that explains how to make a release."""
     return bool(_RELEASE_PAGE.search(path)) and not path.lower().endswith((".yml", ".yaml", ".py", ".sh"))
 
 
 def extract_release_steps(text: str) -> Instruction | None:
-    """Return the steps of a release in one line; None if the page lists fewer than two."""
+    """Return the steps of a release as one instruction on one line.
+
+    Returns None if the page lists fewer than two steps.
+    """
     steps: list[str] = []
     for raw in text.splitlines():
         item = re.match(r"\s{0,1}(?:[-*+]|(?:\d+|#)[.)]|#{2,4}\s+\d+[.)]?)\s+(?:\[[ x]\]\s+)?(\S.*)", raw)
@@ -253,13 +260,16 @@ def extract_release_steps(text: str) -> Instruction | None:
 
 @lru_cache(maxsize=4096)  # asked of every rule of a project for every answer
 def classify_rule(text: str) -> str:
-    """Return what a rule is about: tests, style, commits, …; "" if no word says so."""
+    """Return the topic of a rule: tests, style, commits and others.
+
+    Returns "" if no word indicates a topic.
+    """
     return next((topic for topic, pattern in _TOPICS if pattern.search(text)), "")
 
 
 @lru_cache(maxsize=4096)
 def is_plain_rule(text: str) -> bool:
-    """Return True for a rule that begins with what to do or not to do, or says must."""
+    """Return True for a rule that begins with an instruction or contains "must"."""
     return bool(_RULE.match(text) or _IMPERATIVE.match(text) or re.search(r"\bmust\b", text, re.IGNORECASE))
 
 
@@ -311,9 +321,10 @@ def _is_rule(sentence: str, passage: _Passage, *, is_first: bool, strong: bool, 
 
 
 def _split_passages(text: str) -> Iterator[_Passage]:
-    """Yield each list item and paragraph with its heading, but for sections that are not about work.
+    """Yield each list item and paragraph with its heading, except in sections that are not about work.
 
-    Wrapped lines are joined. A sentence that ends in a colon is joined with short code or a list of terms below it.
+    Wrapped lines are joined. A sentence that ends in a colon is joined with the short code or the list of terms
+    below it.
     """
     lines = [*text.splitlines(), ""]
     lead, in_joined_list, section = "", False, ""
@@ -331,7 +342,10 @@ def _split_passages(text: str) -> Iterator[_Passage]:
 
 
 def _complete(text: str, lines: list[str], at: int) -> tuple[str, bool]:
-    """Complete a sentence that ends in a colon; return it, and True if the items below have become part of it."""
+    """Complete a sentence that ends in a colon with what follows it.
+
+    Returns the sentence, and True if the list items below have become part of it.
+    """
     if not text.endswith(":"):
         return text, False
     if code := _find_code_below(lines, at):
@@ -342,7 +356,7 @@ def _complete(text: str, lines: list[str], at: int) -> tuple[str, bool]:
 
 
 def _split_blocks(lines: list[str]) -> Iterator[_Passage]:
-    """Yield paragraphs and list items, without code, tables and links."""
+    """Yield paragraphs and list items, without code, tables and lines of links."""
     in_fence, passage, is_item, is_nested, indent = False, list[str](), False, False, 0
     sections = _Sections()
     for at, raw in enumerate(lines):
@@ -375,7 +389,7 @@ def _split_blocks(lines: list[str]) -> Iterator[_Passage]:
 
 
 class _Sections:
-    """The heading at hand, and whether it belongs to a section that is not about work."""
+    """Tracker of the current heading and of sections that are not about work."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -402,7 +416,10 @@ def _is_item_below(lines: list[str], at: int) -> bool:
 
 
 def _find_terms_below(lines: list[str], at: int) -> str:
-    """Return the items of the list below as one line, if all are short or begin with a term; "" otherwise."""
+    """Return the items of the list below on one line.
+
+    Returns "" unless all items are short or begin with a term.
+    """
     terms: list[str] = []
     indent = -1
     for line in lines[at : at + 2 * MAX_TERMS]:
@@ -425,7 +442,10 @@ def _find_fence(lines: list[str], at: int) -> int | None:
 
 
 def _find_code_below(lines: list[str], at: int) -> str:
-    """Return the only line of a code block that follows within two lines; "" if there is none."""
+    """Return the only line of a code block that begins within the next two lines.
+
+    Returns "" if there is no such block.
+    """
     begin = _find_fence(lines, at)
     if begin is None or begin + 2 >= len(lines) or not lines[begin + 2].strip().startswith(FENCES):
         return ""
@@ -436,7 +456,7 @@ def _find_code_below(lines: list[str], at: int) -> str:
 def _is_reference(line: str, *, in_passage: bool) -> bool:
     """Return True for badges, link definitions and lines of links.
 
-    Inside a passage a wrapped line may begin with a link.
+    Inside a passage (`in_passage`), a line that begins with a link may be wrapped text.
     """
     return line.startswith("[") and (not in_passage or line.startswith("[![") or _REFERENCE.match(line) is not None)
 

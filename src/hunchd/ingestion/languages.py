@@ -1,4 +1,4 @@
-"""Detection of a file's language by name or first line."""
+"""Detection of a file's language from its name or first line."""
 
 from __future__ import annotations
 
@@ -123,9 +123,9 @@ _CPP_IN_HEADER = re.compile(
 
 
 def detect_language(path: str, source: bytes = b"") -> str:
-    """Return the language by file name, then by the first line.
+    """Return the language by file name or, failing that, by first line.
 
-    Returns "" if unknown.
+    Returns "" if the language is unknown.
     """
     name = path.rpartition("/")[2].lower()
     if name in _BY_NAME:

@@ -1,4 +1,4 @@
-"""Comparison of errors of which only the last line is known.
+"""Comparison of errors for which only the last line is known.
 
 No I/O.
 """
@@ -19,18 +19,18 @@ _TYPE = re.compile(r"^[A-Z]\w*(?:: |:?$)")
 
 
 def is_last_line(error: ParsedError, text: str) -> bool:
-    """Return True if `text` is only type and message.
+    """Return True if `text` is only an error type and message.
 
-    It has a few lines and names no place.
+    Such a text has few lines and names no location.
     """
     return not error.nearest_places and 0 < sum(1 for line in text.splitlines() if line.strip()) <= MAX_LINES
 
 
 @lru_cache(maxsize=1024)  # the same errors are compared repeatedly
 def normalize_headline(headline: str) -> str:
-    """Return the part of a headline that recurs unchanged.
+    """Return the part of a headline that stays the same between occurrences.
 
-    Names are kept: without frames they alone tell errors apart. "" if there is only a type.
+    Names are kept: without stack frames, only names distinguish errors. Returns "" if the headline is only a type.
     """
     headline = _QUALIFIED_PREFIX.sub("", headline)
     return (
@@ -39,9 +39,9 @@ def normalize_headline(headline: str) -> str:
 
 
 def is_distinctive(error: ParsedError) -> bool:
-    """Return True if equal messages mean equal errors.
+    """Return True if an equal message means that two errors are the same.
 
-    The message must have a name or enough words. Names in assertions do not count, since the same values may be
+    The message must contain a name or enough words. Names in assertions do not count, since the same values may be
     compared in many places.
     """
     error_names = extract_error_names(error, ())

@@ -1,4 +1,4 @@
-"""Removal of this machine's paths from what is shared. No I/O."""
+"""Removal of this machine's paths from text that is shared. No I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hunchd.domain.memory import Memory
 
 
 def remove_local_paths(memory: Memory, root: Path) -> Memory:
-    """Make paths relative to the project's root, and the home folder ~."""
+    """Make paths relative to the project's root, and replace the home folder by ~."""
 
     def shorten(text: str) -> str:
         return text.replace(f"{root}/", "").replace(f"{Path.home()}/", "~/")

@@ -28,7 +28,7 @@ _CHAINED_EXCEPTION: Final = re.compile(r"^(?:During handling of the above|The ab
 def split_errors(lines: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split `lines` into complete errors and trailing lines that may continue.
 
-    The trailing lines must be passed again in front of the next lines.
+    The caller must pass the trailing lines again, followed by the next lines.
     """
     errors: list[str] = []
     block: list[str] = []
@@ -43,7 +43,7 @@ def split_errors(lines: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def close_block(block: Sequence[str]) -> list[str]:
-    """Return the error of the trailing lines once no more lines follow."""
+    """Return the error in the trailing lines once no more lines follow."""
     return [_strip_logger_prefix(block)] if block else []
 
 

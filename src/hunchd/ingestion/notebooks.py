@@ -1,4 +1,4 @@
-"""Text of Jupyter notebooks: their cells without outputs."""
+"""Extraction of text from Jupyter notebooks: their cells without outputs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ _PROSE = "markdown"
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
-    """Joined text of the cells by kind."""
+    """Joined text of a notebook's cells, separately for prose and code."""
 
     prose: str
     code: str
 
 
 def parse_notebook(text: str) -> Notebook | None:
-    """Parse a Jupyter notebook; None if the text is not one."""
+    """Parse a Jupyter notebook.
+
+    Returns None if `text` is not a notebook.
+    """
     try:
         cells = json.loads(text)["cells"]
         kinds_and_sources = [(str(cell["cell_type"]), _join_source(cell["source"])) for cell in cells]
@@ -36,7 +39,7 @@ def parse_notebook(text: str) -> Notebook | None:
 def extract_notebook_headings(notebook: Notebook, text: str) -> tuple[Symbol, ...]:
     """Return the headings with their line numbers in the file.
 
-    `text` is the file itself.
+    `text` is the content of the notebook file.
     """
     prose, at = notebook.prose.splitlines(), _map_lines(text)
     return tuple(
@@ -47,14 +50,14 @@ def extract_notebook_headings(notebook: Notebook, text: str) -> tuple[Symbol, ..
 
 
 def _join_source(source: str | Iterable[str]) -> str:
-    """Join a cell's source, a text or a list of lines."""
+    """Join a cell's source, which is a string or a list of lines."""
     return source if isinstance(source, str) else "".join(source)
 
 
 def _map_lines(text: str) -> dict[str, int]:
-    """Map each line of a cell to its line number.
+    """Map each line of a cell to its line number in the file.
 
-    All tools write one line of a cell per line of the file.
+    All tools write one line of a cell on one line of the file.
     """
     number_by_line: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,8 +1,8 @@
-"""Find what a user said in a message that their client has filled with text of its own. No I/O.
+"""Extraction of the user's own words from a message to which the client has added text. No I/O.
 
 Clients put instructions, skills, lists of plugins, reminders, summaries and feedback of hooks into the user's message.
-They mark it by structure: in a tagged block that begins a line, or as the output of a hook. What users paste themselves
-(logs, code, tables, generated reports) has a structure that nobody types.
+Structure reveals them: a tagged block that begins a line, or the output of a hook. What users paste themselves (logs,
+code, tables, generated reports) has a structure that nobody types.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MOST_PRINTED: Final = 0.34  # share of printed lines in a paragraph that somebo
 
 
 def extract_typed_prose(text: str) -> str:
-    """Return the paragraphs of a message that somebody typed, without what they pasted."""
+    """Return the paragraphs of a message that a person typed, without pasted text."""
     return "\n\n".join(one for one in re.split(r"\n\s*\n", text) if not _is_pasted(one))
 
 
@@ -64,7 +64,7 @@ def _is_printed(line: str) -> bool:
 
 
 def extract_user_text(text: str) -> str:
-    """Return what the user said; "" if all of `text` is the client's."""
+    """Return the user's own text; "" if the client wrote all of `text`."""
     text = text.strip()
     if text.startswith(_OF_CLIENT) or _OF_HOOK.match(text):
         return ""

@@ -1,7 +1,7 @@
-"""Parser of source files to outlines: definitions, imports and words.
+"""Parser that turns source files into outlines: definitions, imports and words.
 
-The only user of tree-sitter. Nothing here raises, recurses or runs long, whatever the bytes are: a file that cannot be
-read as code has only words, and one that is no text has only a size.
+This is the only module that uses tree-sitter. Nothing here raises, recurses or runs long, whatever the bytes are: the
+outline of a file that cannot be parsed as code has only words, and that of a file that is not text has only a size.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script\s*>", re.DOTALL | re.IGNORE
 class _LoadedGrammar:
     """Loaded grammar of a language.
 
-    Loading one costs up to 3 MB and 50 ms, so only those that occur are loaded.
+    Loading a grammar costs up to 3 MB and 50 ms, so only the grammars that are needed are loaded.
     """
 
     language: Language
@@ -69,7 +69,7 @@ class _LoadedGrammar:
 
 @dataclass(slots=True)
 class _PendingNode:
-    """Node on the stack with the context of its ancestors."""
+    """Node on the stack of the tree walk, with the context of its ancestors."""
 
     node: SyntaxNode
     container: str
@@ -80,14 +80,14 @@ class _PendingNode:
 
 
 def blob_id(source: bytes) -> str:
-    """Return git's blob id of these bytes."""
+    """Return git's blob id for these bytes."""
     return hashlib.sha1(b"blob %d\0" % len(source) + source, usedforsecurity=False).hexdigest()
 
 
 def parse_outline(path: str, source: bytes, blob: str = "") -> FileOutline:
     """Build the outline of one file.
 
-    `blob` is its git blob id if the caller knows it already.
+    `blob` is the file's git blob id, if the caller already knows it.
     """
     empty_outline = FileOutline(path, blob or blob_id(source), "", len(source), _count_lines(source))
     try:
@@ -101,7 +101,7 @@ def parse_outline(path: str, source: bytes, blob: str = "") -> FileOutline:
 class Syntax:
     """Syntax trees of one file.
 
-    In Rust there is a further one per level of item macros.
+    A Rust file has one more tree for each level of nested item macros.
     """
 
     language: str  # a key of GRAMMARS
@@ -111,7 +111,7 @@ class Syntax:
     def run_query(self, tree: Tree, query: str) -> list[tuple[str, Node]]:
         """Return the captures of `query` in one tree, in file order.
 
-        Empty if the query would take too long.
+        Returns an empty list if the query would take too long.
         """
         if _estimate_query_steps(tree) > QUERY_STEPS:
             return []
@@ -123,9 +123,9 @@ class Syntax:
 
 
 def parse_syntax(path: str, source: bytes, languages: Container[str]) -> Syntax | None:
-    """Parse a file written by people in one of `languages`.
+    """Parse a handwritten file in one of `languages`.
 
-    None for other files, and if parsing takes too long.
+    Returns None for other files, and if parsing takes too long.
     """
     language = detect_language(path, source[:MAX_BYTES])
     if language not in languages or language not in GRAMMARS or not _is_handwritten(path, source):
@@ -176,7 +176,7 @@ def _build_outline(empty_outline: FileOutline, source: bytes) -> FileOutline:
 
 
 def _fill_from_prose(outline: FileOutline, text: str) -> FileOutline:
-    """Complete an outline without a grammar."""
+    """Complete the outline of a file that has no grammar."""
     return replace(
         outline,
         symbols=extract_headings(outline.language, text),
@@ -188,9 +188,9 @@ def _fill_from_prose(outline: FileOutline, text: str) -> FileOutline:
 
 
 def _is_license_only(outline: FileOutline, text: str) -> bool:
-    """Return True for a text file that begins with a licence.
+    """Return True for a plain text file that begins with a licence.
 
-    A page with headings may say more.
+    Pages with headings are not included, as they may contain more than the licence.
     """
     return outline.language == "text" and is_license_text(text[:400])
 
@@ -219,7 +219,7 @@ def _is_handwritten(path: str, source: bytes) -> bool:
 def _is_safe_to_parse(language: str, source: bytes) -> bool:
     """Return False for deeply nested YAML.
 
-    Its scanner writes past its buffer at 256 levels. A column adds two levels at most.
+    The scanner of the YAML grammar writes past its buffer at 256 levels. Each column adds at most two levels.
     """
     return language != "yaml" or not _DEEP_YAML.search(source)
 
@@ -244,7 +244,7 @@ def _load_grammar(name: str) -> _LoadedGrammar:
 
 
 def _parse(tongue: _LoadedGrammar, source: bytes, ranges: Sequence[Range]) -> Tree | None:
-    """Parse the source; None after PARSE_SECONDS."""
+    """Parse the source; return None if it takes longer than PARSE_SECONDS."""
     parser = Parser(tongue.language)
     if ranges:
         parser.included_ranges = list(ranges)
@@ -291,7 +291,10 @@ def _fill_from_code(outline: FileOutline, source: bytes, language: str, ranges: 
 def _extract_imports_and_texts(
     tree: Tree, source: bytes, language: str, query: Query | None
 ) -> tuple[tuple[str, ...], str, str]:
-    """Return the imports, the code without comments and strings, and these."""
+    """Return the imports, the code, and the comments and strings.
+
+    The code is returned without the comments and strings.
+    """
     if query is None or _estimate_query_steps(tree) > QUERY_STEPS:
         return (), source.decode("utf-8", "replace"), ""
     captures = QueryCursor(query).captures(tree.root_node)
@@ -317,11 +320,13 @@ def _extract_imports_and_texts(
 
 
 def _estimate_query_steps(tree: Tree) -> int:
-    """Estimate the steps of a query over the tree.
+    """Estimate the number of steps of a query over the tree.
 
-    At each node the query looks for the next named sibling. Among thousands of brackets in a row, as in hostile and
-    broken files, that is a walk to the end each time. The estimate uses a few sampled nodes. (The cursor's own progress
-    callback would be the way to stop it, but it crashes in tree-sitter 0.26.1.)
+    At each node the query looks for the next named sibling. Among thousands of brackets in a row, as in hostile or
+    broken
+    files, it walks to the end each time. The estimate uses a few sampled nodes. (The cursor's own progress callback
+    would
+    be the way to stop the query, but it crashes in tree-sitter 0.26.1.)
     """
     cursor = tree.walk()
     count = tree.root_node.descendant_count
@@ -335,16 +340,16 @@ def _estimate_query_steps(tree: Tree) -> int:
 
 
 def _sort_by_position(nodes: Sequence[Node]) -> list[Node]:
-    """Sort captures by position, as their order is undefined."""
+    """Sort captures by position, since tree-sitter does not define their order."""
     return sorted(nodes, key=lambda node: node.start_byte)
 
 
 def _collect_definitions(
     root: SyntaxNode, source: bytes, language: str, grammar: Grammar, symbols: list[Symbol]
 ) -> list[Range]:
-    """Append the definitions below `root`.
+    """Append the definitions below `root` to `symbols`.
 
-    Return the ranges of macros that may define more.
+    Returns the ranges of macros that may contain further definitions.
     """
     embedded_ranges: list[Range] = []
     depth = DATA_DEPTH if language in DATA_LANGUAGES else CODE_DEPTH

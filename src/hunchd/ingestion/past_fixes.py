@@ -1,7 +1,7 @@
-"""Search for commits of the past that fixed a similar error.
+"""Search for past commits that fixed a similar error.
 
-No I/O. The commit message must mention what the error names: its type, a symbol, a value or words of its message.
-Touching the same file is no evidence: most fixes touch the files that every commit touches.
+No I/O. The commit message must mention something that the error names: its type, a symbol, a value or words of its
+message. That a commit touches the same file is no evidence: most fixes touch the files that every commit touches.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _MIN_RARE_COMMITS: Final = 2
 class ErrorNames:
     """Names in an error: type, symbols, functions and words.
 
-    `symbols` are those of its message; `functions` were running, raise site first.
+    `symbols` are the names in its message; `functions` were running at the time, starting at the raise site.
     """
 
     type: str
@@ -96,7 +96,7 @@ class ErrorNames:
 def extract_error_names(error: ParsedError, places: Sequence[ErrorLocation]) -> ErrorNames:
     """Collect the names in an error.
 
-    `places` are the project's own, raise site first.
+    `places` are the locations in the project's own code, starting at the raise site.
     """
     kind = error.type if _EXCEPTION.match(error.type) and error.type not in _GENERIC_TYPES else ""
     message = error.headline.removeprefix(error.type)
@@ -133,9 +133,9 @@ def describes_fix(message: str) -> bool:
 def find_likely_fix(
     error_names: ErrorNames, commits: Sequence[FoundCommit]
 ) -> tuple[FoundCommit, tuple[str, ...]] | None:
-    """Return the likeliest past fix of an error, with shared names.
+    """Return the likeliest past fix of an error, and the names that both share.
 
-    None if no commit shares enough.
+    Returns None if no commit shares enough names.
     """
     candidates = [commit for commit in commits if describes_fix(commit.message)]
     names_by_commit = [_collect_names(commit.message) for commit in commits]
@@ -180,7 +180,7 @@ def build_past_fix(
 ) -> Fix | None:
     """Build an untried fix from a commit.
 
-    Returns None if it changes too many files. `subject` is the commit's subject without secrets.
+    Returns None if the commit changes too many files. `subject` is the commit's subject, with secrets removed.
     """
     real_changes = [change for change in changes if (change.before or "").strip() != (change.after or "").strip()]
     if not 0 < len(real_changes) <= MAX_PATHS:
@@ -208,10 +208,7 @@ def _filter_symbols(shared_symbols: Sequence[str]) -> Iterator[str]:
 
 
 def _collect_names(text: str) -> frozenset[str]:
-    """Return the names in a text.
-
-    Whole, split at dots, and in lower case.
-    """
+    """Return the names in a text: whole, split at dots, and in lower case."""
     names = _TOKEN.findall(text)
     parts = [part for name in names for part in name.split(".")]
     return frozenset((*names, *parts, *(name.lower() for name in parts)))

@@ -1,6 +1,6 @@
-"""Filter of paths that may be reported.
+"""Filter that hides paths that must not be reported.
 
-A name can be a secret or lead to one.
+The name of a file can be a secret or lead to one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from hunchd.repository.path_kinds import is_readable_name, is_secret_file
 def is_reportable_path(path: str) -> bool:
     """Return False for paths that must not be reported.
 
-    These are files that hold secrets, names that contain one, and names that cannot be displayed. They are skipped
-    everywhere.
+    These are files that hold secrets, names that contain a secret, and names that cannot be displayed. All callers
+    skip
+    them.
     """
     return is_readable_name(path) and not is_secret_file(path) and redact(path).text == path

@@ -13,7 +13,7 @@ _GENERIC_FILE_NAME = re.compile(
 
 
 def summarize_paths(paths: Sequence[str]) -> str:
-    """List few paths, or the main folders of many."""
+    """List the paths if they are few, or else their main folders."""
     if len(paths) <= 4:
         return ", ".join(paths)
     folders = Counter(map(_main_folder, paths))
@@ -22,7 +22,10 @@ def summarize_paths(paths: Sequence[str]) -> str:
 
 
 def summarize_file_names(paths: Sequence[str]) -> str:
-    """Summarize paths by short names: `app.py, json/provider.py +3`, sources first."""
+    """Summarize paths by short names, source files first.
+
+    An example is `app.py, json/provider.py +3`.
+    """
     sorted_paths = sorted(paths, key=lambda path: bool(_SECONDARY_PATH.search(path)))
     names = [_short_name(path) for path in sorted_paths[:2]]
     if len(set(names)) < len(names):
@@ -31,7 +34,7 @@ def summarize_file_names(paths: Sequence[str]) -> str:
 
 
 def _short_name(path: str) -> str:
-    """Return the file name, with its folder if it is common."""
+    """Return the file name, preceded by its folder if the name is common."""
     return _within_folder(path) if _GENERIC_FILE_NAME.search(path) else path.rpartition("/")[2]
 
 
@@ -40,8 +43,8 @@ def _within_folder(path: str) -> str:
 
 
 def _main_folder(path: str) -> str:
-    """Return up to three levels of the path's folder.
+    """Return the first levels of the path's folder, at most three.
 
-    That is enough to identify a part of the project.
+    Three levels are enough to identify a part of the project.
     """
     return "/".join(path.split("/")[:-1][:3]) or "the root"

@@ -1,7 +1,8 @@
-"""Recognise personal data that no fact should hold: bank cards and accounts, phone numbers, private mail. No I/O.
+"""Detection of personal data that facts must not contain.
 
-Numbers are judged by their check digits, so that build numbers and ids stay; a phone number by its form, or by the word
-before it.
+This covers bank cards and accounts, phone numbers and private mail addresses. Numbers are judged by their check
+digits,
+so that build numbers and ids are kept; phone numbers are judged by their form or by the word before them. No I/O.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ _FEWEST_DIGITS: Final = 6
 
 
 def find_identity_numbers(text: str) -> list[tuple[int, int, str]]:
-    """Return (start, end, kind) of the numbers of cards, accounts and identities, in order, none within another."""
+    """Return (start, end, kind) of the card, account and identity numbers in `text`.
+
+    The spans are in order and not nested.
+    """
     if not any(map(str.isdigit, text)):
         return []
     found = [(*match.span(), "card") for match in _CARD.finditer(text) if _passes_luhn(match[0])]
@@ -82,13 +86,19 @@ def find_identity_numbers(text: str) -> list[tuple[int, int, str]]:
 
 
 def holds_contact_data(text: str) -> bool:
-    """Return True if `text` holds any mail address, a number of eight digits or more, or other personal data."""
+    """Return True if `text` contains contact data.
+
+    That is any mail address, a number of eight digits or more, or other personal data.
+    """
     numbers = _LONG_NUMBER.search(_DATE.sub("", text)) or _REDACTED_NUMBER.search(text)
     return numbers is not None or _ANY_MAIL.search(text) is not None or holds_personal_data(text)
 
 
 def holds_personal_data(text: str) -> bool:
-    """Return True if `text` names a card, a bank account, a phone number, a private mail address or the like."""
+    """Return True if `text` contains personal data.
+
+    Examples are a card, a bank account, a phone number or a private mail address.
+    """
     if "@" in text and _PRIVATE_MAIL.search(text):
         return True
     if not any(map(str.isdigit, text)):

@@ -1,8 +1,8 @@
-"""Strip what log collectors put before each line: timestamps, hosts, containers, tasks. No I/O.
+"""Removal of what log collectors put before each line: timestamps, hosts, containers, tasks. No I/O.
 
-A prefix is recognised by its repetition: it is taken off only when nearly all lines begin with the same kind of
-element. Names (`web:test: `, `[api] `) prove themselves in addition by what follows them: somewhere the rest of a line
-is blank or indented, as it is inside a report and never in a list of diagnostics (`a.py:1: …`, `b.py:9: …`).
+Prefixes are recognised by repetition: a prefix is removed only if nearly all lines begin with the same kind of
+element. For names (`web:test: `, `[api] `) there is a second condition: the rest of some line must be blank or
+indented, which happens inside a report and never in a list of diagnostics (`a.py:1: …`, `b.py:9: …`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,12 @@ _TIME: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """A part of a prefix. `is_weak`: occurs in reports as well, and has to prove that it is foreign to this one."""
+    """Part of a line prefix, such as a timestamp or a host name.
+
+    An element that `is_weak` also occurs in reports themselves, so it is removed only if there is evidence that it
+    is not
+    part of this report.
+    """
 
     pattern: re.Pattern[str]
     is_weak: bool = False
@@ -78,8 +83,10 @@ _MOST_SOURCES: Final = 8
 
 
 def strip_prefixes(text: str) -> str:
-    """Return `text` without the prefixes that its lines share. Of several interleaved sources the one that tells of
-    trouble last is kept."""
+    """Return `text` without the prefixes that its lines share.
+
+    If lines of several sources are interleaved, only the source that reported a problem last is kept.
+    """
     lines = text.split("\n")
     for _ in range(_MOST_ELEMENTS):
         stripped_lines = next(
@@ -92,7 +99,7 @@ def strip_prefixes(text: str) -> str:
 
 
 def _strip(lines: Sequence[str], element: _Element) -> list[str] | None:
-    """Return `lines` without `element`, or None if too few have it."""
+    """Return `lines` without `element`, or None if too few lines have it."""
     matches = [element.pattern.match(line) for line in lines]
     prefix_matches = [match for match in matches if match is not None and match.end()]
     filled_count = sum(1 for line in lines if line.strip())
@@ -121,14 +128,21 @@ def _are_sources(sources: Counter[str], lines: int) -> bool:
 
 
 def _is_foreign(lines: Sequence[str], rests: Sequence[str], often: int) -> bool:
-    """Return True if the rests of `lines` are what a report begins with, or what only its middle looks like."""
+    """Return True if the element is not part of the report.
+
+    `rests` are the lines without the element: one of them must look like the beginning of a report, or, if there are
+    enough lines, be blank or indented as in the middle of one.
+    """
     sourced_lines = [rest for line, rest in zip(lines, rests, strict=True) if line.strip()]
     inside = often >= _FEWEST_LINES and any(not rest.strip() or rest.startswith((" ", "\t")) for rest in sourced_lines)
     return inside or any(map(_BEGINS.match, sourced_lines))
 
 
 def _choose_source(sourced_lines: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the lines of the source that tells of trouble last; of levels the gravest."""
+    """Return the lines of the source that reported a problem last.
+
+    If the sources are log levels, returns the lines of the most severe level.
+    """
     names = dict.fromkeys(name for name, _ in sourced_lines if name)
     if any(map(_LEVEL.fullmatch, names)):
         level_name = next((name for name in ("[error]", "[warn]", "[info]") if name in names), "")

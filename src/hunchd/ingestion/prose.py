@@ -1,6 +1,6 @@
 """Sentence splitter for commit messages and descriptions.
 
-It unwraps lines and skips everything but prose.
+It unwraps lines and skips everything that is not prose.
 """
 
 from __future__ import annotations
@@ -58,10 +58,7 @@ _LABEL = re.compile(r"^(?:[A-Z][\w -]{0,20}|\w+): ")
 
 
 def split_sentences(text: str, *, limit: int = MAX_SENTENCES) -> list[str]:
-    """Return the distinct sentences and list items of a text.
-
-    Each is on one line.
-    """
+    """Return the distinct sentences and list items of a text, each on one line."""
     results: dict[str, None] = {}
     for stretch in _unwrap_passages(text):
         for sentence in split_paragraph(stretch):
@@ -79,7 +76,7 @@ def join_sentences(parts: list[str]) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Shorten to `limit` characters, at a word, never within a name."""
+    """Shorten to `limit` characters at a word boundary, never within a name."""
     text = " ".join(text.split())
     if len(text) <= limit:
         return text
@@ -120,9 +117,9 @@ def _unwrap_passages(text: str) -> Iterator[str]:
 
 
 def _is_not_prose(line: str, *, in_list_item: bool) -> bool:
-    """Return True for an empty line, trailer, reference, rule or code.
+    """Return True for an empty line, trailer, reference, ruler or code.
 
-    Inside a list item (`in_list_item`), indentation does not mark code.
+    Inside a list item (`in_list_item`), indentation does not indicate code.
     """
     stripped_text = line.strip()
     if not stripped_text or _FENCE.match(line):
@@ -141,7 +138,8 @@ def _is_noise(line: str) -> bool:
 def _continues_sentence(last: str, line: str, width: int) -> bool:
     """Return True if a line continues the sentence of the `last` one.
 
-    An editor wrapped it where the next word had no room.
+    This is the case if it begins in lower case, or if its first word did not fit on the `last` line, so that an editor
+    wrapped it.
     """
     if width > MAX_WRAP_WIDTH or _LABEL.match(line):
         return False

@@ -1,8 +1,9 @@
 """Redaction of secrets before text is stored, logged, embedded or sent.
 
-`[redacted:kind]` replaces them. A secret is found by its own format (a table of formats), by the word that
-announces it (`password = …`), by its place (`scheme://user:password@host`, an Authorization header, a key block), or by
-any of these inside base64. Ordinary hashes, UUIDs, lock files and digests match none of these and stay.
+Secrets are replaced by `[redacted:kind]`. A secret is found by its own format (a table of formats), by the word that
+announces it (`password = …`), by its place (`scheme://user:password@host`, an Authorization header, a key block),
+or by
+any of these inside base64. Ordinary hashes, UUIDs, lock files and digests match none of these and are kept.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _MAX_DEPTH = 100  # levels of lists and objects in one value
 def redact(text: str) -> RedactedText:
     """Remove the secrets from `text`.
 
-    Idempotent; linear in the length of the text.
+    The function is idempotent and takes time linear in the length of the text.
     """
     kinds: tuple[str, ...] = ()
     for _ in range(_MAX_PASSES):  # a secret may be recognizable only after its neighbour is redacted
@@ -83,9 +84,9 @@ def _redact_once(text: str) -> RedactedText:
 
 
 def find_new_redactions(before: str, after: str) -> tuple[str, ...]:
-    """Return the kinds of secrets redacted only in `after`.
+    """Return the kinds of secrets that are redacted in `after` but not in `before`.
 
-    `before` is the same text as sent.
+    `before` is the text as the client sent it.
     """
     new_counts = Counter(_PLACEHOLDER_KIND.findall(after)) - Counter(_PLACEHOLDER_KIND.findall(before))
     return tuple(new_counts)
@@ -93,17 +94,17 @@ def find_new_redactions(before: str, after: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def redact_name(name: str) -> str:
-    """Redact a recurring name, with a cache.
+    """Redact a recurring name such as a person, branch, tag or path.
 
-    For people, branches, tags and paths.
+    Results are cached.
     """
     return redact(name).text
 
 
 def redact_values(value: Any) -> tuple[Any, tuple[str, ...]]:
-    """Redact a JSON value, keys included.
+    """Redact a JSON value, including its keys.
 
-    A string under a key such as "password" is judged with its key.
+    A string under a key such as "password" is judged together with its key.
     """
     kinds: list[str] = []
     return _redact_value(value, "", kinds, 0), tuple(kinds)
@@ -143,7 +144,7 @@ def _announced_kind(name: str) -> str:
 
 
 def _placeholder_kind(kind: str) -> str:
-    """Return the placeholder's name for an announced secret."""
+    """Return the kind that the placeholder shows for an announced secret."""
     return "secret" if kind == "key" else kind
 
 
@@ -286,7 +287,7 @@ def _find_in_base64(text: str) -> Iterator[_Span]:
 
 
 def _find_encoded_kind(encoded_text: str) -> str:
-    """Return the kind of the first secret inside base64, "" for none."""
+    """Return the kind of the first secret inside base64, or "" if there is none."""
     body = encoded_text.rstrip("=").translate({ord("-"): "+", ord("_"): "/"})
     try:
         decoded_bytes = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)

@@ -1,7 +1,8 @@
-"""Secrets that only their place tells: options of commands, variables, cookies, parameters of URLs, pipes. No I/O.
+"""Detection of secrets that only their position reveals. No I/O.
 
-A row of `_COMMANDS` is a command and the options that take a secret. `-p` is a port for most programs and a password
-for a few, so nothing is guessed from an option alone.
+Such positions are options of commands, variables, cookies, URL parameters and pipes. A row of `_COMMANDS` is a command
+with the options that take a secret. `-p` is a port for most programs and a password for a few, so nothing is inferred
+from an option alone.
 """
 
 from __future__ import annotations
@@ -134,7 +135,10 @@ _PASS_WORD: Final = re.compile(r"(?i)^(?:your|my|the|some|a)?[-_ ]?(?:pass(?:wor
 
 
 def find_in_commands(text: str, lower: str) -> Iterator[SecretSpan]:
-    """Yield the secrets of `text` that stand where a command, a header or a URL has one."""
+    """Yield the secrets of `text` at positions where commands, headers or URLs have one.
+
+    `lower` is `text` in lower case.
+    """
     yield from _find_in_calls(text)
     if "|" in text:
         for match in _PIPED_SECRET.finditer(text):
@@ -173,7 +177,10 @@ def _find_in_assignments(text: str, lower: str) -> Iterator[SecretSpan]:
 
 
 def _find_in_calls(text: str) -> Iterator[SecretSpan]:
-    """Yield the secrets among the arguments of commands. Rows are chosen by the words of the text, in one pass."""
+    """Yield the secrets among the arguments of commands.
+
+    The rows to try are chosen by the words of the text, in one pass.
+    """
     words = _NAME.findall(text)
     for row in dict.fromkeys(row for word in words for row in _ROWS.get(word, ())):
         for call in row.command.finditer(text):
@@ -206,7 +213,7 @@ def _find_after_mark(match: re.Match[str], mark: str, kind: str) -> Iterator[Sec
 
 
 def _get_value_span(match: re.Match[str]) -> tuple[int, int]:
-    """Return where the value of a match of _VALUE lies."""
+    """Return the span of the value in a match of _VALUE."""
     name = next(name for name, value in reversed(match.groupdict().items()) if value is not None and name != "name")
     return match.span(name)
 
@@ -217,7 +224,10 @@ def _get_value(match: re.Match[str]) -> str:
 
 
 def _is_given(value: str) -> bool:
-    """Return True for a value, rather than a reference to one, a stand-in or another option."""
+    """Return True for an actual value.
+
+    A reference to a value, a placeholder or another option is not one.
+    """
     return (
         len(value) >= 4
         and not _REFERENCE.search(value)
@@ -263,7 +273,10 @@ def _build_pattern(options: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _CommandRule:
-    """Rule for one command: its pattern, the options that a secret follows, the mark before it in the value."""
+    """Rule for one command: its pattern and the options that take a secret.
+
+    Within the option's value, the secret follows `mark`.
+    """
 
     command_names: str
     options: str
@@ -280,12 +293,15 @@ class _CommandRule:
 
 @cache
 def _compile_pattern(source: str) -> re.Pattern[str]:
-    """Compile what a text needs for the first time: all at once would cost every start."""
+    """Compile a pattern when a text needs it for the first time.
+
+    Compiling all patterns at once would slow down every start.
+    """
     return re.compile(source)
 
 
 def _index_rows() -> dict[str, tuple[_CommandRule, ...]]:
-    """Return the rows of both tables by the commands that they are about."""
+    """Return the rows of both tables, keyed by the name of the command."""
     rows = [*_COMMANDS, *((words, "", options, mark) for words, options, mark in _PAIRS)]
     rows_by_word: dict[str, list[_CommandRule]] = {}
     for words, subcommand, options, *mark in rows:

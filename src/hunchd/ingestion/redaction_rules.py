@@ -1,8 +1,8 @@
-"""Formats of secrets, and words that announce others.
+"""Formats of secrets, and words that announce secrets of no known format.
 
 Provenance: prefixes, alphabets and lengths follow the issuers' documentation, cross-checked against the public rule
-sets of gitleaks (config/gitleaks.toml, MIT) and detect-secrets (Apache-2.0) as of 2026-11; every pattern is written
-here. To add a format: a row below, a row in tests/security/secret_formats.py.
+sets of gitleaks (config/gitleaks.toml, MIT) and detect-secrets (Apache-2.0) as of 2026-11; every pattern was written
+for this module. To add a format, add a row below and a row in tests/security/secret_formats.py.
 
 A row is tried only if one of its literals occurs in the text: a literal costs some nanoseconds per line, a pattern a
 thousand times that. Patterns are bounded and have no nested repetition, so their time is linear in the text.
@@ -21,7 +21,9 @@ from hunchd.ingestion.redaction_words import ANY_NOUN, ASCII_STEMS, COPULAS, JOI
 class SecretFormat:
     """Format of a secret.
 
-    `source` is tried where one of `literals` occurs. Group 1 is the secret if there is a group, else the whole match.
+    The pattern `source` is tried only if one of `literals` occurs. Group 1 is the secret if there is a group,
+    otherwise the
+    whole match.
     """
 
     kind: str
@@ -32,7 +34,7 @@ class SecretFormat:
     def pattern(self) -> re.Pattern[str]:
         """Return the pattern, compiled on first use.
 
-        Compiling all of them would cost a tenth of a second at every start.
+        Compiling all patterns at once would take a tenth of a second at every start.
         """
         return _compile(self.source)
 
@@ -373,7 +375,7 @@ ANNOUNCER_STEMS = (
 
 
 def has_stem(lower: str) -> bool:
-    """Return True if a word that announces a secret may stand in `lower`."""
+    """Return True if `lower` may contain a word that announces a secret."""
     return any(stem in lower for stem in ANNOUNCER_STEMS) or (
         not lower.isascii() and ANY_NOUN.search(lower) is not None
     )

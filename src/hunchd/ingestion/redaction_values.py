@@ -1,4 +1,4 @@
-"""Classify whether a value looks like a secret. No I/O."""
+"""Check of whether a value looks like a secret. No I/O."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def looks_secret(value: str, announced_as: str, *, is_quoted: bool) -> bool:
-    """Return True if a value is a secret rather than a name, a path, a call or a placeholder."""
+    """Return True if a value is a secret rather than a name, path, call or placeholder."""
     if is_placeholder(value) or _DIGEST.match(value) or value.startswith(("/", "./", "../", "~/", "http:", "https:")):
         return False
     if announced_as == "password":
@@ -60,17 +60,20 @@ def _looks_like_password(value: str, *, is_quoted: bool) -> bool:
 
 
 def _is_decorated_word(value: str) -> bool:
-    """Return True for what a person makes of a word to please a rule: `Summer2024!`."""
+    """Return True for a word extended to satisfy password rules, such as `Summer2024!`."""
     return len(value) >= 8 and re.fullmatch(r"[A-Za-z]{3,}\d+[!#%^&*?@+=~§€£]+", value) is not None
 
 
 def _has_inner_digits(value: str) -> bool:
-    """`hunter2secret`: of what is nothing but letters and digits a variable ends in its number."""
+    """Return True for letters with digits inside, such as `hunter2secret`.
+
+    A variable name that consists of letters and digits usually ends in its number.
+    """
     return re.fullmatch(r"[A-Za-z]+\d[A-Za-z\d]*[A-Za-z]{2}[A-Za-z\d]*", value) is not None and not is_words(value)
 
 
 def is_random(value: str, *, shortest: int = 16) -> bool:
-    """Return True for generated letters and digits without word shape."""
+    """Return True for generated letters and digits that do not resemble words."""
     if len(value) < shortest or not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value) or is_words(value):
         return False
     if _HEX.fullmatch(value):
@@ -79,7 +82,10 @@ def is_random(value: str, *, shortest: int = 16) -> bool:
 
 
 def _letters_and_digits_alternate(value: str) -> bool:
-    """At least three changes between letter and digit, or lower and upper case inside: `v1.2-beta` has few."""
+    """Return True if the kind of character changes at least three times.
+
+    Changes between letter and digit, and from lower to upper case, are counted; `v1.2-beta` has few.
+    """
     changes = len(re.findall(r"(?<=[A-Za-z])\d|(?<=\d)[A-Za-z]|(?<=[a-z])[A-Z]", value))
     return changes >= 3
 
@@ -93,7 +99,10 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_monotonous(value: str) -> bool:
-    """`xxxxxxxx`, `0000…`, `abcabcabc`: nothing that could be secret."""
+    """Return True for repetitive values, which cannot be secret.
+
+    Examples are `xxxxxxxx`, `0000…` and `abcabcabc`.
+    """
     return len(set(value[-24:])) <= 3 and len(value) >= 4
 
 
@@ -113,7 +122,7 @@ def _is_word(part: str) -> bool:
 
 
 def _compute_entropy(value: str) -> float:
-    """Bits a character, of at most its first 200."""
+    """Return the entropy of the first 200 characters, in bits per character."""
     counts = Counter(value[:200])
     size = sum(counts.values())
     return -sum(n / size * math.log2(n / size) for n in counts.values())

@@ -1,4 +1,4 @@
-"""The word for a password in other languages, and what stands between it and the password."""
+"""Words for "password" in other languages, and the text between such a word and the password."""
 
 from __future__ import annotations
 

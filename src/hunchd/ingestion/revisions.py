@@ -1,7 +1,8 @@
-"""Recognition of statements that end an earlier one: "once a second" by "every five seconds". Pure.
+"""Detection of statements that replace an earlier one: "once a second" by "every five seconds". Pure.
 
-A statement ends an earlier one if it sets another number for the same measure of the same subject, or if it changes or
-withdraws something and names what the earlier one chose.
+A statement replaces an earlier one if it sets another number for the same measure of the same subject, or if it
+changes
+or withdraws something and names what the earlier one chose.
 """
 
 from __future__ import annotations
@@ -78,9 +79,11 @@ class _Subject:
 
 
 def find_revised(text: str, category: str, earlier: Sequence[tuple[str, str]], *, changes: bool) -> int | None:
-    """Return the index of the newest statement in `earlier` that `text` ends, or None.
+    """Return the index of the newest statement in `earlier` that `text` replaces.
 
-    `earlier` holds (category, text), oldest first. `changes` tells that the statement changes or withdraws something.
+    Returns None if it replaces none. `earlier` holds (category, text), oldest first. `changes` is True if the
+    statement
+    changes or withdraws something.
     """
     if category not in MUTABLE:
         return None
@@ -97,14 +100,14 @@ def find_revised(text: str, category: str, earlier: Sequence[tuple[str, str]], *
 
 
 def _mentions(new: _Subject, old: _Subject) -> bool:
-    """Return True if a statement names what the old one chose."""
+    """Return True if the new statement names what the old one chose."""
     return bool(old.names & new.all_words)
 
 
 def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
-    """Return True for another number of the same unit, said of the same subject.
+    """Return True if the new statement sets another number for the same unit and subject.
 
-    A version ("Android 11") needs no other subject between two constraints (`both`).
+    If both statements are constraints (`both`), a version such as "Android 11" needs no other common subject.
     """
     shared_words = new.words & old.words
     same = {unit for unit, _ in new.quantities & old.quantities}
@@ -117,7 +120,7 @@ def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
 
 
 def _changes_choice(new: _Subject, old: _Subject) -> bool:
-    """Return True for the same subject with another choice."""
+    """Return True if the new statement makes another choice for the same subject."""
     shared_words = new.words & old.words
     return len(shared_words) >= LEAST_SHARED or bool(
         shared_words and old.names and new.names and not new.names & old.names
@@ -144,7 +147,7 @@ def _build_subject(text: str) -> _Subject:
 
 
 def _find_quantities(text: str, words: Sequence[str], names: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield (unit, number): "five years", "Android 11", "百分之八十"."""
+    """Yield (unit, number) of each quantity: "five years", "Android 11", "百分之八十"."""
     for at, word in enumerate(words):
         number = _NUMBER_OF.get(word, word if word[0].isdigit() else None)
         if number is None:

@@ -1,4 +1,7 @@
-"""Detection of rewritten commits: amended, rebased, squashed, reported by git or inferred."""
+"""Detection of rewritten commits: amended, rebased or squashed.
+
+Rewrites are reported by git or inferred.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,9 @@ _LOG_COMMAND: Final = (
 
 
 class RewrittenCommit(NamedTuple):
-    """Replacement of commit `old` by `new`.
+    """Replacement of commit `old` by commit `new`.
 
-    It is `exact` if git reported it; otherwise a branch moved and the commits look alike.
+    `exact` is True if git reported the replacement; otherwise a branch moved and the commits look alike.
     """
 
     old: str
@@ -34,9 +37,9 @@ class RewrittenCommit(NamedTuple):
 
 
 class _Commit(NamedTuple):
-    """Properties that a rewrite preserves.
+    """Properties of a commit that a rewrite preserves.
 
-    Author and date, mostly also the subject.
+    A rewrite keeps author and date, and in most cases also the subject.
     """
 
     sha: str
@@ -50,8 +53,9 @@ def map_rewritten_commits(
 ) -> list[tuple[str, str]]:
     """Return (old id, new id) of each rewritten commit.
 
-    Considered are the reported commits and those between `since` and `head` that nothing reaches any more. Commits that
-    another branch still has were left, not rewritten.
+    The reported commits are considered, and those between `since` and `head` that are no longer reachable. Commits
+    that are
+    still on another branch were left behind, not rewritten.
     """
     reported_rewrites = _filter_valid(reported_rewrites)
     starts = [*dict.fromkeys(one.old for one in reported_rewrites)]
@@ -78,10 +82,7 @@ def map_rewritten_commits(
 def list_unreachable_commits(
     git: Git, reported_rewrites: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD"
 ) -> list[str]:
-    """Return the earlier commits that nothing reaches any more.
-
-    That is, no branch, tag or checkout.
-    """
+    """Return the earlier commits that no branch, tag or checkout reaches any more."""
     starts = [*dict.fromkeys(one.old for one in _filter_valid(reported_rewrites)), *((since,) if since else ())]
     return list(_list_unreachable(git, starts, head)) if starts else []
 
@@ -93,15 +94,18 @@ def _filter_valid(reported_rewrites: Sequence[RewrittenCommit]) -> list[Rewritte
 def _index_unique(
     commits: Mapping[str, _Commit], sameness: Callable[[_Commit], tuple[str, ...]]
 ) -> dict[tuple[str, ...], str]:
-    """Map each property that only one commit has to that commit."""
+    """Map each key that only one commit has to the id of that commit.
+
+    `sameness` computes the key of a commit.
+    """
     times = Counter(sameness(one) for one in commits.values())
     return {sameness(one): one.sha for one in commits.values() if times[sameness(one)] == 1}
 
 
 def _list_commits(git: Git, starts: Iterable[str], *, excluded_shas: Iterable[str]) -> dict[str, _Commit]:
-    """Return the commits reachable from `starts` but not from `excluded`.
+    """Return the commits reachable from `starts` but not from `excluded_shas`.
 
-    Ids that no longer exist reach nothing.
+    Ids that no longer exist are ignored.
     """
     lines = [*starts, *(f"^{one}" for one in excluded_shas)]
     if not lines or lines[0].startswith("^"):
@@ -110,9 +114,9 @@ def _list_commits(git: Git, starts: Iterable[str], *, excluded_shas: Iterable[st
 
 
 def _list_unreachable(git: Git, starts: Sequence[str], head: str) -> dict[str, _Commit]:
-    """Return the commits that only `starts` reach.
+    """Return the commits that are reachable only from `starts`.
 
-    Neither `head` nor any branch, tag or checkout does. Ids that no longer exist reach nothing.
+    They are not reachable from `head` or from any branch, tag or checkout. Ids that no longer exist are ignored.
     """
     exclusions = ("--not", head, "HEAD", "--branches", "--remotes", "--tags", "--")
     return _parse_log(git.run(*_LOG_COMMAND, "--ignore-missing", *starts, *exclusions))

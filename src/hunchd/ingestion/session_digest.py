@@ -1,7 +1,7 @@
-"""Rule-based summary of session turns: decisions, instructions, preferences, actions, insights.
+"""Rule-based summary of a session's turns: decisions, instructions, preferences, actions, insights.
 
-Extractive: every point is a sentence of the session with its turn number, so nothing can be invented. The same
-turns always yield the same points. Tool output has a low weight because nobody vouches for it.
+The summary is extractive: every point is a sentence of the session with its turn number, so nothing can be invented.
+The same turns always yield the same points. Tool output has a low weight because nobody vouches for it.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def extract_points(message: Message, turn: int) -> Iterator[Point]:
 def classify_sentence(sentence: str, *, by_user: bool) -> PointKind | None:
     """Classify a sentence by its words.
 
-    Returns None if it need not be kept.
+    Returns None if the sentence is not worth keeping.
     """
     if _HEDGE.search(sentence):
         return "question" if by_user and sentence.rstrip().endswith("?") else None
@@ -172,9 +172,9 @@ _SETTLED_WORDS = re.compile(r"\b(?:decided|decision|agreed|instead of|rather tha
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split prose into sentences, without code and list marks.
+    """Split prose into sentences, without code and list markers.
 
-    Each sentence is on one line. Of a long text only the first and last sentences are returned.
+    Each sentence is on one line. For a long text, only the first and last sentences are returned.
     """
     results: list[str] = []
     pending = ""
@@ -194,9 +194,9 @@ def split_sentences(text: str) -> list[str]:
 
 
 def get_main_argument(message: Message) -> str:
-    """Return a tool call's main argument, preferably a path or command.
+    """Return a tool call's main argument on one line.
 
-    The result is one line.
+    A path or command is preferred.
     """
     inputs = _get_inputs(message)
     for name in (*_PATH_ARGUMENTS, "command", "cmd", "query", "pattern", "url"):
@@ -227,10 +227,10 @@ def _summarize_call(message: Message, turn: int) -> Point | None:
 
 
 def _extract_failure(message: Message, turn: int) -> Iterator[Point]:
-    """Yield the last line of a tool's result that reports failure.
+    """Yield the last line of a tool's result that reports a failure.
 
-    A summary of a test run counts as well. Results of tools that read files are skipped: code mentions failures without
-    failing.
+    A summary of a test run counts as well. Results of tools that read files are skipped, since code mentions failures
+    without failing.
     """
     if message.name and not _RUN_TOOL.search(message.name):
         return

@@ -1,4 +1,4 @@
-"""Segmentation of a session into episodes, by words alone.
+"""Segmentation of a session into episodes, based only on its words.
 
 Each segment has a title, topics and an outcome.
 """
@@ -62,7 +62,7 @@ class SessionSegment:
 def segment_session(turns: Sequence[Turn], *, is_complete: bool = True) -> tuple[SessionSegment, ...]:
     """Split a session into segments where its vocabulary changes most.
 
-    At most five segments per hundred turns; every cut is before a user's turn.
+    There are at most five segments per hundred turns, and each begins with a turn of the user.
     """
     if not turns:
         return ()
@@ -80,7 +80,7 @@ def segment_session(turns: Sequence[Turn], *, is_complete: bool = True) -> tuple
 
 
 def judge_outcome(turns: Sequence[Turn], *, is_complete: bool = True) -> Outcome:
-    """Judge the outcome from the last messages: success, partial or interrupted."""
+    """Judge the outcome by the last messages: success, partial or interrupted."""
     last = turns[-1].messages[-1]
     recent_texts = [
         message.text[:MAX_MESSAGE_CHARACTERS]
@@ -100,7 +100,7 @@ def judge_outcome(turns: Sequence[Turn], *, is_complete: bool = True) -> Outcome
 def _judge_text(text: str) -> bool | None:
     """Return True for success, False for failure.
 
-    Returns None if the text says neither.
+    Returns None if the text indicates neither.
     """
     successes, failures = list(_SUCCESS.finditer(text)), list(_FAILURE.finditer(text))
     if not successes and not failures:
@@ -109,7 +109,7 @@ def _judge_text(text: str) -> bool | None:
 
 
 def _find_cuts(turns: Sequence[Turn]) -> list[int]:
-    """Return the first turn of every segment but the first."""
+    """Return the index of the first turn of each segment but the first."""
     max_segments = max(
         1, min(SEGMENTS_PER_HUNDRED_TURNS * math.ceil(len(turns) / 100), math.ceil(len(turns) / TURNS_PER_SEGMENT))
     )
@@ -142,7 +142,7 @@ def _find_cuts(turns: Sequence[Turn]) -> list[int]:
 
 
 def _cosine_similarity(before_turns: Sequence[Counter[str]], after_turns: Sequence[Counter[str]]) -> float:
-    """Return the cosine similarity of the words on both sides."""
+    """Return the cosine similarity of the word counts before and after a candidate boundary."""
     before_counts, after_counts = sum(before_turns, Counter[str]()), sum(after_turns, Counter[str]())
     norm = math.sqrt(sum(n * n for n in before_counts.values()) * sum(n * n for n in after_counts.values()))
     return sum(times * after_counts[word] for word, times in before_counts.items()) / norm if norm else 0.0
@@ -151,7 +151,7 @@ def _cosine_similarity(before_turns: Sequence[Counter[str]], after_turns: Sequen
 def _count_words(turn: Turn) -> Counter[str]:
     """Count the words of a turn.
 
-    Of tool output only the first 200 characters count.
+    Only the first 200 characters of tool output are counted.
     """
     text = " ".join(
         message.text[: MAX_MESSAGE_CHARACTERS if message.event is not MessageType.RESULT else 200]

@@ -1,8 +1,10 @@
-"""Extraction of what people state in a session: one statement a sentence or two, in eight languages.
+"""Extraction of what people state in a session: statements of one or two sentences, in eight languages.
 
-A trained classifier judges every sentence; exact rules remain where they are exact: questions, redacted secrets, other
-people's data. Quotations, suppositions and jokes are no statements. The fewer sentences of a user state something, the
-surer a single one has to be: someone who steers an agent step by step says little that holds for good. Pure.
+A trained classifier judges every sentence. Rules are used where they are exact: for questions, redacted secrets and
+other people's data. Quotations, suppositions and jokes are not statements. The fewer sentences of a user state
+something, the higher the probability that a single one needs: someone who steers an agent step by step says little
+that
+holds permanently. Pure.
 """
 
 from __future__ import annotations
@@ -85,7 +87,7 @@ class Statement:
 def extract_statements(turns: Sequence[Turn], vectors: Mapping[str, bytes] | None = None) -> list[Statement]:
     """Return the statements of users and assistants, in order.
 
-    `vectors` holds vectors of the shipped embedding model by sentence, see `list_sentences`.
+    `vectors` maps sentences (see `list_sentences`) to their vectors from the shipped embedding model.
     """
     judged_messages = [
         (message, turn.number, [_judge(one, (vectors or {}).get(one)) for one in _split_message(message)])
@@ -105,14 +107,17 @@ def extract_statements(turns: Sequence[Turn], vectors: Mapping[str, bytes] | Non
 
 
 def list_sentences(turns: Sequence[Turn]) -> list[str]:
-    """Return the sentences that `extract_statements` judges, each once."""
+    """Return the sentences that `extract_statements` judges, without repetitions."""
     messages = (message for turn in turns for message in turn.messages)
     spoken = (one for one in messages if one.event in (MessageType.USER, MessageType.ASSISTANT))
     return list(dict.fromkeys(sentence for message in spoken for sentence in _split_message(message)))
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split prose in any of the languages into sentences of one line each, without code and list marks."""
+    """Split prose into sentences of one line each, without code and list markers.
+
+    The prose may be in any of the languages.
+    """
     sentences: list[str] = []
     pending = ""
     for part in _END.split(_CODE.sub("\n", text)):
@@ -156,10 +161,11 @@ def _select_statements(message: Message, turn: int, judged: Sequence[_JudgedSent
 
 
 def _estimate_shift(probabilities: Sequence[float]) -> float:
-    """Return what a session's share of statements subtracts from the log odds of each, at most 0.
+    """Return the correction of each statement's log odds for the session's share of statements, at most 0.
 
     The share is estimated from the probabilities themselves, by expectation maximisation for a shifted prior (Saerens
-    et al. 2002). A session of nothing but statements is no reason to believe one more.
+    et al. 2002). The correction is never positive: that a session consists of nothing but statements is no reason to
+    believe a single one more.
     """
     share = USUAL_SHARE
     for _ in range(_ROUNDS):
@@ -174,13 +180,20 @@ def _to_odds(share: float) -> float:
 
 
 def _shift_odds(nothing: float, shift: float) -> float:
-    """Return the probability that a sentence states nothing, after `shift` was added to the log odds that it does."""
+    """Return the corrected probability that a sentence states nothing.
+
+    `nothing` is the probability before the correction; `shift` is added to the log odds that the sentence states
+    something.
+    """
     bounded = min(max(nothing, _LEAST_SHARE), 1 - _LEAST_SHARE)
     return bounded / (bounded + (1 - bounded) * math.exp(shift))
 
 
 def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
-    """Yield the sentences up to one with somebody's address or numbers; what follows is about that person."""
+    """Yield the sentences before the first one with somebody's address or numbers.
+
+    The sentences after it are about that person.
+    """
     for sentence in sentences:
         if holds_contact_data(sentence):
             return
@@ -207,7 +220,10 @@ def _is_statement(one: _JudgedSentence, *, is_commented: bool) -> bool:
 
 
 def _names_secret(sentence: str) -> bool:
-    """Return True for a redacted secret, or the word for one beside what may be one."""
+    """Return True if the sentence mentions a secret.
+
+    It contains a redacted secret, or a word such as "password" together with what may be one.
+    """
     if "[redacted:" in sentence:
         return True
     word = ANNOUNCERS.search(sentence.lower())

@@ -1,6 +1,6 @@
-"""Facts and workflows that colleagues share in the repository's `.hunch` folder.
+"""Reader of facts and workflows that colleagues share in the repository's `.hunch` folder.
 
-Free text; it is untrusted.
+The files contain free text and are untrusted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_COMPRESSED = 160
 def read_shared_memories(root: Path, files: Iterable[str], *, project: str, now: datetime) -> Iterator[Memory]:
     """Yield the shared memories among `files`, the wanted paths below `root`.
 
-    Unreadable files are skipped.
+    Files that cannot be read are skipped.
     """
     count_by_folder: Counter[str] = Counter()
     for path in sorted(filter(is_shared_path, files)):
@@ -52,7 +52,7 @@ def read_shared_memories(root: Path, files: Iterable[str], *, project: str, now:
 def shared_file_to_memory(file: SharedFile, *, project: str, now: datetime) -> Memory:
     """Convert a shared file to a memory.
 
-    A fact without a key gets its file name as key.
+    If a fact has no key, the name of its file becomes the key.
     """
     since = file.since if file.since is not None and file.since <= now else now
     line = f"{file.key}: {file.value}" if file.key else ""

@@ -70,10 +70,13 @@ def build_view(outline: FileOutline, *, max_lines: int = MAX_LINES) -> FileView:
 def render_views(
     view: FileView, lengths: Sequence[int], *, wanted_names: Collection[str] = frozenset(), topic: str = ""
 ) -> list[str]:
-    """Render the view once per line limit in `lengths`.
+    """Render the view once for each line limit in `lengths`.
 
-    The most important lines are chosen first. Lines that define a name in `wanted_names`, or have the word `topic` in
-    their name, as its tests do, are preferred. If lines had to be omitted, the last line lists the best of their names.
+    The most important lines are chosen first. Lines that define a name in `wanted_names`, or whose name contains
+    the word
+    `topic`, as that of its tests does, are preferred. If lines had to be omitted, the last line lists the most
+    important of
+    their names.
     """
     lines, word = view.lines, topic.casefold().strip("_").removesuffix("s")
     word = word if _is_distinctive(word) else "\0"
@@ -93,10 +96,11 @@ def render_views(
 
 
 def _find_bare_lines(lines: Sequence[ViewLine], weights: Sequence[float]) -> set[int]:
-    """Return the indexes of lines that show only a name.
+    """Return the indexes of lines that show only a name, without a signature.
 
-    They cost as much as a full signature. Empty for files that consist of values, whose longest lines are the important
-    ones.
+    Such a line takes as much of the line limit as a full signature. Returns an empty set for files that consist
+    mostly of
+    constants or data, where the longest lines matter most.
     """
     bare_indexes = {
         at for at, line in enumerate(lines) if line.text.endswith(_BARE_NAME_END) and weights[at] < WANTED_NAME_BONUS
@@ -106,7 +110,11 @@ def _find_bare_lines(lines: Sequence[ViewLine], weights: Sequence[float]) -> set
 
 
 def _render_view(view: FileView, best: Sequence[int], rest: Sequence[int], max_lines: int) -> str:
-    """Render the `best` lines, then names of others."""
+    """Render the most important lines, followed by the names of omitted ones.
+
+    `best` holds the indexes of the lines to show, `rest` those of lines that are only named; both are sorted best
+    first.
+    """
     lines = view.lines
     if len(best) <= max_lines and not rest and not view.more:
         return "\n".join(line.text for line in lines)
@@ -132,7 +140,7 @@ def _render_view(view: FileView, best: Sequence[int], rest: Sequence[int], max_l
 
 
 def render_skeleton(outline: FileOutline, *, max_lines: int) -> str:
-    """Render the most important lines for an unknown reader."""
+    """Render the most important lines without regard to the reader's interests."""
     return render_views(build_view(outline, max_lines=max(max_lines, MAX_LINES)), [max_lines])[0]
 
 
@@ -150,9 +158,9 @@ def _is_distinctive(name: str) -> bool:
 
 
 def _find_main_containers(symbols: Sequence[Symbol], lines: int) -> frozenset[str]:
-    """Return the type that fills most of the file.
+    """Return the name of the type that makes up most of the file, if any, as a set.
 
-    Its members are the main content.
+    Its members are the main content of the file.
     """
     return frozenset(
         symbol.name for symbol in symbols if symbol.end_line - symbol.line > lines / 2 and not symbol.container
@@ -160,7 +168,7 @@ def _find_main_containers(symbols: Sequence[Symbol], lines: int) -> frozenset[st
 
 
 def _flag_test_helpers(symbols: Sequence[Symbol]) -> list[bool]:
-    """Flag the symbols that only help the tests beside them.
+    """Flag the symbols that only help the tests in the same file.
 
     These are classes, commands and fixtures in a file that has tests.
     """
@@ -172,9 +180,11 @@ def _flag_test_helpers(symbols: Sequence[Symbol]) -> list[bool]:
 
 
 def rate_symbol(symbol: Symbol, language: str) -> float:
-    """Rate a symbol.
+    """Rate the importance of a symbol.
 
-    Exported ranks before private, types and functions before constants, documented and long before the rest.
+    Exported symbols rank before private ones, types and functions before constants, documented and long symbols
+    before the
+    rest.
     """
     weight = _WEIGHTS.get(symbol.kind, 1.0)
     if symbol.kind == "heading":
@@ -206,7 +216,7 @@ def _is_private(symbol: Symbol, language: str) -> bool:
 def _drop_duplicates(symbols: Sequence[Symbol]) -> list[Symbol]:
     """Drop overloads and repeated implementations.
 
-    The first of each name in a container stays.
+    The first symbol of each name in a container is kept.
     """
     first: dict[tuple[str, str], Symbol] = {}
     for symbol in symbols:
@@ -219,7 +229,7 @@ def _rank_by_weight(weights: Sequence[float]) -> list[int]:
 
 
 def _choose_symbols(symbols: Sequence[Symbol], weights: Sequence[float], max_lines: int) -> set[int]:
-    """Return indexes of the best fitting symbols with their containers."""
+    """Return the indexes of the best symbols that fit, together with their containers."""
     containers = {symbol.name: index for index, symbol in reversed(list(enumerate(symbols))) if symbol.kind != "method"}
     chosen_indexes: set[int] = set()
     for index in _rank_by_weight(weights):
@@ -275,9 +285,9 @@ def _shorten(line: str) -> str:
 
 
 def _render_omitted(count: int, omitted_names: Sequence[str]) -> str:
-    """Render `… 12 more: a, b, c`.
+    """Render the names of omitted lines: `… 12 more: a, b, c`.
 
-    `omitted_names` is sorted best first. Names cost little and show that there is more to ask for.
+    `omitted_names` is sorted best first. Names cost little and show that more can be requested.
     """
     line = f"… {count} more"
     for number, name in enumerate(omitted_names):
@@ -298,9 +308,9 @@ def _render_headings(symbols: Sequence[Symbol]) -> str:
 
 
 def _render_keys(symbols: Sequence[Symbol]) -> list[str]:
-    """Render configuration: one line per top-level key with its subkeys.
+    """Render configuration: one line for each top-level key with its subkeys.
 
-    Keys that every such file has, and lone ones, say nothing without their values.
+    Keys that every such file has, and a single key without subkeys, are omitted: without values they say nothing.
     """
     below: dict[str, list[str]] = {}
     top: list[str] = []

@@ -1,4 +1,4 @@
-"""Redaction of whole source files, fast enough for a complete tree."""
+"""Redaction of whole source files, fast enough for a complete source tree."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def _find_suspicious_lines(text: str) -> list[str]:
 def _has_value_after(text: str, at: int) -> bool:
     """Return True if a possible value follows on the line.
 
-    It begins with a quote, `=`, `:` or a blank.
+    A value is preceded by a quote, `=`, `:` or a blank.
     """
     return any(mark in text[at : at + 40].partition("\n")[0] for mark in "=:\"' ")
 
 
 def _has_letters_and_digits(run: str) -> bool:
-    """Return True for a run of letters and digits.
+    """Return True for a run that contains both letters and digits.
 
-    Function names have no digits, versions no letters.
+    Names of functions contain no digits, versions no letters.
     """
     return (any(map(str.isdigit, run)) and any(map(str.isalpha, run))) or _LETTERS_ONLY in run

@@ -1,7 +1,8 @@
-"""Removal of what people say about secrets and identities in conversation, in any language. No I/O.
+"""Redaction of what people say about secrets and identities in conversation, in any language. No I/O.
 
-`redaction` knows the forms of keys and of assignments. People also say "das Kennwort lautet …", "密码是 …" or name the
-number of a card, an account or a passport. Numbers are judged by check digits or by the word before them.
+`redaction` detects keys and assignments by their form. In conversation people also say "das Kennwort lautet …",
+"密码是 …" or give the number of a card, an account or a passport. Numbers are judged by check digits or by the word
+before them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _PLAIN: Final = re.compile(r"v?\d+(?:\.\d+)+|\d{4}-\d\d-\d\d|\w+\.[a-z]{1,4}|[a-
 
 
 def redact_speech(text: str) -> str:
-    """Replace passwords that a text tells, and numbers of cards, accounts and identities."""
+    """Redact passwords that a text reveals, and numbers of cards, accounts and identities."""
     places = [(start, end, "secret") for start, end in _find_secrets(text)] + find_identity_numbers(text)
     pieces: list[str] = []
     at = 0
@@ -61,7 +62,10 @@ def _find_secrets(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_secret(token: str, *, fewest_changes: int) -> bool:
-    """Return True for a mix of letters and digits that changes between them often enough, no version, file or name."""
+    """Return True if a token mixes letters and digits as a password does.
+
+    It must change between them at least `fewest_changes` times, and not be a version, file or name.
+    """
     if _PLAIN.fullmatch(token) or not any(map(str.isdigit, token)) or len(token) < _LEAST_MIXED:
         return False
     return len(_CHANGES.findall(token)) >= fewest_changes

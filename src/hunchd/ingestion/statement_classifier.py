@@ -1,9 +1,9 @@
-"""Classifier of sentences by what they state: a linear model over hashed character n-grams, and one over embeddings.
+"""Classifier of sentences by what they state, with two models.
 
-The first needs no word lists and no tokenizer, so one table serves all its languages. The second reads the vector of
-the shipped embedding model and knows wordings that the first has not seen; a sentence without a vector is judged by
-the first alone. `benchmarks/train_statements.py` trains both; `docs/statement-classifier.md` describes data and
-figures.
+One is a linear model over hashed character n-grams. It needs no word lists and no tokenizer, so one table serves all
+its languages. The other reads the sentence's vector from the shipped embedding model and recognises wordings that the
+first has not seen; a sentence without a vector is judged by the first model alone. `benchmarks/train_statements.py`
+trains both; `docs/statement-classifier.md` describes data and figures.
 """
 
 from __future__ import annotations
@@ -60,7 +60,12 @@ _NAME = re.compile(r"(?<=\w )[A-Z][\w'-]+")
 
 @dataclass(frozen=True, slots=True)
 class VectorLayer:
-    """Two layers over a vector: `hidden` holds a row of DIMENSIONS signed bytes per unit, `output` a row of labels."""
+    """Two-layer network that computes logits from a vector.
+
+    `hidden` has a row of DIMENSIONS signed bytes for each hidden unit; `output` has a row with one weight per label
+    for each
+    hidden unit, and a last row of biases.
+    """
 
     hidden: memoryview
     scales: tuple[float, ...]
@@ -68,7 +73,10 @@ class VectorLayer:
     output: tuple[float, ...]
 
     def compute_logits(self, vector: bytes) -> list[float]:
-        """Return what a vector of 32-bit floats adds to the logit of each label."""
+        """Return what a vector adds to the logit of each label.
+
+        `vector` consists of 32-bit floats.
+        """
         values = memoryview(vector).cast("f").tolist()
         units = [
             max(0.0, sum(map(mul, self.hidden[unit * DIMENSIONS : (unit + 1) * DIMENSIONS], values)) * scale + bias)
@@ -81,7 +89,10 @@ class VectorLayer:
 
 @dataclass(frozen=True, slots=True)
 class StatementClassifier:
-    """Weights as signed bytes, one row of labels per bucket, and a scale per label."""
+    """Classifier with weights stored as signed bytes.
+
+    `weights` has one row of labels for each bucket of hashed features; `scales` has one factor per label.
+    """
 
     weights: memoryview
     scales: tuple[float, ...]
@@ -89,7 +100,10 @@ class StatementClassifier:
     layer: VectorLayer
 
     def compute_probabilities(self, sentence: str, vector: bytes | None = None) -> dict[str, float]:
-        """Return the probability of each label; `vector` is the sentence's, if the model can read it."""
+        """Return the probability of each label.
+
+        `vector` is the sentence's vector from the shipped embedding model, if there is one.
+        """
         logits = self._compute_ngram_logits(sentence)
         if vector is not None and any(vector):
             logits = list(map(add, logits, self.layer.compute_logits(vector)))
@@ -128,13 +142,14 @@ def load_classifier() -> StatementClassifier:
 def pack_weights(floats: bytes, hidden: bytes, weights: bytes) -> bytes:
     """Return the content of the weights file.
 
-    `floats` holds scales and biases of the labels, scales and biases of the hidden units, and the output layer.
+    `floats` consists of the scales and biases of the labels, the scales and biases of the hidden units, and the output
+    layer.
     """
     return _HEADER + zlib.compress(floats + hidden + weights, 9)
 
 
 def extract_features(sentence: str) -> dict[int, float]:
-    """Return hashed features of a sentence, of length one."""
+    """Return the hashed features of a sentence, normalized to length one."""
     counts = Counter(_extract_ngrams(sentence))
     norm = math.sqrt(sum(counts.values()))
     feature_counts: dict[int, float] = {}
@@ -145,7 +160,7 @@ def extract_features(sentence: str) -> dict[int, float]:
 
 
 def _extract_ngrams(sentence: str) -> list[str]:
-    """Return n-grams of characters, words, pairs of words, and marks of the sentence's shape."""
+    """Return character n-grams, words, word pairs and triples, and marks of the sentence's form."""
     text = unicodedata.normalize("NFKC", sentence[:LONGEST])
     marks = _extract_shape_marks(text)
     text = _DIGITS.sub("0", _PATH.sub("§path", text)).casefold()

@@ -1,6 +1,6 @@
 """Patterns of sentences that state how things are done.
 
-`statements` extracts their content.
+The module `statements` extracts facts from their matches.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rule-based extraction of facts from sentences.
 
-Such as "use X instead of Y", "never …" or "renamed A to B". Pure. Precision comes before recall: questions,
-suppositions, quotations and experiments state nothing. Commit messages are read more strictly than what a person says
-directly, since most of them are about one place.
+Examples of such sentences are "use X instead of Y", "never …" and "renamed A to B". Pure. Precision comes before
+recall: questions, suppositions, quotations and experiments state nothing. Commit messages are read more strictly than
+what a person says directly, since most of them are about one place in the code.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class ExtractedStatement:
 def extract_statements(text: str, voice: Voice) -> list[ExtractedStatement]:
     """Extract the statements of `text` in order, each key once.
 
-    Of each sentence the most certain reading counts.
+    If a sentence can be read in several ways, the most certain reading is used.
     """
     if voice == "commit" and patterns.GENERATED_MESSAGE.match(text):
         return []
@@ -104,7 +104,7 @@ def _rate_confidence(one: ExtractedStatement, voice: Voice) -> float:
 
 
 def _split_sentences(text: str, voice: Voice) -> Iterator[str]:
-    """Yield the sentences one line each, without code, quotations and trailers."""
+    """Yield the sentences, each on one line, without code, quotations and trailers."""
     text = _TRAILER.split(_CODE_BLOCK.sub("\n\n", text))[0]
     subject, _, body = text.partition("\n")
     for part in (subject, *split_prose(body)):
@@ -127,7 +127,7 @@ def _read_sentence(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
 
 
 def _read_changes(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
-    """Yield statements that one thing replaces another."""
+    """Yield statements that say that one thing replaces another."""
     for rule, pattern in _CHANGES:
         match = pattern.search(sentence)
         if match is None or (voice == "commit" and not _concerns_whole_project(sentence, match, rule)):
@@ -182,7 +182,7 @@ def _read_rules(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
 def _read_chosen(what: str, sentence: str) -> ExtractedStatement | None:
     """Parse the object of "we decided on …".
 
-    Returns None without a purpose or an alternative.
+    Returns None if it names neither a purpose nor an alternative.
     """
     match = patterns.CHOSEN_OPTION.match(what)
     if match is None or not (match["k"] or match["y"]):
@@ -196,10 +196,10 @@ def _read_chosen(what: str, sentence: str) -> ExtractedStatement | None:
 
 
 def _outlives_commit(what: str, sentence: str) -> bool:
-    """Return True if a decision holds beyond its commit.
+    """Return True if a decision in a commit message holds beyond that commit.
 
-    Most decisions there concern the commit itself ("decided to split it up"). One that states its reason and does not
-    use pronouns may hold longer.
+    Most decisions in commit messages concern the commit itself ("decided to split it up"). A decision that states its
+    reason and does not use pronouns may hold longer.
     """
     return patterns.REASON.search(sentence) is not None and not _BACK_REFERENCE.search(what)
 
@@ -240,9 +240,9 @@ def _read_facts(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
 
 
 def _match_oldest_version(sentence: str, voice: Voice) -> re.Match[str] | None:
-    """Match the oldest supported version.
+    """Match a statement of the oldest supported version.
 
-    In a commit only if it concerns the whole project.
+    In a commit message, the statement counts only if it concerns the whole project.
     """
     match = patterns.MINIMUM_VERSION.search(sentence)
     if match is None:
@@ -262,9 +262,9 @@ def _concerns_whole_project(sentence: str, match: re.Match[str], rule: str) -> b
 
 
 def _common_purpose(x: str, y: str) -> str:
-    """Return the purpose that both tools serve.
+    """Return the purpose that both tools serve, or "".
 
-    For a single name only if it is unambiguous.
+    If `y` is empty, returns the purpose of `x` unless that name is also an everyday word.
     """
     purpose = find_purpose(x)
     if y:
@@ -287,9 +287,9 @@ def _clean_name(text: str | None) -> str:
 
 
 def _make_key(text: str) -> str:
-    """Turn running words into a key.
+    """Turn a phrase into a key.
 
-    The first letter becomes lower case unless it begins a name.
+    The first letter is changed to lower case unless it begins a name.
     """
     collapsed_text = " ".join(text.split()).rstrip(".,:;")
     return (
@@ -306,7 +306,7 @@ def _is_hollow(name: str) -> bool:
 def _is_identifier(name: str) -> bool:
     """Return True if a name can only be an identifier.
 
-    File names count; words and phrases do not.
+    File names are identifiers; words and phrases are not.
     """
     return " " not in name and bool(re.search(r"[._/:(@-]\w|\w[_:(]|[a-z][A-Z]|^[A-Z]\w+[A-Z]|\d", name))
 
@@ -316,8 +316,8 @@ def _is_distinctive(name: str) -> bool:
 
 
 def _is_identifier_change(x: str, y: str, rule: str) -> bool:
-    """Return True if one identifier is given up for another.
+    """Return True if one identifier is replaced by another.
 
-    Later readers of the old name must know that.
+    Later readers who come across the old name need to know this.
     """
     return rule == "in favour of" and _is_identifier(x) and _is_identifier(y)

@@ -1,6 +1,8 @@
-"""Lines that count, announce or close what a tool found: "Found 1 error", "make: *** … Error 1", "BUILD FAILED in 4s".
+"""Detection of lines that count, announce or conclude the findings of a tool.
 
-They are recognised by their words: all of them are of the stock in which tools report progress. No I/O.
+Examples are "Found 1 error", "make: *** … Error 1" and "BUILD FAILED in 4s". Such a line consists only of words
+from the
+stock in which tools report progress. No I/O.
 """
 
 from __future__ import annotations
@@ -53,7 +55,10 @@ _MEASUREMENT = re.compile(
 
 
 def is_summary(line: str) -> bool:
-    """Return True if `line` says that something failed, or how much, or what to do about it, but not what is wrong."""
+    """Return True if `line` does not say what exactly is wrong.
+
+    Such a line says only that something failed, how much failed, or what to do about it.
+    """
     if _ADVICE.match(line) or (_MEASUREMENT.match(line) and len(line) < 120):
         return True
     words = _WORD.findall(_NAMED_THING.sub(" ", line))

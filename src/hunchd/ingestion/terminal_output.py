@@ -1,4 +1,4 @@
-"""Normalization of program output: removes what transports added around it."""
+"""Normalization of program output: removes what was added on the way, such as prefixes of CI systems."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WARNINGS_SUMMARY = re.compile(r"^={3,} warnings summary.*\n(?:(?!={3,} ).*\n)*"
 def normalize_output(text: str) -> str:
     """Normalize program output.
 
-    Strips prefixes, turns URLs into paths, and drops what pytest only mentions.
+    Prefixes are removed, URLs become paths, and pytest's warnings summary and captured log are dropped.
     """
     text = strip_output_prefixes(text)
     if "://" in text:
@@ -45,7 +45,7 @@ def normalize_output(text: str) -> str:
 def strip_output_prefixes(text: str) -> str:
     """Strip line prefixes and text overwritten by progress bars.
 
-    Prefixes come from CI, containers and the like.
+    The prefixes come from CI systems, containers and the like.
     """
     if "\r" in text:
         lines = text.replace("\r\n", "\n").split("\n")

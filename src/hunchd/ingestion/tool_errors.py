@@ -1,8 +1,9 @@
 """Table of error formats of compilers, linters and test runners.
 
-Each row has a word that must occur in the text, so that most texts cost nothing, and a pattern with the groups
-`path`, `line`, `column`, `message`, `code` (the tool's name for it, or the failed test) and `symbol` (the subject
-of the message, if the message omits it), as far as the tool prints them.
+Each row has a word that must occur in the text, so that most texts cost nothing, and a pattern. The groups of the
+pattern, as far as the tool prints them, are `path`, `line`, `column`, `message`, `code` (the tool's name for the
+error,
+or the failed test) and `symbol` (the subject of the message, if the message omits it).
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ _GO_OUTPUT_LINE: Final = re.compile(rf"^ +{_PATH}:(?P<line>\d+): (?P<message>.+)
 class ToolError:
     """First error that a tool reported.
 
-    `path`, `line` and `column` are empty if unknown.
+    An unknown `path` is empty; an unknown `line` or `column` is 0.
     """
 
     code: str
@@ -173,7 +174,7 @@ class ToolError:
 def find_first_error(text: str) -> ToolError | None:
     """Return the first error that a known tool printed.
 
-    Returns None if no tool wrote the text.
+    Returns None if the text is not from a known tool.
     """
     matches = [match for word, pattern in _TABLE if word in text and (match := pattern.search(text)) is not None]
     # If two rows match at the same position, the one with a code is the specific one.

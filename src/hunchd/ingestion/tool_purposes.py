@@ -1,6 +1,6 @@
 """Purposes of tools: pnpm is a package manager, pytest is for tests.
 
-Manifests use the same names.
+Manifests use the same names for the purposes.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _ARTICLE: Final = re.compile(r"^(?:the|a|an|our|plain|pure|bare)\s+", re.IGNOREC
 def find_purpose(name: str) -> str:
     """Return the purpose of a tool, such as "package manager".
 
-    Returns "" if unknown.
+    Returns "" if the purpose is unknown.
     """
     normalized_name = _ARTICLE.sub("", name.strip().strip("`'\"")).casefold()
     return _PURPOSE_BY_NAME.get(normalized_name, "") or _PURPOSE_BY_NAME.get(normalized_name.removesuffix(".js"), "")

@@ -1,4 +1,4 @@
-"""Topics of a project: names of its files and folders."""
+"""Topics of a project, derived from the names of its files and folders."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _VAGUE_NAMES = frozenset(
 
 
 def find_topics(definitions: Iterable[tuple[str, str, int]], limit: int = MAX_TOPICS) -> tuple[str, ...]:
-    """Return the names that cover most definitions.
+    """Return the names whose files and folders contain the most definitions.
 
-    `defined` has path, language and number of symbols of each file.
+    `definitions` yields (path, language, number of symbols) for each file.
     """
     weights: Counter[str] = Counter()
     files = _select_main_files(definitions)
@@ -57,7 +57,7 @@ def _file_topic(path: str) -> str:
 def _select_main_files(definitions: Iterable[tuple[str, str, int]]) -> list[tuple[str, int]]:
     """Return the files that define the project, without examples and scripts.
 
-    These stay if the project consists of them, as `org/samples/shop` does.
+    Examples and scripts are kept if the project consists of them, as `org/samples/shop` does.
     """
     files = [(path, count) for path, language, count in definitions if count and language not in _NO_SOURCE]
     files = [file for file in files if not _TEST_PATH.search(file[0])]
@@ -69,7 +69,7 @@ def _select_main_files(definitions: Iterable[tuple[str, str, int]]) -> list[tupl
 def find_topic_files(topic: str, definitions: Iterable[tuple[str, str, int]], limit: int) -> list[str]:
     """Return the files of a topic, code first.
 
-    They have its name or are in a folder of that name.
+    These are the files with that name, or in a folder with that name.
     """
     topic_name, ranked_files = _split_name(topic), []
     for path, language, symbols in definitions:
@@ -83,15 +83,15 @@ def find_topic_files(topic: str, definitions: Iterable[tuple[str, str, int]], li
 def _is_vague(name: str) -> bool:
     """Return True if a name says nothing specific.
 
-    Names that only say that something is tested count as well.
+    Names that only say that something is tested are vague as well.
     """
     return name in _VAGUE_NAMES or name.split()[0] in ("test", "tests") or name.split()[-1] in ("test", "tests", "spec")
 
 
 def _split_name(stem: str) -> str:
-    """Split a name into words.
+    """Split a name into lowercase words.
 
-    `ChromePHPHandler` → chrome php handler, `04_linear_models` → linear models.
+    `ChromePHPHandler` becomes chrome php handler, `04_linear_models` becomes linear models.
     """
     words = split_title_words(stem)
     while len(words) > 1 and words[0].isdigit():

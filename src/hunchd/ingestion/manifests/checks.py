@@ -70,7 +70,7 @@ def read_pre_commit(text: str) -> Iterator[Statement]:
 
 
 def read_workflow(text: str) -> Iterator[Statement]:
-    """Parse the versions, systems and tools of a CI workflow."""
+    """Yield the versions, systems and tools that a CI workflow tests or runs."""
     for language in ("python", "node", "go", "java", "ruby", "php"):
         match = re.search(rf"^\s*{language}(?:-version)?s?:{_LIST}", text, re.MULTILINE)
         versions = list(dict.fromkeys(_MATRIX_VERSION.findall(re.sub(r"#.*", "", match[1])))) if match else []
@@ -90,7 +90,7 @@ def read_workflow(text: str) -> Iterator[Statement]:
 
 
 def read_workflow_file(text: str) -> Iterator[Statement]:
-    """Parse a workflow: release steps if it publishes, else checks."""
+    """Yield the release steps of a workflow that publishes, or else its checks."""
     if not _PUBLISH_COMMAND.search(text):
         yield from read_workflow(text)
         return
@@ -100,7 +100,10 @@ def read_workflow_file(text: str) -> Iterator[Statement]:
 
 
 def read_changelog(text: str) -> Iterator[Statement]:
-    """State where a new entry goes, if the first headings of a change log name what is not released yet."""
+    """Yield the place for new entries if the changelog has a section for unreleased changes.
+
+    The section must be among the first 40 lines.
+    """
     for line in text.splitlines()[:40]:
         if match := _UNRELEASED.search(line):
             yield Statement("changelog", f'new entries go below "{match[0]}"', 0.9)

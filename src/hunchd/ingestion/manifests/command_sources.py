@@ -1,4 +1,4 @@
-"""Command lines of CI workflows, task files and the code of pages."""
+"""Extraction of command lines from CI workflows, task files and code in documentation pages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ _ITEM_START: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 
 
 class _TaskFile(NamedTuple):
-    """File whose tasks have names: a pattern with the name, and the program that runs them."""
+    """Kind of file that defines named tasks.
+
+    `task` is the pattern of a task definition with the task's name as its group; `program` runs the tasks.
+    """
 
     name: str
     program: str
@@ -76,7 +79,10 @@ def has_tasks(path: str) -> bool:
 
 
 def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[Command]:
-    """Yield the commands that a manifest, task file or CI workflow witnesses."""
+    """Yield the commands found in a manifest, task file or CI workflow.
+
+    `tasks` are the paths of the project, among which the lock file is searched.
+    """
     folder, _, name = path.rpartition("/")
     if path.startswith(".github/workflows/") or name in (".gitlab-ci.yml", "appveyor.yml", ".travis.yml"):
         if not _NO_CHECK.search(name):
@@ -91,7 +97,10 @@ def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[C
 
 
 def find_package_manager(paths: Sequence[str]) -> str:
-    """Return the program that runs the scripts of a `package.json`, by the lock file beside it."""
+    """Return the program that runs the scripts of a `package.json`.
+
+    The lock file beside it determines the program.
+    """
     names = frozenset(paths)
     lock_files = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
     return next((program for file, program in lock_files if file in names), "npm")
@@ -116,7 +125,10 @@ def _read_scripts(path: str, text: str, folder: str, tasks: Sequence[str]) -> It
 
 
 def _read_workflow(path: str, text: str) -> Iterator[Command]:
-    """Yield what the steps of a workflow run, without lines that depend on its variables."""
+    """Yield the commands that the steps of a workflow run.
+
+    Lines that depend on variables of the workflow are skipped.
+    """
     lines = text.splitlines()
     for at, line in enumerate(lines):
         match = _RUN.match(line)
@@ -152,7 +164,10 @@ def _join_continued(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _find_folder(lines: Sequence[str], at: int) -> str:
-    """Return the working directory of the step at a line; "" for the root."""
+    """Return the working directory of the step at line index `at`.
+
+    Returns "" for the root.
+    """
     begin = next((i for i in range(at, -1, -1) if _STEP.match(lines[i])), at)
     end = next((i for i in range(at + 1, len(lines)) if _STEP.match(lines[i])), len(lines))
     folders = [match[1] for line in lines[begin:end] if (match := _FOLDER.match(line))]
@@ -160,9 +175,9 @@ def _find_folder(lines: Sequence[str], at: int) -> str:
 
 
 def read_page_commands(path: str, text: str, *, is_readme: bool = False) -> Iterator[Command]:
-    """Yield the commands of a page for contributors: lines of shell code, and code spans in sentences.
+    """Yield the commands of a contributor page: lines of shell code, and code spans in sentences.
 
-    Of a readme only the sections about development count; the others tell users.
+    In a readme, only the sections about development are read; the others are for users.
     """
     weight = README_WEIGHT if is_readme else GUIDE_WEIGHT
     heading, language, in_fence = "", "", False

@@ -1,6 +1,7 @@
-"""Commands to type, by purpose: classified by their program or task name, ranked by what witnesses them.
+"""Commands to type for each purpose, such as tests or build.
 
-A command may come from any page or workflow, so only commands of known programs with plain arguments are kept.
+They are classified by their program or task name and ranked by the files in which they were found. A command may come
+from any page or workflow, so only commands of known programs with plain arguments are kept.
 """
 
 from __future__ import annotations
@@ -115,7 +116,10 @@ _COMMENT: Final = re.compile(r"\s+#\s.*$")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command for a purpose, with the file that witnesses it and how much that counts."""
+    """Command for a purpose, with the file it was found in.
+
+    `weight` says how strong the evidence of that file is.
+    """
 
     purpose: str
     line: str
@@ -125,7 +129,7 @@ class Command:
 
     @property
     def language(self) -> str:
-        """Return the language that the command's program serves; "" for any."""
+        """Return the language that the command's program serves, or "" if it is not specific to one."""
         return next(iter(find_languages(self.line)), "")
 
 
@@ -143,7 +147,10 @@ def make_commands(lines: Iterable[str], weight: float, path: str, part: str = ""
 
 
 def _rate_inexactness(command: str, purpose: str) -> float:
-    """Return a penalty for a task that is not named after its purpose: little for `test:unit`, much for `fooTest`."""
+    """Return a penalty for a task that is not named exactly after its purpose.
+
+    The penalty is small for `test:unit` and large for `fooTest`.
+    """
     form = _WRAPPER.sub("", command, count=1) if _WRAPPER.match(command) else command
     runner = _RUNNERS.match(form)
     names = dict(_TASK_NAMES).get(purpose, frozenset())
@@ -153,7 +160,10 @@ def _rate_inexactness(command: str, purpose: str) -> float:
 
 
 def clean_command(line: str) -> str:
-    """Return a command line without prompt and comment; "" unless its arguments are plain."""
+    """Return a command line without prompt and comment.
+
+    Returns "" unless its arguments are plain.
+    """
     command = " ".join(_COMMENT.sub("", re.sub(r"^\s*[$>%❯]\s+", "", line)).split()).rstrip("\\;").strip()
     command = _CHECK_FLAG.sub(r"\1", command)
     arguments = command.split(" ")
@@ -168,7 +178,7 @@ def clean_command(line: str) -> str:
 
 
 def classify_command(command: str) -> str:
-    """Return the purpose of a command; "" if it is unknown."""
+    """Return the purpose of a command, or "" if it is unknown."""
     rest = _ASSIGNMENT.sub("", command, count=1) if _ASSIGNMENT.match(command) else command
     for form in dict.fromkeys((rest, _WRAPPER.sub("", rest, count=1) if _WRAPPER.match(rest) else rest)):
         for purpose, pattern in _OTHER_PURPOSES:
@@ -184,7 +194,7 @@ def classify_command(command: str) -> str:
 
 
 def classify_task(name: str) -> str:
-    """Return the purpose that the name of a task states; "" if it states none."""
+    """Return the purpose that a task's name states, or "" if it states none."""
     words = [word for word in re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()) if word]
     if not words or words[0] in _IGNORED_TASKS or words[-1] in _IGNORED_ENDS:
         return ""
@@ -200,15 +210,18 @@ def classify_task(name: str) -> str:
 
 
 def rate_task(name: str) -> float:
-    """Return the weight of a task: one that is named after its purpose says most."""
+    """Return the weight of a task, which is highest if the task is named after its purpose."""
     return TASK_WEIGHT if any(name.lower() in names for _, names in _TASK_NAMES) else SIMILAR_TASK_WEIGHT
 
 
 def choose_commands(commands: Iterable[Command]) -> Iterator[tuple[Statement, str, str, str]]:
-    """Yield (statement, path, part, language) for each purpose: the best commands, the best witness first.
+    """Yield (statement, path, part, language) for each purpose, folder and language.
 
-    A command that several files witness counts a little more. Commands of no certain language, such as those of `make`,
-    stand with the first language of the project.
+    The statement lists the best commands; `path` is the file with the strongest evidence for the first of them. A
+    command
+    found in several files ranks a little higher. Commands without a certain language, such as those of `make`, are
+    listed
+    with the main language of the project.
     """
     groups: dict[tuple[str, str], list[Command]] = {}
     for command in commands:
@@ -229,7 +242,7 @@ def choose_commands(commands: Iterable[Command]) -> Iterator[tuple[Statement, st
 
 
 def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]:
-    """Return the best commands in one line, and the best witness of the first."""
+    """Return the best commands on one line, and the occurrence of the first with the most weight."""
     by_line: dict[str, list[Command]] = {}
     for command in commands:
         by_line.setdefault(_normalize(command.line), []).append(command)
@@ -242,7 +255,7 @@ def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]
 
 
 def merge_tools(command: str, tools: str) -> str:
-    """Return the commands with the tools they run, unless the commands name them."""
+    """Return the command with the tools that it runs appended, unless it names them."""
     names = [
         name for name in re.split(r", (?![^(]*\))", tools) if name and not mentions(command, name.partition(" (")[0])
     ]
@@ -256,6 +269,6 @@ def _rate(witnesses: list[Command]) -> tuple[float, int]:
 
 
 def _normalize(line: str) -> str:
-    """Normalize a command: without what wraps it, its options after `--`, and `run`."""
+    """Normalize a command by removing its wrapper, options after `--`, and `run`."""
     form = _WRAPPER.sub("", line, count=1) if _WRAPPER.match(line) else line
     return form.partition(" -- ")[0].replace(" run ", " ", 1)

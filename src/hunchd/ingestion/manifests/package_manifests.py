@@ -1,4 +1,4 @@
-"""Parsers of manifests that a pattern does not fit."""
+"""Parsers of manifests that are too complex for a pattern."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def read_gemfile(text: str) -> Iterator[Statement]:
 
 
 def read_cpp_standards(text: str) -> Iterator[Statement]:
-    """Yield the oldest standard of each language that a CMake project allows."""
+    """Yield the oldest C++ and C standards that a CMake project allows."""
     for key, name in (("c++ standard", "CXX"), ("c standard", "C")):
         standards = re.findall(rf"\b(?:CMAKE_{name}_STANDARD\s+|{name.lower()}_std_)(\d\d)\b", text)
         oldest = min(standards, key=lambda one: int(one) - 100 * (int(one) > 80), default=None)  # 98 is older than 11
@@ -114,6 +114,6 @@ def read_cpp_standards(text: str) -> Iterator[Statement]:
 
 
 def read_target_frameworks(text: str) -> Iterator[Statement]:
-    """Yield the frameworks of a .NET project."""
+    """Yield the target frameworks of a .NET project."""
     lists = re.findall(r"<TargetFrameworks?(?: [^>]{0,99})?>\s*(?:\$\(TargetFrameworks\);)?([\w.;-]{1,80})\s*<", text)
     yield from state_version("dotnet", ", ".join(dict.fromkeys(filter(None, ";".join(lists).split(";")))))

@@ -55,7 +55,7 @@ def read_pyproject(text: str) -> Iterator[Statement]:
 def _is_package_manager(name: str, tool: Mapping[str, Any]) -> bool:
     """Return True if the settings are those of a package manager.
 
-    They must contain more than those of the build backend of the same name.
+    They must contain more than the settings of the build backend of the same name.
     """
     return bool(name in tool and (name not in _BACKEND_SETTINGS or set(tool[name]) - _BACKEND_SETTINGS[name]))
 

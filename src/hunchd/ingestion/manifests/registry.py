@@ -1,6 +1,7 @@
-"""Registry of what each manifest states: rows of a table, and parsers of formats that a pattern does not fit.
+"""Registry of the statements that each manifest makes.
 
-Values consist of known names, versions and numbers, never of free text, because a manifest may be untrusted.
+It consists of the rows of a table, and of parsers for formats that are too complex for a pattern. Values consist of
+known names, versions and numbers, never of free text, because a manifest may be untrusted.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _PARSERS: tuple[tuple[str, Callable[[str], Iterator[Statement]]], ...] = (
 def read_statements(path: str, text: str) -> Iterator[Statement]:
     """Yield the statements of the file at `path`.
 
-    An unreadable file yields none.
+    A file that cannot be parsed yields none.
     """
     rows, parser = _find_readers(path)
     if not rows and parser is None:
@@ -59,14 +60,17 @@ def read_statements(path: str, text: str) -> Iterator[Statement]:
 
 
 def states_anything(path: str) -> bool:
-    """Return True if files of this name and place are read."""
+    """Return True if a file with this path is read for statements."""
     rows, parser = _find_readers(path)
     return bool(rows) or parser is not None
 
 
 @lru_cache(maxsize=1024)
 def _find_readers(path: str) -> tuple[tuple[Row, ...], Callable[[str], Iterator[Statement]] | None]:
-    """Return the rows and the parser for files of this name and place."""
+    """Return the table rows and the parser for a file with this path.
+
+    The parser is None if there is none.
+    """
     if not any(map(_compile_patterns(_ALL_FILES), (path, path.rpartition("/")[2]))):  # most files
         return (), None
     parser = next((parser for files, parser in _PARSERS if _matches(files, path)), None)
@@ -87,7 +91,7 @@ _ALL_FILES = " ".join((*(files for files, _ in _PARSERS), *dict.fromkeys(row.fil
 
 
 def _squeeze_blanks(text: str) -> str:
-    """Remove blank lines and long gaps.
+    """Remove blank lines and shorten long gaps.
 
     A pattern that begins with blanks retries at each of them, which takes minutes on a hostile file of blanks.
     """

@@ -1,4 +1,4 @@
-"""Table of what manifests state: file, key, pattern and value."""
+"""Table of the statements in manifests: file, key, pattern and value."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ MAX_VALUES: Final = 6  # of a pattern that matches several times
 
 
 class Row(NamedTuple):
-    """A statement of files of one name: the value of the first match, or a constant if there is no group.
+    """Rule that turns a match of a pattern in files of one name into a statement.
 
-    Of a file the first row of a key that matches counts. With "{*}" all matches are listed.
+    The value is formatted with the groups of the first match, or is a constant if it has no placeholder. With
+    "{*}", the
+    values of all matches are listed. Of several rows with the same key, the first one that applies to a file is used.
     """
 
     files: str  # names or, with "/", paths; several are separated by blanks
@@ -24,7 +26,10 @@ class Row(NamedTuple):
     confidence: float = 1.0
 
     def read(self, text: str) -> Statement | None:
-        """Return what the row states of a file, if it applies."""
+        """Return the statement that the row makes about a file with this text.
+
+        Returns None if the row does not apply.
+        """
         value = self.value
         if self.pattern:
             matches = _compile(self.pattern).findall(text)
@@ -52,7 +57,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def iterate_rows(text: str, rows: tuple[Row, ...]) -> Iterator[Statement]:
-    """Yield what the rows of one file state, each key once."""
+    """Yield the statements that the rows make about one file, each key once."""
     keys: set[str] = set()
     for row in rows:
         if row.key not in keys and (statement := row.read(text)) is not None:

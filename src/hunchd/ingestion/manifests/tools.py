@@ -1,6 +1,6 @@
-"""Known tools by purpose, and validation of values.
+"""Known tools for each purpose, and validation of values.
 
-Only names, versions and numbers are admitted.
+Only names, versions and numbers are accepted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 class Statement:
     """Value that a manifest states for a key.
 
-    `confidence` is below 1 for a hint.
+    `confidence` is below 1 if the statement is only a hint.
     """
 
     key: str
@@ -83,7 +83,7 @@ TOOLS_BY_PURPOSE = (("tests", _TESTS), ("lint", LINTERS), ("format", FORMATTERS)
 def find_needed_tools(names: Set[str], language: str) -> Iterator[Statement]:
     """Yield a statement for each purpose that a project's dependencies serve.
 
-    Only tools of its language: the gem `mocha` is no test runner.
+    Only tools of `language` are considered: the gem `mocha` is not a test runner.
     """
     for key, tool_names in TOOLS_BY_PURPOSE:
         used_tools = [name for name in tool_names if name in names and language in find_languages(name)]
@@ -122,13 +122,13 @@ def mentions(text: str, name: str) -> bool:
 def find_languages(text: str) -> tuple[str, ...]:
     """Return the languages of the tools that `text` names.
 
-    Empty if none is specific to a language.
+    Returns an empty tuple if no tool is specific to a language.
     """
     return tuple(language for pattern, languages in _LANGUAGES if pattern.search(text) for language in languages)
 
 
 def version_sort_key(value: str) -> tuple[list[int], str]:
-    """Sort key that orders version strings by their numbers."""
+    """Return a sort key that orders version strings by their numbers."""
     return [int(number) for number in re.findall(r"\d+", value)], value
 
 

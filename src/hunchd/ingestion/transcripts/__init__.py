@@ -1,1 +1,1 @@
-"""Readers of coding agents' transcripts: one module per agent."""
+"""Readers of coding agents' transcripts, one module for each agent."""

@@ -18,7 +18,7 @@ _START_MARK = "# aider chat started at "
 def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
     """Yield the history file that the environment names.
 
-    Other history files are in projects; callers that know the projects ask for them.
+    Other history files are in the folders of projects; callers that know the projects look for those.
     """
     if history_path := environment.get("AIDER_CHAT_HISTORY_FILE"):
         file = Path(history_path)
@@ -27,7 +27,7 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """Yield one session per start that the file records."""
+    """Yield one session for each start of aider recorded in the file."""
     started_at: str | None = None
     lines: list[str] = []
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -32,10 +32,13 @@ _PUT: Final = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscri
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """Read the session of a file.
+    """Read the session recorded in a file.
 
-    Skips messages of subagents, what the client put in, and what a branch copied from a session that lies beside it.
-    Prompts that waited while the agent was at work are the user's as well.
+    Messages of subagents and text that the client inserted are skipped. If the session was branched from another
+    one whose
+    file is in the same folder, the messages copied from there are skipped as well. Prompts that the user queued
+    while the
+    agent was working are included.
     """
     messages: list[dict[str, Any]] = []
     waiting: dict[str, dict[str, Any]] = {}
@@ -59,7 +62,10 @@ def read(file: Path) -> Iterator[Transcript]:
 
 
 def _parse_queued_message(event: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a prompt that the user typed while the agent was at work."""
+    """Return a prompt that the user typed while the agent was working.
+
+    Returns None for other events.
+    """
     attachment = event.get("attachment")
     if event.get("type") == "queue-operation" and event.get("operation") == "enqueue":
         text = event.get("content")
@@ -72,7 +78,10 @@ def _parse_queued_message(event: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _is_copy(event: Mapping[str, Any], file: Path) -> bool:
-    """Return True for a message of another session, which this one was branched from."""
+    """Return True for a message copied from the session that this one was branched from.
+
+    The file of that session must still exist beside `file`.
+    """
     origin = event.get("forkedFrom")
     session = origin.get("sessionId") if isinstance(origin, dict) else None
     return isinstance(session, str) and session != file.stem and (file.parent / f"{Path(session).name}.jsonl").is_file()

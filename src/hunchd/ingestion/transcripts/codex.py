@@ -68,7 +68,10 @@ def _build_message(item: Mapping[str, Any], names: dict[str, str], ref: str, sta
 
 
 def _extract_text(item: Mapping[str, Any]) -> str:
-    """Return the text of a message. Each part of a user's is judged by itself: the client adds parts of its own."""
+    """Return the text of a message.
+
+    Each part of a user's message is judged separately, because the client adds parts of its own.
+    """
     parts = item.get("content")
     if item.get("role") != "user" or not isinstance(parts, list):
         return extract_text(parts)
@@ -85,7 +88,7 @@ def _parse_inputs(arguments: Any) -> Any:
 def _read_output(output: Any) -> str:
     """Return the text of a tool's output.
 
-    Older versions wrap it in JSON, with the exit code beside it.
+    Older versions wrap the text in JSON, together with the exit code.
     """
     if isinstance(output, str) and output.startswith("{"):
         try:

@@ -1,6 +1,7 @@
-"""Reader of Cursor's SQLite store `state.vscdb`: conversations `composerData:<id>`, messages `bubbleId:…`.
+"""Reader of Cursor's SQLite store `state.vscdb` and of its logs in JSON Lines.
 
-The file is opened read-only and may be gigabytes large, so rows are queried by their keys.
+In the store, conversations have the keys `composerData:<id>`, messages `bubbleId:…`. The file is opened read-only and
+may be gigabytes large, so rows are queried by their keys.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """Read every conversation of the store, ordered by id; or that of a log of lines."""
+    """Read every conversation of the store, ordered by id, or that of a JSON Lines log."""
     if file.suffix == ".jsonl":
         yield from _read_log(file)
         return
@@ -65,7 +66,10 @@ def folder_name(folder: str) -> str:
 
 
 def _read_log(file: Path) -> Iterator[Transcript]:
-    """Read a log of lines. It tells no times: all that is known is when it was written last."""
+    """Read a log in JSON Lines.
+
+    The log contains no times, so the modification time of the file is used.
+    """
     modification_time = parse_timestamp(file.stat().st_mtime)
     messages = [
         message
@@ -126,7 +130,7 @@ def _read_bubble(bubble: Mapping[str, Any], kind: Any, ref: str) -> Iterator[dic
 
 
 def _map_folders(workspaces: Path) -> dict[str, str]:
-    """Map conversations to their folders, as far as a workspace lists them."""
+    """Map conversation ids to the project folders of the workspaces that list them."""
     folder_by_conversation: dict[str, str] = {}
     for file in sorted(workspaces.glob(f"*/{DATABASE}")):
         try:

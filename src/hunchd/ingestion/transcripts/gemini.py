@@ -30,9 +30,9 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """Read the session of a file.
+    """Read the session recorded in a file.
 
-    Only the hash of the folder is known: `project` is "sha256:…", see `hash_folder`.
+    Gemini CLI records only a hash of the folder, so the transcript's `project` is "sha256:…" (see `hash_folder`).
     """
     document = _of_lines(file) if file.suffix == ".jsonl" else _of_document(file)
     if not isinstance(document, dict) or not isinstance(document.get("messages"), list):
@@ -57,7 +57,10 @@ def _of_document(file: Path) -> Any:
 
 
 def _of_lines(file: Path) -> dict[str, Any]:
-    """Read a log of lines: a head, messages, of which a later one with the same id replaces an earlier one, changes."""
+    """Read a log in JSON Lines into one document.
+
+    Its lines are a header, messages, and changes to the header. A message replaces an earlier one with the same id.
+    """
     session: dict[str, Any] = {}
     messages: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(iter_json_objects(file)):

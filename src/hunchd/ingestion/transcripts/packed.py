@@ -1,4 +1,7 @@
-"""Transcripts that an agent has compressed; the only module here that needs a library to read them."""
+"""Reader of transcripts that an agent has compressed.
+
+This is the only module of the package that needs a library to read transcripts.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ _HEAD_BYTES: Final = 64
 
 
 def open_transcript(file: Path) -> BinaryIO:
-    """Open a transcript for reading, decompressed and as UTF-8. Raises OSError."""
+    """Open a transcript for reading, decompressed and as UTF-8.
+
+    Raises OSError if the file cannot be opened.
+    """
     if file.suffix != ".zst":
         opened = file.open("rb")
         if b"\0" not in opened.peek(_HEAD_BYTES)[:_HEAD_BYTES]:  # JSON in UTF-8 has none

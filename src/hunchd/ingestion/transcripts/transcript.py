@@ -1,6 +1,6 @@
-"""Common result of all transcript readers.
+"""Result type and helpers that all transcript readers share.
 
-A session with messages in the API's format.
+The result is a session with messages in the format of the API.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ MAX_LINE_BYTES: Final = 16 * 1024 * 1024  # bytes; only images have lines of man
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """Session of an agent.
+    """Session of an agent, read from a file.
 
-    `messages` are those of POST /sessions/{id}/messages with refs.
+    `messages` have the format of POST /sessions/{id}/messages, with refs.
     """
 
     agent: str
@@ -37,7 +37,7 @@ class Transcript:
 def make_text_message(role: str, text: str, ref: str, at: datetime | None = None) -> dict[str, Any] | None:
     """Build a message of a user or assistant.
 
-    Returns None for empty text and for what the client alone says.
+    Returns None for empty text and for text that only the client wrote.
     """
     stripped_text = extract_user_text(text) if role == "user" else text.strip()
     if not stripped_text:
@@ -59,7 +59,7 @@ def make_result_message(name: str | None, text: str, ref: str, at: datetime | No
 def extract_text(content: Any) -> str:
     """Return the text of a message's content.
 
-    The content is a string, a list of parts, or one part. Other media are named, not stored.
+    The content is a string, a list of parts, or one part. Other media are mentioned in the text, not stored.
     """
     if isinstance(content, str):
         return content
@@ -76,7 +76,7 @@ def extract_text(content: Any) -> str:
 def iter_json_objects(file: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of a JSON Lines file.
 
-    Broken lines are skipped, such as the last one of a running agent.
+    Broken lines are skipped, such as the last line of a running agent's file.
     """
     with open_transcript(file) as lines:
         for line in lines:

@@ -33,7 +33,7 @@ class _Target:
 
 
 def read_makefile(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the targets that a person calls.
+    """Yield the targets that a person would call.
 
     Files, patterns and special targets are skipped.
     """
@@ -76,9 +76,9 @@ def _build_workflow(target: _Target, program: str, path: str) -> Workflow:
 
 
 def _split_steps(line: str) -> Sequence[WorkflowStep]:
-    """Return a recipe line as a step.
+    """Return the steps of a recipe line.
 
-    For a loop or condition, the commands inside.
+    A loop or condition is split into the commands inside it; any other line is one step.
     """
     return split_commands(line.replace("$$", "$")) if _CONTROL.search(line) else (make_step(line),)
 

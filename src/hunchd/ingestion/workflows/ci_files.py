@@ -1,4 +1,4 @@
-"""Parsers of CI files: one workflow per job."""
+"""Parsers of CI files, which yield one workflow for each job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESERVED_KEYS: Final = frozenset(
 
 
 def read_github(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the jobs of a GitHub Actions file by dependency."""
+    """Yield the jobs of a GitHub Actions file, each after the jobs that it needs."""
     document = _as_mapping(yaml_loader.load_yaml(text))
     file = _as_text(document.get("name")) or PurePosixPath(path).stem
     triggers = tuple(
@@ -46,9 +46,9 @@ def read_github(path: str, text: str) -> Iterator[Workflow]:
 
 
 def _read_github_steps(step: Mapping[str, Any]) -> Iterator[WorkflowStep]:
-    """Yield the commands of one step.
+    """Yield the commands of one GitHub Actions step.
 
-    An action that is not setup is a step by its name.
+    A step that uses an action is yielded under the action's name, unless the action only sets up the environment.
     """
     name, run, uses = _clean_name(_as_text(step.get("name"))), _as_text(step.get("run")), _as_text(step.get("uses"))
     if run:
@@ -99,7 +99,7 @@ def _describe_event(name: str) -> str:
 
 
 def read_gitlab(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the jobs of GitLab CI by stage."""
+    """Yield the jobs of a GitLab CI file, ordered by stage."""
     document = _as_mapping(yaml_loader.load_yaml(text))
     stages = [_as_text(one) for one in _as_list(document.get("stages"))] or ["build", "test", "deploy"]
     common = _as_lines(document.get("before_script") or _as_mapping(document.get("default")).get("before_script"))
@@ -172,7 +172,7 @@ def read_azure(path: str, text: str) -> Iterator[Workflow]:
 
 
 def read_pre_commit(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the hooks in order, as one workflow per stage."""
+    """Yield the hooks in order, as one workflow for each stage."""
     document = _as_mapping(yaml_loader.load_yaml(text))
     default_stages = _as_words(document.get("default_stages")) or ["pre-commit"]
     by_stage: dict[str, list[WorkflowStep]] = {}
@@ -246,7 +246,7 @@ def _build_job(
 
 
 def _sort_by_dependency(jobs: Mapping[Any, Any], key: str) -> list[Any]:
-    """Sort job names so that each follows those it needs."""
+    """Sort job names so that each follows the jobs that it needs."""
     sorted_names: dict[Any, None] = {}
     pending = [name for name in jobs if isinstance(name, str)]
     for _ in range(len(pending)):
@@ -289,7 +289,7 @@ def _as_words(value: Any) -> list[str]:
 
 
 def _as_lines(value: Any) -> list[str]:
-    """Flatten shell lines: a text, a list of texts, or nested lists."""
+    """Flatten shell lines, given as a string, a list of strings, or nested lists."""
     if isinstance(value, list):
         return [line for one in value for line in _as_lines(one)]
     return [value] if isinstance(value, str) and value.strip() else []

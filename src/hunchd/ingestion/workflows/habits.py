@@ -1,4 +1,4 @@
-"""Habits mined from executed commands: which sequences recur, how often and when."""
+"""Habits mined from executed commands: sequences that recur, how often and when."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_NAME_STEPS: Final = 4  # steps in a name
 def split_sessions(log: Iterable[CommandRun]) -> list[list[CommandRun]]:
     """Split the log at idle periods.
 
-    Immediate repetitions count once, with their last outcome.
+    Immediate repetitions of a command count once, with the outcome of the last one.
     """
     sessions: list[list[CommandRun]] = []
     last: float | None = None
@@ -37,7 +37,10 @@ def split_sessions(log: Iterable[CommandRun]) -> list[list[CommandRun]]:
 
 
 def find_habits(log: Sequence[CommandRun], *, zone: tzinfo = UTC, limit: int = MAX_HABITS) -> list[Workflow]:
-    """Return the recurring sequences of the log (oldest first), best first."""
+    """Return the recurring sequences of commands, best first.
+
+    The log must be sorted oldest first.
+    """
     sessions = split_sessions(log)
     numbers: dict[str, int] = {}
     coded_sessions = [[numbers.setdefault(ran.template, len(numbers)) for ran in session] for session in sessions]
@@ -76,9 +79,9 @@ def _build_habit(
 
 
 def make_name(steps: Sequence[WorkflowStep]) -> str:
-    """Name a workflow by its steps.
+    """Build the name of a workflow from its steps.
 
-    Of many only the first and the last.
+    If there are too many steps, the middle is replaced by "…".
     """
     templates = [step.template for step in steps]
     if len(templates) > MAX_NAME_STEPS:

@@ -1,4 +1,4 @@
-"""Parsers of scripts in manifests: package.json, pyproject.toml, tox, nox, cargo aliases."""
+"""Parsers of scripts in manifests: package.json, pyproject.toml, tox, nox and cargo aliases."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _read_tox_tables(path: str, text: str, tox_settings: Mapping[str, Any]) -> I
 
 
 def _format_word(part: Any) -> str:
-    """Return a word of a tox command; substitutions become `{…}`."""
+    """Return a word of a tox command, with substitutions replaced by `{…}`."""
     if isinstance(part, str):
         return part
     return f"{{{part.get('replace', '…')}}}" if isinstance(part, dict) else str(part)
@@ -105,16 +105,16 @@ def read_tox(path: str, text: str) -> Iterator[Workflow]:
 def _read_conditional(line: str) -> WorkflowStep:
     """Parse a command that may be limited to some environments.
 
-    For example `mypy: mypy src`.
+    For example, `mypy: mypy src` runs only in the environment mypy.
     """
     match = _FACTORS.match(line)
     return make_step(match[2], f"if {match[1]}") if match else make_step(line)
 
 
 def read_nox(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the sessions of a noxfile, as far as they are literal.
+    """Yield the sessions of a noxfile, as far as they are written as literals.
 
-    It is parsed, not run.
+    The file is parsed, not run.
     """
     try:
         tree = ast.parse(text)
@@ -164,7 +164,7 @@ def _build_workflow(
 ) -> Workflow:
     """Build the workflow of a script.
 
-    One below the root is run in its folder.
+    A script in a manifest below the root is run in that manifest's folder, which its name mentions.
     """
     folder = path.rpartition("/")[0]
     at = text.find(search_text)
@@ -181,7 +181,7 @@ def _build_workflow(
 def _read_shell(task: Any) -> list[WorkflowStep]:
     """Return the steps of a task.
 
-    It is a line, several lines, or a table with one.
+    The task is given as one line, several lines, or a table that contains them.
     """
     match task:
         case str():

@@ -1,10 +1,13 @@
 """Mining of recurring sequential patterns with gaps.
 
 Patterns grow symbol by symbol from the places where they end (prefix growth, as in PrefixSpan and BIDE), with at most
-`MAX_GAP` foreign symbols between two of their own. A symbol is added only if it follows too often for chance: what
-occurs everywhere (`ls`, `cd`) follows nothing in particular and drops out by itself. Of the rest those are selected
-that explain most of the stream, each place once: a part of a longer pattern explains nothing more. (Closed patterns
-have the same aim, but with noise there are far too many of them.)
+`MAX_GAP` foreign symbols between two symbols of the pattern. A symbol is added only if it follows too often for
+chance:
+a symbol that occurs everywhere (`ls`, `cd`) follows nothing in particular and is thus excluded without a special rule.
+Of the resulting patterns, those are selected that explain most of the stream, with each place counted once: a part
+of a
+longer pattern explains nothing more. (Closed patterns have the same aim, but with noise there are far too many of
+them.)
 """
 
 from __future__ import annotations
@@ -46,8 +49,9 @@ Occurrence = tuple[int, tuple[int, ...]]  # session and positions in it
 class SequencePattern:
     """Recurring sequence of symbols with its occurrences.
 
-    `occurrences` do not overlap; a symbol may be `MISSING` in some of them. `cohesion` is the share of the pattern's
-    own symbols in the stretches that it covers.
+    `occurrences` do not overlap; a symbol may be `MISSING` in some of them. `cohesion` is the pattern's share of
+    the symbols
+    in the stretches that it covers.
     """
 
     symbols: tuple[int, ...]
@@ -77,17 +81,18 @@ class _Candidate:
 
 @dataclass(frozen=True, slots=True)
 class _BaseRates:
-    """Base rates: occurrences of each symbol and the accepted probability of chance."""
+    """Frequency of each symbol, and the probability of chance that is accepted."""
 
     counts: Counter[int]
     total: int
     max_chance: float
 
     def is_chance(self, symbol: int, distances: Sequence[int], trials: int, *, min_chance: float = 0.0) -> bool:
-        """Return True if the distances may be due to chance.
+        """Return True if the observed distances may be due to chance.
 
-        The symbol occurs as often and as near to `trials` places anyway. The nearest distance makes the strongest case;
-        testing several distances is paid for by a correction factor.
+        By chance, the symbol would occur as often and as near to `trials` places. Each limit of distance is tested,
+        and the most
+        significant one decides; a correction factor accounts for testing several of them.
         """
         absence = 1 - self.counts[symbol] / self.total
         for limit in range(1, MAX_GAP + 2):
@@ -106,7 +111,7 @@ def _count_base_rates(sessions: Sequence[Sequence[int]], min_support: int) -> _B
 
 
 def _grow_patterns(sessions: Sequence[Sequence[int]], base_rates: _BaseRates, min_support: int) -> list[_Candidate]:
-    """Return every pattern of two symbols or more whose links are significant."""
+    """Return every pattern of two or more symbols whose links are all significant."""
     starts: dict[int, list[Occurrence]] = defaultdict(list)
     for number, session in enumerate(sessions):
         for position, symbol in enumerate(session):
@@ -160,7 +165,7 @@ def _extend(
 def _select_disjoint(places: Sequence[Occurrence]) -> list[Occurrence]:
     """Select a maximum set of disjoint places.
 
-    Always takes the one that ends first.
+    This is the greedy algorithm that always takes the place that ends first.
     """
     disjoint: list[Occurrence] = []
     session, end = -1, -1
@@ -178,7 +183,7 @@ def _choose_patterns(
     min_support: int,
     max_patterns: int,
 ) -> list[SequencePattern]:
-    """Select greedily the pattern that explains most of what is still unexplained."""
+    """Select patterns greedily, each explaining most of what is still unexplained."""
     eligible = [one for one in candidates if len(one.symbols) > 1]
     used_positions: set[tuple[int, int]] = set()
     chosen_patterns: list[SequencePattern] = []
@@ -227,7 +232,7 @@ def _widen(
 ) -> SequencePattern:
     """Extend the pattern by symbols that mostly precede or follow it.
 
-    Steps are sometimes omitted.
+    A symbol may be missing in some occurrences, since people sometimes omit steps.
     """
     for direction in (-1, 1):
         while len(pattern.symbols) < MAX_LENGTH:
@@ -245,9 +250,9 @@ def _widen_once(
     min_support: int,
     direction: int,
 ) -> SequencePattern | None:
-    """Extend the pattern by one symbol in that direction.
+    """Extend the pattern by one symbol in the given direction.
 
-    Returns None unless most places have it.
+    Returns None unless most places have the same symbol there.
     """
     near: dict[int, dict[int, int]] = defaultdict(dict)  # symbol → number of the place → position
     for index, (number, positions) in enumerate(pattern.occurrences):
@@ -290,7 +295,10 @@ def _free_occurrences(candidate: _Candidate, used_positions: set[tuple[int, int]
 def _has_enough_left(
     candidate: _Candidate, places: Sequence[Occurrence], chosen_patterns: Sequence[SequencePattern], min_support: int
 ) -> bool:
-    """Return True if enough free places of a pattern remain."""
+    """Return True if enough places of a pattern are still free.
+
+    `chosen_patterns` are the patterns selected so far.
+    """
     if len(places) < min_support:
         return False
     containing_support = sum(

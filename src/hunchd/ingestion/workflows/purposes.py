@@ -51,7 +51,10 @@ _RUNNER: Final = re.compile(
 
 
 def classify_purpose(workflow: Workflow) -> str:
-    """Return the purpose: test, lint, build, release, …; "" if unknown."""
+    """Return the purpose of a workflow, such as test, lint, build or release.
+
+    Returns "" if the purpose is unknown.
+    """
     name = re.sub(r" \(in .*\)$", "", _RUNNER.sub("", workflow.name)).replace("_", "-")
     for purpose, pattern in _PURPOSE_BY_NAME:
         if pattern.search(name):

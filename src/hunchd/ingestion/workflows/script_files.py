@@ -1,6 +1,6 @@
 """Detection of script and CI files by name.
 
-Imports no parser, so it is cheap to import.
+The module imports no parser, so it is cheap to import.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def is_script(path: str) -> bool:
 
 
 def detect_format(path: str) -> ScriptFormat | None:
-    """Return the format of a file by name and place.
+    """Return the format of a file by its name and folder.
 
     Returns None for other files.
     """

@@ -1,7 +1,8 @@
-"""Workflows from a project's files.
+"""Extraction of workflows from a project's files.
 
-CI, Makefile, justfile, package scripts, hooks and shell scripts. Files are untrusted: they are read within limits,
-nothing in them is executed or expanded, and a file that is not what its name promises yields nothing.
+These files are CI files, Makefiles, justfiles, package scripts, hooks and shell scripts. Files are untrusted: they are
+read within limits, nothing in them is executed or expanded, and a file whose content does not match its name yields
+nothing.
 """
 
 from __future__ import annotations
@@ -65,14 +66,17 @@ def read_workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
 
 
 def _read_lock(path: str) -> Iterator[tuple[str, str]]:
-    """Yield the folder and program of a lock file."""
+    """Yield the folder of a lock file and the program that wrote it.
+
+    Yields nothing if the file is not a lock file.
+    """
     folder, _, name = path.rpartition("/")
     if name in _PROGRAM_BY_LOCK_FILE:
         yield folder, _PROGRAM_BY_LOCK_FILE[name]
 
 
 def _find_program(program_by_folder: Mapping[str, str], path: str) -> str:
-    """Return the program of the nearest lock file above `path`."""
+    """Return the package manager of the nearest lock file above `path`, or "npm"."""
     folder = path
     while folder:
         folder = folder.rpartition("/")[0]
@@ -82,14 +86,14 @@ def _find_program(program_by_folder: Mapping[str, str], path: str) -> str:
 
 
 def _rename_runner(program: str, workflows: Iterable[Workflow]) -> list[Workflow]:
-    """Rename npm scripts of a workspace to the program that runs them."""
+    """Replace `npm` in the names of workflows by the program that runs them."""
     return [replace(one, name=re.sub(r"^npm\b", program, one.name)) for one in workflows]
 
 
 def parse_workflows(path: str, text: str) -> list[Workflow]:
     """Parse the workflows of one file.
 
-    Empty if it cannot be parsed.
+    Returns an empty list if the file cannot be parsed.
     """
     script_format = detect_format(path)
     if script_format is None:

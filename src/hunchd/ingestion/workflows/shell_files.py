@@ -1,6 +1,6 @@
-"""Extraction of commands from shell text by its grammar.
+"""Extraction of commands from shell text, using the shell grammar.
 
-Here-documents, functions and loops are recognized; commands are verbatim and in order.
+Here-documents, functions and loops are recognized; commands are returned verbatim and in order.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def read_script(path: str, text: str) -> Iterator[Workflow]:
 def _read_tasks(path: str, text: str) -> Iterator[Workflow]:
     """Yield the tasks of a script.
 
-    They are the branches of its outermost `case` on the first argument.
+    Tasks are the branches of the script's outermost `case` on its first argument.
     """
     syntax = parse_syntax("step.sh", text.encode()[:MAX_TEXT_BYTES], _BASH)
     if syntax is None:
@@ -107,7 +107,7 @@ def _read_tasks(path: str, text: str) -> Iterator[Workflow]:
 
 
 def _find_usage(path: str, name: str, text: str) -> str:
-    """Return the description of a task in the script's usage text."""
+    """Return the description of a task from the script's usage text."""
     script = re.escape(path.rpartition("/")[2])
     match = re.search(rf"^\W*(?:\S*/)?{script} {re.escape(name)}\b[^\n]*?\s{{2,}}(\S[^\n]*)$", text, re.MULTILINE)
     return match[1].strip()[:160] if match else ""
