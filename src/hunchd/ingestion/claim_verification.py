@@ -34,7 +34,7 @@ _NEGATION = r"\b(?:not|never|no|without|instead of|rather than|dropp(?:ed|ing)|r
 
 @dataclass(frozen=True, slots=True)
 class VerifiedClaim:
-    """Claim that was verified, with the sentence of the session that supports it."""
+    """Verified claim with the sentence of the session that supports it."""
 
     category: str
     key: str

@@ -54,9 +54,9 @@ def _split_name(name: str) -> list[str]:
 
 
 def build_levels(statement: ExtractedStatement) -> Levels:
-    """Build the display levels of a statement, from the full line to its key.
+    """Build the display levels of a statement.
 
-    The longest is a line such as `tests: pytest, not unittest (because …)`.
+    The longest is a line such as `tests: pytest, not unittest (because …)`, the shortest is the key.
     """
     short = statement.line.partition(" (because ")[0]
     return Levels(summary=statement.line, compressed=short, index=statement.key[:MAX_INDEX])

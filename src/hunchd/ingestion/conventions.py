@@ -184,7 +184,7 @@ def _read_guide_commands(root: Path, guide: Guide) -> Iterator[Command]:
 
 
 def _add_commands(commands: Sequence[Command], best: dict[_ConventionKey, _SourcedStatement]) -> None:
-    """Add the commands to type, placing them before the tools that manifests name.
+    """Put the commands to type before the tools that manifests name.
 
     Commands of another language than the known tools are stored as separate entries.
     """
@@ -295,7 +295,7 @@ def is_on_demand(fact: Memory) -> bool:
 
 
 def applies_to_whole_project(fact: Memory) -> bool:
-    """Return False for instructions that are limited to some files or to requests.
+    """Return False for instructions that are limited in scope.
 
     Such an instruction applies to some folder or files only, or is shown only on request. Limited instructions are not
     listed for the project.
@@ -385,7 +385,7 @@ def _build_decision(decision: Decision, project: str, now: datetime) -> Memory:
 
 
 def _collect_instructions(pages: Sequence[Guide]) -> Iterator[tuple[Instruction, Guide, GuideScope]]:
-    """Yield each instruction of the guides once for each scope in which it applies.
+    """Yield each instruction once for each scope in which it applies.
 
     If several guides state the same instruction, the one with the widest scope is given as the source.
     """

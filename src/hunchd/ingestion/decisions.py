@@ -115,7 +115,7 @@ def parse_decision(path: str, text: str, files: frozenset[str]) -> Decision | No
 
 
 def _find_decision_text(sections: Sequence[_Section], page: str) -> str:
-    """Return the text under the heading of the decision, or after the word "decision:".
+    """Return the text under the decision's heading or after "decision:".
 
     If the section consists only of subsections, their headings are joined.
     """
@@ -140,7 +140,7 @@ class _Section(NamedTuple):
 
 
 def _split_sections(text: str) -> Iterator[_Section]:
-    """Yield (heading, level, body) of each section of Markdown or RST, in order.
+    """Yield (heading, level, body) of each Markdown or RST section, in order.
 
     Lines in code blocks are never headings.
     """

@@ -222,7 +222,7 @@ def _read_declarator(node: SyntaxNode, kind: str, enclosing_kind: str, source: b
 
 
 def _read_inline_type(node: SyntaxNode, source: bytes) -> Definition | None:
-    """Read `struct S { … };`, which is a declaration without a declarator."""
+    """Read `struct S { … };`, a type declaration without a declarator."""
     shape = node.child_by_field_name("type")
     if shape is None or shape.child_by_field_name("body") is None:
         return None
@@ -512,7 +512,10 @@ def extract_doc_line(text: str) -> str:
 
 
 def extract_docstring(body: SyntaxNode | None, source: bytes) -> str:
-    """Return the docstring of a Python definition: its first statement, if that is a string."""
+    """Return the docstring of a Python definition.
+
+    This is the first statement, if that is a string.
+    """
     first = next(iter(body.named_children), None) if body is not None else None
     if first is None or first.type != "expression_statement" or not first.named_children:
         return ""

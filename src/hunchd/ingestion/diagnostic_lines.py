@@ -85,9 +85,9 @@ def find_label(line: str) -> re.Match[str] | None:
 
 
 def extract_message(line: str, place: re.Match[str] | None, label: re.Match[str] | None) -> tuple[str, str]:
-    """Return the message of a line without location and label, and its rule code.
+    """Return the message and the rule code of a line.
 
-    The code is "" if the line has none.
+    Location and label are removed from the message. The code is "" if the line has none.
     """
     code = (label["code"] or "").strip(" []():") if label is not None else ""
     message_text = line

@@ -113,16 +113,16 @@ def find_diagnostic(text: str) -> Diagnostic | None:
 
 
 def find_complaint(text: str) -> str:
-    """Return the first line that says in plain words that something is wrong.
+    """Return the first line that says that something is wrong.
 
-    If there is none, returns the last line that is not a summary, or "".
+    It must say so in plain words. If there is none, returns the last line that is not a summary, or "".
     """
     lines = [line.strip() for line in text.split("\n") if line.strip() and not is_summary(line)]
     return next((line for line in lines if COMPLAINT.search(line)), lines[-1] if lines else "")
 
 
 def extract_details_below(text: str, start: int) -> tuple[str, ...]:
-    """Return what a tool prints below the line at offset `start` of `text`.
+    """Return what a tool prints below the line at offset `start`.
 
     These details are the marked source line and the explanation.
     """
@@ -149,7 +149,10 @@ def _find_anchors(lines: Sequence[str]) -> Iterator[_Anchor]:
 
 
 def is_path_list(lines: Sequence[str], number: int) -> bool:
-    """Return True if the next line that is not blank is a path too, as in a list of files."""
+    """Return True if the next nonblank line is a path too.
+
+    Such lines belong to a list of files.
+    """
     following = next((line for line in lines[number + 1 : number + 4] if line.strip()), "")
     return HEADING.match(following) is not None and FINDING.match(following) is None
 
@@ -185,7 +188,7 @@ def _parse_anchor(line: str, number: int) -> _Anchor | None:
 
 
 def _is_block_heading(label: re.Match[str] | None, line: str) -> bool:
-    """Return True for "Error:", "Error found:" and the like, which have the message below them."""
+    """Return True for a heading such as "Error:", with the message below."""
     return label is not None and line.rstrip().endswith((":", label["label"]))
 
 
@@ -225,7 +228,7 @@ def _parse_position(place: re.Match[str]) -> tuple[str, int, int]:
 
 
 def _is_excerpt(lines: Sequence[str], number: int) -> bool:
-    """Return True if the line at `number` is a source line printed with its line number.
+    """Return True if the line is source code with its line number.
 
     A severity on the same line as such source code belongs to a finding.
     """
@@ -237,7 +240,7 @@ def _is_excerpt(lines: Sequence[str], number: int) -> bool:
 def _extract_details(
     lines: Sequence[str], number: int, others: frozenset[int], *, has_message: bool = True
 ) -> tuple[tuple[str, ...], _Anchor | None]:
-    """Return the details of the block below line `number`, and the location that it names.
+    """Return the details below line `number`, and the location that they name.
 
     The details are the marked source line and the explanation. The location is None if the block names none.
     """

@@ -43,7 +43,10 @@ class RootCause:
 
 
 def find_root_cause(text: str) -> RootCause | None:
-    """Return the last cause of the first chain in `text`, or None if there is none."""
+    """Return the last cause of the first chain in `text`.
+
+    Returns None if there is no chain.
+    """
     if "Caused by" not in text and "[cause]" not in text:
         return None
     matches: list[re.Match[str]] = []

@@ -187,7 +187,7 @@ def _select_main_failure(text: str) -> str:
 
 
 def _end_of(text: str, tool: ToolError | None, headline: str) -> int:
-    """Return the offset of the end of the line that says what is wrong."""
+    """Return the offset of the end of the line with the error message."""
     return tool.end if tool is not None else max(text.rfind(headline), 0) + len(headline) if headline else len(text)
 
 

@@ -59,7 +59,10 @@ class Fix:
 
     @property
     def is_past(self) -> bool:
-        """Return True if a past commit for a similar error is the only evidence."""
+        """Return True if the only evidence is a past commit.
+
+        That commit fixed a similar error.
+        """
         return self.trial_count == 0
 
     @property
@@ -163,7 +166,7 @@ def record_success(known_fixes: Sequence[Fix], new_fix: Fix) -> list[Fix]:
 
 
 def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[Fix]:
-    """Count a failed trial for each fix that was applied again without success.
+    """Count a failed trial for each fix that was applied again in vain.
 
     The error came back after `paths` were changed. Past commits are not counted, since editing the same files does not
     repeat the commit.
@@ -176,7 +179,7 @@ def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[
 
 
 def select_best(fixes: Sequence[Fix]) -> Fix | None:
-    """Return the fix to show: the one with the highest confidence, then the newest.
+    """Return the fix with the highest confidence; of equals, the newest.
 
     Past commits are considered only if no fix has helped.
     """

@@ -134,7 +134,7 @@ def _matches(glob: str, parts: Sequence[str]) -> bool:
 
 
 def _matches_part(pattern: str, part: str) -> bool:
-    """Return True if one part of a glob matches one part of a path.
+    """Match one part of a glob against one part of a path.
 
     A name in brackets such as `[id]` is tried both as a literal folder and as a set of letters, as both are common.
     """

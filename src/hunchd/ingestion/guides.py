@@ -101,7 +101,7 @@ _COMMENT_MARK: Final = re.compile(r"<!-{2,}|-{2,}>")
 
 @dataclass(frozen=True, slots=True)
 class GuideScope:
-    """Scope of a guide: a folder, globs, and whether it is shown on request only."""
+    """Files to which a guide applies, and whether it is shown only on request."""
 
     part: str = ""  # folder
     globs: tuple[str, ...] = ()  # files to which it applies; empty: all
@@ -149,7 +149,10 @@ def may_define_guides(path: str) -> bool:
 
 
 class GuideCollection(NamedTuple):
-    """Guides of a project and the paths that they import, whether these exist or not."""
+    """Guides of a project, with the paths that they import.
+
+    Imported paths are included even if they do not exist.
+    """
 
     guides: list[Guide]
     imported_paths: frozenset[str]
@@ -218,7 +221,7 @@ def _detect_format(path: str) -> tuple[_Format, str] | None:
 
 
 def _read_scope(guide_format: _Format, part: str, settings: Mapping[str, list[str]]) -> GuideScope:
-    """Read the scope of a guide from its settings, in any of the formats."""
+    """Read the scope of a guide from its settings, in any format."""
     if not guide_format.globs_setting or not settings:
         return GuideScope(part)
     trigger = (get_value(settings, "trigger") or get_value(settings, "inclusion")).lower()

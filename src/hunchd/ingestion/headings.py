@@ -231,7 +231,10 @@ def _read_definitions(text: str) -> Iterator[Symbol]:
 
 
 def _strip_markup(title: str) -> str:
-    """Render a heading as plain text: links become their text, images are removed."""
+    """Render a heading as plain text.
+
+    Links are replaced by their text, images are removed.
+    """
     words = _ESCAPED_CHARACTER.sub(r"\1", _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", title[:LONGEST_HEADING]))))
     return " ".join(words.replace("`", "").split()).strip(" *#")[:120]
 

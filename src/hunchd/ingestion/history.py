@@ -149,7 +149,7 @@ def _find_merge_authors(git: Git, selection: list[str]) -> dict[str, Author]:
 
 
 def map_tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
-    """Map commit ids to the names of their tags, both annotated and lightweight."""
+    """Map commit ids to the names of their tags, annotated or lightweight."""
     names: dict[str, tuple[str, ...]] = {}
     lines = git.run("for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags").decode(
         "utf-8", "replace"

@@ -226,7 +226,7 @@ def extract_instructions(text: str, *, strong: bool = False, is_form: bool = Fal
 
 
 def _shorten(sentence: str) -> str:
-    """Return a long sentence up to the end of its last whole clause.
+    """Cut a long sentence after its last whole clause.
 
     Shorter sentences are returned unchanged.
     """
@@ -269,7 +269,7 @@ def classify_rule(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def is_plain_rule(text: str) -> bool:
-    """Return True for a rule that begins with an instruction or contains "must"."""
+    """Return True for a rule that starts with an instruction or contains "must"."""
     return bool(_RULE.match(text) or _IMPERATIVE.match(text) or re.search(r"\bmust\b", text, re.IGNORECASE))
 
 
@@ -321,10 +321,11 @@ def _is_rule(sentence: str, passage: _Passage, *, is_first: bool, strong: bool, 
 
 
 def _split_passages(text: str) -> Iterator[_Passage]:
-    """Yield each list item and paragraph with its heading, except in sections that are not about work.
+    """Yield each list item and paragraph with its heading.
 
-    Wrapped lines are joined. A sentence that ends in a colon is joined with the short code or the list of terms
-    below it.
+    Sections that are not about work are skipped. Wrapped lines are joined. A sentence that ends in a colon is
+    joined with the
+    short code or the list of terms below it.
     """
     lines = [*text.splitlines(), ""]
     lead, in_joined_list, section = "", False, ""
@@ -389,7 +390,7 @@ def _split_blocks(lines: list[str]) -> Iterator[_Passage]:
 
 
 class _Sections:
-    """Tracker of the current heading and of sections that are not about work."""
+    """Tracker of the current heading that recognises sections not about work."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -442,7 +443,7 @@ def _find_fence(lines: list[str], at: int) -> int | None:
 
 
 def _find_code_below(lines: list[str], at: int) -> str:
-    """Return the only line of a code block that begins within the next two lines.
+    """Return the only line of a code block within two lines.
 
     Returns "" if there is no such block.
     """

@@ -29,7 +29,7 @@ _ZONE = re.compile(
 
 
 def iterate_introductions(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (key, value, clause) for the name and time zone that a statement gives."""
+    """Yield (key, value, clause) for a name and time zone in a statement."""
     name_match = next(filter(None, (pattern.search(text) for pattern in _NAME_PATTERNS)), None)
     if name_match is not None:
         yield NAME, name_match["value"], name_match[0]

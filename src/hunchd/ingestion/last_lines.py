@@ -39,7 +39,7 @@ def normalize_headline(headline: str) -> str:
 
 
 def is_distinctive(error: ParsedError) -> bool:
-    """Return True if an equal message means that two errors are the same.
+    """Return True if errors with an equal message are the same error.
 
     The message must contain a name or enough words. Names in assertions do not count, since the same values may be
     compared in many places.

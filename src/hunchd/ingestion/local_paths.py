@@ -9,7 +9,7 @@ from hunchd.domain.memory import Memory
 
 
 def remove_local_paths(memory: Memory, root: Path) -> Memory:
-    """Make paths relative to the project's root, and replace the home folder by ~."""
+    """Make paths relative to the project's root; abbreviate the home folder to ~."""
 
     def shorten(text: str) -> str:
         return text.replace(f"{root}/", "").replace(f"{Path.home()}/", "~/")

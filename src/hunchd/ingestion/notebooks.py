@@ -50,12 +50,12 @@ def extract_notebook_headings(notebook: Notebook, text: str) -> tuple[Symbol, ..
 
 
 def _join_source(source: str | Iterable[str]) -> str:
-    """Join a cell's source, which is a string or a list of lines."""
+    """Join the source of a cell, a string or a list of lines."""
     return source if isinstance(source, str) else "".join(source)
 
 
 def _map_lines(text: str) -> dict[str, int]:
-    """Map each line of a cell to its line number in the file.
+    """Map each line of a cell to its line in the file.
 
     All tools write one line of a cell on one line of the file.
     """

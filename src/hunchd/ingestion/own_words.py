@@ -47,7 +47,7 @@ _MOST_PRINTED: Final = 0.34  # share of printed lines in a paragraph that somebo
 
 
 def extract_typed_prose(text: str) -> str:
-    """Return the paragraphs of a message that a person typed, without pasted text."""
+    """Return the paragraphs of a message that a person typed, not pasted."""
     return "\n\n".join(one for one in re.split(r"\n\s*\n", text) if not _is_pasted(one))
 
 
@@ -64,7 +64,10 @@ def _is_printed(line: str) -> bool:
 
 
 def extract_user_text(text: str) -> str:
-    """Return the user's own text; "" if the client wrote all of `text`."""
+    """Return the user's own text.
+
+    Returns "" if the client wrote all of `text`.
+    """
     text = text.strip()
     if text.startswith(_OF_CLIENT) or _OF_HOOK.match(text):
         return ""

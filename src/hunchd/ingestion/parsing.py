@@ -69,7 +69,7 @@ class _LoadedGrammar:
 
 @dataclass(slots=True)
 class _PendingNode:
-    """Node on the stack of the tree walk, with the context of its ancestors."""
+    """Node waiting to be visited, with the context of its ancestors."""
 
     node: SyntaxNode
     container: str

@@ -133,7 +133,7 @@ def describes_fix(message: str) -> bool:
 def find_likely_fix(
     error_names: ErrorNames, commits: Sequence[FoundCommit]
 ) -> tuple[FoundCommit, tuple[str, ...]] | None:
-    """Return the likeliest past fix of an error, and the names that both share.
+    """Return the likeliest past fix of an error, and the shared names.
 
     Returns None if no commit shares enough names.
     """
@@ -208,7 +208,10 @@ def _filter_symbols(shared_symbols: Sequence[str]) -> Iterator[str]:
 
 
 def _collect_names(text: str) -> frozenset[str]:
-    """Return the names in a text: whole, split at dots, and in lower case."""
+    """Return the names in a text.
+
+    Each name is returned whole, split at dots, and in lower case.
+    """
     names = _TOKEN.findall(text)
     parts = [part for name in names for part in name.split(".")]
     return frozenset((*names, *parts, *(name.lower() for name in parts)))

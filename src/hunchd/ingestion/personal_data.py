@@ -63,7 +63,7 @@ _FEWEST_DIGITS: Final = 6
 
 
 def find_identity_numbers(text: str) -> list[tuple[int, int, str]]:
-    """Return (start, end, kind) of the card, account and identity numbers in `text`.
+    """Return (start, end, kind) of card, account and identity numbers in `text`.
 
     The spans are in order and not nested.
     """

@@ -58,7 +58,7 @@ _LABEL = re.compile(r"^(?:[A-Z][\w -]{0,20}|\w+): ")
 
 
 def split_sentences(text: str, *, limit: int = MAX_SENTENCES) -> list[str]:
-    """Return the distinct sentences and list items of a text, each on one line."""
+    """Return the distinct sentences and list items, each on one line."""
     results: dict[str, None] = {}
     for stretch in _unwrap_passages(text):
         for sentence in split_paragraph(stretch):

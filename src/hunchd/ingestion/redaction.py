@@ -84,7 +84,7 @@ def _redact_once(text: str) -> RedactedText:
 
 
 def find_new_redactions(before: str, after: str) -> tuple[str, ...]:
-    """Return the kinds of secrets that are redacted in `after` but not in `before`.
+    """Return the kinds of secrets redacted in `after` but not in `before`.
 
     `before` is the text as the client sent it.
     """
@@ -287,7 +287,7 @@ def _find_in_base64(text: str) -> Iterator[_Span]:
 
 
 def _find_encoded_kind(encoded_text: str) -> str:
-    """Return the kind of the first secret inside base64, or "" if there is none."""
+    """Return the kind of the first secret inside base64, or ""."""
     body = encoded_text.rstrip("=").translate({ord("-"): "+", ord("_"): "/"})
     try:
         decoded_bytes = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)

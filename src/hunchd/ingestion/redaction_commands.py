@@ -135,7 +135,7 @@ _PASS_WORD: Final = re.compile(r"(?i)^(?:your|my|the|some|a)?[-_ ]?(?:pass(?:wor
 
 
 def find_in_commands(text: str, lower: str) -> Iterator[SecretSpan]:
-    """Yield the secrets of `text` at positions where commands, headers or URLs have one.
+    """Yield the secrets in places where commands, headers or URLs have one.
 
     `lower` is `text` in lower case.
     """
@@ -273,7 +273,7 @@ def _build_pattern(options: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _CommandRule:
-    """Rule for one command: its pattern and the options that take a secret.
+    """Rule with the pattern of a command and its secret options.
 
     Within the option's value, the secret follows `mark`.
     """
@@ -301,7 +301,7 @@ def _compile_pattern(source: str) -> re.Pattern[str]:
 
 
 def _index_rows() -> dict[str, tuple[_CommandRule, ...]]:
-    """Return the rows of both tables, keyed by the name of the command."""
+    """Return the rows of both tables, keyed by command name."""
     rows = [*_COMMANDS, *((words, "", options, mark) for words, options, mark in _PAIRS)]
     rows_by_word: dict[str, list[_CommandRule]] = {}
     for words, subcommand, options, *mark in rows:

@@ -32,7 +32,10 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def looks_secret(value: str, announced_as: str, *, is_quoted: bool) -> bool:
-    """Return True if a value is a secret rather than a name, path, call or placeholder."""
+    """Return True if a value looks like a secret.
+
+    Names, paths, calls and placeholders do not.
+    """
     if is_placeholder(value) or _DIGEST.match(value) or value.startswith(("/", "./", "../", "~/", "http:", "https:")):
         return False
     if announced_as == "password":

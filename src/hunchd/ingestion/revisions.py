@@ -105,9 +105,11 @@ def _mentions(new: _Subject, old: _Subject) -> bool:
 
 
 def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
-    """Return True if the new statement sets another number for the same unit and subject.
+    """Return True if the new statement changes a number of the old one.
 
-    If both statements are constraints (`both`), a version such as "Android 11" needs no other common subject.
+    Unit and subject must be the same. If both statements are constraints (`both`), a version such as "Android 11"
+    needs no
+    other common subject.
     """
     shared_words = new.words & old.words
     same = {unit for unit, _ in new.quantities & old.quantities}
@@ -120,7 +122,7 @@ def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
 
 
 def _changes_choice(new: _Subject, old: _Subject) -> bool:
-    """Return True if the new statement makes another choice for the same subject."""
+    """Return True if the new statement changes the choice for a subject."""
     shared_words = new.words & old.words
     return len(shared_words) >= LEAST_SHARED or bool(
         shared_words and old.names and new.names and not new.names & old.names

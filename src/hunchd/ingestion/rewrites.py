@@ -82,7 +82,10 @@ def map_rewritten_commits(
 def list_unreachable_commits(
     git: Git, reported_rewrites: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD"
 ) -> list[str]:
-    """Return the earlier commits that no branch, tag or checkout reaches any more."""
+    """Return the earlier commits that have become unreachable.
+
+    No branch, tag or checkout reaches them any more.
+    """
     starts = [*dict.fromkeys(one.old for one in _filter_valid(reported_rewrites)), *((since,) if since else ())]
     return list(_list_unreachable(git, starts, head)) if starts else []
 
@@ -94,7 +97,7 @@ def _filter_valid(reported_rewrites: Sequence[RewrittenCommit]) -> list[Rewritte
 def _index_unique(
     commits: Mapping[str, _Commit], sameness: Callable[[_Commit], tuple[str, ...]]
 ) -> dict[tuple[str, ...], str]:
-    """Map each key that only one commit has to the id of that commit.
+    """Map each key that only one commit has to its id.
 
     `sameness` computes the key of a commit.
     """

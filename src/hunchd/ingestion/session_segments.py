@@ -109,7 +109,7 @@ def _judge_text(text: str) -> bool | None:
 
 
 def _find_cuts(turns: Sequence[Turn]) -> list[int]:
-    """Return the index of the first turn of each segment but the first."""
+    """Return the start index of each segment but the first."""
     max_segments = max(
         1, min(SEGMENTS_PER_HUNDRED_TURNS * math.ceil(len(turns) / 100), math.ceil(len(turns) / TURNS_PER_SEGMENT))
     )
@@ -142,7 +142,7 @@ def _find_cuts(turns: Sequence[Turn]) -> list[int]:
 
 
 def _cosine_similarity(before_turns: Sequence[Counter[str]], after_turns: Sequence[Counter[str]]) -> float:
-    """Return the cosine similarity of the word counts before and after a candidate boundary."""
+    """Return the cosine similarity of the words before and after a boundary."""
     before_counts, after_counts = sum(before_turns, Counter[str]()), sum(after_turns, Counter[str]())
     norm = math.sqrt(sum(n * n for n in before_counts.values()) * sum(n * n for n in after_counts.values()))
     return sum(times * after_counts[word] for word, times in before_counts.items()) / norm if norm else 0.0

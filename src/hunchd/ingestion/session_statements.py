@@ -114,9 +114,9 @@ def list_sentences(turns: Sequence[Turn]) -> list[str]:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split prose into sentences of one line each, without code and list markers.
+    """Split prose into sentences, without code and list markers.
 
-    The prose may be in any of the languages.
+    The prose may be in any of the languages. Each sentence is on one line.
     """
     sentences: list[str] = []
     pending = ""
@@ -161,11 +161,12 @@ def _select_statements(message: Message, turn: int, judged: Sequence[_JudgedSent
 
 
 def _estimate_shift(probabilities: Sequence[float]) -> float:
-    """Return the correction of each statement's log odds for the session's share of statements, at most 0.
+    """Return what to add to each statement's log odds, at most 0.
 
-    The share is estimated from the probabilities themselves, by expectation maximisation for a shifted prior (Saerens
-    et al. 2002). The correction is never positive: that a session consists of nothing but statements is no reason to
-    believe a single one more.
+    The value corrects for the session's share of statements, which is estimated from the probabilities themselves, by
+    expectation maximisation for a shifted prior (Saerens et al. 2002). It is never positive: that a session
+    consists of
+    nothing but statements is no reason to believe a single one more.
     """
     share = USUAL_SHARE
     for _ in range(_ROUNDS):

@@ -44,7 +44,10 @@ _COMMON_NAMES = frozenset(
 
 
 def build_view(outline: FileOutline, *, max_lines: int = MAX_LINES) -> FileView:
-    """Select up to `max_lines` important lines in file order, members below their container."""
+    """Select up to `max_lines` important lines, in file order.
+
+    Members are placed below their container.
+    """
     symbols = _drop_duplicates(outline.symbols)
     if outline.language in ("json", "yaml", "toml", "ini"):
         ci_symbols = (
@@ -96,7 +99,7 @@ def render_views(
 
 
 def _find_bare_lines(lines: Sequence[ViewLine], weights: Sequence[float]) -> set[int]:
-    """Return the indexes of lines that show only a name, without a signature.
+    """Return the indexes of lines that show only a name.
 
     Such a line takes as much of the line limit as a full signature. Returns an empty set for files that consist
     mostly of
@@ -158,9 +161,10 @@ def _is_distinctive(name: str) -> bool:
 
 
 def _find_main_containers(symbols: Sequence[Symbol], lines: int) -> frozenset[str]:
-    """Return the name of the type that makes up most of the file, if any, as a set.
+    """Return the name of the type that fills most of the file.
 
-    Its members are the main content of the file.
+    The result is a set, which is empty if there is no such type. The members of the type are the main content of
+    the file.
     """
     return frozenset(
         symbol.name for symbol in symbols if symbol.end_line - symbol.line > lines / 2 and not symbol.container
@@ -229,7 +233,7 @@ def _rank_by_weight(weights: Sequence[float]) -> list[int]:
 
 
 def _choose_symbols(symbols: Sequence[Symbol], weights: Sequence[float], max_lines: int) -> set[int]:
-    """Return the indexes of the best symbols that fit, together with their containers."""
+    """Return the indexes of the best symbols that fit, including their containers."""
     containers = {symbol.name: index for index, symbol in reversed(list(enumerate(symbols))) if symbol.kind != "method"}
     chosen_indexes: set[int] = set()
     for index in _rank_by_weight(weights):

@@ -37,7 +37,7 @@ _PLAIN: Final = re.compile(r"v?\d+(?:\.\d+)+|\d{4}-\d\d-\d\d|\w+\.[a-z]{1,4}|[a-
 
 
 def redact_speech(text: str) -> str:
-    """Redact passwords that a text reveals, and numbers of cards, accounts and identities."""
+    """Redact passwords, and card, account and identity numbers, in conversation."""
     places = [(start, end, "secret") for start, end in _find_secrets(text)] + find_identity_numbers(text)
     pieces: list[str] = []
     at = 0
@@ -62,7 +62,7 @@ def _find_secrets(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_secret(token: str, *, fewest_changes: int) -> bool:
-    """Return True if a token mixes letters and digits as a password does.
+    """Return True if a token mixes letters and digits like a password.
 
     It must change between them at least `fewest_changes` times, and not be a version, file or name.
     """

@@ -127,7 +127,9 @@ def load_classifier() -> StatementClassifier:
     """Load the shipped weights, once per process."""
     raw = SHIPPED_WEIGHTS.read_bytes()
     if not raw.startswith(_HEADER):
-        raise ValueError(f"{SHIPPED_WEIGHTS} has another format; train it again")
+        raise ValueError(
+            f"{SHIPPED_WEIGHTS} has an unsupported format; recreate it with benchmarks/train_statements.py"
+        )
     content = memoryview(zlib.decompress(raw[len(_HEADER) :]))
     size = len(LABELS)
     floats = content[: 4 * _FLOATS].cast("f").tolist()
@@ -160,7 +162,10 @@ def extract_features(sentence: str) -> dict[int, float]:
 
 
 def _extract_ngrams(sentence: str) -> list[str]:
-    """Return character n-grams, words, word pairs and triples, and marks of the sentence's form."""
+    """Return the features of a sentence before hashing.
+
+    These are character n-grams, words, word pairs and triples, and marks of the sentence's form.
+    """
     text = unicodedata.normalize("NFKC", sentence[:LONGEST])
     marks = _extract_shape_marks(text)
     text = _DIGITS.sub("0", _PATH.sub("§path", text)).casefold()

@@ -196,7 +196,7 @@ def _read_chosen(what: str, sentence: str) -> ExtractedStatement | None:
 
 
 def _outlives_commit(what: str, sentence: str) -> bool:
-    """Return True if a decision in a commit message holds beyond that commit.
+    """Return True if a decision holds beyond the commit that states it.
 
     Most decisions in commit messages concern the commit itself ("decided to split it up"). A decision that states its
     reason and does not use pronouns may hold longer.

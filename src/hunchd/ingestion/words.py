@@ -26,7 +26,7 @@ _KEYWORDS = frozenset(
 
 
 def count_words(text: str) -> Counter[str]:
-    """Count the words of a text; the keys are in order of first use."""
+    """Count the words of a text, in order of first use."""
     return Counter((_ASCII_WORD if text.isascii() else _WORD).findall(text))
 
 
@@ -39,9 +39,9 @@ def select_informative_words(counts: Counter[str]) -> Mapping[str, int]:
 
 
 def list_used_names(code: Counter[str], *, defined_names: frozenset[str], limit: int = 1500) -> tuple[str, ...]:
-    """Return the names that code uses but does not define, in order of first use.
+    """Return the names that code uses but does not define.
 
-    Keywords are skipped.
+    They are in order of first use. Keywords are skipped.
     """
     names = [name for name in code if name not in defined_names and name not in _KEYWORDS and 2 < len(name) <= MAX_WORD]
     return tuple(names[:limit])

@@ -175,9 +175,10 @@ def _find_folder(lines: Sequence[str], at: int) -> str:
 
 
 def read_page_commands(path: str, text: str, *, is_readme: bool = False) -> Iterator[Command]:
-    """Yield the commands of a contributor page: lines of shell code, and code spans in sentences.
+    """Yield the commands of a contributor page.
 
-    In a readme, only the sections about development are read; the others are for users.
+    Commands are lines of shell code, and code spans in sentences. In a readme, only the sections about development are
+    read; the others are for users.
     """
     weight = README_WEIGHT if is_readme else GUIDE_WEIGHT
     heading, language, in_fence = "", "", False

@@ -129,7 +129,10 @@ class Command:
 
     @property
     def language(self) -> str:
-        """Return the language that the command's program serves, or "" if it is not specific to one."""
+        """Return the language that the command's program serves.
+
+        Returns "" if the program is not specific to a language.
+        """
         return next(iter(find_languages(self.line)), "")
 
 
@@ -147,7 +150,7 @@ def make_commands(lines: Iterable[str], weight: float, path: str, part: str = ""
 
 
 def _rate_inexactness(command: str, purpose: str) -> float:
-    """Return a penalty for a task that is not named exactly after its purpose.
+    """Return a penalty for a task not named exactly after its purpose.
 
     The penalty is small for `test:unit` and large for `fooTest`.
     """
@@ -194,7 +197,7 @@ def classify_command(command: str) -> str:
 
 
 def classify_task(name: str) -> str:
-    """Return the purpose that a task's name states, or "" if it states none."""
+    """Return the purpose that a task's name states, or ""."""
     words = [word for word in re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()) if word]
     if not words or words[0] in _IGNORED_TASKS or words[-1] in _IGNORED_ENDS:
         return ""
@@ -210,7 +213,10 @@ def classify_task(name: str) -> str:
 
 
 def rate_task(name: str) -> float:
-    """Return the weight of a task, which is highest if the task is named after its purpose."""
+    """Return the weight of a task.
+
+    It is highest if the task is named after its purpose.
+    """
     return TASK_WEIGHT if any(name.lower() in names for _, names in _TASK_NAMES) else SIMILAR_TASK_WEIGHT
 
 
@@ -242,7 +248,10 @@ def choose_commands(commands: Iterable[Command]) -> Iterator[tuple[Statement, st
 
 
 def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]:
-    """Return the best commands on one line, and the occurrence of the first with the most weight."""
+    """Return the best commands on one line, with the best evidence.
+
+    The evidence is the occurrence of the first command that has the greatest weight.
+    """
     by_line: dict[str, list[Command]] = {}
     for command in commands:
         by_line.setdefault(_normalize(command.line), []).append(command)
@@ -255,7 +264,7 @@ def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]
 
 
 def merge_tools(command: str, tools: str) -> str:
-    """Return the command with the tools that it runs appended, unless it names them."""
+    """Append to the command the tools that it runs but does not name."""
     names = [
         name for name in re.split(r", (?![^(]*\))", tools) if name and not mentions(command, name.partition(" (")[0])
     ]

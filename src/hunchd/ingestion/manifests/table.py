@@ -12,11 +12,13 @@ MAX_VALUES: Final = 6  # of a pattern that matches several times
 
 
 class Row(NamedTuple):
-    """Rule that turns a match of a pattern in files of one name into a statement.
+    """Rule that derives a statement from files of one name.
 
-    The value is formatted with the groups of the first match, or is a constant if it has no placeholder. With
-    "{*}", the
-    values of all matches are listed. Of several rows with the same key, the first one that applies to a file is used.
+    The value is formatted with the groups of the pattern's first match, or is a constant if it has no placeholder.
+    With
+    "{*}", the values of all matches are listed. Of several rows with the same key, the first one that applies to a
+    file is
+    used.
     """
 
     files: str  # names or, with "/", paths; several are separated by blanks
@@ -26,7 +28,7 @@ class Row(NamedTuple):
     confidence: float = 1.0
 
     def read(self, text: str) -> Statement | None:
-        """Return the statement that the row makes about a file with this text.
+        """Return the statement that the row derives from a file's text.
 
         Returns None if the row does not apply.
         """
@@ -57,7 +59,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def iterate_rows(text: str, rows: tuple[Row, ...]) -> Iterator[Statement]:
-    """Yield the statements that the rows make about one file, each key once."""
+    """Yield the statements that the rows derive from a file, each key once."""
     keys: set[str] = set()
     for row in rows:
         if row.key not in keys and (statement := row.read(text)) is not None:

@@ -78,9 +78,9 @@ def _parse_queued_message(event: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _is_copy(event: Mapping[str, Any], file: Path) -> bool:
-    """Return True for a message copied from the session that this one was branched from.
+    """Return True for a message copied from another session.
 
-    The file of that session must still exist beside `file`.
+    The session was branched from that one, whose file must still exist beside `file`.
     """
     origin = event.get("forkedFrom")
     session = origin.get("sessionId") if isinstance(origin, dict) else None

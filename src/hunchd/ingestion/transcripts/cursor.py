@@ -41,7 +41,10 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """Read every conversation of the store, ordered by id, or that of a JSON Lines log."""
+    """Read every conversation of the store, ordered by id.
+
+    `file` may also be a JSON Lines log, which contains one conversation.
+    """
     if file.suffix == ".jsonl":
         yield from _read_log(file)
         return
@@ -130,7 +133,10 @@ def _read_bubble(bubble: Mapping[str, Any], kind: Any, ref: str) -> Iterator[dic
 
 
 def _map_folders(workspaces: Path) -> dict[str, str]:
-    """Map conversation ids to the project folders of the workspaces that list them."""
+    """Map conversation ids to the project folders of their workspaces.
+
+    Conversations that no workspace lists are left out.
+    """
     folder_by_conversation: dict[str, str] = {}
     for file in sorted(workspaces.glob(f"*/{DATABASE}")):
         try:

@@ -21,7 +21,10 @@ _RESERVED_KEYS: Final = frozenset(
 
 
 def read_github(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the jobs of a GitHub Actions file, each after the jobs that it needs."""
+    """Yield the jobs of a GitHub Actions file, sorted by dependency.
+
+    Each job follows the jobs that it needs.
+    """
     document = _as_mapping(yaml_loader.load_yaml(text))
     file = _as_text(document.get("name")) or PurePosixPath(path).stem
     triggers = tuple(
@@ -289,7 +292,7 @@ def _as_words(value: Any) -> list[str]:
 
 
 def _as_lines(value: Any) -> list[str]:
-    """Flatten shell lines, given as a string, a list of strings, or nested lists."""
+    """Flatten shell lines from a string, list of strings, or nested lists."""
     if isinstance(value, list):
         return [line for one in value for line in _as_lines(one)]
     return [value] if isinstance(value, str) and value.strip() else []

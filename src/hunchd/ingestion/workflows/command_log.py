@@ -50,7 +50,7 @@ def append_commands(folder: Path, ran: Sequence[CommandRun]) -> None:
 
 
 def replace_log(folder: Path, ran: Sequence[CommandRun], forgotten_ids: Sequence[str]) -> None:
-    """Replace the contents of the log and of the list of forgotten ids, each atomically."""
+    """Replace the log and the list of forgotten ids, each atomically."""
     for name, text in ((LOG_FILE, "".join(map(_format_line, ran))), (FORGOTTEN_FILE, json.dumps(list(forgotten_ids)))):
         draft = folder / f".{name}"
         draft.unlink(missing_ok=True)

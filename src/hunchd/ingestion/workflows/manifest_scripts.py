@@ -112,7 +112,7 @@ def _read_conditional(line: str) -> WorkflowStep:
 
 
 def read_nox(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the sessions of a noxfile, as far as they are written as literals.
+    """Yield the sessions of a noxfile that are written as literals.
 
     The file is parsed, not run.
     """

@@ -111,7 +111,7 @@ def _count_base_rates(sessions: Sequence[Sequence[int]], min_support: int) -> _B
 
 
 def _grow_patterns(sessions: Sequence[Sequence[int]], base_rates: _BaseRates, min_support: int) -> list[_Candidate]:
-    """Return every pattern of two or more symbols whose links are all significant."""
+    """Return every pattern of two or more symbols with significant links."""
     starts: dict[int, list[Occurrence]] = defaultdict(list)
     for number, session in enumerate(sessions):
         for position, symbol in enumerate(session):

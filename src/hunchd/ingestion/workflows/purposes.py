@@ -51,7 +51,7 @@ _RUNNER: Final = re.compile(
 
 
 def classify_purpose(workflow: Workflow) -> str:
-    """Return the purpose of a workflow, such as test, lint, build or release.
+    """Return the purpose of a workflow: test, lint, build, release and others.
 
     Returns "" if the purpose is unknown.
     """

@@ -66,7 +66,7 @@ def read_workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
 
 
 def _read_lock(path: str) -> Iterator[tuple[str, str]]:
-    """Yield the folder of a lock file and the program that wrote it.
+    """Yield the folder of a lock file and its package manager.
 
     Yields nothing if the file is not a lock file.
     """
@@ -76,7 +76,10 @@ def _read_lock(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _find_program(program_by_folder: Mapping[str, str], path: str) -> str:
-    """Return the package manager of the nearest lock file above `path`, or "npm"."""
+    """Return the package manager of the nearest lock file above `path`.
+
+    Returns "npm" if there is none.
+    """
     folder = path
     while folder:
         folder = folder.rpartition("/")[0]

@@ -124,7 +124,7 @@ def read_hook(path: str, text: str) -> Iterator[Workflow]:
 
 
 def split_commands(text: str, *, include_bookkeeping: bool = False) -> tuple[WorkflowStep, ...]:
-    """Return the commands of a shell text.
+    """Return the commands of a shell text as steps.
 
     With `include_bookkeeping`, shell bookkeeping and output commands are included.
     """
@@ -186,14 +186,17 @@ def _iter_command_nodes(root: SyntaxNode) -> Iterator[SyntaxNode]:
 def _nodes_after(word: str, nodes: Sequence[SyntaxNode]) -> Sequence[SyntaxNode]:
     """Return the nodes after the keyword `word`.
 
-    All if it does not occur.
+    Returns all nodes if the keyword does not occur.
     """
     at = next((place for place, node in enumerate(nodes) if node.type == word), -1)
     return nodes[at + 1 :]
 
 
 def _find_description(text: str) -> str:
-    """Return the first line of a script's head comments that is not of a licence."""
+    """Return the first line of a script's opening comment.
+
+    Comments with a licence are skipped.
+    """
     for paragraph in _head_comments(text):
         if not _LICENCE.search(" ".join(paragraph)):
             comment = (line for line in paragraph if len(line) > 8 and not line.startswith(_NOT_DESCRIPTION))
@@ -203,7 +206,7 @@ def _find_description(text: str) -> str:
 
 
 def _head_comments(text: str) -> Iterator[list[str]]:
-    """Yield the paragraphs of comment before the first command."""
+    """Yield the paragraphs of comments before the first command, as lists of lines."""
     paragraph: list[str] = []
     for line in text.splitlines()[:_HEAD_LINES]:
         comment_text = line.lstrip("# ").strip() if line.startswith("#") and not line.startswith("#!") else ""

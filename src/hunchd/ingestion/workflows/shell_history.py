@@ -1,6 +1,6 @@
 """Reader of shell history files.
 
-Commands get their time and, as far as `cd` reveals it, their folder.
+Each command gets its time and the folder it was run in, as far as `cd` commands reveal it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _DIRECTORY_CHANGE = re.compile(r"\b(?:cd|pushd|popd|z|j|autojump|zoxide)\b")
 
 @dataclass(frozen=True, slots=True)
 class HistoryCommand:
-    """Command of a shell history.
+    """Command from a shell history.
 
-    `at` is in seconds since the epoch, None if not recorded; `folder` is None if unknown.
+    `at` is in seconds since the epoch, or None if it was not recorded; `folder` is None if unknown.
     """
 
     command: str
@@ -88,7 +88,10 @@ def _read_bash(lines: list[str]) -> Iterator[HistoryCommand]:
 
 
 def commands_of(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the commands of an entry: lines that go on (a quotation, a here document, a loop) are one."""
+    """Yield the commands of a history entry.
+
+    Lines that continue a command (a quotation, a here-document, a loop) are joined with it.
+    """
     start = 0
     while start < len(lines):
         end = next(
@@ -102,7 +105,7 @@ def commands_of(lines: Sequence[str]) -> Iterator[str]:
 
 
 def is_whole(lines: Sequence[str]) -> bool:
-    """Return True if a shell would run these lines, rather than wait for more."""
+    """Return True if a shell would run these lines without waiting for more."""
     code: list[str] = []
     ends: list[str] = []  # words that end the here documents begun
     for line in lines:
@@ -167,9 +170,9 @@ def _unmetafy(content: bytes) -> bytes:
 
 
 def _add_folders(commands: Iterator[HistoryCommand], home: str) -> Iterator[HistoryCommand]:
-    """Add the folder that the preceding `cd` led to.
+    """Add to each command the folder that the preceding `cd` led to.
 
-    Returns None if it cannot be known.
+    The folder is None if it cannot be known.
     """
     folder: str | None = None
     previous_folder: str | None = None
@@ -184,7 +187,10 @@ def _add_folders(commands: Iterator[HistoryCommand], home: str) -> Iterator[Hist
 
 
 def _next_folder(command: str, folder: str | None, previous_folder: str | None, home: str) -> str | None:
-    """Return the working folder after a command."""
+    """Return the working folder after a command, or None if unknown.
+
+    `folder` is the working folder before the command, `previous_folder` the one before that (for `cd -`).
+    """
     try:
         words = shlex.split(command)
     except ValueError:

@@ -43,7 +43,8 @@ _RELATIVE = re.compile(r"(HEAD|@)([~^])\d*|stash@\{\d+\}")
 def parse_steps(line: str) -> tuple[WorkflowStep, ...]:
     """Return the steps of a line in order.
 
-    Of a pipeline the command that does the work. Empty for a line without commands.
+    For a pipeline, only the command that does the actual work is returned. Returns an empty tuple for a line without
+    commands.
     """
     steps = []
     for words in split_commands(line):
@@ -56,7 +57,10 @@ def parse_steps(line: str) -> tuple[WorkflowStep, ...]:
 
 
 def split_commands(line: str) -> Iterator[list[str]]:
-    """Yield the words of each command, without redirections, keywords and pipe feeders."""
+    """Yield the words of each command.
+
+    Redirections, keywords, and commands that only feed a pipeline are left out.
+    """
     pipeline: list[list[str]] = []
     words: list[str] = []
     skip = False
@@ -220,7 +224,7 @@ def _classify_words(
 def _expected_placeholder(name: str, tool: tools.ToolConventions, command: str) -> str | None:
     """Return the placeholder for an option's value.
 
-    None if the option is not known to take a value, "" if the value is kept.
+    Returns None if the option is not known to take a value, and "" if the value is kept.
     """
     if tools.SECRET_OPTION.search(name):
         return "<secret>"
@@ -288,7 +292,7 @@ def _collapse_repeats(words: Iterable[str]) -> Iterator[str]:
 
 
 def _program_name(word: str) -> str:
-    """Return a program by name, a project's script by path."""
+    """Return an installed program's name, or the path of a project's script."""
     name = word.rsplit("/", 1)[-1]
     return (
         name if word.startswith(("/", "~", ".venv/", "venv/", "node_modules/", "./node_modules/", "./.venv/")) else word
@@ -329,7 +333,7 @@ def _is_redacted(word: str) -> bool:
 
 
 def _quote(word: str) -> str:
-    """Quote a word for typing; placeholders and variables stay unquoted."""
+    """Quote a word for a shell command; placeholders and variables stay unquoted."""
     return word if re.fullmatch(r"[\w@%+=:,./~$<>{}*?\[\]-]+", word) else shlex.quote(word)
 
 

@@ -1,4 +1,4 @@
-"""Table of common tools: subcommand lengths and option values."""
+"""Table of common tools: number of subcommand words, and placeholders for option values."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Final
 class ToolConventions:
     """Command-line conventions of a tool.
 
-    `subcommand_words`: number of words after the program that name the action; `placeholder`: stands for other bare
-    words.
+    `subcommand_words` is the number of words after the program that name the action; `placeholder` replaces the
+    other words
+    that are not options.
     """
 
     subcommand_words: int = 1
@@ -342,6 +343,6 @@ ARGUMENT_PLACEHOLDERS: Final[Mapping[str, str]] = {
 def find_tool(program: str) -> ToolConventions:
     """Return the conventions of a program.
 
-    Unknown ones have up to two subcommand words.
+    An unknown program is assumed to have up to two subcommand words.
     """
     return _TOOLS.get(program.rsplit("/", 1)[-1], _UNKNOWN_TOOL)

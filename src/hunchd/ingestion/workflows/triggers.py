@@ -1,4 +1,4 @@
-"""Triggers of a habit: conditions that are rare otherwise."""
+"""Triggers of a habit: conditions that hold when it starts and are rare otherwise."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Condition = tuple[Cause, str]
 def find_triggers(
     starts: Sequence[tuple[int, int]], sessions: Sequence[Sequence[CommandRun]], zone: tzinfo = UTC
 ) -> tuple[Trigger, ...]:
-    """Return the conditions that distinguish the moments at `starts`, most significant first.
+    """Return the conditions that distinguish the moments at `starts`.
 
-    `starts` has pairs of session and position.
+    `starts` has pairs of session and position. The most significant condition comes first.
     """
     if len(starts) < MIN_RUNS:
         return ()
@@ -52,7 +52,7 @@ def find_triggers(
 
 
 def list_conditions(session: Sequence[CommandRun], position: int, zone: tzinfo = UTC) -> Iterator[Condition]:
-    """Yield the conditions that hold at one moment."""
+    """Yield the conditions that hold when the command at `position` is run."""
     ran = session[position]
     if position == 0:
         yield "start", ""
@@ -71,16 +71,16 @@ def list_conditions(session: Sequence[CommandRun], position: int, zone: tzinfo =
 
 
 def generalize_branch(branch: str) -> str:
-    """Generalize a branch name: `feature/login` → `feature/*`.
+    """Generalize a branch name: `feature/login` becomes `feature/*`.
 
-    Without a folder digits become `#`.
+    In a name without a folder, digits become `#`.
     """
     folder, slash, _ = branch.partition("/")
     return f"{folder}/*" if slash else "".join("#" if each.isdigit() else each for each in branch)
 
 
 def classify_file(path: str) -> str:
-    """Classify a file as tests, by extension, or by name."""
+    """Classify a file: as tests, else by its extension, else by its name."""
     name = path.rpartition("/")[2]
     stem, dot, ending = name.rpartition(".")
     if "test" in name.lower() or "/tests/" in f"/{path}" or "/test/" in f"/{path}":
@@ -89,9 +89,9 @@ def classify_file(path: str) -> str:
 
 
 def _select_best(candidates: Sequence[Trigger]) -> list[Trigger]:
-    """Select the best trigger per cause.
+    """Select the best trigger for each cause.
 
-    Narrow bands of hours rank before wide ones.
+    Narrow ranges of hours rank before wide ones.
     """
     best_by_cause: dict[Cause, Trigger] = {}
     for trigger in sorted(candidates, key=_sort_key):
@@ -109,7 +109,7 @@ def _sort_key(trigger: Trigger) -> tuple[float, int, str]:
 def binomial_tail(successes: int, trials: int, chance: float) -> float:
     """Return the upper tail of the binomial distribution.
 
-    That is P(X >= `successes`) for `trials` attempts with the given chance.
+    This is P(X >= `successes`) for `trials` attempts with the given chance.
     """
     chance = min(max(chance, 1e-9), 1 - 1e-9)
     return min(

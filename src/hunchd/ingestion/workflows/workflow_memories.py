@@ -61,7 +61,7 @@ def make_workflow_id(workflow: Workflow, project: str) -> str:
 def memory_to_workflow(memory: Memory) -> Workflow | None:
     """Convert a memory to a workflow.
 
-    Returns None if it has another kind or shape.
+    Returns None if the memory is of another kind or has another structure.
     """
     source: Mapping[str, Any] = memory.source
     if memory.kind is not Kind.WORKFLOW or source.get("type") not in (SCRIPT_SOURCE, HABIT_SOURCE):
@@ -119,9 +119,9 @@ def _get_first_line(step: WorkflowStep) -> str:
 
 
 def _fits_hint(step_lines: Sequence[str]) -> bool:
-    """Return True if the steps fit into the hint.
+    """Return True if the steps fit into the hint and are informative.
 
-    Otherwise the description says more.
+    Otherwise the description is more useful.
     """
     return len(" → ".join(step_lines)) <= MAX_HINT and all(map(_is_informative, step_lines))
 
@@ -129,13 +129,13 @@ def _fits_hint(step_lines: Sequence[str]) -> bool:
 def _is_informative(command: str) -> bool:
     """Return True if a command is informative.
 
-    Commands that only print, or whose program is a variable of the file, are not.
+    A command that only prints, or whose program is a variable of the file, is not.
     """
     return not _UNINFORMATIVE_COMMAND.match(command)
 
 
 def is_same_workflow(one: Memory, other: Memory) -> bool:
-    """Return True if two memories state the same workflow, run counts aside."""
+    """Return True if two memories state the same workflow, ignoring run counts."""
     return _comparable_content(one) == _comparable_content(other)
 
 
@@ -158,9 +158,9 @@ def _make_ref(workflow: Workflow) -> str:
 
 
 def _rate_confidence(workflow: Workflow) -> float:
-    """Rate a habit by its runs and cohesion.
+    """Rate the confidence in a workflow.
 
-    A script is certain.
+    A script is certain; a habit is rated by its number of runs and its cohesion.
     """
     if workflow.origin != "habit":
         return 1.0
@@ -223,7 +223,7 @@ def _build_source(workflow: Workflow) -> JsonObject:
 
 
 def redact_workflow(workflow: Workflow) -> Workflow:
-    """Redact the workflow: script commands may contain secrets."""
+    """Redact the workflow, since script commands may contain secrets."""
     steps = tuple(
         replace(
             step, template=_redact_text(step.template), command=_redact_text(step.command), name=_redact_text(step.name)
@@ -242,7 +242,7 @@ def _shorten(text: str, limit: int) -> str:
 
 
 def compare_memories(stored_memories: Sequence[Memory], current: Sequence[Memory]) -> tuple[list[Memory], list[Memory]]:
-    """Return new or changed memories, and known ones that disappeared."""
+    """Return the new or changed memories, and the stored ones that disappeared."""
     stored_by_id = {memory.id: memory for memory in stored_memories}
     changed_memories = [
         one for one in current if one.id not in stored_by_id or not is_same_workflow(stored_by_id[one.id], one)
@@ -252,7 +252,7 @@ def compare_memories(stored_memories: Sequence[Memory], current: Sequence[Memory
 
 
 def is_edited(memory: Memory) -> bool:
-    """Return True if somebody edited the text."""
+    """Return True if somebody edited the memory's text."""
     return memory.source.get("digest") not in (None, _hash_text(memory.content))
 
 

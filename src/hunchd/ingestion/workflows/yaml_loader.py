@@ -1,6 +1,6 @@
 """Safe YAML loader for untrusted files.
 
-It returns plain values only and limits depth and aliases. The only module that uses PyYAML.
+It returns plain values only and limits nesting depth and aliases. This is the only module that uses PyYAML.
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ _MAX_ALIASES: Final = 2_000  # aliases followed: a file has a dozen, a YAML bomb
 
 
 class InvalidYaml(ValueError):
-    """Raised for text that is no YAML or exceeds a limit."""
+    """Raised for text that is not valid YAML or exceeds a limit."""
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
-    """YAML loader that counts aliases and keeps words as strings.
-
-    `on` is no boolean.
-    """
+    """YAML loader that counts aliases and reads `on` as a string."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -44,7 +41,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library has no type
 
 
 def _ignore_tag(loader: _Loader, node: yaml.Node) -> Any:
-    """Ignore tags that only their own tool knows (`!reference`)."""
+    """Ignore tags that only the tool that reads the file knows (`!reference`)."""
     return None
 
 
@@ -58,7 +55,7 @@ _Loader.add_constructor(None, _ignore_tag)
 def load_yaml(text: str) -> Any:
     """Parse a YAML document.
 
-    Raises Refused for invalid YAML, recursive or excessive aliases, and deep nesting.
+    Raises InvalidYaml for invalid YAML, recursive or excessive aliases, and deep nesting.
     """
     try:
         loader = _Loader(text)
@@ -76,7 +73,7 @@ def load_yaml(text: str) -> Any:
 
 
 def _count_values(root: yaml.Node) -> int:
-    """Count the values with all aliases expanded.
+    """Count the values that the document would have with all aliases expanded.
 
     The aliases are not actually expanded.
     """
