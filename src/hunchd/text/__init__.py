@@ -1,1 +1,1 @@
-"""Text handling: scripts, identifiers, words, stems, sentences and BM25, each stated once."""
+"""Text handling: scripts, identifiers, words, stems, sentences and BM25, each in one place."""

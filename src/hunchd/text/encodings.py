@@ -1,4 +1,7 @@
-"""Decoding of texts that other programs wrote: UTF-8, or UTF-16 as tools of Windows do, with or without a mark."""
+"""Decoding of text that other programs wrote.
+
+The encoding is UTF-8, or UTF-16 as Windows tools write it, with or without a byte order mark.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ _MIN_SHARE = 0.5  # of zeros among every other byte of UTF-16 with Latin letters
 
 
 def decode_text(content: bytes) -> str:
-    """Decode a text without its byte order mark; what cannot be decoded becomes U+FFFD."""
+    """Decode a text and remove its byte order mark.
+
+    Bytes that cannot be decoded become U+FFFD.
+    """
     if content.startswith(_UTF16_MARKS):
         return content.decode("utf-16", "replace")
     if (encoding := _guess_utf16(content)) is not None:
@@ -18,7 +24,10 @@ def decode_text(content: bytes) -> str:
 
 
 def _guess_utf16(content: bytes) -> str | None:
-    """Return the order of bytes if every other one is mostly zero, which no text in UTF-8 is."""
+    """Return the UTF-16 encoding that the zero bytes suggest, or None.
+
+    In UTF-16, every other byte is mostly zero, which is never the case in UTF-8.
+    """
     half = len(content) // 2
     if half < 2 or b"\0" not in content:
         return None

@@ -23,7 +23,7 @@ _TITLE_BREAK = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])
 
 
 def split_ascii_letters(text: str) -> list[str]:
-    """Return the runs of ASCII letters in a text, camel case split."""
+    """Return the runs of ASCII letters in a text, split at camel case."""
     return _ASCII_LETTERS.findall(text)
 
 
@@ -33,10 +33,11 @@ def split_letters(identifier: str) -> list[str]:
 
 
 def split_subwords(word: str) -> list[str]:
-    """Return the lowercase parts of a compound; none for a simple word.
+    """Return the lowercase parts of a compound word.
 
-    `getUserName` has get, user and name. Single characters are dropped. A word of another
-    script than Latin is split into n-grams.
+    A simple word has none. `getUserName` yields get, user and name. Single characters are dropped. A word in
+    another script
+    than Latin is split into n-grams.
     """
     if not word.isascii():
         return list(split_ngrams(word))
@@ -47,7 +48,10 @@ def split_subwords(word: str) -> list[str]:
 
 
 def find_subwords(text: str) -> list[str]:
-    """Return the distinct subwords that a word index of the normalized text misses, in order."""
+    """Return the distinct subwords that a word index does not contain, in order.
+
+    `text` must be normalized.
+    """
     distinct_subwords: dict[str, None] = {}
     for word in find_words(text):
         if not (word[1:].islower() and word.isalpha() and word.isascii()) and (parts := split_subwords(word)):
@@ -56,7 +60,7 @@ def find_subwords(text: str) -> list[str]:
 
 
 def starts_subword(text: str, at: int) -> bool:
-    """Return True if a subword begins inside a word, at `at` > 0."""
+    """Return True if a subword begins inside a word, at index `at` > 0."""
     first = text[at]  # decides most cases
     return (first.isupper() or first.isdigit() or text[at - 1].isdigit()) and _SUBWORD_START.match(
         text, at - 1
@@ -64,23 +68,33 @@ def starts_subword(text: str, at: int) -> bool:
 
 
 def split_name_pieces(name: str) -> list[str]:
-    """Return the words and separators of a name; joined, they are the name."""
+    """Return the words and separators of a name.
+
+    Joined, they make up the name again.
+    """
     return _NAME_PIECE.findall(name)
 
 
 def split_name_words(name: str) -> list[str]:
-    """Return the lowercase words of a name: `makePyFile2` and `make_py_file2` have the same."""
+    """Return the lowercase words of a name.
+
+    `makePyFile2` and `make_py_file2` yield the same words.
+    """
     return [word.lower() for word in _NAME_WORD.findall(name)]
 
 
 def split_code_words(identifier: str) -> list[str]:
-    """Return the lowercase words of an identifier in any script; digits end a word: `py2file` → py2, file."""
+    """Return the lowercase words of an identifier in any script.
+
+    Digits end a word: `py2file` yields py2 and file.
+    """
     return [word.lower() for word in _CODE_WORD.findall(identifier)]
 
 
 def split_title_words(name: str) -> list[str]:
     """Return the lowercase words of a name for display.
 
-    `ChromePHPHandler` → chrome, php, handler. A single leading capital stays with its word: `GObject` → gobject.
+    `ChromePHPHandler` yields chrome, php and handler. A single leading capital stays with its word: `GObject` yields
+    gobject.
     """
     return _TITLE_BREAK.sub(" ", name).lower().split()

@@ -1,4 +1,4 @@
-"""Quotations of untrusted words inside our own sentences: «…»."""
+"""Quotation of untrusted words inside our own sentences: «…»."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _OTHER_MARKS: Final = str.maketrans({OPEN: "‹", CLOSE: "›"})
 
 
 def keep_quotations(text: str, limit: int) -> str:
-    """Return one line of at most `limit` characters in which each mark belongs to a whole quotation.
+    """Shorten `text` to `limit` characters with balanced quotation marks.
 
-    One that the end cuts off is closed; marks without a partner are replaced.
+    A quotation that is cut off at the end is closed; unmatched quotation marks are replaced.
     """
     shown = text if len(text) <= limit else text[: limit - 2].rstrip() + "…"
     if shown.count(OPEN) > shown.count(CLOSE):

@@ -1,4 +1,4 @@
-"""Scripts: where a word begins and ends, and which forms of a letter are the same.
+"""Rules of scripts: where a word begins and ends, and which forms of a letter are equal.
 
 A script without spaces is split into pairs of characters, and a Latin word inside it is a word of its own. Vowel signs
 belong to their word. An emoji is a word.
@@ -37,7 +37,10 @@ _NGRAM: Final = 4  # letters of it
 
 
 def normalize_letters(text: str) -> str:
-    """Return `text` with one form for each letter: composed, and of normal width."""
+    """Return `text` with a single form of each letter.
+
+    Letters are composed and of normal width.
+    """
     if text.isascii() or unicodedata.is_normalized("NFKC", text):
         return text
     return unicodedata.normalize("NFKC", text)
@@ -49,15 +52,19 @@ def find_words(text: str) -> list[str]:
 
 
 def has_special_words(text: str) -> bool:
-    """Return True if words of `text` do not end where letters end."""
+    """Return True if `text` has words that do not end where letters end.
+
+    Such words may occur wherever a character is neither Latin nor punctuation.
+    """
     return not text.isascii() and _SPECIAL.search(text) is not None
 
 
 def split_ngrams(word: str) -> Iterator[str]:
-    """Yield the character n-grams by which a word that is not Latin is also found.
+    """Yield the character n-grams by which a non-Latin word can also be found.
 
-    In a script without spaces pairs of characters; elsewhere runs of four letters, because such words carry prefixes
-    and endings (Hebrew, Arabic, Georgian, Russian, …) for which no stemmer is at hand.
+    In a script without spaces, the n-grams are pairs of characters. In other scripts they are runs of four letters,
+    because
+    words carry prefixes and endings (Hebrew, Arabic, Georgian, Russian, …) for which no stemmer is available.
     """
     if word.isascii() or not _SPECIAL.search(word):
         return

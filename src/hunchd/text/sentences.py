@@ -1,8 +1,8 @@
 """Splitting of texts into sentences.
 
-A full stop ends a sentence only with what surrounds it, and what surrounds it depends on the text: a conversation is
-not wrapped and closes quotations, prose is wrapped and has lists, a commit message may have no capitals, and a
-statement that is compared with another may be cut too often but not too seldom.
+Whether a full stop ends a sentence depends on its surroundings, and the rules depend on the kind of text. A
+conversation is not wrapped and closes its quotations; prose is wrapped and has lists; a commit message may have no
+capitals; and a statement that is compared with another may be split too often, but not too seldom.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ _ANY_STOP = re.compile(r"(?<=[\w)\]\"'%])[.!?;]+(?:\s+|$)|\n+")
 
 
 def split_paragraph(paragraph: str) -> Iterator[str]:
-    """Split a paragraph of one line, in any script, at sentence ends that no lower case follows.
+    """Split a paragraph of one line, in any script, into sentences.
 
-    After a long sentence a lower-case start is accepted, because some authors write no capitals.
+    A sentence end followed by a lower-case letter is ignored, except after a long sentence, because some authors
+    write no
+    capitals.
     """
     sentence = last = ""  # the last part shows how a sentence ends
     for part in _ENDS.split(paragraph):
@@ -42,20 +44,29 @@ def split_paragraph(paragraph: str) -> Iterator[str]:
 
 
 def split_prose(text: str) -> list[str]:
-    """Split wrapped prose before a capital, code or quotation, at blank lines and at list marks."""
+    """Split wrapped prose into sentences.
+
+    A sentence begins with a capital, code or quotation, after a blank line, or at a list marker.
+    """
     return _IN_PROSE.split(text)
 
 
 def split_message(text: str) -> list[str]:
-    """Split a message of a conversation, whose lines are not wrapped; closing quotes are dropped."""
+    """Split a conversation message into sentences without their closing quotation marks.
+
+    The lines of such a message are not wrapped.
+    """
     return _IN_MESSAGES.split(text)
 
 
 def split_statements(text: str) -> list[str]:
-    """Split into statements, also at semicolons; versions and names with dots stay whole."""
+    """Split text into statements, also at semicolons.
+
+    Versions and names with dots stay whole.
+    """
     return _IN_STATEMENTS.split(text)
 
 
 def split_at_stops(text: str) -> list[str]:
-    """Split at every full stop and semicolon that ends a word, whatever follows."""
+    """Split text at every full stop and semicolon that ends a word."""
     return _ANY_STOP.split(text)

@@ -1,8 +1,8 @@
 """Stemmers of English words, from the strictest to the lightest.
 
-They differ in what is done with a stem, so that one cannot replace another: the full-text index follows Snowball; the
-ranking searches stems in texts, so that a stem must be a prefix of its forms; the weights of the predictor were trained
-on its stems and its snapshots hold their hashes; the stems of statements are compared with tables of synonyms.
+They serve different purposes, so none can replace another. The full-text index uses Snowball. The ranking searches for
+stems in texts, so a stem must be a prefix of all its forms. The predictor's weights were trained on its stems, and its
+snapshots contain their hashes. The stems of statements are compared with tables of synonyms.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNCHANGED_WORDS: Final = frozenset(
 
 
 def stem_english(word: str) -> str:
-    """Return the Snowball stem, that of the database's own full-text index."""
+    """Return the Snowball stem, as the database's full-text index uses it."""
     stem: str = _load_snowball().stem_word(word)
     return stem
 
@@ -44,7 +44,7 @@ def _load_snowball() -> Any:
 def stem_statement(word: str) -> str:
     """Return the stem of a word of a statement.
 
-    `migrations`, `migrating` and `migrate` have one; names that only look inflected stay.
+    `migrations`, `migrating` and `migrate` have the same stem; names that only look inflected are unchanged.
     """
     if "-" in word and word.replace("-", "").isalpha():
         before, _, last = word.rpartition("-")
@@ -64,7 +64,7 @@ def stem_statement(word: str) -> str:
 
 @lru_cache(maxsize=1 << 15)
 def stem_prefix(word: str) -> str:
-    """Return a rough stem that every form of the word begins with."""
+    """Return a rough stem with which every form of the word begins."""
     for ending in _PREFIX_ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
@@ -72,7 +72,10 @@ def stem_prefix(word: str) -> str:
 
 
 def stem_light(word: str) -> str:
-    """Trim plural, -ing, -er and -ed if enough is left: "routes", "routing" and "routed" have one stem."""
+    """Strip plural -s, -ing, -er and -ed if enough of the word is left.
+
+    "routes", "routing" and "routed" have the same stem.
+    """
     if len(word) > 4:
         for ending in _LIGHT_ENDINGS:
             if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
@@ -86,5 +89,5 @@ def stem_light(word: str) -> str:
 
 
 def strip_plural(word: str, *, shortest: int) -> str:
-    """Strip the plural -s of a word longer than `shortest` letters."""
+    """Strip the plural -s from words longer than `shortest` letters."""
     return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > shortest else word

@@ -1,7 +1,8 @@
-"""Splitting of texts into words, their normalisation, and stop words.
+"""Splitting of texts into words, normalisation of words, and stop words.
 
-Uses of stop words differ in what carries no meaning there, so one list for all would lose something: "use" is empty in
-a question, "fix" in the title of a commit, and "off" decides in a rule. They share a core, and each adds its own.
+Which words carry no meaning depends on the use, so a single list of stop words would lose something: "use" is empty in
+a question, "fix" in the title of a commit, while "off" is decisive in a rule. The lists share a core, and each adds
+words of its own.
 """
 
 from __future__ import annotations
@@ -75,14 +76,17 @@ PATH_STOP_WORDS: Final = _parse_word_set("""
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the lowercase runs of letters and digits of a text as written, in order and with repetitions."""
+    """Return the runs of letters and digits in lower case.
+
+    The text is not normalized; the runs are in order and may repeat.
+    """
     return WORD.findall(text.lower())
 
 
 def extract_terms(text: str) -> list[str]:
     """Return the distinct content words of a text.
 
-    Words and their parts, in lower case and in order.
+    The result contains words and their parts, in lower case and in order.
     """
     text = normalize_letters(text)
     words = [word.lower() for word in (*find_words(text), *find_subwords(text))]
@@ -94,7 +98,10 @@ def extract_terms(text: str) -> list[str]:
 
 
 def fold_diacritics(word: str) -> str:
-    """Strip the diacritics from Latin letters; in other scripts they carry meaning."""
+    """Strip the diacritics from Latin letters.
+
+    In other scripts they carry meaning and are kept.
+    """
     return word if word.isascii() else word.translate(_build_folding_table())
 
 
