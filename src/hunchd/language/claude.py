@@ -1,8 +1,8 @@
 """Client of Anthropic's Messages API.
 
-The only module that imports `anthropic`, and only when a request is made. Any server that speaks the same API will do.
-Answers are streamed, so that one that stops in the middle is noticed, and returned as the input of a tool, so that they
-follow a schema.
+This is the only module that imports `anthropic`, and only when a request is made. Any server with the same API can be
+used. Answers are streamed, so that an interrupted answer is noticed, and are returned as the input of a tool, so that
+they follow a schema.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MAX_MESSAGE_LENGTH: Final = 300  # characters of a server's error message
 
 
 class MissingApiKey(Exception):
-    """No API key is available, or its file is readable by others."""
+    """Error for a missing API key, or a key file that others can read."""
 
 
 async def send_request(question: ModelRequest, access: ModelEndpoint) -> ModelAnswer | ModelFailure:
@@ -61,7 +61,7 @@ async def send_request(question: ModelRequest, access: ModelEndpoint) -> ModelAn
             )
     except TimeoutError:
         return ModelFailure(
-            "cut short", f"no complete answer within {access.timeout:.0f} s", used=TokenUsage(**token_counts)
+            "cut short", f"the answer was not complete within {access.timeout:.0f} s", used=TokenUsage(**token_counts)
         )
     except anthropic.APIStatusError as error:
         return _failure_from_status(error, key, TokenUsage(**token_counts))
@@ -75,7 +75,7 @@ async def send_request(question: ModelRequest, access: ModelEndpoint) -> ModelAn
             used=TokenUsage(**token_counts),
         )
     except Exception as error:  # a broken stream can raise any parser's exception
-        logger.exception("the answer of the language model is not readable")
+        logger.exception("could not read the answer of the language model")
         return ModelFailure(
             "cut short" if token_counts else "nonsense",
             sanitize_message(str(error), key),
@@ -84,23 +84,26 @@ async def send_request(question: ModelRequest, access: ModelEndpoint) -> ModelAn
 
 
 def load_api_key(access: ModelEndpoint, variable: str = KEY_VARIABLE) -> str:
-    """Return the API key from the configured file, or else from the environment variable.
+    """Return the API key from the configured file.
 
-    Raises MissingApiKey.
+    If no file is configured, the environment variable `variable` is used. Raises MissingApiKey if there is no valid
+    key, or
+    if others can read the file.
     """
     if not access.key_file:
         if key := os.environ.get(variable, "").strip():
             return key
         raise MissingApiKey(
-            f"there is no API key: set {variable} for the daemon, or name a file under [language] key_file"
+            f"there is no API key: set {variable} in the daemon's environment, or set [language] key_file to the path"
+            " of a file that contains the key"
         )
     path = expand_path(access.key_file)
     try:
         if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-            raise MissingApiKey(f"{path} can be read by others; run: chmod 600 {path}")
+            raise MissingApiKey(f"other users can read {path}; run: chmod 600 {path}")
         key = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise MissingApiKey(f"the API key cannot be read: {error}") from error
+        raise MissingApiKey(f"could not read the API key: {error}") from error
     if not key or len(key.split()) != 1:
         raise MissingApiKey(f"{path} must contain the API key and nothing else")
     return key
@@ -111,8 +114,9 @@ async def _read_message(
 ) -> Any:
     """Read the whole message from the stream.
 
-    `token_counts` collects the tokens paid for so far, also when this fails; `json_parts` collects the raw JSON of the
-    tool input: the library would complete a partial one.
+    `token_counts` collects the tokens paid for so far, even if reading fails; `json_parts` collects the raw JSON of
+    the tool
+    input, because the library would complete a partial one.
     """
     tool = {"name": _TOOL_NAME, "description": "Keep what was found.", "input_schema": dict(question.schema)}
     async with client.messages.stream(
@@ -150,19 +154,22 @@ def _parse_answer(message: Any, raw_json: str) -> ModelAnswer | ModelFailure:
 
 def _failure_from_status(error: Any, key: str, token_usage: TokenUsage) -> ModelFailure:
     status = int(error.status_code)
-    message = sanitize_message(f"answered {status}: {error.message}", key)
+    message = sanitize_message(f"the server answered {status}: {error.message}", key)
     return ModelFailure(
         classify_status(status), message, parse_retry_after(error.response.headers.get("retry-after")), token_usage
     )
 
 
 def classify_status(status: int) -> FailureKind:
-    """Return the kind of failure that an HTTP status means."""
+    """Return the kind of failure that an HTTP status indicates."""
     return "refused" if status in _REFUSED_STATUSES else "busy" if status in _BUSY_STATUSES else "unreachable"
 
 
 def parse_retry_after(header: str | None) -> float | None:
-    """Parse a Retry-After header in seconds; return None for a date."""
+    """Parse the seconds in a Retry-After header.
+
+    Returns None if the header contains a date.
+    """
     try:
         return max(0.0, float(header)) if header is not None else None
     except ValueError:
@@ -170,5 +177,5 @@ def parse_retry_after(header: str | None) -> float | None:
 
 
 def sanitize_message(text: str, key: str) -> str:
-    """Render a server's text on one line, with our key removed."""
+    """Render a server's text on one line, with the API key removed."""
     return " ".join(text.replace(key, "…").split())[:_MAX_MESSAGE_LENGTH]

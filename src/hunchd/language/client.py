@@ -1,4 +1,4 @@
-"""Client of the language process, which lives for one job."""
+"""Client of the language process, which runs for one job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LanguageClient:
     async def ask(self, question: ModelRequest) -> ModelAnswer | ModelFailure:
         """Ask the model; return its answer or the failure.
 
-        Errors of the helper process become a Failure as well.
+        Errors of the helper process are returned as a ModelFailure as well.
         """
         params = {"question": question, "access": self.endpoint}
         timeout = self.endpoint.timeout + _START_GRACE_SECONDS
@@ -32,13 +32,13 @@ class LanguageClient:
             outcome = await self._child.call("ask", params, ModelOutcome, timeout=timeout)
         except HunchError as error:
             return ModelFailure("unreachable", error.message)
-        return outcome.answer or outcome.failure or ModelFailure("nonsense", "no answer")
+        return outcome.answer or outcome.failure or ModelFailure("nonsense", "the language process returned no answer")
 
 
 def create_language_client(child: HelperProcess, settings: LanguageSettings) -> LanguageClient | None:
     """Create the client from the settings.
 
-    Returns None if it is switched off.
+    Returns None if the language model is switched off.
     """
     if not settings.enabled:
         return None

@@ -1,6 +1,6 @@
 """Requests to a language model and their outcomes.
 
-A failure is a value, not an exception: it is expected, and work goes on.
+A failure is a value, not an exception, because failures are expected and work continues after them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens that were paid for, as far as the server has reported them."""
+    """Tokens that were charged, as far as the server has reported them."""
 
     input: int = 0
     output: int = 0
@@ -47,7 +47,7 @@ class ModelAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ModelFailure:
-    """Request that failed, with the tokens spent on it."""
+    """Failure of a request, with the tokens spent on it."""
 
     trouble: FailureKind
     message: str
@@ -75,7 +75,7 @@ class ModelOutcome(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Named text for the model; results record the name of their prompt."""
+    """Text for the model, with a name that is recorded with its results."""
 
     name: str  # changes whenever the text or the schema does
     system: str

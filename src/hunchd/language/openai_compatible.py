@@ -1,7 +1,9 @@
-"""Client of servers that speak OpenAI's chat completions: Ollama, llama.cpp, LM Studio, vLLM and others.
+"""Client of servers with OpenAI's chat completions API: Ollama, llama.cpp, LM Studio, vLLM and others.
 
-The answer is asked for as JSON of a schema (`response_format`), which all of these support. A server on this machine
-needs no key. The standard library suffices: the language process does nothing else meanwhile.
+The client requests the answer as JSON that follows a schema (`response_format`), which all of these support. A
+server on
+this machine needs no key. The standard library is sufficient, because the language process does nothing else
+meanwhile.
 """
 
 from __future__ import annotations
@@ -42,11 +44,11 @@ async def send_request(question: ModelRequest, access: ModelEndpoint) -> ModelAn
         async with asyncio.timeout(access.timeout):
             status, headers, body = await asyncio.to_thread(_post, question, access, key)
     except TimeoutError:
-        return ModelFailure("cut short", f"no complete answer within {access.timeout:.0f} s")
+        return ModelFailure("cut short", f"the answer was not complete within {access.timeout:.0f} s")
     except (OSError, http.client.HTTPException) as error:
         return ModelFailure("unreachable", sanitize_message(f"{access.base_url}: {error}", key))
     if status != http.client.OK:
-        message = sanitize_message(f"answered {status}: {body[:1_000].decode('utf-8', 'replace')}", key)
+        message = sanitize_message(f"the server answered {status}: {body[:1_000].decode('utf-8', 'replace')}", key)
         return ModelFailure(classify_status(status), message, parse_retry_after(headers.get("retry-after")))
     return _parse_answer(body)
 
@@ -86,7 +88,7 @@ def _parse_answer(body: bytes) -> ModelAnswer | ModelFailure:
         used = TokenUsage(int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
         text, reason = str(choice["message"]["content"] or ""), choice.get("finish_reason")
     except (ValueError, KeyError, TypeError, AttributeError):
-        return ModelFailure("nonsense", "the answer is no chat completion")
+        return ModelFailure("nonsense", "the answer is not a chat completion")
     if reason == "length":
         return ModelFailure("cut short", "the answer ended before it was complete", used=used)
     try:

@@ -1,4 +1,4 @@
-"""Prompts for the language model; a name changes whenever its text does."""
+"""Prompts for the language model; the name of a prompt changes whenever its text does."""
 
 from __future__ import annotations
 

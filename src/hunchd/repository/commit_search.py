@@ -1,4 +1,4 @@
-"""Search for commits by touched files and message words."""
+"""Search for commits by the files they touch and the words of their messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NEW_PATH: Final = re.compile(r'\+\+\+ "?b/(.*?)"?\t?$')
 class FoundCommit:
     """Non-merge commit found by its files and words.
 
-    `paths` are the requested files that it touched, `lines` the added and removed lines there, with context.
+    `paths` are the requested files that it touched; `lines` are the lines added and removed in them, with context.
     """
 
     sha: str
@@ -43,8 +43,8 @@ class FoundCommit:
 def search_commits(root: Path, paths: Sequence[str], words: str, *, until: str = "HEAD") -> list[FoundCommit]:
     """Find commits that touched `paths` and mention `words`.
 
-    Only commits reachable from `until` count. `words` is an extended regular expression, case-insensitive. Newest
-    first, without merges. Raises RepositoryError.
+    Only commits reachable from `until` are searched, merges excluded. `words` is a case-insensitive extended regular
+    expression. Returns the newest commit first. Raises RepositoryError.
     """
     git = Git(root)
     if not paths or not git.exists(until):

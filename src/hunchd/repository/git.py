@@ -1,6 +1,6 @@
 """Read-only git access that is safe for untrusted repositories.
 
-The only user of GitPython.
+This is the only module that uses GitPython.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 class Git:
     """Read-only access to one repository.
 
-    A working tree, a linked worktree or a bare directory.
+    The repository is a working tree, a linked worktree or a bare directory.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -108,14 +108,14 @@ class Git:
             try:
                 output, complaint = process.communicate(stdin or b"", timeout=TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired as error:
-                raise RepositoryError(f"git {args[0]} did not answer within {TIMEOUT_SECONDS:.0f} s") from error
+                raise RepositoryError(f"git {args[0]} did not finish within {TIMEOUT_SECONDS:.0f} s") from error
             _check_exit(process.returncode, args, complaint)
             return bytes(output)
 
     def stream(self, *args: str, separator: bytes = b"\0") -> Iterator[bytes]:
         """Yield a command's output record by record.
 
-        The child ends with the iteration.
+        The child process ends when the iteration does.
         """
         with self._start_process(args) as process:
             process.stdin.close()
@@ -124,9 +124,9 @@ class Git:
             _check_exit(process.wait(), args, complaint())
 
     def read_blobs(self, ids: Iterable[str], *, max_bytes: int = MAX_BLOB_BYTES) -> Iterator[tuple[str, bytes]]:
-        """Yield (object id, contents).
+        """Yield (object id, contents) of each blob.
 
-        Missing objects and those above `max_bytes` bytes are skipped.
+        Missing objects, and objects of more than `max_bytes` bytes, are skipped.
         """
         with self._start_process(("cat-file", "--batch")) as process:
             _drain_in_background(process.stderr)
@@ -136,7 +136,7 @@ class Git:
     def exists(self, rev: str = "HEAD") -> bool:
         """Return True if `rev` names a commit.
 
-        An unborn branch does not. Raises RepositoryError if git does not trust the folder.
+        Returns False for an unborn branch. Raises RepositoryError if git does not trust the folder.
         """
         try:
             return bool(self.resolve(rev))
@@ -161,7 +161,7 @@ class Git:
         return self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}").decode().strip()
 
     def get_branch(self) -> str:
-        """Return the checked-out branch; empty when HEAD is detached."""
+        """Return the checked-out branch, or "" if HEAD is detached."""
         try:
             return self.run("symbolic-ref", "--quiet", "--short", "HEAD").decode("utf-8", "replace").strip()
         except RepositoryError:
@@ -170,7 +170,7 @@ class Git:
     def list_tree(self, rev: str = "HEAD") -> dict[str, str]:
         """Map path to blob id for every regular file of a commit.
 
-        Submodules and links are skipped.
+        Submodules and symbolic links are skipped.
         """
         files: dict[str, str] = {}
         for record in self.stream("ls-tree", "-r", "-z", "--full-tree", rev):
@@ -212,7 +212,10 @@ def _build_command(args: tuple[str, ...]) -> list[str]:
 
 
 def _remove_foreign_variables() -> None:
-    """Remove foreign git variables from our environment, which GitPython passes on whole."""
+    """Remove git variables set by others from our environment.
+
+    GitPython passes the whole environment to git.
+    """
     for name in [name for name in os.environ if FOREIGN_VARIABLE.fullmatch(name)]:
         os.environ.pop(name, None)
 
@@ -236,14 +239,14 @@ def _check_exit(code: int, args: tuple[str, ...], complaint: bytes) -> None:
     words = USERINFO.sub("://", complaint.decode("utf-8", "replace").strip()[-MAX_ERROR_CHARACTERS:])
     hint = None
     if "dubious ownership" in words:
-        hint = "the folder belongs to somebody else: add it to safe.directory in your git configuration if you trust it"
+        hint = "another user owns the folder; if you trust it, add it to safe.directory in your git configuration"
     raise RepositoryError(f"git {args[0]} failed ({code}): {words or 'no output'}", hint=hint)
 
 
 def _drain_in_background(pipe: IO[bytes]) -> Any:
     """Read a pipe in the background so that the child never blocks.
 
-    Returns a function that returns what was read.
+    Returns a function that waits for the end of the pipe and returns what was read.
     """
     buffer = bytearray()
 
@@ -286,9 +289,11 @@ def _split_batches(ids: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _read_contents(process: Any, batch: list[str], max_bytes: int) -> Iterator[tuple[str, bytes]]:
-    """Write one batch of ids, then read the answers.
+    """Write a batch of object ids to git, then yield (id, contents).
 
-    Git flushes after each object.
+    Missing objects, and objects of more than `max_bytes` bytes, are skipped. Writing the whole batch first is safe
+    because
+    git flushes its output after each object.
     """
     try:
         process.stdin.write("".join(f"{name}\n" for name in batch).encode())

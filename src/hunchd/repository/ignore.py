@@ -1,6 +1,8 @@
 """Ignore rules of a tree: gitignore, `.hunchignore`, and built-in exclusions.
 
-The only module that imports pathspec. Rules are a snapshot: callers that see an ignore file change call `reloaded()`.
+This is the only module that imports pathspec. Rules are a snapshot: callers that notice a change of an ignore file
+call
+`reload()`.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ _MAX_CACHED_FOLDERS = 200_000
 class WalkLimits:
     """Limits of a walk.
 
-    Beyond them a tree is served in part and `Walk.truncated` is set.
+    If a tree exceeds them, only part of it is yielded, and `TreeWalk.truncation_reason` is set.
     """
 
     files: int = 200_000
@@ -69,7 +71,9 @@ class WalkLimits:
 class FolderListing:
     """Contents of one folder.
 
-    Wanted files with their `lstat`, wanted folders (both sorted), and skip counts by reason.
+    Contains the wanted files with their `lstat`, the wanted folders (both sorted), and the number of skipped
+    entries for each
+    reason.
     """
 
     files: tuple[tuple[str, os.stat_result], ...] = ()
@@ -86,7 +90,7 @@ class _Rule:
 
 
 class _Patterns:
-    """Patterns of one ignore file, sorted by lookup method.
+    """Patterns of one ignore file, grouped by the way they are looked up.
 
     Most need no regular expression.
     """
@@ -105,7 +109,7 @@ class _Patterns:
         return bool(self._names or self._suffixes or self._paths or self._everything or self._wildcards)
 
     def match(self, path: str, name: str, is_dir: bool) -> bool | None:
-        """Return True if ignored, None if no line matches.
+        """Return True if `path` is ignored, None if no line matches.
 
         Returns False if a `!` line re-includes the path. `path` is relative to the ignore file's folder.
         """
@@ -178,7 +182,7 @@ def _iter_suffixes(name: str) -> Iterator[str]:
 def _matches_path_itself(regex: re.Pattern[str], path: str, folders_only: bool) -> bool:
     """Return True if the pattern matches `path` itself.
 
-    Folders above were decided before.
+    The folders above `path` have already been decided.
     """
     subject = f"{path}/" if folders_only else path
     match = regex.search(subject)
@@ -191,9 +195,9 @@ def _matches_path_itself(regex: re.Pattern[str], path: str, folders_only: bool) 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Patterns of one file with their base folder.
+    """Patterns from one file, with the folder they are relative to.
 
-    `label` is the reason that they give.
+    `label` is the reason reported for paths that match.
     """
 
     base: int  # characters of the folder's path, with its slash
@@ -212,9 +216,9 @@ class _Folder:
 class IgnoreRules:
     """Rules that decide which paths of a tree are wanted.
 
-    Reasons: `git`, `secret`, `hunchignore`, `configured`, `gitignore`, `vendored`, `nested` (a repository of its
-    own), `temporary`, `binary`, `generated`, `name` (cannot be shown), `outside`; a walk adds `too_large`, `link`,
-    `special`, `depth`, `unreadable`.
+    Paths that are not wanted have one of these reasons: `git`, `secret`, `hunchignore`, `configured`, `gitignore`,
+    `vendored`, `nested` (a repository of its own), `temporary`, `binary`, `generated`, `name` (cannot be displayed),
+    `outside`. A walk adds `too_large`, `link`, `special`, `depth` and `unreadable`.
     """
 
     def __init__(self, root: Path, extra: Sequence[str] = ()) -> None:
@@ -231,16 +235,16 @@ class IgnoreRules:
     def load(cls, root: Path, extra: Sequence[str] = ()) -> IgnoreRules:
         """Load the rules of the tree at `root`.
 
-        `extra` gitignore lines take precedence.
+        The gitignore lines in `extra` take precedence.
         """
         return cls(Path(os.path.realpath(root)), extra)
 
     def reload(self) -> IgnoreRules:
-        """Return the rules with the current contents of the ignore files."""
+        """Return new rules with the current contents of the ignore files."""
         return IgnoreRules(self.root, self._extra)
 
     def get_reason(self, relpath: str, is_dir: bool = False) -> str:
-        """Return why `relpath` is not wanted, "" if it is.
+        """Return the reason why `relpath` is not wanted, or "" if it is.
 
         `relpath` uses "/" and is below the root.
         """
@@ -256,7 +260,7 @@ class IgnoreRules:
     def list_folder(self, relpath: str, limits: WalkLimits | None = None) -> FolderListing:
         """List the wanted entries of one folder.
 
-        Links are not followed and nothing is opened.
+        Symbolic links are not followed, and no file is opened.
         """
         bounds = limits or WalkLimits()
         folder = self._get_folder(relpath)
@@ -283,7 +287,7 @@ class IgnoreRules:
     def walk(self, limits: WalkLimits | None = None) -> TreeWalk:
         """Walk every wanted file with its `lstat`.
 
-        Folder by folder, in a stable order.
+        The walk goes folder by folder, in a stable order.
         """
         return TreeWalk(self, limits or WalkLimits())
 
@@ -296,9 +300,9 @@ class IgnoreRules:
         files: list[tuple[str, os.stat_result]],
         folders: list[str],
     ) -> str:
-        """Add one entry to files or folders, unless skipped.
+        """Add one entry to `files` or `folders`, unless it is skipped.
 
-        Returns the reason if it is skipped.
+        Returns the reason if it is skipped, otherwise "".
         """
         relpath = prefix + entry.name
         try:
@@ -336,7 +340,10 @@ class IgnoreRules:
         return folder
 
     def _find_reason(self, folder: _Folder, relpath: str, name: str, *, is_dir: bool) -> str:
-        """Return the reason against one entry of a wanted folder."""
+        """Return the reason why an entry of a wanted folder is not wanted.
+
+        Returns "" if it is wanted.
+        """
         if not is_readable_name(name):
             return "name"
         if name == ".git":
@@ -365,7 +372,7 @@ class IgnoreRules:
         return "nested" if os.path.lexists(f"{self._base}/{relpath}/.git") else ""
 
     def _open_folder(self, parent: _Folder, relpath: str) -> _Folder:
-        """Build a wanted folder with the rules of its own ignore files."""
+        """Build a wanted folder, with the rules of its own ignore files."""
         base = len(relpath) + 1 if relpath else 0
         gitignore, hunchignore = (self._read_patterns(relpath, name) for name in IGNORE_FILES)
         return _Folder(
@@ -396,7 +403,7 @@ class IgnoreRules:
 class TreeWalk(Iterator[tuple[str, os.stat_result]]):
     """Iterator over the wanted files of a tree.
 
-    `skipped` counts what was left out by reason; `truncated` names the limit that was reached.
+    `skip_counts` counts the skipped entries for each reason; `truncation_reason` says which limit was reached, if any.
     """
 
     def __init__(self, rules: IgnoreRules, limits: WalkLimits) -> None:
@@ -414,7 +421,7 @@ class TreeWalk(Iterator[tuple[str, os.stat_result]]):
         while pending:
             folder = pending.pop()
             if self.folders >= limits.folders:
-                self.truncation_reason = f"more than {limits.folders:,} folders: skipped the rest"
+                self.truncation_reason = f"the tree has more than {limits.folders:,} folders: skipped the rest"
                 return
             self.folders += 1
             listing = rules.list_folder(folder, limits)
@@ -425,7 +432,7 @@ class TreeWalk(Iterator[tuple[str, os.stat_result]]):
                 )
             for file in listing.files:
                 if self.files >= limits.files:
-                    self.truncation_reason = f"more than {limits.files:,} files: skipped the rest"
+                    self.truncation_reason = f"the tree has more than {limits.files:,} files: skipped the rest"
                     return
                 self.files += 1
                 yield file
@@ -438,7 +445,7 @@ class TreeWalk(Iterator[tuple[str, os.stat_result]]):
 def walk_tree(root: Path, limits: WalkLimits | None = None) -> TreeWalk:
     """Walk every wanted file of the tree at `root`.
 
-    The tree's own rules apply.
+    The ignore rules of the tree itself are used.
     """
     return IgnoreRules.load(root).walk(limits)
 

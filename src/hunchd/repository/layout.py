@@ -1,7 +1,7 @@
 """Layout and checked-out state of a repository.
 
-Read from its files: no git process, no writes. The files may be hostile: every read is bounded, references are checked
-before they become paths, and only branch names and object ids are returned.
+Both are read from the repository's files, without a git process and without writing. The files may be hostile: every
+read is bounded, references are checked before they become paths, and only branch names and object ids are returned.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ _REFTABLE = re.compile(r"^\s*refstorage\s*=\s*\"?reftable", re.IGNORECASE | re.M
 class RepositoryLayout(NamedTuple):  # every command creates one; loads faster than a dataclass
     """Paths of one working tree.
 
-    A plain folder has no `git_dir`; `problem` says why a repository is not usable. `git_dir` has HEAD and the state of
-    operations; `common_dir` has references and objects. They differ only in a linked worktree.
+    A plain folder has no `git_dir`; `problem` says why a repository is not usable. `git_dir` contains HEAD and the
+    state of
+    operations in progress; `common_dir` contains references and objects. The two differ only in a linked worktree.
     """
 
     root: Path
@@ -63,10 +64,10 @@ def make_plain_layout(path: Path) -> RepositoryLayout:
 
 
 def find_repository(path: Path) -> RepositoryLayout | None:
-    """Find the repository that `path` belongs to.
+    """Find the repository to which `path` belongs.
 
-    `path` is a file or folder, existing or not. Like git, the search goes upwards and stops at the file system
-    boundary. None if there is no repository.
+    `path` is a file or folder, which need not exist. As in git, the search goes upwards and stops at the file system
+    boundary. Returns None if there is no repository.
     """
     real_path = Path(os.path.realpath(path))
     device: int | None = None
@@ -85,7 +86,10 @@ def find_repository(path: Path) -> RepositoryLayout | None:
 
 
 def read_head(layout: RepositoryLayout) -> HeadState:
-    """Read the checked-out branch and commit from HEAD, loose and packed references."""
+    """Read the checked-out branch and commit.
+
+    They are read from HEAD and from loose and packed references.
+    """
     if layout.git_dir is None or layout.reftable:
         return HeadState()
     target = _read_symbolic_target(layout.git_dir / "HEAD")
@@ -112,9 +116,9 @@ def resolve_ref(layout: RepositoryLayout, ref: str, *, depth: int = _SYMBOLIC_DE
 
 
 def find_default_branch(layout: RepositoryLayout) -> str | None:
-    """Return the shared branch: the remote's, else one with a usual name.
+    """Return the default branch: the remote's, or one with a usual name.
 
-    Returns None if unknown.
+    Returns None if it is unknown.
     """
     if layout.common_dir is None or layout.reftable:
         return None
@@ -125,7 +129,10 @@ def find_default_branch(layout: RepositoryLayout) -> str | None:
 
 
 def find_operation(layout: RepositoryLayout) -> str:
-    """Return the operation in progress: rebase, merge, cherry-pick, revert, bisect, or ""."""
+    """Return the operation in progress, or "".
+
+    It is one of rebase, merge, cherry-pick, revert and bisect.
+    """
     git_dir = layout.git_dir
     if git_dir is None:
         return ""
@@ -148,7 +155,7 @@ _MARKERS = (
 def shallow_boundary(layout: RepositoryLayout) -> int | None:
     """Return a checksum of a shallow clone's boundary.
 
-    It changes when the clone is deepened. None if the history is complete.
+    The checksum changes when the clone is deepened. Returns None if the history is complete.
     """
     shallow_file = layout.common_dir / "shallow" if layout.common_dir is not None else None
     content = read_bounded(shallow_file, limit=_PACKED_BYTES) if shallow_file is not None else None
@@ -156,9 +163,9 @@ def shallow_boundary(layout: RepositoryLayout) -> int | None:
 
 
 def find_rebased_branch(layout: RepositoryLayout) -> str | None:
-    """Return the branch that the running rebase will move.
+    """Return the branch that the rebase in progress will move.
 
-    HEAD is detached meanwhile.
+    HEAD is detached during a rebase.
     """
     if layout.git_dir is None:
         return None
@@ -170,7 +177,7 @@ def find_rebased_branch(layout: RepositoryLayout) -> str | None:
 
 
 def find_rebase_origin(layout: RepositoryLayout) -> str | None:
-    """Return the branch's commit when the running rebase began."""
+    """Return the branch's commit at the time when the rebase in progress began."""
     if layout.git_dir is None:
         return None
     for folder in ("rebase-merge", "rebase-apply"):
@@ -181,7 +188,7 @@ def find_rebase_origin(layout: RepositoryLayout) -> str | None:
 
 
 def list_worktrees(layout: RepositoryLayout) -> tuple[Path, ...]:
-    """Return every existing linked worktree, sorted, without the main one."""
+    """Return every existing linked worktree, sorted, without the main worktree."""
     if layout.common_dir is None:
         return ()
     candidates = []
@@ -200,7 +207,7 @@ def list_worktrees(layout: RepositoryLayout) -> tuple[Path, ...]:
 def _find_repository_at(folder: Path) -> RepositoryLayout | None:
     """Return the layout of the repository at `folder` itself.
 
-    It is a working tree or a bare git folder.
+    The folder must be a working tree or a bare repository.
     """
     dot_git = folder / ".git"
     if is_folder(dot_git):
@@ -218,7 +225,7 @@ def _find_repository_at(folder: Path) -> RepositoryLayout | None:
 def _read_linked_layout(folder: Path, dot_git: Path) -> RepositoryLayout | None:
     """Return the layout of a linked worktree or submodule.
 
-    It has a `.git` file.
+    Such a folder has a `.git` file.
     """
     content = _read_text_line(dot_git)
     if content is None or not content.startswith("gitdir:"):
@@ -249,9 +256,9 @@ def _find_common_dir(git_dir: Path) -> Path:
 
 
 def _is_git_dir(path: Path) -> bool:
-    """Return True for a git folder, by git's own test.
+    """Return True for a git folder, by the same test that git uses.
 
-    It has a HEAD, with objects and references here or in the common folder.
+    It must have a HEAD, and have objects and references here or in the common folder.
     """
     if not os.path.lexists(path / "HEAD"):
         return False
@@ -268,12 +275,15 @@ def is_folder(path: Path) -> bool:
 
 
 def is_readable(folder: Path) -> bool:
-    """Return True if a folder exists that we may list and enter."""
+    """Return True if the folder exists and we may list and enter it."""
     return is_folder(folder) and os.access(folder, os.R_OK | os.X_OK)
 
 
 def _find_sequence_operation(git_dir: Path) -> str:
-    """Return a multi-commit cherry-pick or revert between two steps."""
+    """Return the kind of a multi-commit operation that is between two steps.
+
+    Returns "cherry-pick", "revert" or "".
+    """
     todo = read_bounded(git_dir / "sequencer" / "todo", limit=_CONFIG_BYTES)
     if todo is None:
         return ""
@@ -283,7 +293,7 @@ def _find_sequence_operation(git_dir: Path) -> str:
 def _read_symbolic_target(path: Path) -> str | None:
     """Return the target of a symbolic reference.
 
-    It is written as `ref: …` or, by old gits, as a symbolic link.
+    The reference is written as `ref: …` or, by old versions of git, as a symbolic link.
     """
     content = _read_line(path)
     if content is not None and content.startswith(b"ref:"):
@@ -296,7 +306,7 @@ def _read_symbolic_target(path: Path) -> str | None:
 
 
 def _is_safe_name(ref: str) -> bool:
-    """Return True if `ref` may become a path below the git folder."""
+    """Return True if `ref` is safe as a path below the git folder."""
     if ref.isupper() and ref.replace("_", "").isalpha():
         return True  # HEAD, ORIG_HEAD, MERGE_HEAD
     if not _REF.match(ref) or "\ufffd" in ref or "@{" in ref:
@@ -332,7 +342,7 @@ def _read_text_line(path: Path) -> str | None:
 def _read_line(path: Path) -> bytes | None:
     """Return the only line of a small file.
 
-    Returns None if absent, too large or of several lines.
+    Returns None if the file is absent or too large, or has several lines.
     """
     content = read_bounded(path, limit=_LINE_BYTES)
     if content is None:

@@ -13,8 +13,9 @@ _HEADER: Final = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+")
 def blame_lines(git: Git, path: str, rev: str | None = None) -> list[tuple[str, str]]:
     """Return (commit id, text) for each line of a file.
 
-    As in the working tree, or at `rev`. Uncommitted lines have the zero id. Empty for files larger than MAX_BLOB_BYTES.
-    Raises RepositoryError or OSError.
+    The file is read from the working tree, or as of `rev` if given. Uncommitted lines have the zero id. Returns an
+    empty
+    list for files larger than MAX_BLOB_BYTES. Raises RepositoryError or OSError.
     """
     if rev is None and (git.path / path).stat().st_size > MAX_BLOB_BYTES:
         return []

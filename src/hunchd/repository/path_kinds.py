@@ -82,9 +82,9 @@ _SOURCE_CODE_NAME = re.compile(r".*\.(?:py|js|ts|tsx|jsx|go|rs|java|kt|c|h|cc|cp
 
 
 def is_secret_file(relpath: str) -> bool:
-    """Return True for files that hold keys or passwords.
+    """Return True for files that contain keys or passwords.
 
-    They are never opened and never named in an answer.
+    Such files are never opened and never named in an answer.
     """
     *folders, name = relpath.lower().split("/")
     if any(folder in _SECRET_FOLDERS for folder in folders):
@@ -101,12 +101,15 @@ def is_secret_folder(name: str) -> bool:
 
 
 def is_lock_file(relpath: str) -> bool:
-    """Return True for lock files: their changes matter, their text does not."""
+    """Return True for lock files.
+
+    Changes to them matter, their text does not.
+    """
     return relpath.rpartition("/")[2].lower() in _LOCK_FILES
 
 
 def is_vendored(root: Path, relpath: str, *, is_versioned: bool) -> bool:
-    """Return True if the folder `relpath` has third-party or generated code."""
+    """Return True if the folder `relpath` contains third-party or generated code."""
     name = relpath.rpartition("/")[2]
     if name in VENDORED_FOLDERS or name.endswith((".egg-info", ".dist-info")) or name.startswith("bazel-"):
         return True
@@ -125,9 +128,9 @@ _TEMPORARY = re.compile(r"4913|.*~|\.#.*|\#.*\#|.*\.sw[a-z]|.*___jb_(?:tmp|old|b
 
 
 def get_skip_reason(name: str) -> str:
-    """Return why a file is not worth reading.
+    """Return the reason why a file is not worth reading.
 
-    One of `temporary`, `binary`, `generated`, or "" if it is worth reading.
+    The reason is `temporary`, `binary` or `generated`, or "" if the file is worth reading.
     """
     if _TEMPORARY.fullmatch(name):
         return "temporary"

@@ -1,6 +1,6 @@
-"""Movements of HEAD and parents of commits.
+"""Movements of HEAD, and parents of commits.
 
-Read from git's files, bounded, without a git process.
+Both are read from git's files, within limits and without a git process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _ENTRY = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t\n]*(?:\t([^\n]*)
 
 @dataclass(frozen=True, slots=True)
 class ReflogEntry:
-    """Movement of HEAD; `old` is None for the first commit."""
+    """Movement of HEAD from one commit to another.
+
+    `old` is None for the first commit.
+    """
 
     old: str | None
     new: str
@@ -34,7 +37,7 @@ class ReflogEntry:
 
 
 def get_log_end(layout: RepositoryLayout) -> int:
-    """Return the offset of the next step, in bytes."""
+    """Return the size of the reflog in bytes, where the next entry begins."""
     try:
         return _log_path(layout).stat().st_size if layout.git_dir is not None else 0
     except OSError:
@@ -42,9 +45,9 @@ def get_log_end(layout: RepositoryLayout) -> int:
 
 
 def read_steps_since(layout: RepositoryLayout, offset: int) -> tuple[tuple[ReflogEntry, ...], int]:
-    """Return the steps written after `offset`, oldest first, and the new end.
+    """Return the entries written after `offset`, and the new end offset.
 
-    A truncated log yields nothing.
+    The oldest entry comes first. A truncated log yields no entries.
     """
     end = get_log_end(layout)
     if end <= offset:
@@ -66,9 +69,9 @@ def read_steps_since(layout: RepositoryLayout, offset: int) -> tuple[tuple[Reflo
 
 
 def find_last_author(layout: RepositoryLayout) -> str:
-    """Return the mail address of whoever moved HEAD last, the tree's user.
+    """Return the mail address of the person who last moved HEAD.
 
-    Returns "" if unknown.
+    This is the user of the working tree. Returns "" if it is unknown.
     """
     end = get_log_end(layout)
     if not end:
@@ -85,7 +88,7 @@ def find_last_author(layout: RepositoryLayout) -> str:
 def read_parents(layout: RepositoryLayout, sha: str) -> tuple[str, ...] | None:
     """Return the parents of a commit that is still a loose object.
 
-    Returns None if unknown.
+    Returns None if they cannot be read.
     """
     if layout.common_dir is None or not re.fullmatch(r"[0-9a-f]{40,64}", sha):
         return None

@@ -1,6 +1,6 @@
 """Bounded reading of files in untrusted trees.
 
-It never blocks and never leaves the root.
+Reading never blocks and never leaves the root.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SUPPORTS_DIR_FD = os.open in os.supports_dir_fd
 def read_bounded(path: str | Path, *, limit: int, follow: bool = True) -> bytes | None:
     """Read a regular file of at most `limit` bytes.
 
-    Returns None if absent, larger or not regular.
+    Returns None if the file is absent, larger or not regular.
     """
     try:
         descriptor = os.open(path, _OPEN_FLAGS | (0 if follow else _NOFOLLOW))
@@ -35,8 +35,9 @@ def read_bounded(path: str | Path, *, limit: int, follow: bool = True) -> bytes 
 def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes | None:
     """Read `relpath` below `root`.
 
-    Returns None if any component is a symbolic link or leads upwards. Checked while opening, component by component, so
-    a link that appears meanwhile is not followed either.
+    Returns None if any component is a symbolic link or leads upwards. This is checked while opening, component by
+    component,
+    so a link that appears meanwhile is not followed either.
     """
     parts = relpath.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
@@ -63,7 +64,7 @@ def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes
 def read_link(root: Path, relpath: str) -> str | None:
     """Return the target of the symbolic link `relpath` below `root`.
 
-    Returns None if it is no link.
+    Returns None if it is not a symbolic link.
     """
     try:
         return (root / relpath).readlink().as_posix()
@@ -72,9 +73,9 @@ def read_link(root: Path, relpath: str) -> str | None:
 
 
 def make_stamp(status: os.stat_result) -> int:
-    """Return a number that changes with the file.
+    """Return a number that changes whenever the file does.
 
-    0 while it is too fresh to tell.
+    Returns 0 if the file was modified so recently that a further change might not be noticed.
     """
     if time.time() - max(status.st_mtime, status.st_ctime) < RACY_SECONDS:
         return 0
@@ -82,7 +83,7 @@ def make_stamp(status: os.stat_result) -> int:
 
 
 def _read_below(root: Path, parts: list[str], limit: int) -> bytes | None:
-    """Read a file without relative opening (Windows)."""
+    """Read a file below `root` on Windows, which cannot open relative to a folder."""
     path = root.joinpath(*parts)
     try:
         if path.resolve().is_relative_to(root.resolve()):

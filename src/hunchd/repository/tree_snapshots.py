@@ -1,4 +1,4 @@
-"""Snapshots of a working tree, and their differences."""
+"""Snapshots of a working tree, and the differences between them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MAX_BYTES: Final = 200_000  # bytes; larger files are not compared
 
 @dataclass(frozen=True, slots=True)
 class TreeSnapshot:
-    """Snapshot: `texts` has the files that differ from commit `sha`.
+    """State of a working tree at one time.
 
-    Returns None marks a missing file.
+    `texts` contains the files that differ from commit `sha`; None marks a missing file.
     """
 
     sha: str
@@ -32,7 +32,7 @@ class TreeSnapshot:
 class FileChange:
     """Text of a file before and after a change.
 
-    Returns None if it did not exist.
+    `before` or `after` is None if the file did not exist then.
     """
 
     path: str
@@ -43,7 +43,7 @@ class FileChange:
 def take_snapshot(root: Path, clean: Callable[[str], str], ignore_lines: tuple[str, ...] = ()) -> TreeSnapshot | None:
     """Take a snapshot of the tree at `root`.
 
-    Its texts are passed through `clean`. None without a commit, or if more than MAX_FILES files differ. Raises
+    `clean` is applied to each text. Returns None if there is no commit, or if more than MAX_FILES files differ. Raises
     RepositoryError.
     """
     git = Git(root)
@@ -70,9 +70,9 @@ def compare_snapshots(
     clean: Callable[[str], str],
     ignore_lines: tuple[str, ...] = (),
 ) -> list[FileChange]:
-    """Return the files that changed between two snapshots, by path.
+    """Return the files that changed between two snapshots, sorted by path.
 
-    Empty if there are more than MAX_FILES. Raises RepositoryError.
+    Returns an empty list if there are more than MAX_FILES. Raises RepositoryError.
     """
     git, rules = Git(root), IgnoreRules.load(root, ignore_lines)
     committed_paths = {path for path in _list_changed_paths(git, before.sha, after.sha) if not rules.get_reason(path)}
@@ -86,8 +86,12 @@ def compare_snapshots(
 
 
 def changed_paths(root: Path, base: str = "", ignore_patterns: tuple[str, ...] = ()) -> list[str]:
-    """The paths that differ from HEAD, untracked ones included; with `base` those of base..HEAD as well. The one that
-    was written last comes last; more than MAX_FILES are no work of a person, and none is told. Raises RepositoryError.
+    """Return the paths that differ from HEAD, including untracked ones.
+
+    With `base`, the paths that changed in base..HEAD are included. The path that was written last comes last.
+    Returns an
+    empty list if there are more than MAX_FILES paths, since so many changes are not the work of a person. Raises
+    RepositoryError.
     """
     git = Git(root)
     if not git.exists():
@@ -107,7 +111,7 @@ def changed_paths(root: Path, base: str = "", ignore_patterns: tuple[str, ...] =
 
 
 def _get_modification_time(path: Path) -> int:
-    """Return the modification time in nanoseconds; 0 if the file is gone."""
+    """Return the modification time in nanoseconds, or 0 if the file is gone."""
     try:
         return path.lstat().st_mtime_ns
     except OSError:
@@ -129,7 +133,7 @@ def get_commit_paths(root: Path, sha: str) -> tuple[frozenset[str], str]:
 
 
 def _iter_dirty_paths(git: Git) -> Iterator[str]:
-    """Yield the paths that differ from the commit, untracked ones included."""
+    """Yield the paths that differ from the commit, including untracked ones."""
     for record in git.stream("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"):
         if len(record) > 3:
             yield record[3:].decode("utf-8", "replace")
@@ -143,9 +147,9 @@ def _list_changed_paths(git: Git, before: str, after: str) -> list[str]:
 
 
 def _read_text(root: Path, path: str) -> tuple[bool, str | None]:
-    """Return if the file can be compared, and its text.
+    """Return (is_comparable, text) of a file.
 
-    Binary and large files cannot.
+    Binary and large files cannot be compared. The text is None if the file does not exist.
     """
     if not os.path.lexists(root / path):
         return True, None
@@ -166,7 +170,7 @@ def _collect_texts(
 ) -> dict[str, str | None]:
     """Return the texts of `paths` in a snapshot.
 
-    Stored texts come first, else those of its commit.
+    Texts stored in the snapshot are preferred to those of its commit.
     """
     texts = {path: snapshot.texts[path] for path in paths if path in snapshot.texts}
     missing_paths = sorted(paths - texts.keys())
