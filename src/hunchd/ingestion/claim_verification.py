@@ -111,8 +111,7 @@ def _verify_claim(raw: Any, turns: Sequence[Turn]) -> VerifiedClaim | str:
 def _find_quote(quote: str, named_turn: object, turns: Sequence[Turn]) -> tuple[int, Message, str] | None:
     """Find the message and the whole sentence that contain the quote.
 
-    The turn that the model named is preferred, then the last one that contains the quote. Returns None if no turn
-    does.
+    The turn that the model named is preferred, then the last one that contains the quote. Returns None if no turn does.
     """
     places = [
         (turn, message, sentence)

@@ -38,9 +38,8 @@ def extract_commit_facts(unit: Unit, project: str, *, now: datetime) -> list[Mem
 def is_obsolete_rename(fact: Memory, names: Container[str]) -> bool:
     """Return True if a rename fact no longer matches the code.
 
-    That is so if the new name or its type is gone, or if the old name is in use again. `names` are all names that
-    occur in
-    the project.
+    That is so if the new name or its type is gone, or if the old name is in use again. `names` are all names that occur
+    in the project.
     """
     if fact.source.get("rule") != "renamed" or not fact.key or not fact.value:
         return False

@@ -141,9 +141,8 @@ def _extract_convention_facts(
 ) -> Iterator[Memory]:
     """Yield the most certain statement for each key.
 
-    Separate statements are yielded for the project, for each folder that differs from it, and for each further
-    language of
-    the project.
+    Separate statements are yielded for the project, for each folder that differs from it, and for each further language
+    of the project.
     """
     best: dict[_ConventionKey, _SourcedStatement] = {}
     tested_by_key: dict[str, list[_SourcedStatement]] = {}  # by key, values tested in the workflows of one CI

@@ -58,8 +58,7 @@ class SyntaxNode(Protocol):
 class Definition:
     """Definition found in a syntax tree.
 
-    `body` contains the members and marks the end of the signature. If `is_silent`, only its members become symbols,
-    not
+    `body` contains the members and marks the end of the signature. If `is_silent`, only its members become symbols, not
     the definition itself.
     """
 
@@ -311,8 +310,7 @@ def _read_javascript_test(node: SyntaxNode, kind: str, enclosing_kind: str, sour
     """Read a JavaScript test or suite.
 
     Examples are `describe("…", () => {…})`, `test("…", …)` and `it.each(…)("…", …)`. The body of a suite contains
-    further
-    tests.
+    further tests.
     """
     callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     function_match = re.match(r"[a-z]+", get_node_text(callee, source))

@@ -164,9 +164,8 @@ def parse_error(text: str) -> ParsedError:
 def _select_main_failure(text: str) -> str:
     """Return the section of the most frequent failure if several tests failed.
 
-    One missing name breaks many tests, a few of them in odd ways. If two failures are equally frequent, one that is
-    not a
-    failed assertion is preferred, since those are more often consequences, then the later one.
+    One missing name breaks many tests, a few of them in odd ways. If two failures are equally frequent, one that is not
+    a failed assertion is preferred, since those are more often consequences, then the later one.
     """
     headers = list(_TEST_HEADER.finditer(text))
     if len(headers) < 2:

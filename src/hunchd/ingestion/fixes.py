@@ -128,8 +128,7 @@ def is_same_fix(one: Fix, other: Fix) -> bool:
     """Return True if two changes are the same fix.
 
     They must change the same files and add mostly the same lines. Removed lines are ignored, since the code may be
-    broken
-    in a different way each time.
+    broken in a different way each time.
     """
     one_paths, other_paths = set(one.paths), set(other.paths)
     if len(one_paths & other_paths) < MIN_OVERLAP * len(one_paths | other_paths):

@@ -42,8 +42,7 @@ def split_list(text: str) -> list[str]:
 def normalize_globs(globs: Iterable[str], *, names_anywhere: bool) -> tuple[str, ...]:
     """Expand braces and normalize globs, without duplicates.
 
-    Returns an empty tuple if the globs match every file. With `names_anywhere`, a glob without a slash matches
-    files of
+    Returns an empty tuple if the globs match every file. With `names_anywhere`, a glob without a slash matches files of
     that name in all folders.
     """
     unique_globs: dict[str, None] = {}

@@ -65,10 +65,8 @@ def iter_units(
     """Yield the first-parent units reachable from `rev`, by default oldest first.
 
     `newest` limits the result to that many of the newest units; `since` excludes the commits reachable from that
-    commit.
-    `lines` counts added and deleted lines, which takes git three to five times as long. A repository without
-    commits has no
-    units.
+    commit. `lines` counts added and deleted lines, which takes git three to five times as long. A repository without
+    commits has no units.
 
     Raises RepositoryError if there is no repository or no such commit.
     """
@@ -123,9 +121,8 @@ def _find_merge_authors(git: Git, selection: list[str]) -> dict[str, Author]:
     """Map each merge to the author of the last merged commit.
 
     The person who merged wrote none of the changes. Merges of one long-lived branch into another are left out: they
-    have
-    many authors, none of whom describes the merge better than the person who merged. Unreadable merges are skipped;
-    reading the units reports the error.
+    have many authors, none of whom describes the merge better than the person who merged. Unreadable merges are
+    skipped; reading the units reports the error.
     """
     tips: dict[str, str] = {}
     with suppress(RepositoryError):

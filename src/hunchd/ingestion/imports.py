@@ -43,8 +43,7 @@ def _read_python(text: str) -> Iterator[str]:
 def _read_rust(text: str) -> Iterator[str]:
     """Yield the paths of a Rust `use` declaration.
 
-    `a::{b, c::{self, d}}` yields a::b, a::c and a::c::d. The function is iterative, because braces may be nested to
-    any
+    `a::{b, c::{self, d}}` yields a::b, a::c and a::c::d. The function is iterative, because braces may be nested to any
     depth.
     """
     prefix: list[str] = []

@@ -196,9 +196,8 @@ class Instruction(NamedTuple):
 def extract_instructions(text: str, *, strong: bool = False, is_form: bool = False) -> Iterator[Instruction]:
     """Yield the rules of a page, each once.
 
-    With `strong`, the page is for human contributors, so only rules about the work itself are yielded. With
-    `is_form`, it
-    is a template to fill in, whose questions are not rules.
+    With `strong`, the page is for human contributors, so only rules about the work itself are yielded. With `is_form`,
+    it is a template to fill in, whose questions are not rules.
     """
     text = text[:60_000]
     is_foreign = not _is_english(text)
@@ -323,9 +322,8 @@ def _is_rule(sentence: str, passage: _Passage, *, is_first: bool, strong: bool, 
 def _split_passages(text: str) -> Iterator[_Passage]:
     """Yield each list item and paragraph with its heading.
 
-    Sections that are not about work are skipped. Wrapped lines are joined. A sentence that ends in a colon is
-    joined with the
-    short code or the list of terms below it.
+    Sections that are not about work are skipped. Wrapped lines are joined. A sentence that ends in a colon is joined
+    with the short code or the list of terms below it.
     """
     lines = [*text.splitlines(), ""]
     lead, in_joined_list, section = "", False, ""

@@ -323,10 +323,8 @@ def _estimate_query_steps(tree: Tree) -> int:
     """Estimate the number of steps of a query over the tree.
 
     At each node the query looks for the next named sibling. Among thousands of brackets in a row, as in hostile or
-    broken
-    files, it walks to the end each time. The estimate uses a few sampled nodes. (The cursor's own progress callback
-    would
-    be the way to stop the query, but it crashes in tree-sitter 0.26.1.)
+    broken files, it walks to the end each time. The estimate uses a few sampled nodes. (The cursor's own progress
+    callback would be the way to stop the query, but it crashes in tree-sitter 0.26.1.)
     """
     cursor = tree.walk()
     count = tree.root_node.descendant_count

@@ -15,8 +15,7 @@ from hunchd.repository.path_kinds import is_readable_name, is_secret_file
 def is_reportable_path(path: str) -> bool:
     """Return False for paths that must not be reported.
 
-    These are files that hold secrets, names that contain a secret, and names that cannot be displayed. All callers
-    skip
+    These are files that hold secrets, names that contain a secret, and names that cannot be displayed. All callers skip
     them.
     """
     return is_readable_name(path) and not is_secret_file(path) and redact(path).text == path

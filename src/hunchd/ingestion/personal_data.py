@@ -1,7 +1,6 @@
 """Detection of personal data that facts must not contain.
 
-This covers bank cards and accounts, phone numbers and private mail addresses. Numbers are judged by their check
-digits,
+This covers bank cards and accounts, phone numbers and private mail addresses. Numbers are judged by their check digits,
 so that build numbers and ids are kept; phone numbers are judged by their form or by the word before them. No I/O.
 """
 

@@ -27,9 +27,8 @@ _TIME: Final = (
 class _Element:
     """Part of a line prefix, such as a timestamp or a host name.
 
-    An element that `is_weak` also occurs in reports themselves, so it is removed only if there is evidence that it
-    is not
-    part of this report.
+    An element that `is_weak` also occurs in reports themselves, so it is removed only if there is evidence that it is
+    not part of this report.
     """
 
     pattern: re.Pattern[str]

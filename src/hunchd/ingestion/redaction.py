@@ -1,8 +1,7 @@
 """Redaction of secrets before text is stored, logged, embedded or sent.
 
 Secrets are replaced by `[redacted:kind]`. A secret is found by its own format (a table of formats), by the word that
-announces it (`password = …`), by its place (`scheme://user:password@host`, an Authorization header, a key block),
-or by
+announces it (`password = …`), by its place (`scheme://user:password@host`, an Authorization header, a key block), or by
 any of these inside base64. Ordinary hashes, UUIDs, lock files and digests match none of these and are kept.
 """
 

@@ -21,9 +21,8 @@ from hunchd.ingestion.redaction_words import ANY_NOUN, ASCII_STEMS, COPULAS, JOI
 class SecretFormat:
     """Format of a secret.
 
-    The pattern `source` is tried only if one of `literals` occurs. Group 1 is the secret if there is a group,
-    otherwise the
-    whole match.
+    The pattern `source` is tried only if one of `literals` occurs. Group 1 is the secret if there is a group, otherwise
+    the whole match.
     """
 
     kind: str

@@ -1,7 +1,6 @@
 """Detection of statements that replace an earlier one: "once a second" by "every five seconds". Pure.
 
-A statement replaces an earlier one if it sets another number for the same measure of the same subject, or if it
-changes
+A statement replaces an earlier one if it sets another number for the same measure of the same subject, or if it changes
 or withdraws something and names what the earlier one chose.
 """
 
@@ -81,8 +80,7 @@ class _Subject:
 def find_revised(text: str, category: str, earlier: Sequence[tuple[str, str]], *, changes: bool) -> int | None:
     """Return the index of the newest statement in `earlier` that `text` replaces.
 
-    Returns None if it replaces none. `earlier` holds (category, text), oldest first. `changes` is True if the
-    statement
+    Returns None if it replaces none. `earlier` holds (category, text), oldest first. `changes` is True if the statement
     changes or withdraws something.
     """
     if category not in MUTABLE:
@@ -107,9 +105,8 @@ def _mentions(new: _Subject, old: _Subject) -> bool:
 def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
     """Return True if the new statement changes a number of the old one.
 
-    Unit and subject must be the same. If both statements are constraints (`both`), a version such as "Android 11"
-    needs no
-    other common subject.
+    Unit and subject must be the same. If both statements are constraints (`both`), a version such as "Android 11" needs
+    no other common subject.
     """
     shared_words = new.words & old.words
     same = {unit for unit, _ in new.quantities & old.quantities}

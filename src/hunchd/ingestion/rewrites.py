@@ -53,9 +53,8 @@ def map_rewritten_commits(
 ) -> list[tuple[str, str]]:
     """Return (old id, new id) of each rewritten commit.
 
-    The reported commits are considered, and those between `since` and `head` that are no longer reachable. Commits
-    that are
-    still on another branch were left behind, not rewritten.
+    The reported commits are considered, and those between `since` and `head` that are no longer reachable. Commits that
+    are still on another branch were left behind, not rewritten.
     """
     reported_rewrites = _filter_valid(reported_rewrites)
     starts = [*dict.fromkeys(one.old for one in reported_rewrites)]

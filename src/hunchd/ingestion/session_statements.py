@@ -2,8 +2,7 @@
 
 A trained classifier judges every sentence. Rules are used where they are exact: for questions, redacted secrets and
 other people's data. Quotations, suppositions and jokes are not statements. The fewer sentences of a user state
-something, the higher the probability that a single one needs: someone who steers an agent step by step says little
-that
+something, the higher the probability that a single one needs: someone who steers an agent step by step says little that
 holds permanently. Pure.
 """
 
@@ -164,8 +163,7 @@ def _estimate_shift(probabilities: Sequence[float]) -> float:
     """Return what to add to each statement's log odds, at most 0.
 
     The value corrects for the session's share of statements, which is estimated from the probabilities themselves, by
-    expectation maximisation for a shifted prior (Saerens et al. 2002). It is never positive: that a session
-    consists of
+    expectation maximisation for a shifted prior (Saerens et al. 2002). It is never positive: that a session consists of
     nothing but statements is no reason to believe a single one more.
     """
     share = USUAL_SHARE

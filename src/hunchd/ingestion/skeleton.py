@@ -75,11 +75,9 @@ def render_views(
 ) -> list[str]:
     """Render the view once for each line limit in `lengths`.
 
-    The most important lines are chosen first. Lines that define a name in `wanted_names`, or whose name contains
-    the word
-    `topic`, as that of its tests does, are preferred. If lines had to be omitted, the last line lists the most
-    important of
-    their names.
+    The most important lines are chosen first. Lines that define a name in `wanted_names`, or whose name contains the
+    word `topic`, as that of its tests does, are preferred. If lines had to be omitted, the last line lists the most
+    important of their names.
     """
     lines, word = view.lines, topic.casefold().strip("_").removesuffix("s")
     word = word if _is_distinctive(word) else "\0"
@@ -101,9 +99,8 @@ def render_views(
 def _find_bare_lines(lines: Sequence[ViewLine], weights: Sequence[float]) -> set[int]:
     """Return the indexes of lines that show only a name.
 
-    Such a line takes as much of the line limit as a full signature. Returns an empty set for files that consist
-    mostly of
-    constants or data, where the longest lines matter most.
+    Such a line takes as much of the line limit as a full signature. Returns an empty set for files that consist mostly
+    of constants or data, where the longest lines matter most.
     """
     bare_indexes = {
         at for at, line in enumerate(lines) if line.text.endswith(_BARE_NAME_END) and weights[at] < WANTED_NAME_BONUS
@@ -186,9 +183,8 @@ def _flag_test_helpers(symbols: Sequence[Symbol]) -> list[bool]:
 def rate_symbol(symbol: Symbol, language: str) -> float:
     """Rate the importance of a symbol.
 
-    Exported symbols rank before private ones, types and functions before constants, documented and long symbols
-    before the
-    rest.
+    Exported symbols rank before private ones, types and functions before constants, documented and long symbols before
+    the rest.
     """
     weight = _WEIGHTS.get(symbol.kind, 1.0)
     if symbol.kind == "heading":

@@ -62,9 +62,8 @@ _NAME = re.compile(r"(?<=\w )[A-Z][\w'-]+")
 class VectorLayer:
     """Two-layer network that computes logits from a vector.
 
-    `hidden` has a row of DIMENSIONS signed bytes for each hidden unit; `output` has a row with one weight per label
-    for each
-    hidden unit, and a last row of biases.
+    `hidden` has a row of DIMENSIONS signed bytes for each hidden unit; `output` has a row with one weight per label for
+    each hidden unit, and a last row of biases.
     """
 
     hidden: memoryview

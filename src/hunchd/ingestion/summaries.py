@@ -1,8 +1,7 @@
 """Detection of lines that count, announce or conclude the findings of a tool.
 
-Examples are "Found 1 error", "make: *** … Error 1" and "BUILD FAILED in 4s". Such a line consists only of words
-from the
-stock in which tools report progress. No I/O.
+Examples are "Found 1 error", "make: *** … Error 1" and "BUILD FAILED in 4s". Such a line consists only of words from
+the stock in which tools report progress. No I/O.
 """
 
 from __future__ import annotations

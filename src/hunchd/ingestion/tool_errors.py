@@ -1,8 +1,7 @@
 """Table of error formats of compilers, linters and test runners.
 
 Each row has a word that must occur in the text, so that most texts cost nothing, and a pattern. The groups of the
-pattern, as far as the tool prints them, are `path`, `line`, `column`, `message`, `code` (the tool's name for the
-error,
+pattern, as far as the tool prints them, are `path`, `line`, `column`, `message`, `code` (the tool's name for the error,
 or the failed test) and `symbol` (the subject of the message, if the message omits it).
 """
 

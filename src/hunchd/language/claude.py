@@ -87,8 +87,7 @@ def load_api_key(access: ModelEndpoint, variable: str = KEY_VARIABLE) -> str:
     """Return the API key from the configured file.
 
     If no file is configured, the environment variable `variable` is used. Raises MissingApiKey if there is no valid
-    key, or
-    if others can read the file.
+    key, or if others can read the file.
     """
     if not access.key_file:
         if key := os.environ.get(variable, "").strip():
@@ -114,9 +113,8 @@ async def _read_message(
 ) -> Any:
     """Read the whole message from the stream.
 
-    `token_counts` collects the tokens paid for so far, even if reading fails; `json_parts` collects the raw JSON of
-    the tool
-    input, because the library would complete a partial one.
+    `token_counts` collects the tokens paid for so far, even if reading fails; `json_parts` collects the raw JSON of the
+    tool input, because the library would complete a partial one.
     """
     tool = {"name": _TOOL_NAME, "description": "Keep what was found.", "input_schema": dict(question.schema)}
     async with client.messages.stream(

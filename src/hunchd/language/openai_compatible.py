@@ -1,8 +1,7 @@
 """Client of servers with OpenAI's chat completions API: Ollama, llama.cpp, LM Studio, vLLM and others.
 
-The client requests the answer as JSON that follows a schema (`response_format`), which all of these support. A
-server on
-this machine needs no key. The standard library is sufficient, because the language process does nothing else
+The client requests the answer as JSON that follows a schema (`response_format`), which all of these support. A server
+on this machine needs no key. The standard library is sufficient, because the language process does nothing else
 meanwhile.
 """
 

@@ -292,8 +292,7 @@ def _read_contents(process: Any, batch: list[str], max_bytes: int) -> Iterator[t
     """Write a batch of object ids to git, then yield (id, contents).
 
     Missing objects, and objects of more than `max_bytes` bytes, are skipped. Writing the whole batch first is safe
-    because
-    git flushes its output after each object.
+    because git flushes its output after each object.
     """
     try:
         process.stdin.write("".join(f"{name}\n" for name in batch).encode())

@@ -1,7 +1,6 @@
 """Ignore rules of a tree: gitignore, `.hunchignore`, and built-in exclusions.
 
-This is the only module that imports pathspec. Rules are a snapshot: callers that notice a change of an ignore file
-call
+This is the only module that imports pathspec. Rules are a snapshot: callers that notice a change of an ignore file call
 `reload()`.
 """
 
@@ -71,9 +70,8 @@ class WalkLimits:
 class FolderListing:
     """Contents of one folder.
 
-    Contains the wanted files with their `lstat`, the wanted folders (both sorted), and the number of skipped
-    entries for each
-    reason.
+    Contains the wanted files with their `lstat`, the wanted folders (both sorted), and the number of skipped entries
+    for each reason.
     """
 
     files: tuple[tuple[str, os.stat_result], ...] = ()

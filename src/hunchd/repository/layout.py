@@ -35,8 +35,8 @@ class RepositoryLayout(NamedTuple):  # every command creates one; loads faster t
     """Paths of one working tree.
 
     A plain folder has no `git_dir`; `problem` says why a repository is not usable. `git_dir` contains HEAD and the
-    state of
-    operations in progress; `common_dir` contains references and objects. The two differ only in a linked worktree.
+    state of operations in progress; `common_dir` contains references and objects. The two differ only in a linked
+    worktree.
     """
 
     root: Path

@@ -14,8 +14,7 @@ def blame_lines(git: Git, path: str, rev: str | None = None) -> list[tuple[str, 
     """Return (commit id, text) for each line of a file.
 
     The file is read from the working tree, or as of `rev` if given. Uncommitted lines have the zero id. Returns an
-    empty
-    list for files larger than MAX_BLOB_BYTES. Raises RepositoryError or OSError.
+    empty list for files larger than MAX_BLOB_BYTES. Raises RepositoryError or OSError.
     """
     if rev is None and (git.path / path).stat().st_size > MAX_BLOB_BYTES:
         return []

@@ -36,8 +36,7 @@ def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes
     """Read `relpath` below `root`.
 
     Returns None if any component is a symbolic link or leads upwards. This is checked while opening, component by
-    component,
-    so a link that appears meanwhile is not followed either.
+    component, so a link that appears meanwhile is not followed either.
     """
     parts = relpath.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):

@@ -88,9 +88,8 @@ def compare_snapshots(
 def changed_paths(root: Path, base: str = "", ignore_patterns: tuple[str, ...] = ()) -> list[str]:
     """Return the paths that differ from HEAD, including untracked ones.
 
-    With `base`, the paths that changed in base..HEAD are included. The path that was written last comes last.
-    Returns an
-    empty list if there are more than MAX_FILES paths, since so many changes are not the work of a person. Raises
+    With `base`, the paths that changed in base..HEAD are included. The path that was written last comes last. Returns
+    an empty list if there are more than MAX_FILES paths, since so many changes are not the work of a person. Raises
     RepositoryError.
     """
     git = Git(root)

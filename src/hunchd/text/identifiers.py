@@ -35,9 +35,8 @@ def split_letters(identifier: str) -> list[str]:
 def split_subwords(word: str) -> list[str]:
     """Return the lowercase parts of a compound word.
 
-    A simple word has none. `getUserName` yields get, user and name. Single characters are dropped. A word in
-    another script
-    than Latin is split into n-grams.
+    A simple word has none. `getUserName` yields get, user and name. Single characters are dropped. A word in another
+    script than Latin is split into n-grams.
     """
     if not word.isascii():
         return list(split_ngrams(word))

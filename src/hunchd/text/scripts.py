@@ -63,8 +63,7 @@ def split_ngrams(word: str) -> Iterator[str]:
     """Yield the character n-grams by which a non-Latin word can also be found.
 
     In a script without spaces, the n-grams are pairs of characters. In other scripts they are runs of four letters,
-    because
-    words carry prefixes and endings (Hebrew, Arabic, Georgian, Russian, …) for which no stemmer is available.
+    because words carry prefixes and endings (Hebrew, Arabic, Georgian, Russian, …) for which no stemmer is available.
     """
     if word.isascii() or not _SPECIAL.search(word):
         return

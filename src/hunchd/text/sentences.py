@@ -26,9 +26,8 @@ _ANY_STOP = re.compile(r"(?<=[\w)\]\"'%])[.!?;]+(?:\s+|$)|\n+")
 def split_paragraph(paragraph: str) -> Iterator[str]:
     """Split a paragraph of one line, in any script, into sentences.
 
-    A sentence end followed by a lower-case letter is ignored, except after a long sentence, because some authors
-    write no
-    capitals.
+    A sentence end followed by a lower-case letter is ignored, except after a long sentence, because some authors write
+    no capitals.
     """
     sentence = last = ""  # the last part shows how a sentence ends
     for part in _ENDS.split(paragraph):

@@ -224,10 +224,8 @@ def choose_commands(commands: Iterable[Command]) -> Iterator[tuple[Statement, st
     """Yield (statement, path, part, language) for each purpose, folder and language.
 
     The statement lists the best commands; `path` is the file with the strongest evidence for the first of them. A
-    command
-    found in several files ranks a little higher. Commands without a certain language, such as those of `make`, are
-    listed
-    with the main language of the project.
+    command found in several files ranks a little higher. Commands without a certain language, such as those of `make`,
+    are listed with the main language of the project.
     """
     groups: dict[tuple[str, str], list[Command]] = {}
     for command in commands:

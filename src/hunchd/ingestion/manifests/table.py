@@ -14,11 +14,9 @@ MAX_VALUES: Final = 6  # of a pattern that matches several times
 class Row(NamedTuple):
     """Rule that derives a statement from files of one name.
 
-    The value is formatted with the groups of the pattern's first match, or is a constant if it has no placeholder.
-    With
-    "{*}", the values of all matches are listed. Of several rows with the same key, the first one that applies to a
-    file is
-    used.
+    The value is formatted with the groups of the pattern's first match, or is a constant if it has no placeholder. With
+    "{*}", the values of all matches are listed. Of several rows with the same key, the first one that applies to a file
+    is used.
     """
 
     files: str  # names or, with "/", paths; several are separated by blanks

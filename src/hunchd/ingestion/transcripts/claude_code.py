@@ -34,11 +34,9 @@ _PUT: Final = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscri
 def read(file: Path) -> Iterator[Transcript]:
     """Read the session recorded in a file.
 
-    Messages of subagents and text that the client inserted are skipped. If the session was branched from another
-    one whose
-    file is in the same folder, the messages copied from there are skipped as well. Prompts that the user queued
-    while the
-    agent was working are included.
+    Messages of subagents and text that the client inserted are skipped. If the session was branched from another one
+    whose file is in the same folder, the messages copied from there are skipped as well. Prompts that the user queued
+    while the agent was working are included.
     """
     messages: list[dict[str, Any]] = []
     waiting: dict[str, dict[str, Any]] = {}

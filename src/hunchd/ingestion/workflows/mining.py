@@ -1,11 +1,9 @@
 """Mining of recurring sequential patterns with gaps.
 
 Patterns grow symbol by symbol from the places where they end (prefix growth, as in PrefixSpan and BIDE), with at most
-`MAX_GAP` foreign symbols between two symbols of the pattern. A symbol is added only if it follows too often for
-chance:
+`MAX_GAP` foreign symbols between two symbols of the pattern. A symbol is added only if it follows too often for chance:
 a symbol that occurs everywhere (`ls`, `cd`) follows nothing in particular and is thus excluded without a special rule.
-Of the resulting patterns, those are selected that explain most of the stream, with each place counted once: a part
-of a
+Of the resulting patterns, those are selected that explain most of the stream, with each place counted once: a part of a
 longer pattern explains nothing more. (Closed patterns have the same aim, but with noise there are far too many of
 them.)
 """
@@ -49,9 +47,8 @@ Occurrence = tuple[int, tuple[int, ...]]  # session and positions in it
 class SequencePattern:
     """Recurring sequence of symbols with its occurrences.
 
-    `occurrences` do not overlap; a symbol may be `MISSING` in some of them. `cohesion` is the pattern's share of
-    the symbols
-    in the stretches that it covers.
+    `occurrences` do not overlap; a symbol may be `MISSING` in some of them. `cohesion` is the pattern's share of the
+    symbols in the stretches that it covers.
     """
 
     symbols: tuple[int, ...]
@@ -90,9 +87,8 @@ class _BaseRates:
     def is_chance(self, symbol: int, distances: Sequence[int], trials: int, *, min_chance: float = 0.0) -> bool:
         """Return True if the observed distances may be due to chance.
 
-        By chance, the symbol would occur as often and as near to `trials` places. Each limit of distance is tested,
-        and the most
-        significant one decides; a correction factor accounts for testing several of them.
+        By chance, the symbol would occur as often and as near to `trials` places. Each limit of distance is tested, and
+        the most significant one decides; a correction factor accounts for testing several of them.
         """
         absence = 1 - self.counts[symbol] / self.total
         for limit in range(1, MAX_GAP + 2):

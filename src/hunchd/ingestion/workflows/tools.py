@@ -12,9 +12,8 @@ from typing import Final
 class ToolConventions:
     """Command-line conventions of a tool.
 
-    `subcommand_words` is the number of words after the program that name the action; `placeholder` replaces the
-    other words
-    that are not options.
+    `subcommand_words` is the number of words after the program that name the action; `placeholder` replaces the other
+    words that are not options.
     """
 
     subcommand_words: int = 1
