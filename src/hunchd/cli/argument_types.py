@@ -1,4 +1,4 @@
-"""Argument types of options, with their error messages."""
+"""Types of command-line arguments, with their error messages."""
 
 from __future__ import annotations
 

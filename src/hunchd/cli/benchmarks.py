@@ -1,4 +1,7 @@
-"""`hunch bench`: imports the benchmarks, which are heavy, only on request."""
+"""`hunch bench`: measures predictions and search.
+
+The benchmarks are heavy, so they are imported only when this command runs.
+"""
 
 from __future__ import annotations
 

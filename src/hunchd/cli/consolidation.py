@@ -1,4 +1,4 @@
-"""`hunch consolidate`: condense, assess and forget memories; with preview and undo."""
+"""`hunch consolidate`: condenses, assesses and forgets memories, with preview and undo."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def consolidate(arguments: Namespace) -> int:
 
 
 def _follow_run(client: Client, run_record: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
-    """Wait for the end of the run and print its progress."""
+    """Print the progress of a run and wait for its end."""
     last_shown = ""
     while True:
         answer: dict[str, Any] = client.get(_run_path(run_record["run"]))
@@ -124,10 +124,10 @@ def _print_run(answer: dict[str, Any], arguments: Namespace) -> int:
 
 
 def _select_changes(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Select the changes to print.
+    """Yield the changes to print.
 
-    All of a short run, and the first of each step of a long one. Otherwise the last steps, such as archiving, would not
-    be shown.
+    These are all changes of a short run, and the first ones of each step of a long run. Otherwise the last steps, such
+    as archiving, would not be shown.
     """
     steps = Counter(change["step"] for change in changes)
     max_per_step = MAX_ROWS if len(changes) <= MAX_ROWS else max(MIN_ROWS_PER_STEP, MAX_ROWS // len(steps))
@@ -139,7 +139,10 @@ def _select_changes(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any
 
 
 def summarize_run(run: Mapping[str, Any]) -> str:
-    """Summarize what a run did, or would do; "" if nothing."""
+    """Summarize what a run did, or would do.
+
+    Returns "" if the run changed nothing.
+    """
     return ", ".join(f"{format_number(run[name])} {label}" for name, label in _COUNT_LABELS.items() if run.get(name))
 
 
@@ -178,10 +181,7 @@ def _list_runs(client: Client, arguments: Namespace) -> int:
 
 
 def _with_long_timeout(client: Client) -> Client:
-    """Return a client with a long timeout.
-
-    For requests that take minutes without progress reports.
-    """
+    """Return a client for requests that take minutes without progress reports."""
     return Client(client.daemon, timeout=REQUEST_TIMEOUT_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""`hunch context` and `hunch predict`: the files and facts needed next."""
+"""`hunch context` and `hunch predict`: show the files and facts needed next."""
 
 from __future__ import annotations
 
@@ -91,7 +91,10 @@ def predict(arguments: Namespace) -> int:
 
 
 def review(arguments: Namespace) -> int:
-    """Print what the uncommitted change still lacks; nothing where it looks complete."""
+    """Print what the uncommitted change still lacks.
+
+    Prints nothing if the change looks complete.
+    """
     client = connect(start=not arguments.no_start)
     root = find_project_root(str(Path.cwd()), client)
     body = {"project": root} | ({"base": arguments.base} if arguments.base else {})
@@ -109,9 +112,9 @@ def review(arguments: Namespace) -> int:
 
 
 def request_bundle(client: Client, root: str, question: dict[str, Any], *, wait: float) -> Any:
-    """Request the bundle; wait for a useful one during indexing.
+    """Request the bundle; while the project is indexed, wait until it is useful.
 
-    After `wait` seconds, returns the best one so far.
+    Returns the best bundle so far after `wait` seconds.
     """
     deadline = time.monotonic() + wait
     bundle = request_in_project(client, root, lambda: client.get("/context", **question))
@@ -130,7 +133,10 @@ def request_bundle(client: Client, root: str, question: dict[str, Any], *, wait:
 
 
 def request_in_project(client: Client, root: str, request: Any) -> Any:
-    """Send a request; register an unknown project and retry."""
+    """Send a request to the daemon.
+
+    If the project is unknown to the daemon, it is registered and the request is sent again.
+    """
     try:
         return request()
     except RequestRejected as refusal:
@@ -141,7 +147,10 @@ def request_in_project(client: Client, root: str, request: Any) -> Any:
 
 
 def _is_useful(bundle: Any) -> bool:
-    """Return True if the bundle has items about the focus, not just general conventions."""
+    """Return True if the bundle has items about the focus.
+
+    General conventions do not count.
+    """
     return any(item["tier"] <= 2 for item in bundle["items"])
 
 
@@ -158,9 +167,9 @@ def format_progress(project: dict[str, Any]) -> str:
 
 
 def format_last_report(project: Mapping[str, Any]) -> str:
-    """Format the last progress report of a running index job and its age.
+    """Format the last progress report of a running index job, and its age.
 
-    Returns "" if there is none.
+    Returns "" if there is no report.
     """
     reading = project.get("reading") or {}
     return (

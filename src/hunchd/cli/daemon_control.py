@@ -1,4 +1,4 @@
-"""Lifecycle of the daemon: finds it, starts it if there is none, stops it."""
+"""Functions that find, start and stop the daemon."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DAEMON_COMMAND: Final = (sys.executable, "-m", "hunchd.daemon.main")
 def connect(*, start: bool = True) -> Client:
     """Return a client of the running daemon.
 
-    Start one first if there is none and `start` allows it.
+    If no daemon is running, one is started, or NoDaemon is raised if `start` is False.
     """
     daemon = find_running()
     if daemon is None:
@@ -47,7 +47,7 @@ def connect(*, start: bool = True) -> Client:
 def find_running(paths: AppPaths | None = None) -> Rendezvous | None:
     """Return the running daemon, or None if there is none.
 
-    Raises NoDaemon if it hangs.
+    Raises NoDaemon if the daemon is not responding.
     """
     daemon = read_rendezvous((paths or resolve_app_paths()).rendezvous_file)
     if daemon is None or is_answering(daemon):
@@ -64,7 +64,7 @@ def find_running(paths: AppPaths | None = None) -> Rendezvous | None:
 def launch_daemon() -> Rendezvous:
     """Start a daemon and wait until it answers.
 
-    Of several callers one starts it, the others wait.
+    If several processes call this at once, one of them starts the daemon and the others wait.
     """
     paths = resolve_app_paths()
     for folder in (paths.runtime, paths.state):
@@ -92,9 +92,10 @@ def _start_process(paths: AppPaths) -> subprocess.Popen[bytes]:
 
 
 def _activate_service(paths: AppPaths, deadline: float) -> bool:
-    """Return True if the service manager listens for the daemon.
+    """Let the service manager start the daemon, if it listens for it.
 
-    The connection makes it start the daemon.
+    The connection to the socket makes the service manager start the daemon. Returns False if nobody listens. Raises
+    NoDaemon if the daemon does not start.
     """
     address = http.Address(str(paths.socket_file), "", 0)
     try:
@@ -136,9 +137,9 @@ def _wait_until_ready(paths: AppPaths, process: subprocess.Popen[bytes] | None, 
 
 
 def stop_process(pid: int) -> None:
-    """Stop the daemon, by force if needed.
+    """Stop the daemon and wait until its process has ended.
 
-    Returns when the process is gone.
+    The process is killed if it does not stop on request.
     """
     for signal_number, timeout in ((signal.SIGTERM, STOP_TIMEOUT_SECONDS), (signal.SIGKILL, 2.0)):
         try:
@@ -156,10 +157,11 @@ def stop_process(pid: int) -> None:
 
 
 def find_lock_holder(paths: AppPaths | None = None) -> int | None:
-    """Return the process that holds the daemon's lock.
+    """Return the id of the process that holds the daemon's lock, or None.
 
-    It is certainly a live daemon, even if it does not answer. The kernel keeps the lock, so neither a crash nor a
-    reused process id can mislead us.
+    The process is certainly a live daemon, even if it does not answer: the kernel maintains the lock, so neither a
+    crash nor a
+    reused process id can lead to a wrong result.
     """
     if os.name != "posix":
         daemon = read_rendezvous((paths or resolve_app_paths()).rendezvous_file)
@@ -183,7 +185,7 @@ def find_lock_holder(paths: AppPaths | None = None) -> int | None:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Return True if the process has ended, but its parent has not noticed yet."""
+    """Return True if the process has ended but its parent has not reaped it."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
             return file.read().rpartition(b")")[2].split()[:1] == [b"Z"]
@@ -193,9 +195,9 @@ def _is_zombie(pid: int) -> bool:
 
 @contextmanager
 def _start_lock(paths: AppPaths, deadline: float) -> Iterator[None]:
-    """Let one process at a time start the daemon.
+    """Hold the lock that lets only one process at a time start the daemon.
 
-    The kernel's lock ends with its holder, so it is never stale.
+    The kernel releases the lock when its holder ends, so it is never stale.
     """
     if os.name != "posix":
         yield  # the daemon's own lock decides
@@ -219,9 +221,9 @@ def _start_lock(paths: AppPaths, deadline: float) -> Iterator[None]:
 
 @contextmanager
 def _open_log(paths: AppPaths) -> Iterator[int]:
-    """Open the log file for a process's output.
+    """Open the log file for the output of the daemon's process.
 
-    That is what it prints before, or instead of, its own logging.
+    It receives what the process prints before its logging is set up, or instead of it.
     """
     descriptor = os.open(paths.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
@@ -231,7 +233,7 @@ def _open_log(paths: AppPaths) -> Iterator[int]:
 
 
 def _read_last_log_line(paths: AppPaths) -> str:
-    """Return the log's last line, which usually states the cause."""
+    """Return the last line of the log, which usually states the cause."""
     try:
         lines = paths.log_file.read_bytes()[-4096:].decode(errors="replace").split("\n")
     except OSError:

@@ -16,9 +16,9 @@ _VERDICT_SIGNS: Final = {"ok": ("✓", GREEN), "note": ("•", YELLOW), "bad": (
 
 
 def doctor(arguments: Namespace) -> int:
-    """Run the checks.
+    """Run the checks and print their findings.
 
-    Exit code 0 if nothing is wrong (any more), else 1.
+    Returns exit code 0 if no problem is left, else 1.
     """
     paths = resolve_app_paths()
     findings = [
@@ -39,7 +39,7 @@ def doctor(arguments: Namespace) -> int:
 def apply_fix(check: Check) -> Check:
     """Apply the fix of a check, if it has one.
 
-    Returns the resulting check.
+    Returns the check with its finding after the fix.
     """
     if check.fix is None:
         return check
@@ -58,9 +58,9 @@ def _print_check(check: Check) -> None:
 
 
 def _mask_home(text: str) -> str:
-    """Remove the user's name from a text.
+    """Replace the home folder, which contains the user's name, by ~.
 
-    It may be pasted into a public report.
+    The output may be pasted into a public report.
     """
     home = str(Path.home())
     return strip_controls(text).replace(home + os.sep, "~" + os.sep) if len(home) > 1 else strip_controls(text)

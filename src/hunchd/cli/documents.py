@@ -1,6 +1,6 @@
-"""Documents on the command line.
+"""Commands for documents.
 
-An argument that begins with "/" is a path of the knowledge base.
+A command-line argument that begins with "/" is a path in the knowledge base.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def show_document(client: Client, arguments: Namespace) -> int:
 def edit_document(
     client: Client, arguments: Namespace, changes: dict[str, Any], edit_text: Callable[[str], str]
 ) -> int:
-    """Store what the options state, or the editor's result.
+    """Store the changes given by options, or the text returned by the editor.
 
-    Create a document that does not exist yet.
+    A document that does not exist is created.
     """
     try:
         page = client.get(document_address(arguments.id))

@@ -1,6 +1,6 @@
 """`hunch error`: explains a pasted error.
 
-Prints what it is, its earlier fix, and where to look.
+It prints what the error is, how it was fixed earlier, and which files to look at.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _POLL_INTERVAL_SECONDS: Final = 0.1  # seconds between two checks
 
 
 def error(arguments: Namespace) -> int:
-    """Store the pasted error as a signal, and print what is known about it."""
+    """Report the pasted error to the daemon and print what is known about it."""
     text = _read_error_text(arguments.file)
     client = connect(start=not arguments.no_start)
     root = find_project_root(resolve_folder(arguments.project or "."), client)
@@ -62,9 +62,9 @@ def _read_error_text(file: str | None) -> str:
 
 
 def _request_report(client: Client, root: str) -> dict[str, Any]:
-    """Return the newest error with its fix, if any.
+    """Return the newest error, with its fix if one is known.
 
-    Wait briefly, because the history is searched meanwhile.
+    Waits briefly, because the daemon searches the history for the fix meanwhile.
     """
     deadline = time.monotonic() + _HISTORY_WAIT_SECONDS
     while not (newest := _find_newest_error(client, root))["source"].get("fix") and time.monotonic() < deadline:

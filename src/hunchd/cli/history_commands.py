@@ -1,4 +1,4 @@
-"""`hunch history`, `undo`, `contradictions`: earlier versions, undo, and conflicting memories."""
+"""`hunch history`, `undo` and `contradictions`: earlier versions, undo, and conflicting memories."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RESOLUTIONS = {"a": "a_wins", "b": "b_wins", "both": "both_valid", "merged": "me
 def undo(arguments: Namespace) -> int:
     """Undo the last change of a memory or a document.
 
-    Reopens a contradiction if that was resolved.
+    If the argument is a resolved contradiction, it is reopened.
     """
     client = connect(start=not arguments.no_start)
     identity = _resolve_id(client, arguments.id)
@@ -33,7 +33,7 @@ def undo(arguments: Namespace) -> int:
 
 
 def history(arguments: Namespace) -> int:
-    """Print the changes of a key, or versions of a memory."""
+    """Print the changes of a fact's key, or the versions of a memory."""
     client = connect(start=not arguments.no_start)
     question = {
         "key": arguments.subject,
@@ -76,7 +76,7 @@ def _print_versions(client: Client, arguments: Namespace) -> int:
 
 
 def contradictions(arguments: Namespace) -> int:
-    """List contradictions, report one, or resolve one."""
+    """List the contradictions, report a new one, or resolve one."""
     client = connect(start=not arguments.no_start)
     match arguments.action:
         case "resolve":
@@ -139,7 +139,7 @@ def _report_contradiction(client: Client, arguments: Namespace) -> int:
 
 
 def _resolve_id(client: Client, subject: str) -> str:
-    """Return the id of a memory, or of the document at a path."""
+    """Return the id of a memory, given by its id or by a document path."""
     return str(client.get(document_address(subject))["id"]) if is_document(subject) else subject
 
 

@@ -1,6 +1,6 @@
 """Files of a repository's git hooks.
 
-Finds them, inspects their state, adds and removes hunchd's lines.
+The functions find these files, inspect their state, and add and remove hunchd's lines.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _EXCLUDE_END: Final = b"# <<< hunch <<<\n"
 class HooksFolder(NamedTuple):
     """Hooks folder of one repository.
 
-    `folder` is where git looks, `is_in_worktree` True if it is part of the working tree, `is_shared` True if it serves
-    other repositories too.
+    `folder` is the folder in which git looks for hooks. `is_in_worktree` is True if it is part of the working tree,
+    `is_shared` if other repositories use it too.
     """
 
     root: Path
@@ -64,7 +64,7 @@ class GitHook(NamedTuple):
 def find_hooks_folder(path: Path) -> HooksFolder:
     """Return the hooks folder of the repository that contains `path`.
 
-    Raises WrongUsage if no hook would ever run.
+    Raises WrongUsage if no hook would ever run, as in a bare repository without working trees.
     """
     layout = find_repository(path)
     if layout is None or layout.common_dir is None:
@@ -117,9 +117,9 @@ def _inspect_hook(hooks_folder: HooksFolder, event: str, paths: AppPaths) -> Git
 
 
 def install_hook(hooks_folder: HooksFolder, event: str, paths: AppPaths) -> None:
-    """Install one hook beside whatever exists.
+    """Install one hook beside any existing ones.
 
-    Never change a file that git tracks.
+    A file that git tracks is never changed.
     """
     hook = _inspect_hook(hooks_folder, event, paths)
     if hook.state in ("installed", "tracked"):
@@ -152,7 +152,7 @@ def install_hook(hooks_folder: HooksFolder, event: str, paths: AppPaths) -> None
 def uninstall_hook(hooks_folder: HooksFolder, event: str) -> bytes | None:
     """Uninstall one hook and restore the previous one.
 
-    Returns the file's content, None if there is no file.
+    Returns the file's content, or None if there is no file.
     """
     file = hooks_folder.folder / event
     for other in (file, *(file.with_name(event + ending) for ending in _SUFFIXES_OF_OTHER_TOOLS)):
@@ -173,7 +173,7 @@ def uninstall_hook(hooks_folder: HooksFolder, event: str) -> bytes | None:
 
 
 def clear_exclusions(hooks_folder: HooksFolder) -> None:
-    """Remove hunchd's lines from the repository's own exclude file."""
+    """Remove hunchd's lines from the repository's exclude file."""
     file = hooks_folder.common_dir / "info" / "exclude"
     content = _read_content(file) or b""
     if content.startswith(_EXCLUDE_BEGIN) and _EXCLUDE_END in content:
@@ -186,7 +186,10 @@ def clear_exclusions(hooks_folder: HooksFolder) -> None:
 
 
 def _exclude_from_git(hooks_folder: HooksFolder, hook: Path) -> None:
-    """Hide a hook file in the working tree from `git status`."""
+    """Hide a hook file in the working tree from `git status`.
+
+    The file is added to the repository's exclude file.
+    """
     file = hooks_folder.common_dir / "info" / "exclude"
     content = _read_content(file) or b""
     mode = stat.S_IMODE(file.stat().st_mode) if content else 0o644
@@ -203,9 +206,9 @@ def _exclude_from_git(hooks_folder: HooksFolder, hook: Path) -> None:
 
 
 def _core_lines(lines: bytes) -> bytes:
-    """Return hunchd's lines that do not depend on the installation.
+    """Return those of hunchd's lines that are the same in every installation.
 
-    The first line depends on how they were added; other parts are optional.
+    The first line depends on how the lines were added; other parts are optional.
     """
     return lines[lines.index(b"\n(\n") : lines.index(b"\n) >/dev/null")]
 
@@ -215,9 +218,9 @@ def _backup_path(file: Path) -> Path:
 
 
 def _backup_link(file: Path) -> Path:
-    """Return the link by which hunchd's hook calls an earlier one.
+    """Return the path of the link through which hunchd's hook calls an earlier hook.
 
-    Some hooks check the name they are called by.
+    The link has the hook's original name, because some hooks check the name under which they are called.
     """
     return file.parent / BACKUP_SUFFIX / file.name
 
@@ -230,7 +233,7 @@ def _read_content(file: Path) -> bytes | None:
 
 
 def _replace_file(file: Path, content: bytes, mode: int) -> None:
-    """Replace the file atomically, because git may be about to run it."""
+    """Replace the file atomically, because git may run it at any moment."""
     draft = file.with_name(f".{file.name}.hunch")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
     with os.fdopen(descriptor, "wb") as stream:
@@ -270,7 +273,7 @@ def _git_succeeds(root: Path, *arguments: str) -> bool:
 
 
 def _run_git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run git without programs that the repository's own settings could make it start."""
+    """Run git, and prevent the repository's settings from starting other programs."""
     return subprocess.run(
         ["git", "-C", str(root), "-c", "core.fsmonitor=false", *arguments],
         capture_output=True,

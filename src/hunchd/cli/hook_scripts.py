@@ -1,6 +1,6 @@
-"""Text of the git hooks: POSIX sh for each event.
+"""Text of the git hooks: POSIX shell code for each event.
 
-A few lines are added to a hook, or removed from it.
+The functions add a few lines to a hook, or remove them.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ _SHELL_SHEBANG: Final = re.compile(
 def render_block(
     event: str, *, spool: Path, rendezvous: Path, note: str = "", chained_file: Path | None = None
 ) -> bytes:
-    """Return the lines for one event, for a script that sh runs.
+    """Return the lines for one event, to be inserted into a shell script.
 
-    `chained_file` is the file that contains them, if they must call an earlier hook.
+    `chained_file` is the file that will contain the lines, if they must call an earlier hook.
     """
     is_rewrite = event == "post-rewrite"
     text = _load_template()
@@ -120,7 +120,7 @@ def add_block(script: bytes, event: str, *, spool: Path, rendezvous: Path) -> by
 def remove_block(script: bytes) -> bytes | None:
     """Return the script without hunchd's lines.
 
-    Returns None if it was created by hunchd.
+    Returns None if hunchd created the script.
     """
     match = _BLOCK.search(script)
     if match is None:
@@ -136,12 +136,12 @@ def has_block(script: bytes) -> bool:
 
 
 def is_own(script: bytes) -> bool:
-    """Return True if the script contains hunchd's lines only."""
+    """Return True if the script contains only hunchd's lines."""
     return has_block(script) and remove_block(script) is None
 
 
 def is_shell(script: bytes) -> bool:
-    """Return True if lines of sh can be inserted into the script."""
+    """Return True if shell code can be inserted into the script."""
     return _SHELL_SHEBANG.match(script.partition(b"\n")[0]) is not None and b"\0" not in script
 
 

@@ -1,6 +1,6 @@
 """`hunch hooks`: git hooks that report events to the daemon.
 
-They report commits, checkouts, merges and rewrites, even while no daemon runs.
+The hooks report commits, checkouts, merges and rewrites, even while no daemon is running.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ def uninstall_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> None:
 
 
 def uninstall_all_hooks(paths: AppPaths) -> list[str]:
-    """Uninstall the hooks from every repository; return the roots."""
+    """Uninstall the hooks from every repository.
+
+    Returns the roots of the repositories.
+    """
     roots = []
     for folder, record in load_records(paths).items():
         root = Path(record["root"])
@@ -79,7 +82,10 @@ def uninstall_all_hooks(paths: AppPaths) -> list[str]:
 
 
 def load_records(paths: AppPaths) -> dict[str, dict[str, Any]]:
-    """Return the folders with installed hooks: repository root, and whether hunchd created the folder."""
+    """Return the recorded hooks folders.
+
+    Each record contains the repository root, and whether hunchd created the folder.
+    """
     try:
         records = json.loads(_records_file(paths).read_bytes())
     except (FileNotFoundError, ValueError):

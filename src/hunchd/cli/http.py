@@ -1,7 +1,8 @@
 """Minimal HTTP/1.1 client for one local daemon.
 
-One connection per request, bodies by length or in chunks. `http.client` would do, but it imports the libraries for mail
-and TLS first, a third of the run time of a short command.
+Each request has its own connection; bodies have a known length or are sent in chunks. `http.client` is not used,
+because it imports the libraries for mail
+and TLS first, which takes a third of the run time of a short command.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Body = bytes | Iterable[bytes]
 
 
 class Address(NamedTuple):
-    """Path of a Unix socket, or host and port without one."""
+    """Path of a Unix socket, or host and port if there is no socket."""
 
     path: str | None
     host: str
@@ -33,9 +34,9 @@ class MalformedResponse(OSError):
 
 
 class HttpResponse:
-    """Response whose body is not read yet.
+    """Response whose body has not been read yet.
 
-    Close it, or read it to its end.
+    The caller must close it or read it to its end.
     """
 
     def __init__(self, status: int, headers: Mapping[str, str], stream: BinaryIO, connection: socket.socket) -> None:
@@ -49,7 +50,7 @@ class HttpResponse:
         self._connection.close()
 
     def read_body(self) -> bytes:
-        """Read the whole body. Raises Malformed if it is cut short."""
+        """Read the whole body. Raises MalformedResponse if it is cut short."""
         return b"".join(self.iterate_pieces())
 
     def iterate_lines(self) -> Iterator[bytes]:
@@ -97,7 +98,7 @@ def send_request(
     body: Body | None = None,
     timeout: float,
 ) -> HttpResponse:
-    """Send a request and wait for the head of the response.
+    """Send a request and return the response once its headers have arrived.
 
     `timeout` (seconds) applies to each wait. Raises OSError.
     """
@@ -155,7 +156,7 @@ def _write_request(
 
 
 def _read_head(stream: BinaryIO) -> tuple[int, dict[str, str]]:
-    """Read the status and the headers, with lower-case names."""
+    """Return the status and the headers, with lower-case header names."""
     first = stream.readline(_MAX_LINE_BYTES)
     if not first:
         raise MalformedResponse("the connection was closed without a response")

@@ -1,6 +1,6 @@
 """Commands for history and the knowledge base.
 
-Part of the table in `commands`.
+They are part of the table in `commands`.
 """
 
 from __future__ import annotations

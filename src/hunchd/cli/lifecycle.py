@@ -40,7 +40,7 @@ def restart(arguments: Namespace) -> int:
 
 
 def _print_daemon(arguments: Namespace, daemon: Rendezvous, *, is_new: bool) -> int:
-    """Print which daemon runs, without its token."""
+    """Print which daemon is running, without its token."""
     if arguments.json:
         print_json({"started": is_new, "pid": daemon.pid, "version": daemon.version, "url": daemon.url})
     else:

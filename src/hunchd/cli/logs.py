@@ -46,9 +46,9 @@ def logs(arguments: Namespace) -> int:
 
 
 def to_json_line(line: str) -> str:
-    """Convert a log line to a JSON object: time, level, logger and message.
+    """Convert a log line to a JSON object with time, level, logger and message.
 
-    A line that continues the previous entry, as in a traceback, has only a message.
+    A line that continues the previous entry, as in a traceback, is converted to an object with only a message.
     """
     entry = _ENTRY.fullmatch(line)
     if entry is None:
@@ -59,9 +59,9 @@ def to_json_line(line: str) -> str:
 
 
 def read_last_lines(file: BinaryIO, count: int) -> list[str]:
-    """Return the last `count` lines.
+    """Return the last `count` lines of the file.
 
-    Reads from the end, so that a long log costs no more than a short one.
+    The file is read from its end, so that a long log takes no more time than a short one.
     """
     position = file.seek(0, os.SEEK_END)
     tail = b""
@@ -76,7 +76,10 @@ def read_last_lines(file: BinaryIO, count: int) -> list[str]:
 
 
 def _follow_log(path: Path, file: BinaryIO, format_line: Callable[[str], str]) -> None:
-    """Print appended lines forever; follow a rotated log into its new file."""
+    """Print appended lines until interrupted.
+
+    When the log is rotated, printing continues with the new file.
+    """
     while True:
         for line in file:
             print(format_line(line.decode(errors="replace").rstrip("\n")), flush=True)

@@ -1,6 +1,6 @@
 """Entry point of `hunch`.
 
-Parses the arguments, runs one command, turns errors into one line and an exit code.
+It parses the arguments, runs one command, and converts errors to a one-line message and an exit code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PIPE_CLOSED = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `hunch ARGV`.
+    """Run `hunch` with the arguments `argv`.
 
     Returns the exit code: 0 done, 1 failed, 2 wrong usage, 3 no daemon.
     """
@@ -58,9 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_standard_streams() -> None:
-    """Open closed standard streams on /dev/null.
+    """Open /dev/null in place of standard streams that are closed.
 
-    Otherwise another file would get their descriptor.
+    Otherwise another file would get their descriptors.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -94,9 +94,9 @@ def _suggest_fix(error: OSError) -> str | None:
 
 
 def _run_wrapped_command(words: Sequence[str], *, is_own_process: bool) -> int:
-    """Run `hunch run -- WORDS` without loading anything it does not need.
+    """Run `hunch run -- WORDS` without importing anything it does not need.
 
-    The caller waits for the command. With `is_own_process`, the process exits without cleaning up.
+    The user waits for the command, so every import counts. If `is_own_process`, the process exits without cleaning up.
     """
     try:
         from hunchd.cli.running.run import run_command

@@ -1,7 +1,8 @@
 """`hunch mcp`: the Model Context Protocol over standard input and output.
 
-It is for agents that start their servers. It answers static requests at once and forwards the others to the daemon,
-which is started if there is none and may be restarted meanwhile. The official SDK would take a second to import and 55
+It is meant for agents that start their own servers. Static requests are answered at once; the others are forwarded
+to the daemon,
+which is started if necessary and may restart meanwhile. The official SDK would take a second to import and 55
 MB in each agent's session: docs/decisions/0011-mcp-without-its-sdk.md.
 """
 
@@ -36,7 +37,7 @@ _PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
 
 
 def serve(arguments: Namespace) -> int:
-    """Serve until standard input ends."""
+    """Answer requests until standard input ends."""
     folder = os.path.realpath(arguments.project or os.environ.get(_PROJECT_VARIABLE) or ".")
     if not os.path.isdir(folder):  # noqa: PTH112 - pathlib is not loaded here
         raise WrongUsage(f"no such folder: {folder!r}.")
@@ -48,7 +49,7 @@ def serve(arguments: Namespace) -> int:
 
 
 def find_root(path: str) -> str | None:
-    """Return the root of the repository that contains a path."""
+    """Return the root of the repository that contains `path`, or None."""
     from pathlib import Path
 
     from hunchd.repository.layout import find_repository
@@ -58,16 +59,19 @@ def find_root(path: str) -> str | None:
 
 
 class ConversationDriver:
-    """Driver of conversations, with whichever daemon runs at the moment."""
+    """Driver of conversations that sends their requests to the running daemon.
+
+    It reconnects if the daemon has been replaced.
+    """
 
     def __init__(self, *, start: bool) -> None:
         self._start = start
         self._client: Client | None = None
 
     def drive(self, conversation: Conversation[Result]) -> Result:
-        """Drive the conversation to its result.
+        """Run the conversation until it returns its result.
 
-        Blocks; several threads may drive one each.
+        This blocks; several threads may each run one conversation.
         """
         step: DaemonRequest | Pause
         try:
@@ -88,9 +92,9 @@ class ConversationDriver:
             return outcome
 
     def send(self, request: DaemonRequest) -> Any:
-        """Return the daemon's response.
+        """Send a request to the daemon and return the response.
 
-        Reconnect once if the daemon is gone or has another token.
+        Reconnects once if the daemon has ended or its token has changed.
         """
         client_before = self._client
         if client_before is not None:
@@ -125,9 +129,10 @@ def _to_request_failed(rejection: RequestRejected) -> RequestFailed:
 
 
 class StdioServer:
-    """Server that reads one message per line.
+    """Server that reads one JSON-RPC message per line.
 
-    Each request that may have to wait gets a thread, so that pings are answered meanwhile; a cancelled one is not
+    Each request that may have to wait gets its own thread, so that pings are answered meanwhile. A cancelled
+    request is not
     answered.
     """
 
@@ -169,9 +174,9 @@ class StdioServer:
             )
 
     def _start_request(self, request: JsonObject) -> None:
-        """Start a request.
+        """Start processing a request.
 
-        Answer at once, in order, if it needs no daemon.
+        Requests that need no daemon are answered at once and in order.
         """
         conversation = jsonrpc.answer_request(request, self._resolver, stateless=jsonrpc.is_stateless(request))
         key = _request_key(request["id"])
@@ -209,5 +214,5 @@ class StdioServer:
 
 
 def _request_key(identifier: Any) -> str:
-    """Return a key that distinguishes the ids 1 and "1"."""
+    """Return a key for a request id that distinguishes 1 from "1"."""
     return repr(identifier)

@@ -1,4 +1,4 @@
-"""`hunch remember`, `search`, `show`, `edit`, `forget`, `why`, `expand`: commands on memories."""
+"""`hunch remember`, `search`, `show`, `edit`, `forget`, `why` and `expand`: commands for memories."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ def remember(arguments: Namespace) -> int:
 
 
 def _print_similar(client: Client, understanding: Mapping[str, Any]) -> None:
-    """Print similar statements.
+    """Print the existing statements that are similar to a new one.
 
-    Only the user can judge whether all of them hold.
+    Only the user can judge whether all of them are true.
     """
     if understanding.get("verdict") not in ("new", "replaced") or "contradiction" in understanding:
         return
@@ -103,10 +103,7 @@ def _print_similar(client: Client, understanding: Mapping[str, Any]) -> None:
 
 
 def _describe_understanding(understanding: dict[str, Any]) -> str:
-    """Describe how a statement was interpreted.
-
-    The user can then correct it.
-    """
+    """Describe how a statement was interpreted, so that the user can correct it."""
     if "key" not in understanding and understanding.get("verdict") == "same":
         return "already known"
     if "key" not in understanding:
@@ -167,7 +164,10 @@ def search(arguments: Namespace) -> int:
 
 
 def _search_all_projects(client: Client, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Search each watched project; return all results, best first, each with the name of its project."""
+    """Search every watched project.
+
+    Returns the results of all projects, best first, each with the name of its project.
+    """
     results: dict[str, dict[str, Any]] = {}
     degradations: list[str] = []
     for project in get_items(client.get("/projects")):
@@ -182,7 +182,7 @@ def _search_all_projects(client: Client, body: Mapping[str, Any]) -> dict[str, A
 
 
 def _format_results(result: Mapping[str, Any]) -> list[str]:
-    """Format a memory that was found."""
+    """Format a memory found by a search, as lines of output."""
     path = result["source"].get("path") if result["kind"] == "fact" else None
     details = [result["kind"], str(path or ""), str(result.get("at") or "")[:10], result["id"]]
     described = strip_controls(" · ".join(filter(None, details)))
@@ -193,7 +193,10 @@ def _format_results(result: Mapping[str, Any]) -> list[str]:
 
 
 def _found_code(result: Mapping[str, Any]) -> list[str]:
-    """Format code that was found: where it is, so that an editor or terminal can open it, its signature, its lines."""
+    """Format code found by a search, as lines of output.
+
+    The location comes first, in a form that an editor or terminal can open, then the signature and the code.
+    """
     source = result["source"]
     place = f"{strip_controls(source['path'])}:{source['start_line']}-{source['end_line']}"
     title = "" if result["title"] == source["path"] else f"  {format_line(result['title'], 110)}"
@@ -330,7 +333,7 @@ def _explain_file(arguments: Namespace) -> int:
 
 
 def _format_item(item: Mapping[str, Any]) -> str:
-    """Format an item of a context: what it is, and below it why it is there."""
+    """Format an item of a context, with the reasons for it below."""
     is_path = item["id"].startswith(("file:", "files:"))  # one file, or a list of them
     title = format_line(item.get("title") or item["source"].get("path") or item["id"], 80).rstrip(":")
     details = [
@@ -364,7 +367,7 @@ def expand(arguments: Namespace) -> int:
 
 
 def _request_expansion(client: Client, subject: str, level: str, root: str | None) -> Any:
-    """Return the text behind an id, or behind a topic."""
+    """Return the full text behind the id or topic `subject`."""
     common = {"level": level} | ({"project": root} if root else {})
     try:
         return client.post("/expand", {"id": subject, **common})
@@ -404,7 +407,10 @@ def _read_text(argument: str) -> str:
 
 
 def edit_in_editor(text: str) -> str:
-    """Let the user edit a text. Raises CommandError if the editor fails."""
+    """Let the user edit a text, and return the result.
+
+    Raises CommandError if the editor fails.
+    """
     # Imported here because no other command needs these.
     import shlex
     import subprocess

@@ -1,6 +1,6 @@
 """Output of commands: JSON for programs, columns for people.
 
-Colours are used only on a terminal that wants them.
+Colours are used only on a terminal that supports and allows them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def print_json(value: Any) -> None:
 def strip_controls(text: object) -> str:
     """Remove characters that control a terminal.
 
-    The text may come from anybody's repository.
+    The text may come from a repository that is not trusted.
     """
     return str(text).translate(_CONTROL_CHARACTERS)
 
@@ -54,7 +54,10 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Format aligned columns; those with an index in `right` are right-aligned."""
+    """Format rows as aligned columns.
+
+    Columns whose index is in `right` are right-aligned.
+    """
     cells = [tuple(header), *(tuple(" ".join(cell.splitlines()) for cell in row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     lines = [
@@ -74,7 +77,7 @@ def format_number(value: object) -> str:
 
 
 def format_size(count: float) -> str:
-    """Format a number of bytes for people."""
+    """Format a number of bytes with a readable unit."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
@@ -83,7 +86,7 @@ def format_size(count: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration for people."""
+    """Format a duration with a readable unit."""
     for length, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= length:
             return f"{seconds / length:.0f} {unit}"
@@ -93,7 +96,7 @@ def format_duration(seconds: float) -> str:
 def format_age(time: str | None, *, now: datetime | None = None) -> str:
     """Format how long ago an ISO 8601 time was.
 
-    Returns an unreadable one unchanged.
+    Returns the time unchanged if it cannot be parsed.
     """
     if not time:
         return "never"
@@ -108,23 +111,23 @@ def format_age(time: str | None, *, now: datetime | None = None) -> str:
 
 
 def print_note(text: str) -> None:
-    """Print a remark that is not part of the result to standard error."""
+    """Print a remark to standard error, because it is not part of the result."""
     print(colourize(f"hunch: {text}", DIM, sys.stderr), file=sys.stderr)
 
 
 def require_confirmation(question: str, *, is_confirmed: bool, otherwise: str) -> None:
-    """Ask for confirmation unless `is_confirmed`.
+    """Ask the user for confirmation unless `is_confirmed`.
 
-    Raises CommandError with the message `otherwise` if it is denied.
+    Raises CommandError with the message `otherwise` if the user declines.
     """
     if not is_confirmed and not _ask_user(question):
         raise CommandError(otherwise, hint="Answer yes, or use --yes.")
 
 
 def _ask_user(question: str) -> bool:
-    """Return True if the user at the terminal confirms.
+    """Return True if the user confirms at the terminal.
 
-    Returns False without a terminal.
+    Returns False if there is no terminal.
     """
     if not sys.stdin.isatty():
         return False

@@ -1,6 +1,6 @@
 """Argument parser of `hunch`.
 
-Prints the overview, the help of each command, and one-line errors.
+It prints the overview, the help of each command, and errors of one line.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from hunchd.cli.errors import WrongUsage
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Parser that raises errors, for `main` to print like every other error."""
+    """Parser that raises an exception for `main` to print, instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
         raise WrongUsage(self._add_choices(message), hint=f"{self.prog} --help shows what it takes.")
 
     def _add_choices(self, message: str) -> str:
-        """Add the allowed values to a message about required arguments."""
+        """Add the allowed values to a message about missing arguments."""
         head, marker, names = message.partition("are required: ")
         choices = {str(each.metavar or each.dest): each.choices for each in self._actions if not each.option_strings}
         descriptions = [
@@ -35,7 +35,7 @@ class CommandParser(argparse.ArgumentParser):
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments.
 
-    `runs` names the function to call. `--help` and `--version` print and exit.
+    The attribute `runs` of the result names the function to call. `--help` and `--version` print their text and exit.
     """
     if not argv:
         print(render_overview())
@@ -59,7 +59,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _parse_verb(noun: Noun, argv: Sequence[str]) -> argparse.Namespace:
-    """Parse what follows a noun: a verb and its arguments."""
+    """Parse the arguments after a noun: a verb and the verb's own arguments."""
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(render_noun(noun))
         raise SystemExit(0)
@@ -93,7 +93,10 @@ def build_parser(command: Command, prog: str | None = None) -> argparse.Argument
 
 
 def render_overview() -> str:
-    """Return the text that `hunch` alone prints: one line for each command or noun, by group."""
+    """Return the text that `hunch` without arguments prints.
+
+    It has one line for each command or noun, ordered by group.
+    """
     commands = [command for command in COMMANDS if command.name not in GROUPED_COMMANDS]
     width = max(len(command.name) for command in commands) + 2
     lines = [
@@ -113,7 +116,10 @@ def render_overview() -> str:
 
 
 def render_noun(noun: Noun) -> str:
-    """Return the help of a noun: one line for each of its verbs."""
+    """Return the help text of a noun (a command group).
+
+    It has one line for each verb (subcommand).
+    """
     width = max(map(len, noun.verbs)) + 2
     summaries = {command.name: command.summary for command in COMMANDS}
     return "\n".join(

@@ -1,4 +1,4 @@
-"""Progress line on the terminal."""
+"""Line on the terminal that shows the current progress."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hunchd.cli.output import wants_colour
 
 @contextmanager
 def show_progress(stream: TextIO) -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows its text as the current state.
+    """Yield a function that replaces the progress line by a given text.
 
-    It does nothing without a terminal.
+    The function does nothing if `stream` is not a terminal.
     """
     if not stream.isatty():
         yield lambda _: None

@@ -1,4 +1,4 @@
-"""`hunch add`, `remove` and `projects`: the watched projects."""
+"""`hunch add`, `remove` and `projects`: manage the watched projects."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ def add(arguments: Namespace) -> int:
 
 
 def _wait_until_settled(client: Client, identity: str) -> dict[str, Any]:
-    """Wait until the project is indexed, stored and embedded; print each problem once.
+    """Wait until the project is indexed, stored and embedded.
 
-    Where embedding does not go on, for example without its model, it is said how many are left and why.
+    Each problem is printed once. If embedding makes no progress, for example because its model is missing, the
+    number of
+    remaining memories and the reason are printed.
     """
     shown_errors: set[str] = set()
     embedded, changed_at = -1, time.monotonic()

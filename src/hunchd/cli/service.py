@@ -1,6 +1,6 @@
 """`hunch service`: the daemon as a service of systemd or launchd.
 
-The system starts it on the first request or at login, and supervises it.
+The service manager starts the daemon on the first request or at login, and supervises it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def service(arguments: Namespace) -> int:
 
 
 def build_service_files(manager: str, paths: AppPaths, environment: Mapping[str, str]) -> dict[Path, bytes]:
-    """Return the files to write, with their content."""
+    """Return the service files to write, mapped to their content."""
     home = environment.get("HUNCHD_HOME")
     if manager == "launchd":
         return {Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist": _render_plist(paths, home)}
@@ -55,7 +55,7 @@ def build_service_files(manager: str, paths: AppPaths, environment: Mapping[str,
 def install_service(manager: str, paths: AppPaths, files: Mapping[Path, bytes]) -> None:
     """Write the files, stop a running daemon, and start the service.
 
-    Safe to repeat after an upgrade.
+    It is safe to repeat this after an upgrade.
     """
     if manager == "systemd":
         _run_systemctl("show-environment")  # fails before anything is written if no manager responds
@@ -77,9 +77,9 @@ def install_service(manager: str, paths: AppPaths, files: Mapping[Path, bytes]) 
 
 
 def uninstall_service(manager: str, files: Mapping[Path, bytes]) -> None:
-    """Stop the daemon and delete the files.
+    """Stop the daemon and delete the service files.
 
-    Any command starts the daemon again.
+    Any later command starts the daemon again.
     """
     if not any(path.exists() for path in files):
         return
@@ -95,7 +95,7 @@ def uninstall_service(manager: str, files: Mapping[Path, bytes]) -> None:
 
 
 def find_installed_manager(paths: AppPaths) -> str | None:
-    """Return the manager that the daemon of this home is installed with, or None."""
+    """Return the service manager that runs the daemon of these folders, or None."""
     home = os.environ.get("HUNCHD_HOME")
     for manager in ("systemd", "launchd"):
         for path in build_service_files(manager, paths, os.environ):
@@ -155,7 +155,7 @@ def _render_unit(name: str, paths: AppPaths, home: str | None) -> str:
 
 
 def _load_template(name: str) -> str:
-    """Read a unit from the package, or from the source tree beside it."""
+    """Read a service template from the package, or from the source tree."""
     package = Path(hunchd.__file__).parent
     for folder in (package / "systemd", package.parents[1] / "systemd"):
         if (folder / name).is_file():
@@ -164,7 +164,7 @@ def _load_template(name: str) -> str:
 
 
 def _quote_word(word: str) -> str:
-    """Quote a word literally for a unit's command line."""
+    """Quote a word so that a systemd unit takes it literally in a command line."""
     escaped_word = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped_word}"' if any(sign in escaped_word for sign in " \t\\'\";") else escaped_word
 
@@ -200,7 +200,7 @@ def _detect_manager() -> str:
 
 
 def _stop_manual_daemon(paths: AppPaths) -> None:
-    """Stop a daemon that was started by hand, in favour of the service's."""
+    """Stop a daemon that was started by hand, so that the service can replace it."""
     if (pid := find_lock_holder(paths)) is not None:
         stop_process(pid)
 

@@ -1,4 +1,7 @@
-"""Commands for agents' sessions; part of the table in `commands`."""
+"""Commands for agents' sessions.
+
+They are part of the table in `commands`.
+"""
 
 from __future__ import annotations
 

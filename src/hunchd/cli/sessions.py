@@ -1,4 +1,4 @@
-"""`hunch sessions`: lists, shows, ends, deletes and compiles sessions of agents."""
+"""`hunch sessions`: lists, shows, ends, deletes and compiles agents' sessions."""
 
 from __future__ import annotations
 

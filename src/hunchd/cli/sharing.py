@@ -1,6 +1,6 @@
 """`hunch share` and `unshare`: memories as files in the repository.
 
-Colleagues can review, commit and pull them.
+Colleagues can review, commit and pull the files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ may anyone else. Edit, review and delete them like any other file.
 class SharedEntry(NamedTuple):
     """File below the shared folder.
 
-    Has its parsed content, or why it could not be parsed.
+    It has its parsed content, or the reason why it could not be parsed.
     """
 
     path: str
@@ -48,9 +48,9 @@ class SharedEntry(NamedTuple):
 
 
 def share(arguments: Namespace) -> int:
-    """Share the named memories, or list them.
+    """Share the named memories, or list what is shared.
 
-    Writes files into the repository; without names lists what is and what could be shared.
+    Writes files into the repository. Without names, lists the memories that are shared and those that could be.
     """
     root = Path(_get_root(arguments))
     if not (arguments.names or arguments.all) and not arguments.list:
@@ -102,9 +102,9 @@ def unshare(arguments: Namespace) -> int:
 
 
 def list_shared_files(root: Path) -> Iterator[SharedEntry]:
-    """Yield the shared files of a working tree.
+    """Yield the shared files of a working tree, ordered by path.
 
-    They are in path order, and read as the daemon reads them.
+    They are read in the same way as by the daemon.
     """
     for name in SUBFOLDERS:
         folder_path = root / SHARED_FOLDER / name
@@ -138,7 +138,7 @@ def _request_shared(client: Client, root: Path, names: list[str]) -> Any:
 def get_git_user(root: Path) -> str:
     """Return the user's name from git's settings.
 
-    It is in each commit anyway.
+    Sharing it reveals nothing new, because each commit contains it.
     """
     command = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "config", "user.name"]
     try:
@@ -151,9 +151,9 @@ def get_git_user(root: Path) -> str:
 
 
 def _choose_path(entry: dict[str, Any], existing: dict[str, SharedEntry]) -> str:
-    """Return the path of a memory's file.
+    """Return the path of the file for a memory.
 
-    A shared one keeps its file even if its title has changed.
+    A memory that is already shared keeps its file, even if its title has changed.
     """
     for one in existing.values():
         if one.parsed_file is not None and one.parsed_file.id and one.parsed_file.id == entry["id"]:
@@ -174,7 +174,7 @@ def _write_all(root: Path, files: list[dict[str, Any]]) -> None:
 
 
 def _write_file(root: Path, path: str, content: str) -> None:
-    """Write a file atomically, never through a symlink."""
+    """Write a file atomically, but never through a symlink."""
     if path != _README_PATH and not is_shared_path(path):
         raise CommandError(f"{path!r} is not a path for a shared file.")
     target = _resolve_without_links(root, path)
@@ -191,9 +191,9 @@ def _write_file(root: Path, path: str, content: str) -> None:
 
 
 def _resolve_without_links(root: Path, path: str) -> Path:
-    """Return the path of a file below the root.
+    """Return the absolute path of a file below the root.
 
-    Raises CommandError if a symlink leads away from it.
+    Raises CommandError if a symlink leads out of the root.
     """
     target = root
     for part in path.split("/"):

@@ -1,4 +1,4 @@
-"""`hunch shell-init`: shell code that reports the commands that ended."""
+"""`hunch shell-init`: shell code that reports each command when it ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def shell_init(arguments: Namespace) -> int:
 
 
 def render_script(shell: str, paths: AppPaths, private_folders: tuple[str, ...]) -> str:
-    """Return the code for `shell` to evaluate at its start."""
+    """Return the code that `shell` evaluates when it starts."""
     quote = _quote_fish if shell == "fish" else shlex.quote
     folders = [os.path.realpath(expand_path(folder)) for folder in private_folders]
     text = (Path(__file__).parent / "shell" / f"init.{shell}").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`hunch status`: the daemon's activity and resource usage on one screen."""
+"""`hunch status`: shows the daemon's activity and resource usage on one screen."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def status(arguments: Namespace) -> int:
 def format_prefetch_metrics(prefetch: Mapping[str, Any]) -> str:
     """Format the prefetch metrics.
 
-    Of the opened files: how many were expected, and how long before. Of the files expected with confidence: how many
-    were opened. Of the requested bundles: how many were ready.
+    They state how many of the opened files were expected, and how long before; how many of the files expected with
+    confidence were opened; and how many of the requested bundles were ready.
     """
     rows = []
     for name, label in PERIODS.items():
@@ -96,7 +96,7 @@ def _format_rate(share: float | None) -> str:
 
 
 def _summarize_responses(prefetch: Mapping[str, Any]) -> str:
-    """Summarize the responses of this daemon process."""
+    """Summarize the bundle requests answered since the daemon's start."""
     if not prefetch.get("answers"):
         return "none requested yet"
     words = [
@@ -118,7 +118,7 @@ def _summarize_run(run: Mapping[str, Any]) -> str:
 
 
 def _summarize_tasks(tasks: Sequence[Mapping[str, Any]]) -> str:
-    """Count the healthy tasks, and name the others with their state."""
+    """Count the healthy tasks, and list the others with their state."""
     unhealthy = [task for task in tasks if task.get("state") not in ("running", "done", "ended")]
     words = [f"{len(tasks) - len(unhealthy)} healthy"]
     words += [f"{task['name']} {task['state']}" for task in unhealthy]
@@ -128,7 +128,7 @@ def _summarize_tasks(tasks: Sequence[Mapping[str, Any]]) -> str:
 def _summarize_patterns(projects: Sequence[Mapping[str, Any]]) -> str:
     """Summarize the code patterns of each project.
 
-    Shows the progress while they are being searched for.
+    While a project is being searched for patterns, its progress is shown.
     """
     words = []
     for project in projects:
@@ -146,9 +146,9 @@ def _format_uptime(report: Mapping[str, Any]) -> list[str]:
 
 
 def format_value(value: Any) -> str:
-    """Format a small JSON value for people.
+    """Format a small JSON value for display.
 
-    The suffix of a name gives the unit.
+    The unit follows from the suffix of a field's name.
     """
     if isinstance(value, Mapping):
         return " · ".join(
@@ -201,7 +201,7 @@ def format_index_reports(projects: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _format_progress(project: dict[str, object], stage: str) -> str:
-    """Format "1,200 of 15,000", or just the total when all is done."""
+    """Format progress as "1,200 of 15,000", or only the total at the end."""
     progress = project["progress"]
     counts = progress.get(stage) if isinstance(progress, dict) else None
     if not counts:

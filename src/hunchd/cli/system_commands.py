@@ -1,6 +1,6 @@
 """Commands that connect hunchd to git, shells and the system.
 
-Part of the table in `commands`.
+They are part of the table in `commands`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Resolution of arguments to files, folders and projects."""
+"""Functions that resolve arguments to files, folders and projects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _BINARY_CHECK_BYTES: Final = 8_000  # bytes
 def resolve_text_file(argument: str, *, optional: bool = False) -> str:
     """Return the absolute path of an existing text file.
 
-    Resolve its folder, but not the file itself.
+    Symlinks in the path of its folder are resolved; the file itself may be a symlink. If `optional`, the error
+    message says that FILE can be left out.
     """
     path_given = Path(argument)
     # The name ".." stands for a folder too; the check below rejects it.
@@ -52,7 +53,7 @@ def resolve_text_file(argument: str, *, optional: bool = False) -> str:
 def find_project_root(path: str, client: Client | None = None) -> str:
     """Return the root of the project that contains `path`.
 
-    It is the repository, or a registered plain folder.
+    The root is that of the git repository, or a registered plain folder.
     """
     layout = find_repository(Path(path))
     if layout is not None:
@@ -67,9 +68,9 @@ def find_project_root(path: str, client: Client | None = None) -> str:
 
 
 def find_project_root_or_none(directory: str | None) -> str | None:
-    """Return the project's root for `--project DIR`, or of the current folder.
+    """Return the root of the project for `--project DIR` or the current folder.
 
-    Returns None outside of any.
+    Returns None outside of any project.
     """
     if directory is not None:
         return find_project_root(resolve_folder(directory))
@@ -108,5 +109,5 @@ def resolve_folder(argument: str) -> str:
 
 
 def get_items(answer: Any) -> list[dict[str, Any]]:
-    """Return the items of a list response, paged or plain."""
+    """Return the items of a list response, with or without pagination."""
     return list(answer["items"] if isinstance(answer, dict) else answer)

@@ -1,4 +1,4 @@
-"""`hunch team`: a project's memory shared through a dataset on an object store or a shared folder."""
+"""`hunch team`: shares a project's memory through an object store or a shared folder."""
 
 from __future__ import annotations
 
@@ -50,7 +50,11 @@ def _join(client: Client, root: Path, arguments: Namespace) -> int:
 
 
 def _enter(client: Client, root: Path, arguments: Namespace, address: str, *, is_new: bool) -> int:
-    """Join after showing where to and how much would leave; a repository may name any address."""
+    """Join or create a team, after the user's confirmation.
+
+    The address and the number of memories that would be sent are shown first, because a repository may name any
+    address.
+    """
     name = arguments.name or get_git_user(root)
     if not name:
         raise WrongUsage("your name is missing.", hint="hunch team join --name NAME, or git config user.name")
@@ -75,7 +79,7 @@ def _enter(client: Client, root: Path, arguments: Namespace, address: str, *, is
 
 
 def _read_address(root: Path) -> str:
-    """Return the address that the repository names. Raises WrongUsage."""
+    """Return the team's address that the repository names. Raises WrongUsage."""
     content = read_file(root, ADDRESS_FILE, limit=_MAX_ADDRESS_FILE_BYTES)
     if content is None:
         raise WrongUsage("an address is missing.", hint=f"hunch team join URI; the repository has no {ADDRESS_FILE}")

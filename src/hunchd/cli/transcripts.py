@@ -31,7 +31,7 @@ RETRY_SECONDS: Final = 120.0  # seconds to wait for a daemon that cannot keep up
 
 @dataclass
 class ImportTally:
-    """Result of an import."""
+    """Counts and problems of an import."""
 
     sessions: list[dict[str, Any]] = field(default_factory=list)
     unknown: dict[str, int] = field(default_factory=dict)  # folder outside the known projects → number of sessions
@@ -64,7 +64,7 @@ def import_transcripts(arguments: Namespace) -> int:
 
 
 class _ProjectLookup:
-    """Map from folders to registered projects."""
+    """Lookup of the registered project for a folder."""
 
     def __init__(self, projects: Sequence[dict[str, Any]]) -> None:
         self._by_path = {path: one for one in projects for path in (one["path"], *one.get("worktrees", ()))}
@@ -82,7 +82,10 @@ class _ProjectLookup:
 def _read_transcripts(
     agents: Iterable[str], file_names: Sequence[str], projects: Sequence[Mapping[str, Any]], tally: ImportTally
 ) -> Iterator[Transcript]:
-    """Yield every session of every file; record unreadable files and continue."""
+    """Yield every session in every file.
+
+    Files that cannot be read are recorded in `tally` and skipped.
+    """
     for agent in agents:
         reader = READERS[agent]
         for file in _list_files(agent, file_names, projects):
@@ -113,7 +116,7 @@ def _list_files(agent: str, file_names: Sequence[str], projects: Sequence[Mappin
 
 
 def _detect_agent(file: Path) -> str:
-    """Return the agent that wrote a transcript, judged by its file name."""
+    """Return the agent that wrote a transcript, according to its file name."""
     if file.name.endswith(".md"):
         return "aider"
     if file.suffix == ".vscdb":
@@ -126,9 +129,9 @@ def _detect_agent(file: Path) -> str:
 
 
 def _upload_session(client: Client, transcript: Transcript, project: Mapping[str, Any] | None) -> int:
-    """Upload the session.
+    """Upload the session, and end it unless its agent may still be active.
 
-    Returns the number of new messages. End it unless its agent may still be active.
+    Returns the number of new messages.
     """
     path = f"/sessions/{quote_segment(transcript.session)}"
     accepted_count = 0
@@ -141,7 +144,7 @@ def _upload_session(client: Client, transcript: Transcript, project: Mapping[str
 
 
 def _post_with_retry(client: Client, path: str, body: Mapping[str, Any]) -> Any:
-    """Send a request, retrying while the daemon is overloaded."""
+    """Send a request; retry while the daemon is overloaded."""
     deadline = time.monotonic() + RETRY_SECONDS
     while True:
         try:

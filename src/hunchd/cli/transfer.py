@@ -1,4 +1,4 @@
-"""`hunch export`, `import` and `erase`: moving and deleting the user's data."""
+"""`hunch export`, `import` and `erase`: export, import and deletion of the user's data."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def export(arguments: Namespace) -> int:
 def _write_atomically(path: Path, lines: Iterator[bytes]) -> int:
     """Write the lines to a private file that appears only when complete.
 
-    Returns their number.
+    Returns the number of lines.
     """
     if path.is_dir():
         raise WrongUsage(f"{str(path)!r} is a folder.", hint="Name a file in it.")
@@ -104,7 +104,7 @@ def import_(arguments: Namespace) -> int:
 
 
 def _summarize_rejections(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """List the reasons for rejected lines, each once."""
+    """List each reason for rejected lines once."""
     lines = defaultdict[str, list[int]](list)
     for one in entries:
         lines[strip_controls(one["error"]["message"])].append(one["index"] + 1)
@@ -166,7 +166,7 @@ def _print_erased(folders: Sequence[Path], *, as_json: bool) -> None:
 def list_data_folders(paths: AppPaths) -> tuple[Path, ...]:
     """Return the folders that hunchd writes to.
 
-    None is inside another; the one with the rendezvous file comes first.
+    No folder is inside another. The folder with the rendezvous file comes first.
     """
     folders = dict.fromkeys((paths.runtime, paths.cache, paths.state, paths.data, paths.config))
     return tuple(folder for folder in folders if not any(other in folder.parents for other in folders))

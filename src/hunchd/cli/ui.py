@@ -40,7 +40,10 @@ def ui(arguments: Namespace) -> int:
 
 
 def _open_browser(url: str) -> bool:
-    """Open a browser on a private file that leads to `url`; return False if there is none."""
+    """Open a browser on a private file that redirects to `url`.
+
+    Returns False if no browser is available.
+    """
     import webbrowser  # only this command needs it
 
     file = _write_redirect(url)

@@ -1,4 +1,7 @@
-"""Commands for workflows; part of the table in `commands`."""
+"""Commands for workflows.
+
+They are part of the table in `commands`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hunch workflows` and `hunch import-history`: recurring workflows, and commands from before the installation."""
+"""`hunch workflows` and `hunch import-history`: recurring workflows, and the shell's earlier commands."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SPACING_SECONDS: Final = 0.2  # seconds
 
 
 def workflows(arguments: Namespace) -> int:
-    """List workflows, habits before those from scripts."""
+    """List the workflows: first those learned from the shell, then those from scripts."""
     client = connect(start=not arguments.no_start)
     root = find_project_root(resolve_folder(arguments.project or "."), client)
     entries = _request_workflows(client, root)
@@ -76,7 +76,7 @@ def _request_workflows(client: Client, root: str) -> list[dict[str, Any]]:
 
 
 def import_history(arguments: Namespace) -> int:
-    """Import the commands of a project from a shell's history, after a confirmation."""
+    """Import a project's commands from a shell's history, after confirmation."""
     root = find_project_root(resolve_folder(arguments.project or "."))
     file, shell = _resolve_history_file(arguments.source)
     try:
@@ -146,7 +146,7 @@ def _resolve_history_file(source: str) -> tuple[Path, Shell]:
 def _is_in_project(folder_path: str | None, root: str) -> bool:
     """Return True if a folder belongs to the project.
 
-    It must be inside its tree, and not in a nested repository.
+    It must be inside the project's tree, but not in a nested repository.
     """
     if folder_path is None or not Path(folder_path).is_relative_to(root):
         return False

@@ -1,6 +1,8 @@
-"""Integration with coding agents: edits of their settings, and the hooks that they call.
+"""Integration with coding agents: changes to their settings, and the hooks that they call.
 
-`known` lists for each agent which files get what; `jsonc`, `toml` and `yaml` edit a file as text and leave the rest of
-it unchanged; `files` writes, backs up and restores. Hooks pass their payload to the daemon: `shell/agent-hook` with
-curl, `hook` where curl is missing.
+`supported_agents` lists, for each agent, its settings files and what is added to them. `jsonc`, `toml` and `yaml`
+edit a file as text and leave the rest of
+it unchanged; `settings_files` writes, backs up and restores files. Hooks pass their payload to the daemon:
+`shell/agent-hook` does so with
+curl, `agent_hook_client` where curl is missing.
 """

@@ -1,6 +1,7 @@
-"""`hunch agent-hook AGENT`: sends a hook's payload to the daemon and prints its response.
+"""`hunch agent-hook AGENT`: sends a hook's payload to the daemon and prints the response.
 
-If curl is available, `cli/shell/agent-hook` does the same without starting Python. Neither waits for a daemon to start,
+If curl is available, `cli/shell/agent-hook` does the same without starting Python. Neither of the two waits for a
+daemon to start,
 fails, or delays an agent: a response that takes longer than a tenth of a second, or half a second at the start of a
 session, is dropped.
 """
@@ -33,9 +34,9 @@ def agent_hook(arguments: Namespace) -> int:
 
 
 def answer_hook(agent: str) -> int:
-    """Answer a hook.
+    """Send a hook's payload to the daemon and print its response.
 
-    Always return 0, because an agent must not stop because of hunchd.
+    Always returns 0, because an agent must not stop because of hunchd.
     """
     answer = EMPTY_REPLIES.get(agent, "")
     try:
@@ -75,7 +76,10 @@ def _get_timeout(payload: bytes) -> float:
 
 
 def _start_daemon() -> None:
-    """Start the daemon without waiting for it; the next request finds it."""
+    """Start the daemon without waiting for it.
+
+    The hook's next request will find it running.
+    """
     if not hasattr(os, "posix_spawn"):
         return
     with open(os.devnull, "r+b") as null_device:  # noqa: PTH123

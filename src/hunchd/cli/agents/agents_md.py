@@ -1,6 +1,6 @@
-"""Block in a repository's AGENTS.md that explains hunchd to any agent.
+"""Section of a repository's AGENTS.md that explains hunchd to any agent.
 
-Written only on request.
+It is written only on request.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EXISTING_BLOCK = re.compile(rf"\n?{re.escape(_BEGIN)}.*?{re.escape(_END)}\n?", 
 
 
 def find_agents_md(folder: Path) -> Path:
-    """Return AGENTS.md at the root of the repository that contains the folder."""
+    """Return the path of AGENTS.md at the root of the folder's repository."""
     layout = find_repository(folder)
     if layout is None:
         raise WrongUsage("AGENTS.md belongs into a repository, but this folder is not in one.")

@@ -17,7 +17,10 @@ from hunchd.config.app_paths import resolve_app_paths
 
 
 def install(arguments: Namespace) -> int:
-    """Add hunchd to an agent's settings; idempotent."""
+    """Add hunchd to an agent's settings.
+
+    Running it again changes nothing.
+    """
     if arguments.agent is None and not arguments.agents_md:
         raise WrongUsage("which agent?", hint=f"one of: {', '.join(agent.name for agent in AGENTS)}; or --agents-md")
     report: list[dict[str, str | None]] = []
@@ -69,7 +72,10 @@ def _get_agent(name: str) -> tuple[SupportedAgent, SettingsBackup]:
 
 
 def _edit_agents_md(arguments: Namespace, edit: Callable[[str], str]) -> dict[str, str | None]:
-    """Edit the block in AGENTS.md; the repository's history is its only backup."""
+    """Edit hunchd's section in AGENTS.md.
+
+    No backup is made, because the repository's history contains the file.
+    """
     path = find_agents_md(Path.cwd())
     before = read_content(path)
     after = edit((before or b"").decode("utf-8")).encode("utf-8") or None

@@ -13,7 +13,7 @@ _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,\]}/]+', re.DOTALL)
 
 
 class InvalidJson(ValueError):
-    """The text is not JSON, even with comments and trailing commas allowed."""
+    """Text that is not JSON, even with comments and trailing commas allowed."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class JsonMember:
 
 
 def parse(text: str) -> JsonNode:
-    """Parse the text. Raises NotJson."""
+    """Parse the text. Raises InvalidJson."""
     node = _parse_value(text, _skip_space(text, 0))
     if _skip_space(text, node.end) != len(text):
         raise InvalidJson(f"something follows the value at character {node.end}")
@@ -52,7 +52,7 @@ def parse(text: str) -> JsonNode:
 def set_value(text: str, path: tuple[str, ...], value: Any) -> str:
     """Set the value at the path.
 
-    Create missing objects, replace an existing value.
+    Missing objects are created; an existing value is replaced.
     """
     node = parse(text)
     for depth, name in enumerate(path):
@@ -76,7 +76,7 @@ def set_value(text: str, path: tuple[str, ...], value: Any) -> str:
 def append_item(text: str, path: tuple[str, ...], value: Any) -> str:
     """Append a value to the list at the path.
 
-    Create the list if it is missing.
+    The list is created if it is missing.
     """
     node = find_node(text, path)
     if node is None:
@@ -87,7 +87,10 @@ def append_item(text: str, path: tuple[str, ...], value: Any) -> str:
 
 
 def remove_member(text: str, path: tuple[str, ...]) -> str:
-    """Remove the member at the path, and objects that this leaves empty."""
+    """Remove the member at the path.
+
+    Objects that become empty are removed as well.
+    """
     parent = find_node(text, path[:-1])
     if parent is None or parent.members is None or path[-1] not in parent.members:
         return text
@@ -99,7 +102,10 @@ def remove_member(text: str, path: tuple[str, ...]) -> str:
 
 
 def remove_items(text: str, path: tuple[str, ...], is_unwanted: Callable[[Any], bool]) -> str:
-    """Remove unwanted items of the list at the path, and what this leaves empty."""
+    """Remove the items of a list for which `is_unwanted` returns True.
+
+    If the list or the objects around it become empty, they are removed as well.
+    """
     while (node := find_node(text, path)) is not None and node.is_list:
         index = next((number for number, item in enumerate(node.items) if is_unwanted(item.to_value())), None)
         if index is None:
@@ -111,7 +117,7 @@ def remove_items(text: str, path: tuple[str, ...], is_unwanted: Callable[[Any], 
 
 
 def find_node(text: str, path: tuple[str, ...]) -> JsonNode | None:
-    """Return the node at the path, or None."""
+    """Return the node at the path, or None if there is none."""
     node = parse(text)
     for name in path:
         if node.members is None or name not in node.members:
@@ -145,7 +151,7 @@ def _insert_entry(text: str, parent: JsonNode, starts: list[int], value: Any, na
 
 
 def _cut_entry(text: str, spans: list[tuple[int, int]], index: int) -> str:
-    """Cut an entry, its line and the comma that is no longer needed."""
+    """Remove an entry, its line, and the comma that it no longer needs."""
     start, end = spans[index]
     comma = _SPACE.match(text, end)
     if comma is not None and text[comma.end() : comma.end() + 1] == ",":

@@ -19,9 +19,9 @@ Edit = Callable[[str], str]
 
 
 class SettingsFile(NamedTuple):
-    """Settings file of an agent, and how hunchd is added and removed.
+    """Settings file of an agent, with the functions that add and remove hunchd's entries.
 
-    `is_own`: the file is hunchd's alone.
+    `is_own` is True if the file belongs to hunchd alone.
     """
 
     path: Path
@@ -31,14 +31,14 @@ class SettingsFile(NamedTuple):
 
 
 class SettingsChange(NamedTuple):
-    """Change of a file: its content before and after."""
+    """Change of a file, given by its content before and after."""
 
     path: Path
     before: bytes | None  # None: the file does not exist
     after: bytes | None  # None: the file is deleted
 
     def format_diff(self, label: str) -> str:
-        """Format the change like `diff -u`."""
+        """Format the change as a unified diff, like `diff -u`."""
         before, after = _split_lines(self.before), _split_lines(self.after)
         lines = difflib.unified_diff(
             before,
@@ -50,22 +50,26 @@ class SettingsChange(NamedTuple):
 
 
 class SettingsBackup:
-    """Backups of one agent's files, in a folder of hunchd's own."""
+    """Backups of one agent's settings files, stored in a folder of hunchd."""
 
     def __init__(self, paths: AppPaths, agent: str) -> None:
         self.folder = paths.state / "agents" / agent
         self._record = self.folder / "written.json"
 
     def plan_install(self, settings: SettingsFile) -> SettingsChange:
-        """Compute the change that installs hunchd. Raises CommandError for an unparsable file."""
+        """Compute the change that adds hunchd to a settings file.
+
+        Raises CommandError if the file cannot be parsed.
+        """
         before = read_content(settings.path)
         return SettingsChange(settings.path, before, _apply_edit(settings.path, before, settings.add_entries))
 
     def plan_uninstall(self, settings: SettingsFile) -> SettingsChange:
-        """Compute the change that uninstalls hunchd.
+        """Compute the change that removes hunchd from a settings file.
 
-        An unmodified file is restored byte for byte; one that its owner has changed since keeps the changes and loses
-        only hunchd's entries.
+        A file that was not modified since the installation is restored byte for byte. If the user has modified it,
+        only
+        hunchd's entries are removed and the user's changes stay.
         """
         before = read_content(settings.path)
         record = self._load_records().get(str(settings.path))
@@ -79,9 +83,9 @@ class SettingsBackup:
         return SettingsChange(settings.path, before, None if settings.is_own or not after.strip() else after)
 
     def apply_install(self, change: SettingsChange, settings: SettingsFile) -> Path | None:
-        """Apply an installation's change.
+        """Write the change that adds hunchd.
 
-        Returns the backup of the previous content, if there was any.
+        Returns the path of the backup of the previous content, or None if there is no backup.
         """
         ensure_private_folder(self.folder)
         records = self._load_records()
@@ -112,14 +116,14 @@ class SettingsBackup:
         return self.folder / backup_name if backup_name else None
 
     def apply_uninstall(self, change: SettingsChange) -> None:
-        """Apply an uninstallation's change."""
+        """Write the change that removes hunchd."""
         if change.after is None:
             change.path.unlink(missing_ok=True)
         elif change.after != change.before:
             replace_file(change.path, change.after)
 
     def delete_backups(self) -> None:
-        """Delete the backups and the folders that were created for the agent's files."""
+        """Delete the backups, and empty folders that were created for the agent's files."""
         for record in self._load_records().values():
             if record["kept"]:
                 (self.folder / record["kept"]).unlink(missing_ok=True)
@@ -147,7 +151,10 @@ def read_content(path: Path) -> bytes | None:
 
 
 def replace_file(path: Path, text: bytes, *, private: bool = False) -> None:
-    """Replace the file atomically; follow a symlink and keep the permissions."""
+    """Replace the file atomically.
+
+    A symlink is followed; the file's permissions stay unless `private` restricts them to the user.
+    """
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     mode = 0o600 if private else target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_get_umask()

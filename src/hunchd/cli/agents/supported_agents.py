@@ -1,4 +1,4 @@
-"""Supported agents: where each keeps its settings, and what is added to them."""
+"""Supported agents, with the locations of their settings and the entries added to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HOOK_SCRIPT: Final = Path(__file__).parents[1] / "shell" / "agent-hook"
 
 
 class SupportedAgent(NamedTuple):
-    """Supported agent."""
+    """Coding agent that hunchd can be added to."""
 
     name: str
     title: str
@@ -29,14 +29,14 @@ class SupportedAgent(NamedTuple):
 
 
 class LaunchCommand(NamedTuple):
-    """Command line by which agents start hunch, and the environment variables it needs."""
+    """Command line with which agents start hunch, and the environment variables it needs."""
 
     words: tuple[str, ...]
     variables: Mapping[str, str]
 
     @property
     def build_server_entry(self) -> JsonObject:
-        """Entry of a started MCP server, in most agents' format."""
+        """Return the settings entry of the MCP server in most agents' format."""
         entry: JsonObject = {"command": self.words[0], "args": [*self.words[1:], "mcp"]}
         return entry | ({"env": dict(self.variables)} if self.variables else {})
 
@@ -47,9 +47,9 @@ class LaunchCommand(NamedTuple):
 
 
 def get_launch_command(environment: Mapping[str, str]) -> LaunchCommand:
-    """Return the command that starts this installation.
+    """Return the command that starts this installation of hunch.
 
-    The path is absolute: desktop programs have another PATH than shells.
+    The path is absolute, because the PATH of desktop programs differs from that of shells.
     """
     script = Path(sys.executable).with_name("hunch")
     words = (str(script),) if os.access(script, os.X_OK) else (sys.executable, "-m", "hunchd.cli")
@@ -60,7 +60,7 @@ def get_launch_command(environment: Mapping[str, str]) -> LaunchCommand:
 def _config_folder(variable: str, default: str) -> Path:
     """Return the folder of an agent's settings.
 
-    The agent's own variable names it; the default is below the home folder.
+    The agent's environment variable `variable` takes precedence; `default` is relative to the home folder.
     """
     configured_path = os.environ.get(variable)
     return Path(configured_path).expanduser() if configured_path else Path.home() / default
@@ -89,9 +89,10 @@ def _server_edits(key: str, entry: JsonObject) -> tuple[Callable[[str], str], Ca
 
 
 def _hook_edits(agent: str, entries: Mapping[str, JsonObject]) -> tuple[Callable[[str], str], Callable[[str], str]]:
-    """Build edits for the lists by event below "hooks".
+    """Return two edits of a settings text that add and remove hunchd's hooks.
 
-    Hunchd's entries are recognised by their command.
+    The hooks are entries in the lists below "hooks", one list per event. Hunchd's own entries are recognised by
+    their command.
     """
 
     def is_own_entry(entry: Any) -> bool:
@@ -122,9 +123,9 @@ def _hook_edits(agent: str, entries: Mapping[str, JsonObject]) -> tuple[Callable
 
 
 def _group_hooks(command: str, *, timeout: int = _HOOK_TIMEOUT_SECONDS, **events: str) -> dict[str, JsonObject]:
-    """Build entries for Claude Code, Codex and Gemini CLI.
+    """Build the hook entries for Claude Code, Codex and Gemini CLI.
 
-    An entry has a matcher (all, if empty) and its commands.
+    Each entry consists of a matcher and its commands; an empty matcher matches everything.
     """
     hook = {"type": "command", "command": command, "timeout": timeout}
     return {event: ({"matcher": tools} if tools else {}) | {"hooks": [hook]} for event, tools in events.items()}
@@ -179,7 +180,7 @@ def _cursor_settings(launch: LaunchCommand) -> tuple[SettingsFile, ...]:
         return text if jsonc.find_node(text, ("version",)) is not None else jsonc.set_value(text, ("version",), 1)
 
     def remove_lone_version(text: str) -> str:
-        """Empty a file that contains only the version: hunchd created it."""
+        """Empty a file that contains only the version, because hunchd created it."""
         return jsonc.remove_member(text, ("version",)) if jsonc.parse(text).to_value() == {"version": 1} else text
 
     return (

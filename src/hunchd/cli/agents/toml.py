@@ -1,4 +1,4 @@
-"""Editor for a table in TOML as text; everything else stays unchanged."""
+"""Editor that adds or removes a table in TOML text and leaves the rest unchanged."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 
 
 class InvalidToml(ValueError):
-    """The text is not TOML, or no table can be added to it."""
+    """Text that is not TOML, or to which no table can be added."""
 
 
 def set_table(text: str, path: tuple[str, ...], values: Mapping[str, str | Sequence[str] | Mapping[str, str]]) -> str:
-    """Add the table at the end; replace one of the same name."""
+    """Append the table at the end of the text.
+
+    A table of the same name is replaced.
+    """
     existing: object = _parse(text)
     for name in path:
         if not isinstance(existing, dict):

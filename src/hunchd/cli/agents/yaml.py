@@ -1,6 +1,6 @@
-"""Editor for a list in YAML (aider's `read:`) as text.
+"""Editor for a list in YAML text (aider's `read:`).
 
-Supports only the three notations in aider's documentation; leaves any other unchanged.
+Only the three notations in aider's documentation are supported; a list in any other notation stays unchanged.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import re
 
 
 class UnsupportedYaml(ValueError):
-    """The list uses a notation that is not supported."""
+    """List in a YAML notation that is not supported."""
 
 
 def add_entry(text: str, key: str, entry: str) -> str:
     """Add `entry` to the list `key`.
 
-    Create the list at the end if it is missing.
+    If the list is missing, it is created at the end of the text.
     """
     match = _key_pattern(key).search(text)
     if match is None:
@@ -38,7 +38,10 @@ def add_entry(text: str, key: str, entry: str) -> str:
 
 
 def remove_entry(text: str, key: str, entry: str) -> str:
-    """Remove `entry` from the list `key`, and the list if it becomes empty."""
+    """Remove `entry` from the list `key`.
+
+    The list is removed if it becomes empty.
+    """
     match = _key_pattern(key).search(text)
     if match is None:
         return text
@@ -60,7 +63,10 @@ def _key_pattern(key: str) -> re.Pattern[str]:
 
 
 def _match_items(text: str, position: int) -> list[re.Match[str]]:
-    """Return the `- item` lines that follow, each with the line break before it."""
+    """Return the matches of the `- item` lines from `position` on.
+
+    Each match includes the line break before the item.
+    """
     pattern = re.compile(r"\n(?P<indent>[ \t]*)- +(?P<entry>[^\n#]*?)[ \t]*(?:#[^\n]*)?(?=\n|\Z)")
     items = []
     while (item := pattern.match(text, position)) is not None:

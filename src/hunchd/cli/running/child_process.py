@@ -1,6 +1,6 @@
 """Child process of `hunch run`.
 
-Starts the command, forwards signals, reports its stops and its end.
+The functions start the command, forward signals to it, and report its stops and its end.
 """
 
 from __future__ import annotations
@@ -34,16 +34,19 @@ RUN_VARIABLE: Final = "HUNCH_RUN"
 
 
 def block_signals() -> Collection[int]:
-    """Block FORWARDED_SIGNALS for `wait_for_signal`; return the previous signal mask."""
+    """Block FORWARDED_SIGNALS, so that `wait_for_signal` receives them.
+
+    Returns the previous signal mask.
+    """
     for number in _HANDLED_SIGNALS:  # an unhandled signal may be discarded instead of blocked
         signal.signal(number, _ignore_signal)
     return signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED_SIGNALS)
 
 
 def wait_for_signal() -> tuple[int, bool]:
-    """Wait for the next of FORWARDED_SIGNALS.
+    """Wait for the next signal in FORWARDED_SIGNALS.
 
-    Returns it, and True if a terminal sent it to the whole job.
+    Returns its number, and True if a terminal sent it to the whole job.
     """
     if hasattr(signal, "sigwaitinfo"):
         info = signal.sigwaitinfo(FORWARDED_SIGNALS)
@@ -55,7 +58,7 @@ def wait_for_signal() -> tuple[int, bool]:
 def exec_command(words: Sequence[str], mask: Collection[int], descriptors: Mapping[int, int]) -> NoReturn:
     """Replace a forked process by the command.
 
-    `descriptors` maps its descriptors to ours.
+    `mask` is the signal mask to restore; `descriptors` maps the command's descriptors to those of this process.
     """
     code = _NOT_EXECUTABLE
     try:
@@ -79,9 +82,9 @@ def exec_command(words: Sequence[str], mask: Collection[int], descriptors: Mappi
 
 
 def _exec_in_path(words: list[str]) -> NoReturn:
-    """Do what os.execvp does, which imports `warnings` first.
+    """Search the PATH for the command and execute it, like os.execvp.
 
-    Run a script without a shebang with sh.
+    os.execvp itself is not used, because it imports `warnings` first. A script without a shebang is run with sh.
     """
     last_error: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     folders = [""] if "/" in words[0] else os.environ.get("PATH", os.defpath).split(os.pathsep)
@@ -98,7 +101,10 @@ def _exec_in_path(words: list[str]) -> NoReturn:
 
 
 def stop_like(number: int, *, whole_job: bool) -> None:
-    """Stop this process like the command, until it is continued."""
+    """Stop this process with the signal that stopped the command.
+
+    Returns when the process is continued. If `whole_job`, the whole job is stopped.
+    """
     number = number if number == signal.SIGTSTP else signal.SIGSTOP
     if number == signal.SIGTSTP:
         signal.signal(number, signal.SIG_DFL)
@@ -108,7 +114,7 @@ def stop_like(number: int, *, whole_job: bool) -> None:
 
 
 def send_signal(process: int, number: int) -> None:
-    """Send a signal to a process that may have ended."""
+    """Send a signal to a process; do nothing if it has ended."""
     try:
         os.kill(process, number)
     except ProcessLookupError:
@@ -128,7 +134,7 @@ def wait_for_child(
 ) -> int:
     """Wait until `child` has ended; return its wait status.
 
-    Other signals are passed to `forward`, its stops to `on_stop`.
+    If the child is stopped, `on_stop` is called with the signal. All other signals are passed to `forward`.
     """
     while True:
         number, from_terminal = wait_for_signal()
@@ -145,5 +151,5 @@ def wait_for_child(
 
 
 def _ignore_signal(number: int, frame: object) -> None:
-    """Ignore the signal here; `wait_for_signal` receives it."""
+    """Do nothing, because `wait_for_signal` receives the signal."""
     del number, frame

@@ -30,7 +30,7 @@ class suppress:
 def run_in_thread(work: Callable[..., object], *arguments: object) -> Callable[[], object]:
     """Run `work` in a thread.
 
-    Returns a function that waits for its end.
+    Returns a function that waits until the thread has ended.
     """
     end_lock = _thread.allocate_lock()
     end_lock.acquire()

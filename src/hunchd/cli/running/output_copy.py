@@ -1,6 +1,6 @@
-"""Copy loop for a command's output.
+"""Loop that copies a command's output.
 
-Output is passed on at once and unchanged, and its end is recorded.
+The output is passed on at once and unchanged, and its last part is recorded.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ PIECE_BYTES: Final = 64 * 1024  # bytes read at once: the capacity of a pipe
 
 
 def copy_output(source: int, target: int, on_piece: Callable[[bytes], None], end_marker: int) -> bool:
-    """Copy until the source ends.
+    """Copy from `source` to `target` until the source ends.
 
-    Returns False if somebody else keeps the source open after the command. The command has ended once the other side of
-    `end_marker` is closed; then copies what is left. If the target has no reader, returns True, and the caller closes
-    the source so that the writer notices.
+    The command has ended once the other side of `end_marker` is closed; the rest of its output is then copied.
+    Returns False if another process
+    keeps the source open after that. If the target cannot be written (no reader, full disk), returns True, and the
+    caller closes the source so that the
+    writer notices.
     """
     while True:
         if source not in select.select([source, end_marker], [], [])[0]:
@@ -37,9 +39,9 @@ def copy_output(source: int, target: int, on_piece: Callable[[bytes], None], end
 
 
 def read_piece(source: int) -> bytes:
-    """Read what is available.
+    """Read the available bytes.
 
-    Returns b"" at the end, which a closed pseudo-terminal reports as EIO.
+    Returns b"" at the end of the output, which a closed pseudo-terminal reports as EIO.
     """
     try:
         return os.read(source, PIECE_BYTES)

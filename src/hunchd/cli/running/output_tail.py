@@ -1,4 +1,4 @@
-"""Buffer for the end of a command's output."""
+"""Buffer for the last part of a command's output."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class OutputTail:
             del self._bytes[: -self._max_bytes]
 
     def get_tail(self) -> bytes:
-        """Return the end of the output.
+        """Return the recorded last part of the output.
 
-        It begins at the start of a line if anything before it was dropped.
+        If earlier output was dropped, the result begins at the start of a line.
         """
         if len(self._bytes) <= self._max_bytes:
             return bytes(self._bytes)

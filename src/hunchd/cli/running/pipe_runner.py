@@ -1,7 +1,8 @@
 """Runner for a command whose output goes to files and pipes.
 
-Each stream is copied separately, in the order written. The command stays in our job: it receives a terminal's signals
-directly.
+Each stream is copied separately, in the order in which it was written. The command stays in the job of `hunch run`,
+so it receives the
+terminal's signals directly.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ _FIRST_FREE: Final = 3  # lower numbers are the standard streams, which may be c
 
 
 def run_with_pipes(words: Sequence[str], tail: OutputTail, while_running: Callable[[], None]) -> tuple[int, bool]:
-    """Run the command and `while_running`.
+    """Run the command, and call `while_running` meanwhile.
 
-    Returns its wait status, and True if somebody told it to end.
+    Returns the command's wait status, and True if a termination signal was received.
     """
     channels = _create_channels()
     mask = block_signals()
@@ -74,7 +75,7 @@ def run_with_pipes(words: Sequence[str], tail: OutputTail, while_running: Callab
 
 
 def _create_channels() -> dict[int, tuple[int, int]]:
-    """Map each of our streams to (our read end, the command's write end).
+    """Map each open output stream to (our read end, the command's write end).
 
     Two streams with the same destination share a channel.
     """
@@ -85,7 +86,7 @@ def _create_channels() -> dict[int, tuple[int, int]]:
 
 
 def _route_streams(channels: Mapping[int, object]) -> dict[int, int]:
-    """Map each stream of the command to its channel."""
+    """Map each output stream of the command to the key of its channel."""
     shares_channel = _OUT in channels and _ERR not in channels and _is_open(_ERR)
     return {stream: stream for stream in channels} | ({_ERR: _OUT} if shares_channel else {})
 
@@ -98,7 +99,10 @@ def _copy_channel(target: int, source: int, tail: OutputTail, end_marker: int, s
 
 
 def _fork_forwarder(sources: Mapping[int, int]) -> None:
-    """Fork a process that passes on the output of background processes until they end."""
+    """Fork a process that forwards the output of background processes.
+
+    It runs until they end.
+    """
     if os.fork() != 0:
         return
     try:
@@ -127,7 +131,8 @@ def _create_pipe() -> tuple[int, int]:
 def _create_pty(stream: int) -> tuple[int, int]:
     """Create a pseudo-terminal for output only.
 
-    Colours stay; the real terminal does the rest.
+    The command keeps its colours, because it writes to a terminal. The pseudo-terminal is raw: the real terminal
+    processes the output.
     """
     outer, inner = os.openpty()
     import tty

@@ -1,7 +1,8 @@
 """pytest plugin that reports test outcomes to the daemon.
 
 It reports which tests failed and how, and which earlier failures now pass. pytest loads it automatically if hunchd is
-installed. Without a running daemon it does nothing; it reports once, when the tests are done, and its own errors never
+installed. The plugin does nothing if no daemon is running. It reports once, when the tests are done, and its own
+errors never
 affect the tests.
 """
 
@@ -28,9 +29,9 @@ REQUEST_TIMEOUT_SECONDS: Final = 1.0  # seconds for the daemon to list the open 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the listener if a daemon runs.
+    """Register the listener if a daemon is running.
 
-    Does nothing if `hunch run` or the controller of workers reports already.
+    Does nothing if `hunch run` or the controller of parallel test workers already reports the outcomes.
     """
     if "HUNCH_RUN" in os.environ or hasattr(config, "workerinput") or config.option.collectonly:
         return
@@ -91,7 +92,7 @@ class ReportListener:
             write_messages(list(messages), "pytest")
 
     def _list_fixed_tests(self) -> list[str]:
-        """Return the tests that passed and whose errors are still open."""
+        """Return the tests that passed but have open errors."""
         if not self._passed_tests:
             return []
         from hunchd.cli.client import Client
@@ -104,6 +105,6 @@ class ReportListener:
 def rerun_command(test: str) -> str:
     """Return the command that reruns one test.
 
-    Its errors are opened and cleared under it.
+    The errors of the test are recorded and cleared under this command.
     """
     return f"pytest {test}"

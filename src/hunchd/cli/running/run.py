@@ -1,6 +1,6 @@
 """`hunch run -- COMMAND`: runs a command transparently.
 
-Passes through exit code, output and terminal, then leaves a spool message.
+It passes through exit code, output and terminal, then writes a spool message.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def run(arguments: Namespace) -> int:
 def run_command(words: Sequence[str]) -> int:
     """Run the command; return its exit code.
 
-    Does not return if a signal ended the command: this process then ends by the same signal.
+    If a signal ended the command, this function does not return: the process ends by the same signal.
     """
     if not words:
         from hunchd.cli.errors import WrongUsage
@@ -55,14 +55,17 @@ def run_command(words: Sequence[str]) -> int:
 
 
 def _preload_modules() -> None:
-    """Import what the message needs while the command runs, rather than after its end."""
+    """Import the modules for the spool message while the command runs.
+
+    This saves time after the command's end.
+    """
     import hunchd.cli.running.spool_message  # noqa: F401
 
 
 def _end_by_signal(number: int) -> int:
-    """End by the command's signal, so that the shell reports the same.
+    """End this process by the command's signal, so that the shell reports it.
 
-    Does not dump core again.
+    No second core dump is written.
     """
     import resource
 

@@ -1,6 +1,7 @@
-"""Spool message about a command that ended.
+"""Spool message about a command that has ended.
 
-It is read at once or when a daemon starts. Written without json, pathlib and re, because the user waits for each
+The daemon reads it at once, or when it starts. This module avoids json, pathlib and re, because the user waits for
+each
 import.
 """
 
@@ -35,10 +36,11 @@ _SAFE_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ
 
 
 def report_command(words: Sequence[str], code: int, output: bytes, *, at: float, seconds: float) -> None:
-    """Write the spool messages about a command that ended.
+    """Write the spool messages about a command that has ended.
 
-    `code` is its exit code, or a signal's number below zero; `at` and `seconds` are its start and duration. Errors are
-    ignored: the command itself has ended regardless.
+    `code` is the exit code, or the negative number of the signal that ended the command. `at` is its start,
+    `seconds` its duration. Errors are
+    ignored, because the command itself has ended regardless.
     """
     try:
         end_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at + seconds))
@@ -62,7 +64,7 @@ def report_command(words: Sequence[str], code: int, output: bytes, *, at: float,
 def extract_error_text(code: int, output: bytes) -> str:
     """Return the text of the error.
 
-    Returns "" if the command succeeded, was interrupted or did not start.
+    Returns "" if the command succeeded, was interrupted or could not be started.
     """
     if code in (0, *_INTERRUPT_EXIT_CODES, *_NOT_STARTED_EXIT_CODES) or -code in _DELIBERATE_SIGNALS:
         return ""
@@ -77,7 +79,7 @@ def extract_error_text(code: int, output: bytes) -> str:
 def to_screen_text(output: bytes) -> str:
     """Return the output as it finally looked on the screen.
 
-    Removes colours and overwritten lines; the result is short enough for a message.
+    Colours and overwritten lines are removed; the result is short enough for a message.
     """
     text = output.decode("utf-8", "replace")
     if "\x1b" in text:
@@ -97,14 +99,14 @@ def to_screen_text(output: bytes) -> str:
 
 
 def truncate_to_message(text: str) -> str:
-    """Return the end of `text` that fits into a message."""
+    """Return the last part of `text` that fits into a message."""
     while len(_encode(to_json(text))) > _MAX_MESSAGE_BYTES - 2 * _MAX_COMMAND_CHARACTERS * 4:
         text = text[len(text) // 4 :]
     return text if text.strip() else ""
 
 
 def quote_words(words: Sequence[str]) -> str:
-    """Quote the words as in a shell."""
+    """Quote the words for use in a shell command."""
     return " ".join(
         word if word and _SAFE_CHARACTERS.issuperset(word) else "'" + word.replace("'", "'\"'\"'") + "'"
         for word in words
@@ -128,7 +130,10 @@ def write_messages(messages: Sequence[Mapping[str, str | int]], sender: str) -> 
 
 
 def get_spool_folder() -> str:
-    """Return the path of the spool, like `hunchd.config.app_paths`, which takes longer to import."""
+    """Return the path of the spool.
+
+    It equals that of `hunchd.config.app_paths`, which takes longer to import.
+    """
     if home := os.environ.get("HUNCHD_HOME"):
         return os.path.abspath(os.path.expanduser(home)) + "/state/spool"
     if sys.platform == "linux" and "ANDROID_ROOT" not in os.environ:
@@ -140,7 +145,7 @@ def get_spool_folder() -> str:
 
 
 def _prepare_spool() -> str:
-    """Create the spool with private folders; return its path."""
+    """Create the spool with private folders; return the path of the spool."""
     spool = get_spool_folder()
     folders = (spool, f"{spool}/tmp", f"{spool}/new")
     if not all(_is_private(folder) for folder in folders):

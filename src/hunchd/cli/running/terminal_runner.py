@@ -1,8 +1,10 @@
 """Runner for a command at a terminal.
 
-The command gets a pseudo-terminal of the same size and kind, and the keyboard. Between us and the command stands a
-session leader, as a shell would: without one nothing could stop and continue the command. Our own terminal is raw
-meanwhile, so that each key means to the command what it means there.
+The command gets a pseudo-terminal of the same size and kind, and its input comes from the keyboard. Like a shell, a
+session leader runs
+between `hunch run` and the command: without it, nothing could stop and continue the command. The real terminal is
+in raw mode
+meanwhile, so that the pseudo-terminal interprets each key.
 """
 
 from __future__ import annotations
@@ -40,9 +42,9 @@ _FOREGROUND_POLL_SECONDS: Final = 0.1  # seconds between two checks for the fore
 
 
 def run_on_terminal(words: Sequence[str], tail: OutputTail, while_running: Callable[[], None]) -> tuple[int, bool]:
-    """Run the command and `while_running`.
+    """Run the command, and call `while_running` meanwhile.
 
-    Returns its wait status, and True if somebody told it to end.
+    Returns the command's wait status, and True if the user or a signal told it to end.
     """
     keyboard = _open_keyboard()
     outer, inner = os.openpty()
@@ -69,7 +71,7 @@ def run_on_terminal(words: Sequence[str], tail: OutputTail, while_running: Calla
 
 
 class _TerminalSession:
-    """Our side of the session: screen, keyboard, signals."""
+    """Terminal session as `hunch run` sees it: screen, keyboard and signals."""
 
     def __init__(self, leader: int, outer: int, reports: int, keyboard: int | None) -> None:
         self._leader = leader
@@ -119,9 +121,9 @@ class _TerminalSession:
                     send_signal(self._command, number)
 
     def _read_report(self) -> int | None:
-        """Return the leader's next report, or None if there is none yet.
+        """Return the session leader's next report, or None if there is none yet.
 
-        A killed leader reports its own end.
+        If the leader was killed, its own end is returned.
         """
         if self._command and not select.select([self._reports], [], [], 0)[0]:
             return None
@@ -142,12 +144,15 @@ class _TerminalSession:
             os.killpg(self._command, signal.SIGCONT)
 
     def _resize(self) -> None:
-        """Copy the size; the kernel sends the command SIGWINCH if it changed."""
+        """Copy the terminal's size to the pseudo-terminal.
+
+        If the size changed, the kernel sends SIGWINCH to the command.
+        """
         with suppress(OSError):
             copy_size(1, self._outer)
 
     def _make_raw(self) -> None:
-        """Make our terminal raw, if this job is in its foreground."""
+        """Put the real terminal into raw mode, if this job is in its foreground."""
         if self._keyboard is None or self._saved_settings is not None or not is_in_foreground(self._keyboard):
             return
         with suppress(termios.error):
@@ -163,7 +168,8 @@ class _TerminalSession:
     def _is_termination_key(self, keys: bytes) -> bool:
         """Return True if these keys tell the command to end.
 
-        Only if no others follow: an editor takes Ctrl-C as a key like any other, and a shell only drops its current
+        This is the case only if no other keys follow: to an editor, Ctrl-C is an ordinary key, and a shell only
+        drops its current
         line.
         """
         settings = termios.tcgetattr(self._outer)
@@ -171,7 +177,7 @@ class _TerminalSession:
         return bool(settings[3] & termios.ISIG) and keys[-1:] in termination_keys
 
     def _forward_keys(self, keyboard: int, end_marker: int) -> None:
-        """Forward typed keys to the command while our job is in the foreground."""
+        """Forward typed keys to the command while this job is in the foreground."""
         while end_marker not in select.select([keyboard, end_marker], [], [])[0]:
             if not is_in_foreground(keyboard):
                 select.select([end_marker], [], [], _FOREGROUND_POLL_SECONDS)
@@ -187,12 +193,15 @@ class _TerminalSession:
 
 
 def copy_size(source: int, target: int) -> None:
-    """Copy the rows and columns of a terminal to another."""
+    """Copy the numbers of rows and columns from one terminal to another."""
     fcntl.ioctl(target, termios.TIOCSWINSZ, fcntl.ioctl(source, termios.TIOCGWINSZ, b"\0" * 8))
 
 
 def _open_keyboard() -> int | None:
-    """Return the terminal that keys come from, whatever standard input is."""
+    """Return a descriptor of the terminal from which keys are read.
+
+    This works even if standard input is not the terminal. Returns None if there is no terminal.
+    """
     if os.isatty(0):
         return 0
     try:
@@ -204,10 +213,11 @@ def _open_keyboard() -> int | None:
 def _lead_session(
     words: Sequence[str], terminal: int, descriptors: Mapping[int, int], mask: Collection[int], report: int, leave: int
 ) -> NoReturn:
-    """Lead the command's session.
+    """Run as the leader of the command's session.
 
-    Starts it in the foreground, and reports its stops and its end. WATCHED stay blocked here: a Ctrl-C before the
-    command runs is not for the leader, and the terminal lets the leader choose its foreground job.
+    The leader starts the command in the foreground, and reports its stops and its end. FORWARDED_SIGNALS stay
+    blocked in the leader: a Ctrl-C before the
+    command runs is not meant for it, and the blocked signals allow it to choose the terminal's foreground job.
     """
     parent_pid = os.getppid()
     try:
