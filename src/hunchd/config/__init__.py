@@ -1,1 +1,1 @@
-"""Settings with defaults and reasons, and the folders in which files are stored."""
+"""Settings with their defaults and reasons, and the folders in which hunchd stores files."""

@@ -1,6 +1,6 @@
 """Folders of the application, and checks that they are private.
 
-The only module that uses platformdirs.
+This is the only module that uses platformdirs.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ MAX_SOCKET_PATH_BYTES = 103  # bytes
 
 
 class AppPaths(NamedTuple):  # NamedTuple: used by every command, faster to load than a dataclass
-    """Folders of one user.
+    """Folders and files that hunchd uses for one user.
 
-    With HUNCHD_HOME all of them are below that folder.
+    If HUNCHD_HOME is set, all of them are below that folder.
     """
 
     config: Path  # config.toml
@@ -53,7 +53,10 @@ class AppPaths(NamedTuple):  # NamedTuple: used by every command, faster to load
 
 
 def resolve_app_paths(environment: dict[str, str] | None = None) -> AppPaths:
-    """Return the folders for `environment` (default: this process's); create nothing."""
+    """Return the folders for `environment` (default: this process's environment).
+
+    No folder is created.
+    """
     variables = os.environ if environment is None else environment
     if home := get_absolute_home(variables).get("HUNCHD_HOME"):
         base = Path(home)
@@ -75,9 +78,10 @@ def resolve_app_paths(environment: dict[str, str] | None = None) -> AppPaths:
 
 
 def get_absolute_home(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return HUNCHD_HOME as an absolute path, if it is set.
+    """Return HUNCHD_HOME with an absolute path, as an environment for child processes.
 
-    For a process that runs in another folder: the variable may be relative to this one.
+    A child process may run in another folder, where a relative path would be wrong. Returns an empty dict if the
+    variable is not set.
     """
     home = (os.environ if environment is None else environment).get("HUNCHD_HOME")
     return {"HUNCHD_HOME": str(expand_path(home).absolute())} if home else {}
@@ -94,8 +98,9 @@ def _resolve_runtime_dir(xdg: str | None, ask: PlatformDirs) -> Path:
 def _choose_socket_path(runtime: Path, xdg: str | None) -> Path:
     """Return the path of the daemon's socket for this runtime folder.
 
-    A fallback folder with a short path is shared by several homes, so the socket is named after the runtime folder.
-    Callers must check first that the folder belongs to this user: anybody can create one in /tmp.
+    If the path would be too long, a folder with a short path is used. Several homes share that folder, so the
+    socket is named after the runtime folder.
+    Callers must first check that the folder belongs to this user, because anybody can create one in /tmp.
     """
     usual = runtime / "hunchd.sock"
     if os.name != "posix" or _fits_socket_path(usual):
@@ -114,7 +119,7 @@ def _fits_socket_path(socket: Path) -> bool:
 def expand_path(path: str) -> Path:
     """Expand ~ and ~NAME in a path.
 
-    The path is unchanged if no such user exists or the system knows no home folder.
+    Returns the path unchanged if the user does not exist or the system knows no home folder.
     """
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises RuntimeError then
 
@@ -125,7 +130,7 @@ def format_foreign_folder_hint(folder: Path) -> str:
 
 
 def is_private(folder: Path) -> bool:
-    """Return True if nobody but this user and root created or can write `folder`.
+    """Return True if only this user and root own or can write `folder`.
 
     A missing folder counts as private.
     """
@@ -167,7 +172,7 @@ def ensure_private_folder(folder: Path) -> Path:
 def _check_parent_safe(above: Path) -> None:
     """Check that no other user can replace a folder inside `above`.
 
-    Its owner, and anybody who can write there, could. Raises ConfigError.
+    The owner of `above`, and anybody who can write to it, could do so. Raises ConfigError.
     """
     parent_stat = above.stat()
     if parent_stat.st_uid not in (0, os.getuid()):

@@ -1,6 +1,6 @@
-"""Self-documenting TOML file of all settings.
+"""TOML file of all settings, documented by comments.
 
-Run `python -m hunchd.config.example > config.example.toml`.
+Run `python -m hunchd.config.example > config.example.toml` to write it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _HEAD = """\
 
 
 def render_example() -> str:
-    """Render each section with its purpose, each key with its default and reason.
+    """Render all settings, with the purpose of each section.
 
-    The reasons are the comments in `settings.py`.
+    Each key is shown with its default and its reason; the reasons are the comments in `settings.py`.
     """
     source = inspect.getsource(settings)
     classes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
@@ -36,9 +36,9 @@ def render_example() -> str:
 
 
 def _render_section(name: str, kind: Any, classes: dict[str, ast.ClassDef], lines: list[str]) -> str:
-    """Render one section; `kind` is the name of its class.
+    """Render one section of the settings.
 
-    Annotations of that module are not evaluated.
+    `kind` is the name of the section's class, because annotations in `settings.py` are not evaluated.
     """
     node = classes[kind]
     default = getattr(Settings(), name)

@@ -1,6 +1,6 @@
-"""Loading of the user's TOML settings.
+"""Loader of the user's TOML settings.
 
-Errors name file, key and allowed values.
+Error messages state the file, the key and the allowed values.
 """
 
 from __future__ import annotations
@@ -71,9 +71,10 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def load_settings(path: Path) -> Settings:
-    """Load the settings from `path`; a missing file yields the defaults.
+    """Load the settings from `path`.
 
-    Raises ConfigError if the file cannot be read or a value is not allowed.
+    If the file is missing, the defaults are returned. Raises ConfigError if the file cannot be read or a value is
+    not allowed.
     """
     try:
         text = path.read_bytes().decode("utf-8")
@@ -89,7 +90,10 @@ def load_settings(path: Path) -> Settings:
 
 
 def build_settings(table: Mapping[str, Any], *, file: str) -> Settings:
-    """Build settings from a parsed TOML table; missing keys take their defaults."""
+    """Build settings from a parsed TOML table.
+
+    Missing keys take their defaults. `file` is the name of the file in error messages.
+    """
     sections = get_type_hints(Settings)
     _reject_unknown_keys(table, sections, where=f"{file}: there is no section", kind="It has")
     section_values = {}
@@ -113,7 +117,7 @@ def build_settings(table: Mapping[str, Any], *, file: str) -> Settings:
 
 
 def _is_secure_url(url: str) -> bool:
-    """Return True if data sent to `url`, such as a key, cannot be intercepted."""
+    """Return True if nobody can intercept data, such as a key, sent to `url`."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -141,7 +145,7 @@ def _reject_unknown_keys(entries: Mapping[str, Any], allowed_keys: Mapping[str, 
 def _convert_value(hint: Any, key: str, value: Any, file: str) -> Any:
     """Convert `value` to the setting's type.
 
-    Raises ConfigError with the allowed values.
+    Raises ConfigError if the value is not allowed; the message states the allowed values.
     """
     section, name = key.split(".")
     where = f"{file}: [{section}] {name}"

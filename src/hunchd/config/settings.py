@@ -1,6 +1,6 @@
 """All settings with their defaults.
 
-The comment behind a setting is its documentation (see config.example.toml).
+The comment after a setting is its documentation (see config.example.toml).
 """
 
 from __future__ import annotations
@@ -94,13 +94,16 @@ class EmbeddingSettings:
 
     @property
     def reads_statements(self) -> bool:
-        """True if vectors help to judge what people state: that was trained on those of the shipped model."""
+        """True if vectors help to judge statements of users.
+
+        The judging model was trained on the vectors of the shipped embedding model, so it works only with those.
+        """
         return self.enabled and self.model == SHIPPED_MODEL
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageSettings:
-    """A language model that reads sessions for facts that the rules miss. Off: nothing is sent anywhere."""
+    """Language model that finds facts the rules miss in sessions. While it is off, nothing is sent anywhere."""
 
     enabled: bool = False  # true: session texts are sent to base_url, without secrets, and cost money
     provider: Literal["anthropic", "openai"] = "anthropic"  # openai: any server that speaks its chat completions

@@ -1,4 +1,4 @@
-"""Processes of the daemon: the front and its helper processes.
+"""Processes of the daemon: the front process and its helper processes.
 
-The front serves requests; helpers are started on demand.
+The front process serves requests; it starts the helper processes on demand.
 """

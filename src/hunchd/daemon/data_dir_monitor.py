@@ -1,6 +1,6 @@
-"""Monitor for deleted or replaced files of the daemon.
+"""Monitor that notices when files of the daemon are deleted or replaced.
 
-Without them no client could find the daemon any more.
+Without these files, no client could find the daemon any more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ SETTLE_SECONDS = 0.5  # seconds: usually the other files are deleted right after
 
 
 async def wait_for_lost_files(files: Iterable[Path]) -> list[Path]:
-    """Wait until any of `files` is deleted or replaced; return those."""
+    """Wait until any of `files` is deleted or replaced.
+
+    Returns the files that were deleted or replaced.
+    """
     original = {file: file.lstat() for file in files if os.path.lexists(file)}
     while not _find_lost(original):
         await asyncio.sleep(CHECK_INTERVAL_SECONDS)
@@ -28,9 +31,9 @@ def _find_lost(original: dict[Path, os.stat_result]) -> list[Path]:
 
 
 def _is_same_file(file: Path, original: os.stat_result) -> bool:
-    """Return True if the file is still the same.
+    """Return True if the file has not been deleted or replaced.
 
-    A file that cannot be checked counts as the same: the disk may respond again.
+    A file that cannot be checked counts as the same, because the disk may respond again later.
     """
     try:
         return os.path.samestat(file.lstat(), original)

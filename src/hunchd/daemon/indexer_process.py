@@ -1,8 +1,9 @@
-"""The indexer process: reads history and code for the front.
+"""The indexer process: reads history and code for the front process.
 
-Runs on demand and at low priority. Adding a project waits for its first model, which needs only a part of the code.
-Importing `indexing`, which pulls in everything that reads files and messages, takes as long as building that model, so
-it is imported where it is used.
+It runs on demand and at low priority. Adding a project waits for its first prediction model, which needs only a
+part of the code.
+Importing `indexing`, with everything that reads files and commit messages, takes as long as building that model, so
+it is imported only where it is used.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ _first_models = UrgentTasks()  # projects without a model, for which nothing can
 
 
 async def handle_index(scope: IndexRequest) -> AsyncIterator[IndexStep]:
-    """Yield history, files, models and episodes of one project, most useful first."""
+    """Yield the history, files, models and episodes of one project.
+
+    The most useful results come first.
+    """
     check_folder(scope)
     task = _first_models.begin()
     try:
@@ -52,7 +56,7 @@ async def handle_index(scope: IndexRequest) -> AsyncIterator[IndexStep]:
 async def handle_parse(scope: IndexRequest, paths: list[str] | None) -> AsyncIterator[ParsedFiles]:
     """Yield the outlines of changed files.
 
-    Covers `paths`, or the whole tree.
+    If `paths` is None, the whole tree is checked for changes.
     """
     from hunchd.daemon.indexing import parse_changes
 
@@ -64,7 +68,10 @@ async def handle_parse(scope: IndexRequest, paths: list[str] | None) -> AsyncIte
 
 
 async def handle_units(scope: IndexRequest, since: str, moved: list[tuple[str, str, bool]]) -> NewUnits:
-    """Return the units since the commit `since`; `moved` are rewrites already reported."""
+    """Return the units of work since the commit `since`.
+
+    `moved` lists rewritten commits that were already reported.
+    """
     from hunchd.daemon.indexing import get_units_since
 
     check_folder(scope)
@@ -72,7 +79,7 @@ async def handle_units(scope: IndexRequest, since: str, moved: list[tuple[str, s
 
 
 async def handle_lost(scope: IndexRequest, shas: list[str]) -> list[str]:
-    """Return the commits among `shas` that no branch, tag or checkout contains any more."""
+    """Return the commits in `shas` that no branch, tag or checkout contains."""
     from hunchd.daemon.indexing import find_unreachable
 
     check_folder(scope)
@@ -88,7 +95,10 @@ async def handle_conventions(scope: IndexRequest) -> StatedKnowledge:
 
 
 async def handle_habits(scope: IndexRequest, log: str, zone: float) -> FoundHabits:
-    """Return workflows that recur in the command log in the folder `log`; `zone` in seconds east of UTC."""
+    """Return the workflows that recur in the command log in the folder `log`.
+
+    `zone` is the offset of local time in seconds east of UTC.
+    """
     from hunchd.daemon.indexing import collect_habits
 
     check_folder(scope)
@@ -96,9 +106,9 @@ async def handle_habits(scope: IndexRequest, log: str, zone: float) -> FoundHabi
 
 
 async def handle_reached(scope: IndexRequest, into: str, shas: list[str]) -> list[str]:
-    """Return the commits among `shas` that the branch `into` contains.
+    """Return the commits in `shas` that the branch `into` contains.
 
-    Facts learned from them apply there.
+    Facts learned from these commits are valid on that branch.
     """
     from hunchd.daemon.indexing import find_contained
 
@@ -108,7 +118,7 @@ async def handle_reached(scope: IndexRequest, into: str, shas: list[str]) -> lis
 
 
 def _index_with_first_model(scope: IndexRequest) -> Iterator[IndexStep]:
-    """Yield a first model to answer with at once, and then everything else."""
+    """Yield a first model, which can answer at once, then everything else."""
     yield from build_first_model(scope)
     from hunchd.daemon.indexing import index_project
 
@@ -116,7 +126,7 @@ def _index_with_first_model(scope: IndexRequest) -> Iterator[IndexStep]:
 
 
 def _lower_priority_after_model(steps: Iterator[IndexStep]) -> Iterator[IndexStep]:
-    """Yield the same steps; lower the priority after the first model."""
+    """Yield the same steps, and lower the priority after the first model."""
     is_urgent = True
     for step in steps:
         yield step
@@ -126,11 +136,14 @@ def _lower_priority_after_model(steps: Iterator[IndexStep]) -> Iterator[IndexSte
 
 
 def _lower_priority() -> None:
-    """Lower the priority, so that the machine's user comes first.
+    """Lower the priority, so that the user's own programs come first.
 
-    Called once the first answer is available. This cannot be undone, but the thread is short-lived: on Linux it applies
-    to the calling thread and to what it starts; elsewhere to the process. I/O priority follows the niceness. The idle
-    I/O class must not be used: on a busy disk each of our syncs waited ten seconds, and so did every other process that
+    This is called once the first answer is available. It cannot be undone, but the thread is short-lived: on Linux
+    the priority applies
+    to the calling thread and to what it starts; elsewhere to the process. The I/O priority follows the niceness.
+    The idle
+    I/O class must not be used: on a busy disk each sync of this process waited ten seconds, and so did every other
+    process that
     synced on the same file system.
     """
     if hasattr(os, "nice"):

@@ -1,4 +1,4 @@
-"""Indexing of one project: history into models and episodes, the working tree into outlines."""
+"""Indexing of one project: history becomes models and episodes, files become outlines."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ PROGRESS_INTERVAL_UNITS: Final = 500  # units between two reports of progress
 
 
 def index_project(scope: IndexRequest) -> Iterator[IndexStep]:
-    """Index everything beyond the project's first model.
+    """Index the project, apart from the first model, which exists already.
 
-    If git cannot read all of the history, indexes the readable part and yields the reason.
+    If git cannot read the whole history, the readable part is indexed and the reason is yielded.
     """
     git, total = open_repository(scope.root), None
     try:
@@ -77,7 +77,10 @@ def index_project(scope: IndexRequest) -> Iterator[IndexStep]:
 
 
 def _index_history_and_files(scope: IndexRequest, git: Git | None, total: int) -> Iterator[IndexStep]:
-    """Index the most useful first: recent history, files, older history, episodes."""
+    """Index recent history, then files, older history and episodes.
+
+    In this order the most useful results come first.
+    """
     learner = Learner()
     packs: list[bytes] = []
     recent = min(scope.newest_units, total)
@@ -107,9 +110,9 @@ def _index_history_and_files(scope: IndexRequest, git: Git | None, total: int) -
 
 
 def parse_changes(scope: IndexRequest, paths: Sequence[str] | None = None) -> Iterator[ParsedFiles]:
-    """Yield outlines of files changed since the last parse, and removed files.
+    """Yield the outlines of files changed since the last parse, and the removed files.
 
-    Covers `paths`, or the whole tree.
+    If `paths` is None, the whole tree is checked.
     """
     with CodeCache(scope.cache, writable=True) as cache:
         for step in _update_cache(scope, cache, paths):
@@ -119,7 +122,10 @@ def parse_changes(scope: IndexRequest, paths: Sequence[str] | None = None) -> It
 
 
 def read_conventions(scope: IndexRequest) -> StatedKnowledge:
-    """Return what the project's own files state."""
+    """Return the knowledge stated in the project's own files.
+
+    It consists of conventions, shared memories, workflows, topics and guides.
+    """
     with contextlib.closing(CodeCache(scope.cache)) as cache:
         symbol_counts = cache.count_symbols_by_file()
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
@@ -134,7 +140,10 @@ def read_conventions(scope: IndexRequest) -> StatedKnowledge:
 
 
 def collect_habits(scope: IndexRequest, log: Path, zone: timedelta) -> FoundHabits:
-    """Return the workflows that recur in the commands at `log`."""
+    """Return the workflows that recur in the command log `log`.
+
+    `zone` is the offset of local time from UTC.
+    """
     commands = read_commands(log)
     recurring = find_habits(sorted(commands, key=lambda one: one.at), zone=timezone(zone))
     return FoundHabits(
@@ -149,18 +158,19 @@ def build_episodes(commits: Sequence[Unit], scope: IndexRequest) -> list[Memory]
 
 
 def extract_facts(commits: Sequence[Unit], scope: IndexRequest) -> list[Memory]:
-    """Extract facts from commit messages, oldest first.
+    """Extract facts from commit messages.
 
-    Leaves out facts that the code contradicts.
+    The result is ordered from the oldest to the newest. Facts that the code contradicts are left out.
     """
     return _drop_contradicted_facts(_extract_stated_facts(commits, scope), scope)
 
 
 def get_units_since(scope: IndexRequest, since: str, known_moves: Sequence[tuple[str, str, bool]] = ()) -> NewUnits:
-    """Return the commits since `since`, and earlier commits that were moved or dropped.
+    """Return the units since the commit `since`, and rewritten or dropped earlier commits.
 
-    `known_moves` lists moves that are already known. During a rebase or bisection the result is only `waits`: HEAD
-    passes through commits that are not yet, or no longer, anybody's work.
+    `known_moves` lists rewritten commits that are already known. During a rebase or bisection only `waits` is set
+    in the result, because HEAD
+    passes through commits that are not yet, or no longer, part of anybody's work.
     """
     git = open_repository(scope.root)
     if git is None or (since and not git.exists(since)):
@@ -181,9 +191,9 @@ def get_units_since(scope: IndexRequest, since: str, known_moves: Sequence[tuple
 
 
 def _is_operation_in_progress(root: Path) -> bool:
-    """Return True if git has detached HEAD during an operation.
+    """Return True if a rebase or bisection has detached HEAD.
 
-    One left unfinished on a branch does not count.
+    An operation that was left unfinished on a branch does not count.
     """
     repository = layout.find_repository(root)
     return (
@@ -194,7 +204,7 @@ def _is_operation_in_progress(root: Path) -> bool:
 
 
 def find_unreachable(scope: IndexRequest, shas: Sequence[str]) -> list[str]:
-    """Return the commits that no branch, tag or checkout contains any more."""
+    """Return the commits in `shas` that no branch, tag or checkout contains."""
     git = open_repository(scope.root)
     if git is None or not git.exists():
         return []
@@ -205,7 +215,7 @@ def find_unreachable(scope: IndexRequest, shas: Sequence[str]) -> list[str]:
 
 
 def find_contained(scope: IndexRequest, into: str, shas: Sequence[str]) -> list[str]:
-    """Return the commits that are part of the history of the branch `into`."""
+    """Return the commits in `shas` that the branch `into` contains."""
     git = open_repository(scope.root)
     if git is None:
         return []
@@ -236,9 +246,10 @@ def _learn_history(
     already_done: int = 0,
     lines: bool = False,
 ) -> Iterator[IndexStep]:
-    """Teach `learner` the newest units, oldest first.
+    """Train `learner` on the `newest` units, from the oldest to the newest.
 
-    `packs` collects them for the episodes, about 300 bytes each. With `lines` it also learns how much of a file
+    The units are appended to `packs` for the episodes, packed to about 300 bytes each. With `lines`, the learner
+    also counts how many lines of a file
     each author wrote; git then takes several times longer.
     """
     if git is None or not newest:
@@ -269,7 +280,7 @@ def _add_outlines(cache: CodeCache, learner: Learner) -> None:
 def _yield_episodes(packs: list[bytes], scope: IndexRequest, *, is_resuming: bool) -> Iterator[IndexStep]:
     """Yield episodes, newest first.
 
-    With `is_resuming`, only those older than `episodes_after` of the last run.
+    With `is_resuming`, only episodes older than `episodes_after`, the last one of the previous run, are yielded.
     """
     total = done_count = 0
     candidate_facts: list[Memory] = []
@@ -301,9 +312,9 @@ def _extract_stated_facts(commits: Sequence[Unit], scope: IndexRequest) -> list[
 
 
 def _drop_contradicted_facts(candidates: Sequence[Memory], scope: IndexRequest) -> list[Memory]:
-    """Return facts that still match the code.
+    """Return the facts that the code does not contradict.
 
-    Oldest first, because each replaces the one before.
+    They are sorted from the oldest to the newest, because each fact replaces the previous one.
     """
     if not candidates:
         return []
@@ -314,7 +325,10 @@ def _drop_contradicted_facts(candidates: Sequence[Memory], scope: IndexRequest) 
 
 
 def _update_cache(scope: IndexRequest, cache: CodeCache, paths: Sequence[str] | None = None) -> Iterator[ParsedFiles]:
-    """Parse and cache the files that differ between cache and working tree."""
+    """Parse and cache the files that differ between cache and working tree.
+
+    If `paths` is None, the whole tree is compared.
+    """
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
     blobs = cache.load_blob_ids()
     if paths is None:
@@ -342,7 +356,12 @@ def _update_cache(scope: IndexRequest, cache: CodeCache, paths: Sequence[str] | 
 def _parse_batch(
     scope: IndexRequest, paths: Sequence[str], blobs: dict[str, str], attempts: ParseCrashGuard
 ) -> tuple[list[FileOutline], list[str], list[str], dict[str, bytes]]:
-    """Return outlines of changed files, paths of unchanged and unreadable ones, and packed chunks by path."""
+    """Parse a batch of files.
+
+    Returns the outlines of changed files, the paths of unchanged files, the paths of unreadable files, and the
+    packed chunks
+    mapped from their paths.
+    """
     chunks: dict[str, bytes] = {}
     outlines: list[FileOutline] = []
     unchanged_paths: list[str] = []
@@ -364,7 +383,10 @@ def _parse_batch(
 
 
 def _chunks(outline: FileOutline, source: bytes) -> bytes | None:
-    """The chunks of a file that a person wrote, packed; None for others, which stay out of search."""
+    """Return the packed chunks of a file, so that search can find them.
+
+    Returns None if the file has no text or is generated; such files are not searched.
+    """
     if not outline.words or classify_role(outline.path) is Role.GENERATED:
         return None
     chunks = build_chunks(outline, redact_source(source.decode("utf-8", "replace")))

@@ -1,6 +1,6 @@
-"""The language process: sends requests to an external model.
+"""The language process: sends requests to an external language model.
 
-Keeps the front small. Ends when idle.
+It keeps the front process small, and ends when idle.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ IDLE_SECONDS: Final = 30.0  # seconds
 
 
 def main() -> int:
-    """Serve until the pipe closes."""
+    """Answer calls until the pipe is closed."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     serve({"ask": handle_ask}, idle_seconds=IDLE_SECONDS)
     return 0

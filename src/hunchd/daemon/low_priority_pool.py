@@ -1,4 +1,4 @@
-"""Low-priority threads for background work, so that the machine's user comes first."""
+"""Low-priority threads for background work, so that the user's own programs come first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NICENESS: Final = 10
 def create_low_priority_pool(count: int, name: str) -> ThreadPoolExecutor:
     """Return a pool of at most `count` low-priority threads.
 
-    The priority is normal where the system has none per thread.
+    On systems without priorities per thread, the priority is normal.
     """
     return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=_lower_thread_priority)
 

@@ -1,6 +1,6 @@
 """Entry point of `hunchd`, the front process.
 
-Takes the lock, starts the components, runs until it is stopped.
+It acquires the daemon's lock, starts the components, and runs until it is stopped.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ LOG_BACKUPS = 3
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the daemon.
+    """Run the daemon and return its exit status.
 
-    Exit status 0: stopped on request, 1: failed, 2: wrong usage or settings, 3: another one runs.
+    0: stopped on request; 1: failed; 2: wrong usage or settings; 3: another daemon is running.
     """
     parser = argparse.ArgumentParser(
         prog="hunchd", description="The daemon behind `hunch`; it stays in the foreground."
@@ -76,7 +76,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 async def run_daemon(paths: AppPaths, settings: Settings) -> None:
-    """Serve until SIGTERM, SIGINT, or the idle timeout if one is set."""
+    """Serve until SIGTERM, SIGINT, or the end of the idle timeout, if set."""
     # Imported here so that a second daemon is turned away before the heavy part of the start.
     with limit_to_one_thread():
         from hunchd.daemon.data_dir_monitor import wait_for_lost_files
@@ -107,9 +107,9 @@ async def run_daemon(paths: AppPaths, settings: Settings) -> None:
 
 
 def _list_required_files(paths: AppPaths) -> list[Path]:
-    """Return the files that the daemon depends on.
+    """Return the files and folders without which the daemon cannot run.
 
-    These are its data, its log folder, and the files by which clients find it.
+    These are the data folder, the log folder, and the files through which clients find the daemon.
     """
     rendezvous = read_rendezvous(paths.rendezvous_file)
     socket = [Path(rendezvous.socket)] if rendezvous is not None and rendezvous.socket else []
@@ -117,10 +117,11 @@ def _list_required_files(paths: AppPaths) -> list[Path]:
 
 
 def _handle_lost_files(paths: AppPaths, lost_files: list[Path]) -> None:
-    """Handle the loss of own files.
+    """Log that the daemon's own files were deleted or replaced.
 
-    No client finds this daemon, and any command starts another. If the data folder is gone, exit at once: further
-    writes would get in the way of whoever deleted it, or of the next daemon.
+    No client can find this daemon any more, and any command starts another one. If the data folder is gone, the
+    process exits at once: further
+    writes would interfere with whoever deleted it, or with the next daemon.
     """
     logger.warning("%s was deleted or replaced; stopping, any command starts a new daemon", lost_files[0])
     if _get_lock_file(paths) in lost_files:
@@ -133,9 +134,9 @@ def _get_lock_file(paths: AppPaths) -> Path:
 
 
 def take_lock(file: Path) -> int | _Lock:
-    """Take the daemon's lock, or return the pid of its holder.
+    """Acquire the daemon's lock, or return the pid of its holder.
 
-    The one daemon holds the lock while it lives.
+    A daemon holds the lock as long as it runs, so there is only one.
     """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -151,9 +152,9 @@ def take_lock(file: Path) -> int | _Lock:
 
 
 def _read_holder_pid(descriptor: int) -> int:
-    """Return the pid that the lock's holder writes into the file.
+    """Return the pid that the lock's holder has written into the lock file.
 
-    Returns 0 if it does not within a second.
+    Returns 0 if no pid is written within a second.
     """
     for _ in range(50):
         if (content := os.pread(descriptor, 32, 0).strip()).isdigit():
@@ -182,7 +183,7 @@ def _configure_logging(paths: AppPaths, settings: Settings, *, to_stderr: bool) 
 
 
 def _exit_now() -> None:
-    """Exit although something hangs.
+    """End the process immediately, even if a part of it hangs.
 
     Accepted signals are in the journal and are recovered at the next start.
     """

@@ -1,6 +1,6 @@
-"""Pattern mining of one project.
+"""Pattern mining for one project.
 
-Computes the shapes of the changed files, then the patterns of all.
+It computes the code shapes of the changed files, then the patterns among the shapes of all files.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ MAX_FILES: Final = 20_000  # per project
 
 
 def mine_project(request: ProjectRequest, paths: Sequence[str] | None = None) -> Iterator[MiningStep]:
-    """Yield progress by file, then the patterns.
+    """Yield the progress for each file, then the patterns.
 
-    Covers the whole tree, or updates the patterns after changes of `paths`.
+    If `paths` is None, the whole tree is mined; otherwise the patterns are updated after changes of `paths`.
     """
     with ShapeCache(request.cache) as cache:
         changed_paths: set[str] = set()
@@ -72,7 +72,10 @@ def mine_project(request: ProjectRequest, paths: Sequence[str] | None = None) ->
 def _group_all_shapes(
     request: ProjectRequest, cache: ShapeCache, previous: Sequence[CodePattern], git: Git | None, head: str
 ) -> Sequence[CodePattern]:
-    """Group all shapes from scratch."""
+    """Compute the patterns of all cached shapes, and store them in the cache.
+
+    Patterns that are also in `previous` keep their keys.
+    """
     shapes = (
         row_to_shape(cached_entry.path, cached_entry.language, row)
         for cached_entry in cache.iterate_entries()
@@ -111,9 +114,9 @@ def _group_all_shapes(
 
 
 class InstanceHistory:
-    """Cached history of instances.
+    """Cached history of pattern instances.
 
-    Says which unit added a line, and what else that unit changed.
+    It states which unit of work added a line, and what else that unit changed.
     """
 
     def __init__(self, git: Git, cache: ShapeCache, head: str) -> None:
@@ -130,7 +133,10 @@ class InstanceHistory:
         self._units = {one.sha: one for one in convert(stored_history["units"], list[Unit])}
 
     def find_adding_units(self, heads: set[FirstLine]) -> dict[FirstLine, str]:
-        """Return the unit that added each line, where known."""
+        """Return the commit that added each line, as far as known.
+
+        `heads` are the first lines of pattern instances.
+        """
         if self._previous_head != self._head:
             unknown_heads = {head for head in heads if self._adding_units.get(head) == ""}
             is_known = self._previous_head and self._git.exists(self._previous_head)
@@ -143,16 +149,19 @@ class InstanceHistory:
         return {head: sha for head, sha in self._adding_units.items() if sha}
 
     def get_units(self, shas: set[str]) -> dict[str, Unit]:
-        """Return those of the units that are among the newest."""
+        """Return the units with the ids `shas`, keyed by id.
+
+        Units that are not among the newest are left out.
+        """
         if not shas <= self._units.keys():
             self._read_history()
         self._units = {sha: unit for sha, unit in self._units.items() if sha in shas}
         return self._units
 
     def list_changed_paths(self) -> list[list[str]]:
-        """Return the paths changed by each of the newest units.
+        """Return the paths changed by each of the newest units, newest first.
 
-        Only units of work, newest first; deleted files are left out.
+        Commits that are not units of work, and deleted files, are left out.
         """
         if self._changed_until != self._head:
             if self._changed_until and self._git.exists(self._changed_until):
@@ -222,7 +231,7 @@ def _shape_batch(
     stamps: dict[str, int],
     attempts: ParseCrashGuard,
 ) -> list[str]:
-    """Cache the shapes of a batch.
+    """Compute and cache the shapes of a batch of files.
 
     Returns the paths that were new, changed or removed.
     """

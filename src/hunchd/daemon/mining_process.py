@@ -1,6 +1,6 @@
-"""The mining process: finds patterns in a quiet project.
+"""The mining process: finds patterns in a project that is not being changed.
 
-Runs at the lowest priority, and ends soon.
+It runs at the lowest priority and soon ends when idle.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NICENESS: Final = 19
 async def handle_patterns(request: ProjectRequest, paths: list[str] | None) -> AsyncIterator[MiningStep]:
     """Yield the patterns of one project.
 
-    Covers the whole tree, or updates the patterns after changes of `paths`.
+    If `paths` is None, the whole tree is mined; otherwise the patterns are updated after changes of `paths`.
     """
     check_folder(request)
     async for step in iterate_in_thread(lambda: mine_project(request, paths)):

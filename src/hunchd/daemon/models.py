@@ -1,7 +1,8 @@
 """First prediction model of a project's history.
 
-The indexer builds it first, because a user waits for it. The rest of the indexer imports as much code again, which must
-not delay the first answer: nothing here imports it.
+The indexer builds this model first, because a user waits for it. This module imports nothing of the rest of the
+indexer, which consists of
+as much code again and must not delay the first answer.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ FIRST_MODEL_UNITS: Final = 150  # units in the first model, built in 0.2 s
 
 
 def check_folder(request: ProjectRequest) -> None:
-    """Raise an error if the folder of a project cannot be read."""
+    """Raise RepositoryError if the project's folder cannot be read.
+
+    Raises InvalidInput if its path is not absolute.
+    """
     if not request.root.is_absolute():
         raise InvalidInput("the root of a project must be an absolute path", field="root")
     if not layout.is_readable(request.root):
@@ -30,9 +34,9 @@ def check_folder(request: ProjectRequest) -> None:
 
 
 def build_first_model(scope: IndexRequest) -> Iterator[IndexStep]:
-    """Build a model of the newest commits only, to answer with at once.
+    """Build a model from only the newest commits, which can answer at once.
 
-    Yield nothing without commits.
+    Yields nothing if there are no commits.
     """
     learner = Learner()
     if (git := open_repository(scope.root)) is not None:
@@ -52,9 +56,9 @@ def open_repository(root: Path) -> Git | None:
 
 
 def save_model(learner: Learner, scope: IndexRequest) -> IndexStep:
-    """Save the model where the front expects it.
+    """Save the model where the front process expects it.
 
-    Returns the step that announces it.
+    Returns the index step that announces the model.
     """
     if not scope.model_file:
         raise InvalidInput("an index needs a place for its model", field="model_path")

@@ -1,4 +1,7 @@
-"""Nightly schedule (the only module that imports APScheduler)."""
+"""Nightly schedule.
+
+This is the only module that imports APScheduler.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ CATCH_UP_SECONDS = 20 * 3600  # seconds
 
 
 async def run_every_night(work: Callable[[], Awaitable[None]], hour: int) -> None:
-    """Run `work` each night at `hour`, local time, one at a time, until cancelled.
+    """Run `work` each night at `hour` (local time) until cancelled.
 
-    Raises what `work` raises. The scheduler's clock jumps with the system's.
+    Two runs never overlap. Exceptions of `work` are raised. The schedule follows changes of the system clock.
     """
     due = asyncio.Event()
 
@@ -37,9 +40,9 @@ async def run_every_night(work: Callable[[], Awaitable[None]], hour: int) -> Non
 
 
 def _nightly_trigger(hour: int) -> CronTrigger:
-    """Return the trigger in local time.
+    """Return the trigger for `hour` in local time.
 
-    If TZ is not a named zone (`GMT+3` is allowed and is none), it uses the current offset from UTC.
+    If TZ is not the name of a zone (as in `GMT+3`, which is allowed), the trigger uses the current offset from UTC.
     """
     try:
         return CronTrigger(hour=hour, jitter=600)

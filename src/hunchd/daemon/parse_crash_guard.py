@@ -1,8 +1,11 @@
 """Guard against files that crash a parser.
 
-A note on disk names the file being parsed. Grammars are C code that reads whatever a repository holds. If one crashes
-or never ends, the process dies with it; the next process finds the note and retries once, because the machine may have
-been switched off just then. After a second crash the file is stored without an outline, and the others are parsed.
+A note on disk states which file is being parsed. Grammars are C code that reads whatever a repository contains. If
+a grammar crashes
+or never returns, the process dies with it. The next process finds the note and tries the file once more, because
+the machine may have
+been switched off at that moment. After a second crash the file is stored without an outline, so that the others can
+be parsed.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ _numbers = count()
 class ParseCrashGuard:
     """Crash guard of one parsing run.
 
-    Its note lies beside the cache that the run fills.
+    Its note is stored beside the cache that the run fills.
     """
 
     def __init__(self, cache: Path) -> None:
@@ -45,7 +48,7 @@ class ParseCrashGuard:
 
     @contextmanager
     def guard_blob(self, blob: str) -> Iterator[None]:
-        """Mark the blob as being parsed for the duration of the block."""
+        """Note that the blob is being parsed while the block runs."""
         os.pwrite(self._file, f"{blob} {self._crash_counts.get(blob, 0) + 1}".encode().ljust(80), 0)
         _set_cpu_timer(MAX_CPU_SECONDS)
         try:
@@ -56,7 +59,10 @@ class ParseCrashGuard:
 
 
 def _read_stale_notes(cache: Path) -> Iterator[tuple[str, int]]:
-    """Yield the blobs that dead processes were parsing, and how often in a row."""
+    """Yield the blobs that dead processes were parsing.
+
+    Each blob comes with its number of crashes in a row. The notes are deleted.
+    """
     own_marker = f".parsing-{os.getpid()}-"
     for note in cache.parent.glob(f"{cache.name}.parsing-*"):
         if own_marker in note.name:
@@ -71,7 +77,7 @@ def _read_stale_notes(cache: Path) -> Iterator[tuple[str, int]]:
 
 
 def _set_cpu_timer(seconds: float) -> None:
-    """Set the CPU timer.
+    """Kill this process after `seconds` of CPU time; 0 switches the timer off.
 
     The default action of SIGPROF kills the process even inside C code.
     """

@@ -1,6 +1,6 @@
-"""The planner process: plans the consolidation of one owner's memories.
+"""The planner process: plans the consolidation of the memories of one owner (the user or a project).
 
-Lives for the length of a run.
+It runs only as long as the consolidation run.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ COMPARED_MAX_AGE_SECONDS: Final = 30 * 86_400.0  # seconds
 
 
 class PlannerService:
-    """Handlers of one plan at a time.
+    """Handlers of the calls to the planner process.
 
-    Opening another discards the one before.
+    There is one plan at a time: opening another one discards it.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,10 @@ class PlannerService:
         }
 
     async def _hold(self) -> AsyncIterator[None]:
-        """Keep the loaded memories while the caller listens, however long it sends no request."""
+        """Keep the loaded memories as long as the caller reads this stream.
+
+        The caller may send no other request for any length of time.
+        """
         try:
             yield
             await asyncio.Event().wait()
@@ -116,15 +119,21 @@ class PlannerService:
         release_free_memory()  # a step may have read all texts; the next one needs less
 
     async def _list_unread(self, most: int) -> list[tuple[str, str, str]]:
-        """Return pairs of statements for a model to judge, after the step `contradictions`."""
+        """Return the pairs of statements that a model should judge.
+
+        They are known after the step `contradictions`. At most `most` pairs are returned.
+        """
         return await asyncio.to_thread(self._open_planner.list_unread_pairs, most)
 
     async def _apply_judgements(self, said: dict[str, float | None]) -> list[ChangeEntry]:
-        """Return the changes that follow from the model's judgements."""
+        """Return the changes that follow from the model's judgements.
+
+        `said` maps each pair to the model's probability, or None.
+        """
         return list(self._open_planner.plan_read_pairs(said))
 
     async def _save_judgements(self) -> None:
-        """Store the model's judgements so that no pair is judged twice."""
+        """Store the model's judgements, so that no pair is judged twice."""
         readings = self._open_planner.entailment_cache
         if readings is not None and self._compared_file is not None:
             await asyncio.to_thread(_write_lines, self._compared_file.with_name(JUDGEMENTS_FILE), readings.dump_lines())
@@ -133,9 +142,10 @@ class PlannerService:
         return self._open_planner.list_erasable_ids()
 
     async def _save_compared(self) -> str:
-        """Write the file of compared memories as a draft and return its path, "" without one.
+        """Write the keys of the compared memories to a draft file.
 
-        It takes effect once the changes are carried out.
+        Returns the path of the draft, or "" if there is none. The draft takes effect once the changes have been
+        carried out.
         """
         if self._compared_file is None:
             return ""
@@ -151,7 +161,10 @@ class PlannerService:
 
 
 class ProjectCode:
-    """Ground of a project: its working tree and its parsed symbols."""
+    """Code of a project: its working tree and its parsed symbols.
+
+    The planner checks memories against it.
+    """
 
     def __init__(self, root: Path, cache: CodeCache, *, is_known: bool) -> None:
         self._root = root
@@ -181,9 +194,9 @@ class ProjectCode:
 
 
 def _load_compared(path: Path) -> tuple[float, frozenset[str]]:
-    """Return the time of the last full comparison, and what was compared.
+    """Return the time of the last full comparison, and the compared keys.
 
-    Returns now and nothing if the file is missing or older than COMPARED_MAX_AGE_SECONDS.
+    Returns the current time and an empty set if the file is missing or older than COMPARED_MAX_AGE_SECONDS.
     """
     now = time.time()
     try:
@@ -196,16 +209,16 @@ def _load_compared(path: Path) -> tuple[float, frozenset[str]]:
 
 
 def _write_compared(path: Path, draft: Path, lines: Iterable[str]) -> None:
-    """Write what was compared.
+    """Write the keys of the compared memories to `draft`.
 
-    Adds the time of the last full comparison, which `path` states.
+    The first line is the time of the last full comparison, which is read from `path`.
     """
     compared_at, _ = _load_compared(path)
     _write_lines(draft, (str(compared_at), *lines))
 
 
 def _load_lines(path: Path) -> list[str]:
-    """Return the stored lines; none if the file cannot be read."""
+    """Return the lines of the file; an empty list if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):

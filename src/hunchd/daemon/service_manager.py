@@ -1,6 +1,6 @@
-"""Interface to the service manager, without a library.
+"""Interface to the service manager: state notifications (sd_notify) and socket activation.
 
-State notifications (sd_notify) and socket activation.
+No library is used.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from collections.abc import Mapping, MutableMapping
 
 
 def notify_manager(message: str, environment: Mapping[str, str] = os.environ) -> bool:
-    """Send `message` (READY=1, STATUS=…, WATCHDOG=1, STOPPING=1); return False if nobody listens."""
+    """Send `message` (READY=1, STATUS=…, WATCHDOG=1, STOPPING=1) to the service manager.
+
+    Returns False if nobody listens.
+    """
     address = environment.get("NOTIFY_SOCKET", "")
     if not address or address[0] not in "/@":
         return False
@@ -25,9 +28,9 @@ def notify_manager(message: str, environment: Mapping[str, str] = os.environ) ->
 
 
 async def ping_watchdog(environment: Mapping[str, str] = os.environ) -> None:
-    """Ping the manager at half its watchdog interval.
+    """Notify the service manager at half its watchdog interval.
 
-    It restarts a daemon whose event loop is blocked.
+    The service manager restarts a daemon whose event loop is blocked.
     """
     interval = int(environment.get("WATCHDOG_USEC", "0")) / 1e6  # seconds
     watchdog_pid = environment.get("WATCHDOG_PID")
@@ -44,8 +47,9 @@ FIRST_INHERITED_DESCRIPTOR = 3  # after standard input, output and error
 def take_inherited_sockets(environment: MutableMapping[str, str] = os.environ) -> list[socket.socket]:
     """Return the sockets of socket activation.
 
-    The service manager listened on them before it started this process. Works once: the variables are removed so that
-    child processes do not claim the sockets.
+    The service manager opened them before it started this process. This works only once: the environment variables
+    are removed so that
+    child processes do not use the sockets.
     """
     variables = {name: environment.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
     if variables["LISTEN_PID"] != str(os.getpid()) or not variables["LISTEN_FDS"].isdigit():

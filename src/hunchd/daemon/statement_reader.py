@@ -1,6 +1,6 @@
 """Contradiction model in the store process.
 
-Judges pairs of statements one by one, behind pending requests.
+It judges pairs of statements one by one, after pending requests.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_WAIT_SECONDS: Final = 0.25  # seconds that a pair waits for requests; in a f
 
 
 class PairReader:
-    """Low-priority user of the model.
+    """Low-priority user of the contradiction model.
 
     `busy` returns True while a request is being answered.
     """
@@ -29,14 +29,14 @@ class PairReader:
 
     @property
     def failure(self) -> str:
-        """Reason why no model can be loaded.
+        """Reason why the model cannot be loaded.
 
-        Empty if one is loaded or was never needed.
+        The text is empty if the model is loaded or was never needed.
         """
         return self._reader.failure
 
     async def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float] | None:
-        """Return the probability of each pair that both cannot hold.
+        """Return, for each pair, the probability that its statements contradict each other.
 
         Returns None if no model can be loaded.
         """
@@ -50,7 +50,7 @@ class PairReader:
         return probabilities
 
     def release_if_idle(self) -> bool:
-        """Release the model's memory if it was not used for a while."""
+        """Release the model's memory if the model has not been used for a while."""
         return self._reader.release_if_idle()
 
     def _rate_pair(self, pair: tuple[str, str]) -> list[float]:

@@ -46,9 +46,9 @@ PARALLEL_EMBEDDING_MINIMUM: Final = 512  # texts without a vector
 
 
 class StoreMaintenance:
-    """Background loop beside the service.
+    """Background loop of the store process.
 
-    `is_busy` while unfinished work should keep the process alive.
+    `is_busy` is True while unfinished work should keep the process alive.
     """
 
     def __init__(self, service: StoreService, model: LazyEmbedder | None) -> None:
@@ -86,10 +86,11 @@ class StoreMaintenance:
         return {name: start_on_request(handler) for name, handler in handlers.items()}
 
     async def run(self) -> None:
-        """Run until cancelled.
+        """Run the background work until cancelled, then close the store.
 
-        Log a failure and retry later. Closes the store at the end. Raises SystemExit if it ends otherwise, so that the
-        next request starts a new process instead of meeting a closed store.
+        A failure is logged and the work is retried later. Raises SystemExit if the loop ends for another reason, so
+        that the
+        next request starts a new process instead of finding a closed store.
         """
         read_ahead = asyncio.create_task(self._read_ahead(), name="reading ahead")
         try:
@@ -108,9 +109,10 @@ class StoreMaintenance:
             await self._collections.close()
 
     async def _read_ahead(self) -> None:
-        """Load rows ahead of time and index those without an index entry.
+        """Load rows ahead of time, and add missing rows to the word index.
 
-        Runs during queries too, because it makes each of them faster: in small portions, at most half of the time.
+        This runs during queries too, because it makes each of them faster, but in small portions and at most half
+        of the time.
         """
         more = False
         while True:
@@ -176,7 +178,7 @@ class StoreMaintenance:
             await collection.purge()
 
     async def _embed_pending(self) -> None:
-        """Embed rows without a vector, between requests."""
+        """Embed the rows that have no vector yet, between requests."""
         if (
             self._model is None
             or self._service.pending_embeddings <= 0
@@ -196,9 +198,10 @@ class StoreMaintenance:
             self._service.pending_embeddings = 0
 
     async def _embed_rows(self, collection: Collection, rows: Sequence[Row]) -> bool:
-        """Embed these rows and store the vectors, those of one portion while the next is embedded.
+        """Embed these rows and store the vectors.
 
-        Returns False if stopped by a failing model.
+        The vectors of one portion are stored while the next portion is embedded. Returns False if no vector was
+        stored or the model failed.
         """
         assert self._model is not None
         existing = await collection.load_vectors([row["text_digest"] for row in rows], self._model.name)
@@ -226,7 +229,10 @@ class StoreMaintenance:
         return stored_count
 
     async def _embed_portion(self, rows: Sequence[Row]) -> dict[str, tuple[bytes, bytes]]:
-        """Return the vectors of rows by id, each with the digest of its text. Raises ModelUnavailable."""
+        """Return the vectors of `rows`, keyed by row id.
+
+        Each vector comes with the digest of the embedded text. Raises ModelUnavailable.
+        """
         pending = [(get_embedded_text(get_memory(row)), row) for row in rows]
         pending.sort(key=lambda each: len(each[0]))  # two parallel batches take as long as the longer one
         is_parallel = self._service.pending_embeddings > PARALLEL_EMBEDDING_MINIMUM and (os.cpu_count() or 1) > 1
@@ -242,7 +248,10 @@ class StoreMaintenance:
         return await asyncio.get_running_loop().run_in_executor(self._low_priority_pool, self._model.embed, texts)
 
     async def _yield_to_requests(self) -> None:
-        """Wait for a pause between requests, but not for ever: a flood of them slows embedding down only."""
+        """Wait for a pause between requests, at most MAX_WAIT_SECONDS.
+
+        A flood of requests therefore slows embedding down but never stops it.
+        """
         waited = 0.0
         while waited < MAX_WAIT_SECONDS and not self._is_idle_for(IDLE_SECONDS):
             await asyncio.sleep(WAIT_STEP_SECONDS)
@@ -253,7 +262,10 @@ class StoreMaintenance:
 
 
 def split_by_length(texts: Sequence[str]) -> list[list[str]]:
-    """Split texts into batches of at most EMBED_BATCH_CHARACTERS, or of one longer text."""
+    """Split texts into batches of at most EMBED_BATCH_CHARACTERS.
+
+    A longer text is a batch of its own.
+    """
     batches: list[list[str]] = []
     size = EMBED_BATCH_CHARACTERS
     for text in texts:

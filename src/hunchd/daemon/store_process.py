@@ -1,6 +1,6 @@
-"""The store process: LanceDB and the embedding model, the only writer of the memories.
+"""The store process: LanceDB and the embedding model.
 
-Started by the front.
+It is the only process that writes memories. The front process starts it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ READER_IDLE_SECONDS: Final = 60.0  # seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until the pipe closes.
+    """Answer calls until the pipe is closed.
 
-    Exit status 1: another process has the store.
+    Returns exit status 1 if another process has opened the store.
     """
     parser = argparse.ArgumentParser(prog="hunchd.daemon.store_process")
     parser.add_argument("data", type=Path)
@@ -85,9 +85,9 @@ def _make_reader_loader(embedder: LazyEmbedder) -> Callable[[], ContradictionMod
 
 
 def _use_temporary_folder(folder: Path) -> None:
-    """Set the folder for temporary files of the database.
+    """Set the folder for the database's temporary files, and empty it.
 
-    It spills vectors there while it builds an index. Emptied at each start.
+    The database writes vectors there while it builds an index.
     """
     shutil.rmtree(folder, ignore_errors=True)
     os.environ["TMPDIR"] = str(create_private_folder(folder))

@@ -1,6 +1,6 @@
 """Search in the store process, by words and by vectors.
 
-Searches deeper on request, and ranks the results.
+It searches more thoroughly on request, and ranks the results.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ _NO_MARKS: Final = str.maketrans("", "", "«»")  # a title cannot end its quota
 
 
 class StoreSearch:
-    """Search over the collections. `model` is None if embedding is switched off."""
+    """Search over the collections.
+
+    `model` is None if embedding is switched off.
+    """
 
     def __init__(self, collections: CollectionRegistry, model: LazyEmbedder | None) -> None:
         self._collections = collections
@@ -45,9 +48,10 @@ class StoreSearch:
         self._embedding_task: asyncio.Task[object] | None = None
 
     async def search_ranked(self, request: RankedQuery) -> tuple[list[SearchResult], list[str]]:
-        """Return ranked results, and what could not be used for the search.
+        """Return the ranked results of a query.
 
-        Ranked here because five results are transferred faster than forty memories, and because the lexical hits are
+        The second value lists the parts of the search that were not available. Ranking takes place in this process,
+        because five results are transferred faster than forty memories, and because the lexical hits are
         read while the query is being embedded.
         """
         filters, readings, now = request.filters, QuestionReader(request.query), request.now
@@ -74,7 +78,10 @@ class StoreSearch:
         return results, degradations
 
     async def vector(self, query: str, patience: float) -> tuple[bytes | None, list[str]]:
-        """Return the vector of a question and what keeps it from being made; waits `patience` seconds at most."""
+        """Return the vector of a query, waiting at most `patience` seconds.
+
+        The vector is None if it cannot be computed; the second value lists the reasons.
+        """
         degradations: list[str] = []
         vector = self._get_vector(query, "hybrid", patience, degradations)
         if vector is None or isinstance(vector, bytes):
@@ -84,9 +91,10 @@ class StoreSearch:
     async def search(
         self, request: StoreQuery, on_lexical_hits: Callable[[Sequence[str]], object] | None = None
     ) -> tuple[list[tuple[SearchCandidate, Sequence[str]]], list[str]]:
-        """Return the hits of a query with reasons.
+        """Return the hits of a query, each with the reasons for it.
 
-        The second value lists what could not be used for the search.
+        The second value lists the parts of the search that were not available. `on_lexical_hits` receives the texts
+        that were found by words.
         """
         filters, k = request.filters, request.k
         degradations: list[str] = []
@@ -133,9 +141,10 @@ class StoreSearch:
         return hits, degradations
 
     def _get_vector(self, query: str, mode: str, timeout: float, degradations: list[str]) -> QueryVector:
-        """Return the query's vector, or a way to get it.
+        """Return the query's vector, or a function or future that returns it.
 
-        Returns None if there will be none. The reason why it cannot be made is appended to `degraded`.
+        Returns None if the query has no vector. If the vector cannot be computed, the reason is appended to
+        `degradations`.
         """
         if self._model is None or mode == "lexical":
             return None
@@ -155,7 +164,10 @@ class StoreSearch:
         return vector if any(vector) else None
 
     async def _embed_in_thread(self, query: str, timeout: float, degradations: list[str]) -> bytes | None:
-        """Embed the query in another thread, because loading the model takes a second."""
+        """Embed the query in another thread, because loading the model takes a second.
+
+        Returns None if this takes more than `timeout` seconds.
+        """
         assert self._model is not None
         if self._embedding_task is not None and not self._embedding_task.done() and not self._model.is_loaded:
             degradations.append("the embedding model is still loading: searched by words only")
@@ -177,7 +189,7 @@ class StoreSearch:
         k: int,
         best_hits: Sequence[SearchCandidate],
     ) -> list[SearchCandidate]:
-        """Search again with the words that the best hits share."""
+        """Search again, adding the words that the best hits have in common."""
         expansion_words = find_expansion_terms(
             query,
             [f"{memory.title}\n{memory.content}" for memory in map(_decode, best_hits[:DEEP_SEEDS])],
@@ -196,9 +208,9 @@ class StoreSearch:
     async def _find_linked(
         self, collection: Collection, filters: Filters, hits: Sequence[SearchCandidate]
     ) -> list[tuple[SearchCandidate, Sequence[str]]]:
-        """Return memories linked to the best hits, with the reason.
+        """Return the memories linked to the best hits, each with the reason.
 
-        Follows links one step deep; the hits themselves are left out.
+        Links are followed one step deep. The hits themselves are left out.
         """
         reasons: dict[str, str] = {}
         memories = [_decode(one) for one in hits]

@@ -46,7 +46,7 @@ SCAN_BATCH_SIZE: Final = 50  # memories: the front forwards a batch between two 
 
 
 class StoreService:
-    """Method handlers of the process.
+    """Handlers of the calls to the store process.
 
     `model` and `reader` are None if embedding is switched off.
     """
@@ -66,7 +66,7 @@ class StoreService:
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        """Handlers by method name, as `store.client` calls them."""
+        """Handlers, keyed by the method names that `store.client` uses."""
         request_handlers: dict[str, Callable[..., Awaitable[Any]]] = {
             "put": self._put,
             "put_signals": self._put_signals,
@@ -153,12 +153,18 @@ class StoreService:
         )
 
     async def _vector(self, query: str, patience: float) -> QueryVectorAnswer:
-        """The vector of a question; null where none can be made in time."""
+        """Return the vector of a query.
+
+        The vector is null if it cannot be computed within `patience` seconds.
+        """
         vector, degradations = await self._search_service.vector(query, patience)
         return QueryVectorAnswer(vector=vector, degraded=tuple(degradations))
 
     async def _embed(self, texts: list[str]) -> TextVectors:
-        """Vectors of texts for which nobody waits; null where embedding is switched off or the model fails."""
+        """Return the vectors of texts, at low priority because nobody waits for them.
+
+        The vectors are null if embedding is switched off or the model fails.
+        """
         if self._model is None:
             return TextVectors(vectors=None)
         model = self._model
@@ -199,9 +205,9 @@ class StoreService:
         return StoredOwners(list(self.collections.projects))
 
     async def _scan(self, project: str | None) -> AsyncIterator[MemoryBatch]:
-        """Yield the memories of one owner with short vectors.
+        """Yield all memories of one owner, with shortened vectors.
 
-        The owner is the user if `project` is None.
+        The owner is the project, or the user if `project` is None.
         """
         if self.collections.has_collection(project):
             collection = await self.collections.get_collection(project)
@@ -235,9 +241,9 @@ class StoreService:
         await self.collections.map_collections(lambda collection: collection.snapshot(keep=keep))
 
     async def _contradict(self, pairs: list[tuple[str, str]]) -> PairRating:
-        """Return the probability of each pair that both cannot hold.
+        """Return, for each pair, the probability that its statements contradict each other.
 
-        Returns null without a model.
+        The result is null if there is no model.
         """
         probabilities = await self.pair_reader.rate_pairs(pairs) if self.pair_reader is not None else None
         return PairRating(
@@ -261,7 +267,7 @@ class StoreService:
         return track
 
     def _list_problems(self) -> list[str]:
-        """Describe what is broken."""
+        """Return a description of each component that does not work."""
         problems = [
             f"{project or 'user'}: {complaint}"
             for project, collection in self.collections.open_collections.items()

@@ -1,4 +1,4 @@
-"""Supervisor of named background tasks that are restarted when they fail."""
+"""Supervisor of named background tasks, which it restarts when they fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SupervisedTask:
 class Supervisor:
     """Registry of background tasks.
 
-    Starts them, restarts them when they fail, ends them in reverse order.
+    It starts the tasks, restarts them when they fail, and ends them in reverse order.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Supervisor:
     def start(self, name: str, work: Work) -> None:
         """Run `work` until it returns, restarting it each time it fails.
 
-        Replace a running task of that name.
+        A running task of the same name is replaced.
         """
         self.end(name)
         supervised_task = SupervisedTask(name)
@@ -52,12 +52,12 @@ class Supervisor:
         supervised_task.task.add_done_callback(lambda _: self._forget(supervised_task))
 
     def end(self, name: str) -> None:
-        """Cancel the task of that name, if there is one."""
+        """Cancel the task called `name`, if there is one."""
         if (supervised_task := self._tasks.pop(name, None)) and supervised_task.task is not None:
             supervised_task.task.cancel()
 
     def status(self) -> list[TaskAnswer]:
-        """List the tasks: name, state, failures, last error."""
+        """Return the name, state, failures and last error of each task."""
         return [
             TaskAnswer(
                 name=supervised_task.name,

@@ -1,6 +1,6 @@
 """The team process: exchanges a team's records with the shared dataset, signs and verifies them.
 
-A slow or absent store is felt here and nowhere else.
+A slow or unreachable object store delays only this process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ IDLE_SECONDS: Final = 120.0  # seconds: longer than the interval between two que
 
 
 def main() -> int:
-    """Serve until the pipe closes."""
+    """Answer calls until the pipe is closed."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     process = TeamProcess()
     serve(
@@ -45,7 +45,10 @@ def main() -> int:
 
 
 class TeamProcess:
-    """Handlers of the calls; datasets stay open, by address."""
+    """Handlers of the calls to the team process.
+
+    Opened datasets stay open, keyed by their address.
+    """
 
     def __init__(self) -> None:
         self._datasets: dict[str, TeamDataset] = {}
@@ -54,7 +57,10 @@ class TeamProcess:
         return create_key(Path(key_file))
 
     async def open(self, uri: str, credentials: str, create: bool) -> list[TeamRecord]:
-        """Open or create the dataset; return the records by which somebody founded a team there."""
+        """Open or create the dataset.
+
+        Returns the genuine records with which teams were founded in it.
+        """
         dataset = self._datasets[uri] = await self._open(uri, credentials, create=create)
         rows = await dataset.find_rows("kind", str(RecordKind.FOUND))
         foundings = []
@@ -105,7 +111,10 @@ class TeamProcess:
 
 
 def _parse_rows(rows: list[JsonObject]) -> list[TeamRecord]:
-    """Return the rows that are records; what a later version wrote, or nobody should have, is skipped."""
+    """Return the rows that are valid records.
+
+    Rows written by a later version, or by somebody who should not write there, are skipped.
+    """
     records = []
     for row in rows:
         try:

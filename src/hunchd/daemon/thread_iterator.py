@@ -1,6 +1,6 @@
-"""Blocking iterators run step by step in a thread.
+"""Blocking iterators that run in a thread, step by step.
 
-Helper processes use them to serve other calls in between.
+They allow a helper process to serve other calls between two steps.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ Item = TypeVar("Item")
 
 
 async def iterate_in_thread(create: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
-    """Yield the items of a blocking iterator from its own thread.
+    """Yield the items of a blocking iterator that runs in its own thread.
 
-    Other calls are served in between, and a lower priority, which Linux assigns per thread, applies to this work alone.
+    Other calls are served between two items. A lower priority, which Linux assigns per thread, applies only to this
+    iterator's work.
     """
     items = create()
     loop, thread = asyncio.get_running_loop(), ThreadPoolExecutor(1, "steps")
@@ -44,7 +45,7 @@ async def iterate_in_thread(create: Callable[[], Iterator[Item]]) -> AsyncIterat
 class UrgentTasks:
     """Set of urgent tasks.
 
-    Other work yields to them between two of its steps.
+    Other work yields to them between two steps.
     """
 
     def __init__(self) -> None:
@@ -53,19 +54,25 @@ class UrgentTasks:
         self._idle.set()
 
     def begin(self) -> object:
-        """Register an urgent task; return the handle for `end`."""
+        """Register an urgent task; return the handle to pass to `end`."""
         task = object()
         self._pending.add(task)
         self._idle.clear()
         return task
 
     def end(self, task: object) -> None:
-        """Mark the task as no longer urgent; may be called twice."""
+        """Mark the task as no longer urgent.
+
+        This may be called twice.
+        """
         self._pending.discard(task)
         if not self._pending:
             self._idle.set()
 
     async def wait_for_turn(self, task: object | None = None) -> None:
-        """Wait until nothing is urgent, unless `task` is urgent itself."""
+        """Wait until no task is urgent.
+
+        Returns at once if `task` itself is urgent.
+        """
         if task not in self._pending:
             await self._idle.wait()

@@ -1,6 +1,6 @@
-"""Composition root of the daemon: builds and connects all components.
+"""Composition root of the daemon: creates and connects all components.
 
-Read this first.
+Start reading the code here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 async def run_components(places: AppPaths, settings: Settings) -> AsyncIterator[Engine]:
     """Run the daemon with all its components.
 
-    They are opened in the order of the data flow, and closed in reverse.
+    The components are opened in the order of the data flow, and closed in reverse order.
     """
     for folder in (places.config, places.data, places.state, places.cache, places.runtime, places.spool):
         ensure_private_folder(folder)
@@ -63,7 +63,10 @@ async def run_components(places: AppPaths, settings: Settings) -> AsyncIterator[
 
 
 class HelperProcesses(NamedTuple):
-    """Helper processes of the front; each is started by its first call."""
+    """Helper processes of the front process.
+
+    Each is started by the first call to it.
+    """
 
     store: HelperProcess
     indexer: HelperProcess
@@ -103,7 +106,7 @@ async def manage_helpers(places: AppPaths, settings: Settings) -> AsyncIterator[
 async def run_engine(
     places: AppPaths, settings: Settings, journal: Journal, helpers: HelperProcesses
 ) -> AsyncIterator[Engine]:
-    """Run the engine with its background tasks and the nightly one."""
+    """Run the engine with its background tasks and the nightly task."""
     supervisor, store_client = Supervisor(), StoreClient(helpers.store)
     engine = Engine(
         Dependencies(
@@ -136,7 +139,7 @@ async def run_engine(
 
 @asynccontextmanager
 async def serve_http(engine: Engine, places: AppPaths, settings: Settings, journal: Journal) -> AsyncIterator[None]:
-    """Serve HTTP, and publish the address in the rendezvous file."""
+    """Serve HTTP, and write the address into the rendezvous file."""
     token = secrets.token_urlsafe(32)
     listeners = serve_app(
         make_app(engine, token, limits=ServerLimits(body_bytes=settings.serving.max_body_bytes)),
@@ -157,7 +160,10 @@ async def serve_http(engine: Engine, places: AppPaths, settings: Settings, journ
 
 
 def find_last_port(places: AppPaths) -> int:
-    """Return the port of the last daemon if it is free, so that addresses of the page stay valid; else 0."""
+    """Return the port of the last daemon, or 0 if it is not available.
+
+    Using the same port again keeps addresses of the web page valid.
+    """
     try:
         port = int((places.state / PORT_FILE).read_text("ascii"))
         with socket_module.socket() as probe:
@@ -177,9 +183,10 @@ def remember_port(places: AppPaths, url: str) -> None:
 
 
 def choose_socket_path(places: AppPaths) -> Path | None:
-    """Return the path to listen on, or None.
+    """Return the path of the Unix socket to listen on.
 
-    None if its short folder belongs to somebody else, which must not keep this daemon from starting; it serves loopback
+    Returns None if the folder of the socket belongs to another user. That must not prevent the daemon from
+    starting, so it then listens on loopback
     only.
     """
     if places.socket_file.parent != places.runtime:
@@ -192,9 +199,9 @@ def choose_socket_path(places: AppPaths) -> Path | None:
 
 
 def publish_address(address: Rendezvous, file: Path, journal: Journal) -> None:
-    """Write the rendezvous file, even on a full disk.
+    """Write the rendezvous file, even if the disk is full.
 
-    A daemon that cannot be found cannot report the problem.
+    A daemon that clients cannot find could not report the problem.
     """
     try:
         rendezvous.write_rendezvous(file, address)
@@ -208,7 +215,7 @@ def publish_address(address: Rendezvous, file: Path, journal: Journal) -> None:
 def load_secret(file: Path) -> bytes:
     """Load or create the installation's secret of 32 random bytes.
 
-    It marks quotations so that authors cannot forge them.
+    It marks quotations in contexts, so that the quoted authors cannot forge the marks.
     """
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
@@ -223,9 +230,9 @@ def load_secret(file: Path) -> bytes:
 
 
 async def wait_until_idle(engine: Engine, minutes: float) -> None:
-    """Return after `minutes` without a request or signal.
+    """Wait until `minutes` have passed without a request or signal.
 
-    Never return if it is 0.
+    Never returns if `minutes` is 0.
     """
     if not minutes:
         await asyncio.Event().wait()

@@ -1,7 +1,7 @@
 """Access checks of HTTP requests.
 
-Only a loopback Host, no foreign Origin, and the token, or a session of the page, on everything but /health and the
-page's own files.
+A request needs a loopback Host, no foreign Origin, and the token or a session of the web page. /health and the
+page's own files need neither token nor session.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ _BODILESS_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class AccessDenied(HunchError):
-    """Request denied: `status` 401, 403, 408 or 415."""
+    """Error for a request that is not allowed.
+
+    `status` is 401, 403, 408 or 415.
+    """
 
     def __init__(self, status: int, code: str, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -41,9 +44,9 @@ class AccessDenied(HunchError):
 
 
 class AccessControl:
-    """Access check of a request by its head.
+    """Access check of a request by its headers.
 
-    Runs before the body is read and the route is resolved.
+    It runs before the body is read and the route is resolved.
     """
 
     def __init__(self, token: str, pages: PageSessions) -> None:
@@ -52,10 +55,11 @@ class AccessControl:
         self.uid: int | None = None  # owner of processes that may use the Unix socket; None: unchecked
 
     def check(self, request: web.Request) -> None:
-        """Raise Refusal if the request is not allowed.
+        """Raise AccessDenied if the request is not allowed.
 
-        The first reason wins. The token is checked after Host and Origin, so that a page of another site learns nothing
-        from it.
+        The first reason found is reported. The token is checked after Host and Origin, so that the response tells a
+        page of another site nothing
+        about the token.
         """
         headers = request.headers
         hosts = headers.getall(hdrs.HOST, ())
@@ -83,7 +87,7 @@ class AccessControl:
         return _LOOPBACK_HOST.fullmatch(host) is not None
 
     def _check_credentials(self, request: web.Request) -> None:
-        """Check the token, or the session of a page that sent none."""
+        """Check the token or, if there is none, the page's browser session."""
         authorization = request.headers.get(hdrs.AUTHORIZATION)
         session = (
             self._pages.find_session(request) if authorization is None and hdrs.COOKIE in request.headers else None
@@ -120,9 +124,9 @@ class AccessControl:
 
 
 def get_peer_uid(peer: socket.socket | None) -> int | None:
-    """Return the user id of a Unix socket's peer.
+    """Return the user id of the process at the other end of a Unix socket.
 
-    Returns None if the system does not tell.
+    Returns None if the system does not provide it.
     """
     if peer is None:
         return None
@@ -134,9 +138,9 @@ def get_peer_uid(peer: socket.socket | None) -> int | None:
 
 
 def _is_visit(request: web.Request) -> bool:
-    """Return True if somebody follows a link to the page itself, which holds no data.
+    """Return True if the user follows a link to the web page itself.
 
-    `hunch ui` opens it from a file, which for a browser is another site.
+    The page contains no data. `hunch ui` opens it from a file, which a browser regards as another site.
     """
     headers = request.headers
     return (
@@ -155,8 +159,9 @@ def _loopback_hosts(port: int) -> frozenset[str]:
 def _check_content_type(request: web.Request) -> None:
     """Reject any body other than uncompressed JSON, or JSON Lines for an import.
 
-    Forms and plain text are what a web page may send without a preflight request. Without a body no Content-Type is
-    needed.
+    Forms and plain text are rejected because a web page may send them without a preflight request. A request
+    without a body needs no
+    Content-Type.
     """
     headers = request.headers
     content_type = headers.get(hdrs.CONTENT_TYPE)

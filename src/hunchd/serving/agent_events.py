@@ -1,6 +1,6 @@
-"""POST /agents/{id}/events: takes the payload of an agent's hook.
+"""POST /agents/{id}/events: receives the payload of an agent's hook.
 
-The response is what the hook prints. The hook waits less than a tenth of a second, and a little longer at the start of
+The hook prints the response. It waits less than a tenth of a second, or a little longer at the start of
 a session. So the response is sent first, and the event is processed afterwards.
 """
 
@@ -49,9 +49,9 @@ _DELIVERY_SECONDS_AT_START: Final = 0.35
 
 @dataclass(slots=True)
 class _SessionContext:
-    """Context that a session was given.
+    """Record of the context that was sent to one session.
 
-    Holds subjects, and ids and titles of items with the file they were listed for.
+    It contains the subjects, and the ids and titles of items with the file for which they were listed.
     """
 
     subjects: set[str] = field(default_factory=set)
@@ -59,9 +59,9 @@ class _SessionContext:
     context_count: int = 0  # in total, including late responses
 
     def get_shown_items(self, file: str) -> frozenset[tuple[str, str]]:
-        """Return the items that need not be repeated at `file`.
+        """Return the items that need not be repeated in a context for `file`.
 
-        A related file is relevant per file, so one listed for another file does not count.
+        A related file is relevant to one file only, so it does not count if it was listed for another file.
         """
         return frozenset(
             (identifier, title) for identifier, title, listed_for in self.items if listed_for in ("", file)
@@ -76,7 +76,7 @@ class _SessionContext:
 class AgentHandlers:
     """Handlers for hook events of agents.
 
-    `body` reads the JSON of a request within the limits.
+    `body` reads the JSON body of a request within the limits.
     """
 
     def __init__(self, engine: Engine, body: Callable[[web.Request], Awaitable[Any]]) -> None:
@@ -111,9 +111,10 @@ class AgentHandlers:
         return response
 
     async def _build_context(self, event: HookEvent, root: str) -> Bundle | None:
-        """Return the context worth sending now, once per session.
+        """Return the context to send for an event, or None.
 
-        Returns None for an unknown project.
+        Each context is sent once per session. Returns None if it was sent already, contains nothing relevant, or
+        belongs to an unknown project.
         """
         if event.kind == "began":
             self._sessions.pop(event.session, None)
@@ -138,9 +139,9 @@ class AgentHandlers:
         )
 
     def _get_session_context(self, event: HookEvent) -> _SessionContext:
-        """Return what this session was given.
+        """Return the record of the context that was sent to this session.
 
-        An empty record for a session without a name.
+        For an event without a session, the record is empty and not kept.
         """
         if not event.session:
             return _SessionContext()
@@ -153,7 +154,7 @@ class AgentHandlers:
     async def _process_event(self, event: HookEvent, root: str) -> None:
         """Store the signal of the event.
 
-        Register an unknown project, for the next time.
+        If the project is unknown, it is registered, so that the next event finds it.
         """
         if event.kind == "paused":
             if event.session and event.text.strip():
@@ -173,7 +174,10 @@ class AgentHandlers:
                 await self._engine.add_project(root)
 
     def _track_failure(self, event: HookEvent, root: str) -> None:
-        """Remember failed commands until they pass; other passing commands are not reported."""
+        """Remember each failed command until it passes.
+
+        A command that passes is reported only if it failed before.
+        """
         if event.kind in ("failed", "passed"):
             self._failed_commands.pop((root, event.command), None)
         if event.kind == "failed":
@@ -192,7 +196,7 @@ class AgentHandlers:
 async def _send_response(request: web.Request, text: str) -> web.StreamResponse:
     """Send the complete response.
 
-    A hook that has already gone is not an error.
+    A hook that has stopped waiting is not an error.
     """
     response = responses.build_response(text.encode("utf-8", "replace"), type_="text/plain; charset=utf-8")
     with suppress(ConnectionError):
@@ -202,7 +206,10 @@ async def _send_response(request: web.Request, text: str) -> web.StreamResponse:
 
 
 def _context_signals(event: HookEvent, root: str) -> JsonObject | None:
-    """Return the focus signals of an event, or None."""
+    """Return the signals that describe the focus of an event.
+
+    Returns None if no context is sent for such an event.
+    """
     match event.kind:
         case "began" | "checked_out":
             return {}
@@ -215,7 +222,7 @@ def _context_signals(event: HookEvent, root: str) -> JsonObject | None:
 
 
 def _context_subject(event: HookEvent, root: str) -> str:
-    """Return the subject of a context, which is sent once per session."""
+    """Return a key for the event's context, which is sent once per session."""
     match event.kind:
         case "opens" | "edits":
             return f"{event.kind} {_path_in_project(event, root)}"[:_MAX_KEY_CHARACTERS]
@@ -243,29 +250,29 @@ def _to_signal(event: HookEvent, root: str) -> JsonObject | None:
 
 
 def _path_in_project(event: HookEvent, root: str) -> str | None:
-    """Return the path of the event's file relative to the root.
+    """Return the path of the event's file relative to the project's root.
 
-    Returns None if it is outside.
+    Returns None if the file is outside the project.
     """
     path = os.path.relpath(os.path.join(event.folder, event.path), root)  # noqa: PTH118
     return None if path.startswith("..") else path
 
 
 def _bundle_file(event: HookEvent, root: str) -> str:
-    """Return the event's file as its bundle names it.
+    """Return the event's file, as it is named in a bundle.
 
-    Returns "" if it has none.
+    Returns "" if the event has no file.
     """
     return (_path_in_project(event, root) or "") if event.path else ""
 
 
 def _has_relevant_item(bundle: Bundle, max_tier: int) -> bool:
-    """Return True if the bundle has an item of a tier up to `max_tier`."""
+    """Return True if the bundle has an item in a tier up to `max_tier`."""
     return bundle.status != "empty" and any(item.tier <= max_tier for item in bundle.items)
 
 
 def _find_root(folder: str) -> str | None:
-    """Return the root of the repository that contains a folder, or None."""
+    """Return the root of the repository that contains `folder`, or None."""
     if not os.path.isabs(folder):  # noqa: PTH117
         return None
     try:
@@ -276,5 +283,5 @@ def _find_root(folder: str) -> str | None:
 
 
 def _sanitize_name(name: str) -> str:
-    """Convert a session's name to one that is safe in a URL."""
+    """Convert the name of a session to a name that is safe in a URL."""
     return "".join(each if each.isascii() and (each.isalnum() or each in "-_") else "-" for each in name)[:100]

@@ -1,4 +1,4 @@
-"""HTTP handlers for consolidation: runs, their changes, undo."""
+"""HTTP handlers for consolidation: runs, their changes, and undo."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ConsolidationHandlers:
-    """Handlers, one method per route.
+    """Handlers for consolidation, one method per route.
 
-    `body` reads the JSON of a request within the limits.
+    `body` reads the JSON body of a request within the limits.
     """
 
     def __init__(self, runs: RunManager, body: Callable[[web.Request], Awaitable[Any]]) -> None:

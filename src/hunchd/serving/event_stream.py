@@ -1,6 +1,6 @@
 """GET /events: server-sent events with heartbeats.
 
-A client that does not read is disconnected.
+A client that does not read its events is disconnected.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 class EventListeners:
     """Clients of GET /events.
 
-    Bounded in number, in buffered bytes (64 KiB each) and in write time.
+    Their number, their buffered bytes (64 KiB each) and the time of each write are limited.
     """
 
     def __init__(self, limits: ServerLimits) -> None:
@@ -36,7 +36,7 @@ class EventListeners:
         return len(self._tasks)
 
     async def serve(self, request: web.Request, events: AsyncIterator[JsonObject]) -> web.StreamResponse:
-        """Send `events` until the client disconnects, stops reading, or the daemon stops.
+        """Send `events` until the client or the daemon stops, or the client stops reading.
 
         Raises Overloaded if there are too many listeners.
         """
@@ -83,15 +83,15 @@ class EventListeners:
             await write
 
     def close(self) -> None:
-        """Disconnect all clients, because the daemon stops."""
+        """Disconnect all clients, because the daemon is stopping."""
         for task in self._tasks:
             task.cancel()
 
 
 def encode_event(event: JsonObject) -> bytes:
-    """Encode one event, named by its type.
+    """Encode one event under the name of its type.
 
-    JSON contains no bare line break, so it is one line.
+    JSON contains no unescaped line breaks, so the event fits on one line.
     """
     name = str(event.get("type", "message")).replace("\n", " ").replace("\r", " ")
     return b"event: " + name.encode("utf-8", "replace") + b"\ndata: " + encode_json(event) + b"\n\n"

@@ -1,6 +1,6 @@
 """Routes of the HTTP API.
 
-Each handler parses, calls the engine and responds. One middleware guards them all.
+Each handler parses the request, calls the engine and builds the response. One middleware runs before all handlers.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _parse_cached_query = lru_cache(maxsize=256)(parse_context_query)
 
 
 def make_app(engine: Engine, token: str, *, limits: ServerLimits | None = None) -> web.Application:
-    """Build the application; `open_doors` serves it."""
+    """Build the application; `serve_app` serves it."""
     limits = limits or ServerLimits()
     handlers = Handlers(engine, limits)
     access, connections = AccessControl(token, handlers.page.sessions), ConnectionPool(limits.connections)
@@ -101,7 +101,10 @@ def make_app(engine: Engine, token: str, *, limits: ServerLimits | None = None) 
 
 
 def _refuse_query_of(handler: Handler) -> Handler:
-    """Return the handler of a route without parameters: one that is sent is refused by name, never ignored."""
+    """Wrap the handler of a route that has no query parameters.
+
+    If a request has a parameter, it is rejected with an error that names the parameter.
+    """
 
     async def handle(request: web.Request) -> web.StreamResponse:
         refuse_query(_get_query(request))
@@ -113,7 +116,7 @@ def _refuse_query_of(handler: Handler) -> Handler:
 def _build_middleware(access: AccessControl, connections: ConnectionPool, counts: RequestMetrics) -> Any:
     """Build the middleware for access checks, error responses and metrics.
 
-    A single one, for speed.
+    One middleware does all three, for speed.
     """
 
     @web.middleware
@@ -146,9 +149,9 @@ def _build_middleware(access: AccessControl, connections: ConnectionPool, counts
 
 
 def _os_error_response(error: OSError, request: web.Request) -> web.Response:
-    """Respond to an error of the operating system.
+    """Build the response to an error of the operating system.
 
-    A full disk is temporary and no bug.
+    A full disk is reported as temporary, because it is not a bug.
     """
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return error_response(StorageFull("the disk is full", hint="free some space; hunchd then continues by itself"))
@@ -157,7 +160,7 @@ def _os_error_response(error: OSError, request: web.Request) -> web.Response:
 
 
 class Handlers:
-    """Handlers, one method per route."""
+    """Handlers of the HTTP API, one method per route."""
 
     def __init__(self, engine: Engine, limits: ServerLimits) -> None:
         self._engine = engine
@@ -329,9 +332,10 @@ class Handlers:
 
 
 async def _stream_json_lines(request: web.Request, lines: AsyncIterator[ExportLine]) -> web.StreamResponse:
-    """Stream one line of JSON per item.
+    """Stream the items as JSON, one line each.
 
-    Waits for the first item, so that an early error still gets its status. A later failure cuts the response off, which
+    The first item is awaited before the response starts, so that an early error still gets its own status. A later
+    failure cuts the response off, which
     the client notices because the last chunk is missing.
     """
     first = await anext(lines, None)
@@ -352,9 +356,9 @@ async def _stream_json_lines(request: web.Request, lines: AsyncIterator[ExportLi
 
 
 def _add_rejected(result: BatchAnswerT, rejections: list[Rejection]) -> BatchAnswerT:
-    """Add the rejected entries of a batch to its result.
+    """Add rejected entries to the result of a batch.
 
-    They come from parsing and from the engine, sorted by index.
+    The entries were rejected by parsing or by the engine; they are sorted by index.
     """
     return structs.replace(result, rejected=sort_rejections(rejections, result.rejected))
 

@@ -1,4 +1,4 @@
-"""HTTP handlers for knowledge: documents, facts, contradictions, sharing, undone changes."""
+"""HTTP handlers for documents, facts, contradictions, sharing and undo."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class KnowledgeHandlers:
-    """Handlers, one method per route.
+    """Handlers for knowledge, one method per route.
 
-    `body` reads the JSON of a request within the limits.
+    `body` reads the JSON body of a request within the limits.
     """
 
     def __init__(

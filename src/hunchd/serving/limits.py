@@ -1,4 +1,4 @@
-"""Limits on what one client may cost: sizes, timeouts, connections."""
+"""Limits on the resources that one client can use: sizes, timeouts, connections."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ class ServerLimits:
 
 
 class ConnectionPool:
-    """Open connections, bounded in number.
+    """Open connections, limited in number.
 
-    When there are too many, the one that has waited longest is closed. A client that opens hundreds and sends nothing,
-    or one byte at a time, so loses its own first: a connection whose request is being answered is never closed.
+    If there are too many, the connection that has been idle longest is closed. So a client that opens hundreds of
+    connections and sends nothing,
+    or one byte at a time, loses its own first. A connection whose request is being answered is never closed.
     """
 
     def __init__(self, max_connections: int) -> None:
@@ -43,7 +44,7 @@ class ConnectionPool:
         self.closed_count = 0  # connections closed by the limit
 
     def admit(self, connection: web.RequestHandler) -> web.RequestHandler:
-        """Register a new connection, before its first byte."""
+        """Register a new connection before its first byte arrives."""
         if len(self._idle_connections) + len(self._busy_connections) >= self._max_connections:
             self._forget_closed()
         while (
@@ -59,12 +60,12 @@ class ConnectionPool:
         return connection
 
     def mark_busy(self, connection: web.RequestHandler) -> None:
-        """Mark the connection as busy: the head of a request has arrived."""
+        """Mark the connection as busy, because the headers of a request have arrived."""
         self._idle_connections.pop(connection, None)
         self._busy_connections.add(connection)
 
     def mark_idle(self, connection: web.RequestHandler) -> None:
-        """Mark the connection as waiting: its request is answered."""
+        """Mark the connection as idle, because its request has been answered."""
         self._busy_connections.discard(connection)
         if connection.transport is not None:
             self._idle_connections[connection] = None

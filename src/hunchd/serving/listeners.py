@@ -1,4 +1,4 @@
-"""Listening sockets: loopback TCP and a Unix socket for this user only."""
+"""Listening sockets: loopback TCP, and a Unix socket for this user only."""
 
 from __future__ import annotations
 
@@ -38,10 +38,12 @@ async def serve_app(
     uid: int | None = None,
     inherited_sockets: Sequence[socket.socket] = (),
 ) -> AsyncIterator[tuple[str, Path | None]]:
-    """Serve `app`; yield its URL and its Unix socket, None if there is none.
+    """Serve `app`; yield its URL and the path of its Unix socket.
 
-    `port` 0 lets the system choose. Only processes of `uid`, by default this process's user, may use the Unix socket.
-    `inherited` sockets are listening already, replace our own, and are left for the next daemon. Raises ConfigError
+    The path is None if there is no Unix socket. With `port` 0 the system chooses a port. Only processes of the user
+    `uid` (default: this process's user) may use the Unix socket.
+    `inherited_sockets` are listening already; they replace the daemon's own sockets and stay open for the next
+    daemon. Raises ConfigError
     for an address that is not loopback.
     """
     app[ACCESS].uid = os.getuid() if uid is None and hasattr(os, "getuid") else uid
@@ -67,7 +69,7 @@ async def serve_app(
 
 
 class _Connection(web.RequestHandler):
-    """Connection that answers malformed HTTP with the contract's error shape."""
+    """Connection that answers malformed HTTP in the error format of the API."""
 
     __slots__ = ()
 
@@ -120,9 +122,9 @@ async def _start_server(runner: web.AppRunner, listener: socket.socket, app: web
 
 
 def _classify_socket(listener: socket.socket) -> str:
-    """Return the kind of an inherited socket, "tcp" or "unix".
+    """Return the kind of an inherited socket: "tcp" or "unix".
 
-    Raises ConfigError if others could reach it.
+    Raises ConfigError if the socket is neither loopback nor Unix, so that others could reach it.
     """
     listener.setblocking(False)
     if listener.type == socket.SOCK_STREAM:
@@ -168,9 +170,9 @@ def _bind_unix(path: Path) -> socket.socket:
 
 
 def _remove_stale_socket(path: Path) -> None:
-    """Delete the socket of a killed daemon.
+    """Delete the socket that a killed daemon left behind.
 
-    The caller holds the daemon's lock, so nobody listens there.
+    The caller holds the daemon's lock, so no daemon listens on it.
     """
     try:
         status = path.lstat()
@@ -182,8 +184,8 @@ def _remove_stale_socket(path: Path) -> None:
 
 
 def _is_loggable(record: logging.LogRecord) -> bool:
-    """Filter out aiohttp's log records of malformed requests.
+    """Return False for aiohttp's log records of malformed requests.
 
-    They quote the line: a token may be in it, and anyone could fill the disk.
+    These records quote the request line, which may contain a token, and anyone could fill the disk with them.
     """
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))

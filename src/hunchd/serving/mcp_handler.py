@@ -1,7 +1,9 @@
 """POST /mcp: the Model Context Protocol over streamable HTTP.
 
-Supports both eras of the protocol, without sessions. The server's own checks (Host, Origin, token) come first, as for
-every route. `protocol/mcp` implements the protocol; this module handles its headers and statuses, and calls the engine.
+Both versions of the protocol, with and without a handshake, are supported without sessions. The server's own checks
+(Host, Origin, token) come first, as for
+every route. `protocol/mcp` implements the protocol; this module handles its headers and statuses, and calls the
+engine.
 """
 
 from __future__ import annotations
@@ -64,7 +66,10 @@ _STATUSES: Final = {
 
 
 class McpHandler:
-    """Handler for all agents; each of their requests is self-contained."""
+    """Handler for the requests of all agents.
+
+    It keeps no sessions, because each request is self-contained.
+    """
 
     def __init__(self, engine: Engine, limits: ServerLimits) -> None:
         self._engine = engine
@@ -102,7 +107,7 @@ class McpHandler:
         return json_response(response, status=_STATUSES.get(error_code, 200))
 
     async def _drive(self, conversation: Conversation[Result]) -> Result:
-        """Drive the conversation to its result."""
+        """Run the conversation until it returns its result."""
         step: DaemonRequest | Pause
         try:
             step = next(conversation)
@@ -123,9 +128,9 @@ class McpHandler:
             return outcome
 
     async def _execute(self, request: DaemonRequest) -> Any:
-        """Carry out a request with the engine.
+        """Carry out a request by calling the engine.
 
-        The result equals that of the HTTP route, as plain JSON values.
+        The result equals the response of the HTTP route, as plain JSON values.
         """
         return to_json(await self._call_engine(request))
 
@@ -166,7 +171,10 @@ class McpHandler:
 
 
 def _check_headers(headers: CIMultiDictProxy[str], message: Mapping[str, Any]) -> None:
-    """Raise Refusal if the headers, which proxies use for routing, contradict the body."""
+    """Check that the headers match the body.
+
+    Proxies use the headers for routing. Raises JsonRpcError if they contradict the body.
+    """
     params = message.get("params", {})
     version = jsonrpc.get_version(params)
     expected_headers = {_VERSION_HEADER: version, _METHOD_HEADER: message["method"]}
@@ -184,7 +192,7 @@ def _check_headers(headers: CIMultiDictProxy[str], message: Mapping[str, Any]) -
 def _decode_header(header: str) -> str | None:
     """Decode a header value of the form =?base64?…?=.
 
-    Returns None if it is invalid.
+    Returns None if the value is invalid.
     """
     if not (header.startswith("=?base64?") and header.endswith("?=")):
         return None

@@ -1,4 +1,4 @@
-"""OpenAPI 3.1 document: every route with its request and responses.
+"""OpenAPI 3.1 document that describes every route with its request and responses.
 
 Tests compare it with the router.
 """
@@ -35,7 +35,10 @@ _JSON_LINES: Final = "application/x-ndjson"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """OpenAPI operation. `errors` are statuses beyond those that any route may return."""
+    """OpenAPI operation.
+
+    `errors` are the statuses in addition to those that any route may return.
+    """
 
     id: str
     summary: str
@@ -250,16 +253,18 @@ _STATUS_DESCRIPTIONS: Final = {
 
 
 def takes_query(method: str, path: str) -> bool:
-    """Return True if the route has parameters in its query, is not in the document, or serves the page.
+    """Return True if requests to the route may have a query string.
 
-    The page's views keep in their address what is selected; the daemon does not read it.
+    This is the case if the route has query parameters, is not in the document, or serves the web page. The page's
+    views store the selection in
+    their address; the daemon does not read it.
     """
     operation = OPERATIONS.get((method, _PATTERN.sub("", path)))
     return operation is None or bool(operation.query) or path.startswith("/ui")
 
 
 def build_document() -> Schema:
-    """Build the whole document."""
+    """Build the whole OpenAPI document."""
     paths: dict[str, Schema] = {}
     for (method, path), operation in OPERATIONS.items():
         paths.setdefault(path, {})[method.lower()] = _build_operation(path, operation)
@@ -310,7 +315,10 @@ def _build_operation(path: str, operation: Operation) -> Schema:
 
 
 def _error_statuses(path: str, operation: Operation) -> set[int]:
-    """Return the error statuses of a route: its own, and those of its kind."""
+    """Return all error statuses of a route.
+
+    They are its own, those of every route, and those that follow from having a body or needing the token.
+    """
     errors = {403, *operation.errors}
     if not operation.open:
         errors |= {401, 415, 503}

@@ -1,7 +1,9 @@
-"""Access of the page: single-use codes, and the browser sessions that they open.
+"""Access of the web page: single-use codes, and the browser sessions that they open.
 
-A session needs two secrets. Cookies are sent to every port of a host, so that another local server would see this one;
-the key is kept by the browser for exactly one origin, so the cookie alone opens nothing. Both end with the daemon.
+A session needs two secrets, a cookie and a key. A browser sends cookies to every port of a host, so another local
+server would see the cookie;
+but it stores the key for exactly one origin, so the cookie alone gives no access. Both become invalid when the
+daemon ends.
 """
 
 from __future__ import annotations
@@ -57,7 +59,10 @@ _UNREADABLE_ROUTES: Final = frozenset({"/export", "/openapi.json"})
 
 @dataclass(slots=True)
 class PageSession:
-    """Browser session: `host` is the Host header that opened it."""
+    """Browser session of the web page.
+
+    `host` is the Host header of the request that opened it.
+    """
 
     key: str
     host: str
@@ -66,7 +71,7 @@ class PageSession:
 
 
 class PageSessions:
-    """Codes and browser sessions of one daemon, in memory only."""
+    """Codes and browser sessions of one daemon, stored in memory only."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -74,7 +79,10 @@ class PageSessions:
         self._sessions: OrderedDict[str, PageSession] = OrderedDict()
 
     def issue_code(self, *, is_read_only: bool) -> str:
-        """Return a code that opens one session; the oldest unused ones are dropped."""
+        """Return a code that opens one session.
+
+        If there are too many codes, the oldest unused ones become invalid.
+        """
         code = secrets.token_urlsafe(32)
         self._codes[code] = self._clock() + CODE_SECONDS, is_read_only
         while len(self._codes) > _MAX_CODES:
@@ -82,7 +90,10 @@ class PageSessions:
         return code
 
     def open_session(self, code: str, host: str) -> tuple[str, PageSession] | None:
-        """Exchange a code for a session and its cookie; return None if the code is unknown, used or too old."""
+        """Exchange a code for a new session; return its cookie and the session.
+
+        Returns None if the code is unknown, used or too old.
+        """
         expires_at, is_read_only = self._codes.pop(code, (0.0, True))
         if self._clock() >= expires_at:
             return None
@@ -94,7 +105,10 @@ class PageSessions:
         return cookie, session
 
     def find_session(self, request: web.Request) -> PageSession | None:
-        """Return the session whose cookie and key came from the host that opened it."""
+        """Return the session of the request's cookie and key.
+
+        Returns None if one of them is wrong, the session has expired, or another host opened it.
+        """
         cookie = request.cookies.get(get_cookie_name(request), "")
         session = self._sessions.get(cookie)
         key = request.headers.get(KEY_HEADER, "").encode("utf-8", "surrogateescape")
@@ -111,7 +125,10 @@ class PageSessions:
 
 
 def get_cookie_name(request: web.Request) -> str:
-    """Return a name for this host and port; daemons of several users share one set of cookies in a browser."""
+    """Return the name of the session cookie for the request's port.
+
+    The name differs for each port, because in a browser the daemons of several users share the cookies of one host.
+    """
     return "hunchd-" + request.headers.get(hdrs.HOST, "").rpartition(":")[2]
 
 
@@ -120,7 +137,7 @@ def is_open_route(request: web.Request) -> bool:
 
 
 def is_allowed(request: web.Request, session: PageSession) -> bool:
-    """Return True if a session may use this route."""
+    """Return True if the session may use the request's route."""
     route = get_canonical(request)
     if request.method == "GET":
         return route not in _UNREADABLE_ROUTES
@@ -130,6 +147,9 @@ def is_allowed(request: web.Request, session: PageSession) -> bool:
 
 
 def get_canonical(request: web.Request) -> str:
-    """Return the route's pattern, "" if there is no such route."""
+    """Return the pattern of the request's route.
+
+    Returns "" if there is no such route.
+    """
     resource = request.match_info.route.resource
     return "" if resource is None else resource.canonical

@@ -1,4 +1,4 @@
-"""Handlers of the page: its files, and the exchange of a code for a browser session."""
+"""HTTP handlers of the web page: its files, and the exchange of a code for a browser session."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class PageHandlers:
-    """Handlers of the page, one method per route."""
+    """Handlers of the web page, one method per route."""
 
     def __init__(self, read_body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._read_body = read_body
@@ -126,7 +126,10 @@ class PageHandlers:
 
 
 def _describe_session(session: PageSession | None, *, key: str = "") -> PageSessionAnswer:
-    """Describe a session; a client with the token has none, and may do everything."""
+    """Describe a session.
+
+    A client that authenticates with the token has no session and full access.
+    """
     return PageSessionAnswer(read_only=session is not None and session.is_read_only, version=__version__, key=key)
 
 
@@ -136,7 +139,10 @@ def _protect(response: web.Response) -> web.Response:
 
 
 def _read_file(name: str) -> bytes | None:
-    """Read a built file of the package; `name` was checked and holds no `..`."""
+    """Read a file of the built page; return None if it is missing.
+
+    The caller has checked that `name` contains no `..`.
+    """
     try:
         return (STATIC_FOLDER / name).read_bytes()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

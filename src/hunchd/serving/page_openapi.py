@@ -1,4 +1,4 @@
-"""OpenAPI operations and schemas of the page and of what it shows about the moment."""
+"""OpenAPI operations and schemas of the web page and of the current state that it shows."""
 
 from __future__ import annotations
 

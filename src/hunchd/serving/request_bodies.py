@@ -1,4 +1,4 @@
-"""Request bodies: read within limits, decoded, or read line by line.
+"""Request bodies: read within the limits, and decoded as a whole or line by line.
 
 Large bodies are decoded without blocking the event loop.
 """
@@ -40,7 +40,7 @@ _MAX_INLINE_DECODE_BYTES: Final = 128 * 1024  # bytes
 async def read_json_body(request: web.Request, limits: ServerLimits) -> Any:
     """Read and decode the JSON body.
 
-    Raises Refusal 408 if it does not arrive in time.
+    Raises AccessDenied with status 408 if the body does not arrive in time.
     """
     if (request.content_length or 0) > limits.body_bytes:
         raise _too_large_error(limits)
@@ -57,12 +57,15 @@ async def read_json_body(request: web.Request, limits: ServerLimits) -> Any:
 
 
 def is_bodiless(request: web.Request) -> bool:
-    """Return True if the request has no body, or one of length 0."""
+    """Return True if the request has no body, or an empty one."""
     return request.content_length == 0 or not request.can_read_body
 
 
 class ImportLines:
-    """Lines of an import: iterates over the valid ones and collects the rejected ones."""
+    """Lines of an import.
+
+    Iterating over them yields the valid lines and collects the rejected ones.
+    """
 
     def __init__(self, request: web.Request, limits: ServerLimits) -> None:
         self._request = request
@@ -92,7 +95,7 @@ class ImportLines:
     def summarize(self, counts: ImportCounts) -> ImportedAnswer:
         """Build the result of the import.
 
-        It contains the lines rejected here and by the engine, and whether the import was complete.
+        It contains the lines rejected by parsing and by the engine, and states whether the import was complete.
         """
         rejected = sort_rejections(self.rejections, counts.rejected)[:MAX_LISTED_REJECTIONS]
         complete, warnings = self._integrity.summarize()
@@ -109,7 +112,10 @@ class ImportLines:
             self.rejections.append(make_rejection(index, error))
 
     async def _split_lines(self) -> AsyncIterator[bytes | None]:
-        """Yield the lines; None stands for one that exceeds the limit."""
+        """Yield the lines of the body.
+
+        None is yielded in place of a line that exceeds the limit.
+        """
         pending: list[bytes] = []
         size = 0
         async for part in self._read_chunks():
@@ -137,9 +143,9 @@ class ImportLines:
 
 
 def _parse_import_line(raw: bytes) -> ExportLine:
-    """Parse a line down to its fields.
+    """Parse a line with all its fields.
 
-    This way no line fails once the engine has started the import.
+    So no line can fail to parse once the engine has started the import.
     """
     line = parse_export_line(decode_json(raw))
     content = line.data

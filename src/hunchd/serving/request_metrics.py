@@ -17,9 +17,9 @@ RequestLabels = tuple[str, str, int]  # method, route, status
 
 
 class RequestMetrics:
-    """Counters of requests and seconds by route.
+    """Number of requests and their duration, for each route.
 
-    Bounded: an unknown path counts as "other".
+    The number of routes is limited, because unknown paths are counted as "other".
     """
 
     def __init__(self) -> None:

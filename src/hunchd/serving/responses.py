@@ -1,4 +1,4 @@
-"""Responses as bytes: JSON, errors in one shape, and bundles encoded once."""
+"""Functions that build responses: JSON, errors in one format, and bundles encoded once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ _ENCODER: Final = msgspec.json.Encoder(enc_hook=to_plain_value)
 
 
 def _build_headers(type_: str, cache_control: str = "no-store") -> CIMultiDict[str]:
-    """Return headers that forbid caching, content sniffing and embedding."""
+    """Return headers that forbid content sniffing.
+
+    Caching is forbidden as well, unless `cache_control` allows it.
+    """
     return CIMultiDict(
         {
             hdrs.CONTENT_TYPE: type_,
@@ -63,14 +66,17 @@ def _build_headers(type_: str, cache_control: str = "no-store") -> CIMultiDict[s
 
 
 async def start_response(request: web.Request, type_: str) -> web.StreamResponse:
-    """Start a response that is written in parts."""
+    """Start a response whose body is written in parts."""
     response = web.StreamResponse(headers=_build_headers(type_))
     await response.prepare(request)
     return response
 
 
 def build_response(body: bytes, *, status: int = 200, type_: str = JSON_TYPE, etag: str | None = None) -> web.Response:
-    """Build a complete response; all of them go through here."""
+    """Build a complete response.
+
+    All complete responses are built here.
+    """
     headers = _build_headers(type_, "no-store" if etag is None else "private, no-cache")
     if etag is not None:
         headers[hdrs.ETAG] = etag
@@ -84,7 +90,7 @@ def json_response(value: Any, *, status: int = 200) -> web.Response:
 def encode_json(value: Any) -> bytes:
     """Encode a Struct or a plain value as JSON.
 
-    An unpaired surrogate, as in a file name, becomes "?".
+    An unpaired surrogate, which can occur in a file name, becomes "?".
     """
     try:
         return _ENCODER.encode(value)
@@ -94,7 +100,10 @@ def encode_json(value: Any) -> bytes:
 
 
 def error_response(error: HunchError) -> web.Response:
-    """Build the response of an error; log those with a 5xx status."""
+    """Build the response to an error.
+
+    Errors with a 5xx status are logged.
+    """
     status = get_status(error)
     response = json_response(error_answer(error), status=status)
     if isinstance(error, Overloaded):
@@ -107,7 +116,7 @@ def error_response(error: HunchError) -> web.Response:
 
 
 def router_error_response(error_raised: web.HTTPException, request: web.BaseRequest) -> web.Response:
-    """Convert a rejection by aiohttp to the contract's error shape.
+    """Convert a rejection by aiohttp to the error format of the API.
 
     aiohttp rejects unknown routes and methods, and bodies that are too large.
     """
@@ -124,9 +133,9 @@ def router_error_response(error_raised: web.HTTPException, request: web.BaseRequ
 
 
 def internal_error_response() -> web.Response:
-    """Build the response of an internal error.
+    """Build the response to an internal error.
 
-    Details are only in the log.
+    The details are only in the log.
     """
     error = HunchError("internal error; the daemon's log has the details", hint="hunch logs")
     error.code = "internal"
@@ -136,7 +145,7 @@ def internal_error_response() -> web.Response:
 def malformed_request_response(status: int) -> web.Response:
     """Build the response to malformed HTTP.
 
-    Its bytes are not quoted: they may contain a token.
+    The request is not quoted, because it may contain a token.
     """
     error = MalformedRequest(
         f"malformed HTTP request: a line may have {MAX_REQUEST_LINE_BYTES:,} bytes, a header {MAX_HEADER_BYTES:,}, and "
@@ -148,7 +157,7 @@ def malformed_request_response(status: int) -> web.Response:
 class EncodedBundles:
     """Cache of encoded bundles.
 
-    A client that has the current one gets 304.
+    A client that already has the current bundle gets a response with status 304.
     """
 
     def __init__(self, max_bundles: int = _MAX_CACHED_BUNDLES) -> None:
@@ -187,7 +196,10 @@ def _content_type(form: Format) -> str:
 
 
 def _matches_etag(header: str, etag: str) -> bool:
-    """Return True if If-None-Match contains `etag`, by weak comparison."""
+    """Return True if the header If-None-Match contains `etag`.
+
+    The comparison is weak, as the HTTP standard defines it.
+    """
     return header in (etag, etag.strip('"'), "*") or etag in (
         each.strip().removeprefix("W/") for each in header.split(",")
     )

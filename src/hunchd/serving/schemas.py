@@ -1,4 +1,4 @@
-"""JSON Schemas shared by requests and responses, as the OpenAPI document names them."""
+"""JSON Schemas shared by requests and responses, under their names in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ def schema_reference(name: str) -> Schema:
 
 
 def build_signal_schema() -> Schema:
-    """Return one schema for all kinds of signals: the fields of each, required only where all need them."""
+    """Return one schema for all kinds of signals.
+
+    It has the fields of every kind. Only the fields that every kind requires are required.
+    """
     bodies = {each.__name__: each for each in BODY_OF_KIND.values()}
     schemas = build_component_schemas(bodies).values()
     common = build_component_schemas({"Signal": SignalBody})["Signal"]

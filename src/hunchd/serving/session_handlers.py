@@ -1,4 +1,4 @@
-"""HTTP handlers for sessions: messages in and out, the end, and the compiled prompt."""
+"""HTTP handlers for sessions: messages in and out, the end of a session, and the compiled prompt."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class SessionHandlers:
-    """Handlers, one method per route.
+    """Handlers for sessions, one method per route.
 
-    `body` reads the JSON of a request within the limits.
+    `body` reads the JSON body of a request within the limits.
     """
 
     def __init__(self, conversations: SessionService, body: Callable[[web.Request], Awaitable[Any]]) -> None:

@@ -22,9 +22,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class TeamHandlers:
-    """Handlers, one method per route.
+    """Handlers for a project's team, one method per route.
 
-    `body` reads the JSON of a request within the limits.
+    `body` reads the JSON body of a request within the limits.
     """
 
     def __init__(self, team: TeamFeature, body: Callable[[web.Request], Awaitable[Any]]) -> None:

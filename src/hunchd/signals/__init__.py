@@ -1,1 +1,1 @@
-"""Watchers of files, git and the spool, and their signal queue."""
+"""Watchers of files, git repositories and the spool, and the queue of the signals they emit."""

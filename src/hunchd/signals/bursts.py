@@ -1,4 +1,4 @@
-"""Aggregation of file events into signals: file saved, file deleted, tree replaced."""
+"""Conversion of bursts of file events to signals: file saved, file deleted, tree replaced."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ class WatchOptions:
 
 
 class BurstCollector:
-    """Collector of changed paths that emits signals when the burst ends.
+    """Collector of changed paths that emits signals when a burst of changes ends.
 
-    A path is classified by its state at that time, so that a temporary file, a backup or a rename in between is never
+    Each path is classified by its state at the end of the burst. So a temporary file, a backup or a rename in
+    between is never
     reported.
     """
 
@@ -93,7 +94,7 @@ class BurstCollector:
 
     @property
     def pending_count(self) -> int:
-        """Number of paths that are not reported yet."""
+        """Number of changed paths that have not been reported yet."""
         return len(self._changed_at) + len(self._unclassified_paths) + len(self._scanned_paths)
 
     def record_change(self, path: str) -> None:
@@ -106,7 +107,7 @@ class BurstCollector:
             self._schedule(self._options.burst)
 
     def record_scanned(self, path: str, stamp: int) -> None:
-        """Record that a scan saw a change, and the file's new stamp."""
+        """Record a change that a scan found, with the file's new stamp."""
         self._last_event_at = time.monotonic()
         if not self._changed_at and not self._scanned_paths:
             self._burst_started_at = self._last_event_at
@@ -116,7 +117,7 @@ class BurstCollector:
             self._schedule(self._options.burst)
 
     def record_removed(self, paths: list[str]) -> None:
-        """Record the files of a removed or ignored folder."""
+        """Record that files disappeared because their folder was removed or is now ignored."""
         self._removed_paths.update(paths)
         for path in paths:
             self.record_change(path)
@@ -128,9 +129,9 @@ class BurstCollector:
             self._open_timer = self._thread.call_later(OPENS_WINDOW, self._emit_opened)
 
     def reset(self, layout: RepositoryLayout | None) -> None:
-        """Discard everything collected: the tree is gone.
+        """Discard everything collected, because the tree no longer exists.
 
-        `layout` replaces the git layout.
+        `layout` replaces the layout of the git repository.
         """
         self._changed_at.clear()
         self._unclassified_paths.clear()
@@ -145,7 +146,10 @@ class BurstCollector:
         self._timer = self._thread.call_later(seconds, self._on_timer)
 
     def _on_timer(self) -> None:
-        """Report, or wait while the burst continues. Called by the timer."""
+        """Report the changes, or wait if the burst continues.
+
+        This is called by the timer.
+        """
         self._timer = None
         if not (self._changed_at or self._scanned_paths) or self.rules is None:
             return
@@ -165,9 +169,9 @@ class BurstCollector:
             self._classify_all()
 
     def _is_git_active(self) -> bool:
-        """Return True if git is writing the tree.
+        """Return True if git is changing the working tree.
 
-        Also between two steps of a rebase.
+        This is also the case between two steps of a rebase.
         """
         git_dir = self._layout.git_dir if self._layout is not None else None
         if git_dir is None or self._layout is None:
@@ -181,9 +185,9 @@ class BurstCollector:
         return read_head(self._layout) if self._layout is not None else None
 
     def _classify_all(self) -> None:
-        """Classify every touched path in slices.
+        """Classify all changed paths, a limited number at a time.
 
-        Other events are handled meanwhile.
+        Other events are handled in between.
         """
         self._unclassified_paths = deque(self._changed_at.items())
         self._changed_at = {}
@@ -234,7 +238,10 @@ class BurstCollector:
                 self._removed_paths.discard(path)
 
     def _read_stamp(self, path: str, rules: IgnoreRules) -> int | None:
-        """Return the current stamp of a wanted file, or None."""
+        """Return the current stamp of a file.
+
+        Returns None if it is missing, not a regular file, too large, or ignored by `rules`.
+        """
         try:
             status = os.lstat(f"{self._base}/{path}")
         except (OSError, ValueError):
@@ -248,9 +255,9 @@ class BurstCollector:
         return compute_stamp(status)
 
     def _emit_changes(self, saved_paths: list[str], deleted_paths: list[str], *, is_bulk: bool) -> None:
-        """Emit signals.
+        """Emit the signals for these changes.
 
-        If the queue is full, the paths are kept for the next attempt.
+        If the signal queue is full, the paths are kept for the next attempt.
         """
         if not saved_paths and not deleted_paths:
             return
@@ -287,9 +294,9 @@ class BurstCollector:
         ]
 
     def _put_back(self, paths: list[str], deleted_paths: frozenset[str], seconds: float) -> None:
-        """Put paths back for the next attempt.
+        """Put paths back, so that they are reported after `seconds`.
 
-        They are merged with what happens until then.
+        Changes that happen until then are merged with them.
         """
         logger.debug("the signal queue is full; retrying %d changes in %.1f s", len(paths), seconds)
         now = self._burst_started_at = time.monotonic()

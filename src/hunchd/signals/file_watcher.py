@@ -1,6 +1,6 @@
 """File watcher of a project.
 
-It uses watches on folders, scans after lost events, and polling as a fallback.
+It watches folders, scans them after lost events, and polls those that cannot be watched.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ MISSING_ROOT_INTERVAL, ROOT_CHECK_INTERVAL = 1.0, 60.0  # seconds
 
 
 class FileWatcher:
-    """Watcher of the wanted files below `root` that calls `emit` on `thread`.
+    """Watcher of the files below `root` that calls `emit` on `thread`.
 
-    `emit` may raise Overloaded: the changes are kept, merged with later ones, and emitted later.
+    Ignored files are not watched. `emit` may raise Overloaded: the changes are then kept, merged with later ones,
+    and emitted later.
     """
 
     def __init__(
@@ -96,17 +97,23 @@ class FileWatcher:
         self._thread.call_soon(self._start_watching)
 
     def stop(self) -> None:
-        """Stop emitting signals, and release the watches soon."""
+        """Stop emitting signals; the watches are released soon after."""
         self._is_stopped = True
         self._state = "stopped"
         self._thread.call_soon(self._unwatch_all)
 
     def wait_ready(self, seconds: float) -> bool:
-        """Return True if the first scan finishes within `seconds`."""
+        """Wait at most `seconds` for the first scan.
+
+        Returns True if the scan has finished.
+        """
         return self._ready_event.wait(seconds)
 
     def status(self) -> FileWatchAnswer:
-        """Return the state and mode of the watcher, with reasons. Thread-safe."""
+        """Return the state and mode of the watcher, with the reasons for them.
+
+        This is thread-safe.
+        """
         mode: WatchMode = "watching" if not self._polled_folders else "mixed" if self._watched_folders else "polling"
         return FileWatchAnswer(
             state=self._state,
@@ -127,7 +134,7 @@ class FileWatcher:
     def list_known_files(self) -> frozenset[str]:
         """Return the files in the snapshot.
 
-        On a quiet tree it equals a fresh walk.
+        While no file changes, they are the files that a new scan of the tree would find.
         """
         return frozenset(self._snapshot.iterate_paths())
 
@@ -182,9 +189,9 @@ class FileWatcher:
         self._root_check_timer = self._thread.call_later(ROOT_CHECK_INTERVAL, self._check_root)
 
     def _schedule_rescan(self, *, rules: bool = False) -> None:
-        """Schedule one scan of everything.
+        """Schedule one scan of the whole tree.
 
-        Further calls before it begins have no effect.
+        Further calls before the scan begins have no effect. With `rules`, the ignore rules are read again.
         """
         self._rules_outdated = self._rules_outdated or rules
         if self._lost_at is None and self._state != "missing":
@@ -219,7 +226,7 @@ class FileWatcher:
     def _scan_slice(self) -> None:
         """Scan queued folders for up to SLICE_SECONDS seconds.
 
-        Reschedules itself until none is left.
+        The scan reschedules itself until no folder is left.
         """
         began, cpu_start = time.monotonic(), time.thread_time()
         while self._scan_queue and not self._is_stopped:
@@ -242,7 +249,7 @@ class FileWatcher:
             )
 
     def _scan_folder(self, folder: str) -> None:
-        """Watch one folder and compare its content with the snapshot."""
+        """Watch one folder, and compare its content with the snapshot."""
         limits = self._options.limits
         if not self._snapshot.has_folder(folder) and self._snapshot.folder_count >= limits.folders:
             self._truncation_reason = f"more than {limits.folders:,} folders: the rest is not watched"
@@ -282,7 +289,7 @@ class FileWatcher:
             self._bursts.record_change(f"{folder}/{name}" if folder else name)
 
     def _remove_folder(self, folder: str) -> None:
-        """Remove a folder that is gone or unwanted, with its files."""
+        """Remove a missing or ignored folder and its files from the snapshot."""
         if folder == "":
             return
         files, folders = self._snapshot.remove_folder(folder)
@@ -313,7 +320,7 @@ class FileWatcher:
     def _scan_polled(self) -> None:
         """Scan every polled folder.
 
-        Those that can be watched by now are watched.
+        Folders that can be watched by now are watched from then on.
         """
         self._poll_timer = None
         if not self._is_stopped and self._state == "watching":
@@ -346,9 +353,9 @@ class FileWatcher:
         self._start_watching()
 
     def _check_root(self) -> None:
-        """Compare the root with the watched one.
+        """Check that the root is still the folder that is watched.
 
-        Moving its parent causes no event.
+        This needs polling, because moving the root's parent folder causes no event.
         """
         if self._is_stopped or self._state == "missing":
             return
@@ -370,7 +377,7 @@ class FileWatcher:
 
 
 def _is_folder(place: str) -> bool:
-    """Return True for a folder that is not a symlink."""
+    """Return True if `place` is a folder and not a symlink."""
     try:
         return stat.S_ISDIR(os.lstat(place).st_mode)
     except OSError:

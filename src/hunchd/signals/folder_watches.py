@@ -1,8 +1,10 @@
-"""Folder watches of the operating system. The only module that imports watchdog.
+"""Folder watches of the operating system.
 
-Watchdog's observers use a thread for each folder that is watched without its subfolders, and do not report overflows of
-the kernel's queue. So on Linux its inotify binding is used directly: one descriptor for any number of folders, a mask
-without opens, overflows reported. On other systems a watchdog observer watches the whole tree.
+This is the only module that imports watchdog. Watchdog's observers use a thread for each folder that is watched
+without its subfolders, and do not report overflows of
+the kernel's queue. So on Linux its inotify binding is used directly: it needs one descriptor for any number of
+folders, its mask can exclude
+opens, and it reports overflows. On other systems a watchdog observer watches the whole tree.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ _HEADER = struct.Struct("iIII")  # watch descriptor, mask, cookie, length of the
 
 
 class UnwatchableFolder(Exception):
-    """A folder cannot be watched.
+    """Folder that cannot be watched.
 
-    `is_exhausted` means that the system's watches are used up; otherwise the folder does not exist.
+    `is_exhausted` is True if the system has no watches left; otherwise the folder does not exist.
     """
 
     def __init__(self, message: str, *, is_exhausted: bool) -> None:
@@ -40,26 +42,32 @@ class UnwatchableFolder(Exception):
 
 
 class FolderListener(Protocol):
-    """Receiver of folder events. Every method is called on the watcher thread."""
+    """Receiver of folder events.
+
+    Every method is called on the watcher thread.
+    """
 
     def handle_change(self, folder: str, name: str, *, is_dir: bool, is_removed: bool, is_open: bool) -> None:
         """Handle a change of the entry `name` of a watched folder.
 
-        It was written, created, moved or removed (`is_removed`), or only opened (`is_open`).
+        The entry was written, created, moved, removed (`is_removed`), or only opened (`is_open`).
         """
 
     def handle_folder_removed(self, folder: str) -> None:
-        """Handle the loss of a watched folder and its watch.
+        """Handle the removal of a watched folder, which ends its watch.
 
-        It was removed, moved or unmounted.
+        The folder was removed, moved or unmounted.
         """
 
     def handle_overflow(self) -> None:
-        """Handle an overflow: the kernel dropped events, so anything may have changed."""
+        """Handle an overflow of the kernel's event queue.
+
+        The kernel has dropped events, so anything may have changed.
+        """
 
 
 class WatchHost(Protocol):
-    """Thread on whose behalf folders are watched."""
+    """Thread for which folders are watched, and on which listeners are called."""
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run `callback` on the thread soon; thread-safe."""
@@ -68,7 +76,7 @@ class WatchHost(Protocol):
         """Call a listener; log its exceptions."""
 
     def handle_overflow(self) -> None:
-        """Tell every listener that events were dropped."""
+        """Notify every listener that events were dropped."""
 
 
 class FolderBackend(Protocol):
@@ -87,7 +95,7 @@ class FolderBackend(Protocol):
 
 
 class InotifyBackend:
-    """Backend for Linux: one inotify watch for each folder."""
+    """Backend for Linux that uses one inotify watch for each folder."""
 
     def __init__(self, host: WatchHost) -> None:
         from watchdog.observers.inotify_c import (  # not importable on systems without inotify
@@ -202,9 +210,9 @@ class InotifyBackend:
 
 
 class ObserverBackend(FileSystemEventHandler):
-    """Backend with a recursive watchdog observer.
+    """Backend that uses a recursive watchdog observer.
 
-    Subfolders of a watched folder are covered.
+    Watching a folder covers its subfolders.
     """
 
     def __init__(self, host: WatchHost, observer: BaseObserver | None = None) -> None:
@@ -251,7 +259,7 @@ class ObserverBackend(FileSystemEventHandler):
             self._observer.unschedule(watch)
 
     def dispatch_events(self) -> None:
-        """Do nothing: events arrive as calls."""
+        """Do nothing: the observer's thread forwards each event by a call."""
 
     def close(self) -> None:
         self._listeners.clear()
@@ -286,7 +294,7 @@ class ObserverBackend(FileSystemEventHandler):
 
 
 class NullBackend:
-    """Backend for systems without watches: every folder has to be polled."""
+    """Backend for systems that cannot watch folders: all folders must be polled."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -304,7 +312,7 @@ class NullBackend:
         raise UnwatchableFolder(f"{folder}: {self._reason}", is_exhausted=True)
 
     def remove_watch(self, folder: str, listener: FolderListener) -> None:
-        """Do nothing: no folder was added."""
+        """Do nothing: no folder is watched."""
 
     def dispatch_events(self) -> None:
         """Do nothing: no events arrive."""
@@ -314,7 +322,7 @@ class NullBackend:
 
 
 def create_backend(host: WatchHost) -> FolderBackend:
-    """Return the best backend of this system."""
+    """Return the best backend that this system supports."""
     try:
         return InotifyBackend(host) if sys.platform.startswith("linux") else ObserverBackend(host)
     except (UnwatchableFolder, OSError) as error:

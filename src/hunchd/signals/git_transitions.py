@@ -1,6 +1,6 @@
-"""Interpretation of state changes of a repository. No I/O.
+"""Interpretation of state changes of a git repository, without I/O.
 
-The reflog steps between two states are used. Results are checkouts, commits, merges and rewrites.
+Two states, and the reflog entries between them, are converted to signals: checkouts, commits, merges and rewrites.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PICK_MESSAGE = re.compile(r"\((?:pick|reword|edit|squash|fixup|continue|merge|e
 
 @dataclass(frozen=True, slots=True)
 class RepositoryState:
-    """State of a repository at one time."""
+    """State of a repository at one point in time."""
 
     head: HeadState
     operation: str = ""
@@ -34,7 +34,7 @@ class RepositoryState:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """Signals to emit now, and steps of the running operation."""
+    """Signals to emit now, and the reflog entries of the operation in progress."""
 
     signals: tuple[Signal, ...] = ()
     origin: HeadState | None = None  # HEAD as it was before the operation
@@ -53,7 +53,8 @@ def compute_transition(
 ) -> Transition:
     """Return the signals between two states, in order.
 
-    While an operation runs, only its beginning is reported. `steps` are the new reflog steps; `parents` are those of
+    While an operation is in progress, only its start is reported. `steps` are the new reflog entries; `parents` are
+    the parents of
     the new commit, for repositories without a reflog.
     """
     event = _SignalFactory(project, at)
@@ -128,9 +129,9 @@ class _SignalFactory:
 
 
 def _belongs_to_operation(step: ReflogEntry, operation: str) -> bool:
-    """Return True if the step belongs to the operation.
+    """Return True if the reflog entry was written by the operation.
 
-    Bisect moves HEAD by checkouts.
+    A bisection moves HEAD by checkouts, so they belong to it.
     """
     return step.message.startswith("checkout: " if operation == "bisect" else operation) or "(start)" in step.message
 
@@ -168,9 +169,9 @@ def _interpret_moves(
 def _interpret_switch(
     before: HeadState, after: HeadState, steps: Sequence[ReflogEntry], event: _SignalFactory
 ) -> list[Signal]:
-    """Return a checkout signal if the branch changed.
+    """Return a checkout signal if the branch has changed.
 
-    A detached HEAD is on the branch "": checking out one commit after another is a switch as well.
+    A detached HEAD counts as the branch "": checking out one commit after another is a switch as well.
     """
     if before.branch == after.branch:
         is_detached_move = after.branch is None and before.sha != after.sha
@@ -192,7 +193,7 @@ def _interpret_rebase(
 
 
 def _interpret_step(step: ReflogEntry, event: _SignalFactory) -> Signal:
-    """Return the signal for one reflog step."""
+    """Return the signal for one reflog entry."""
     message = step.message
     match = _MERGE_MESSAGE.match(message)
     if match or message.startswith(("commit (merge)", "pull")):
@@ -205,9 +206,9 @@ def _interpret_step(step: ReflogEntry, event: _SignalFactory) -> Signal:
 def _interpret_unlogged_move(
     before: HeadState, sha: str, parents: tuple[str, ...] | None, event: _SignalFactory
 ) -> Signal:
-    """Return the signal for a move without a reflog.
+    """Return the signal for a move of HEAD without a reflog entry.
 
-    The new commit's parents decide, if readable.
+    The kind of signal depends on the new commit's parents, if they can be read.
     """
     if before.sha is not None and parents is not None and before.sha not in parents:
         return event.create_rewrite(before.sha, sha)

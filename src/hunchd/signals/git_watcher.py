@@ -1,4 +1,4 @@
-"""Watcher of a git repository through its files.
+"""Watcher of a git repository that reads the repository's files.
 
 It starts no git process and writes nothing.
 """
@@ -41,7 +41,7 @@ _STATE_FILES = frozenset(
 
 
 class _WorkingTree:
-    """State of one working tree, and pending steps of a running operation."""
+    """State of one working tree, with the reflog entries of an operation in progress."""
 
     def __init__(self, layout: RepositoryLayout) -> None:
         self.layout = layout
@@ -52,7 +52,7 @@ class _WorkingTree:
         self.shallow_border = layouts.shallow_boundary(layout)
 
     def collect_signals(self, now: datetime) -> tuple[Signal, ...]:
-        """Return the signals since the last call."""
+        """Return the signals for all changes since the last call."""
         project = str(self.layout.root)
         if self.layout.reftable:
             old_tables, self.tables = self.tables, _read_tables_stamp(self.layout)
@@ -78,14 +78,17 @@ class _WorkingTree:
 
 
 def _find_origin(layout: RepositoryLayout, look: RepositoryState) -> HeadState | None:
-    """Return HEAD as it was before the operation that is already running."""
+    """Return HEAD as it was before the operation in progress.
+
+    Returns None if no operation is in progress.
+    """
     if look.operation != "rebase":
         return look.head if look.operation else None
     return HeadState(branch=look.branch, sha=layouts.find_rebase_origin(layout) or look.head.sha)
 
 
 def read_state(layout: RepositoryLayout) -> RepositoryState:
-    """Read HEAD, the running operation and the rebased branch."""
+    """Read HEAD, the operation in progress and the rebased branch."""
     return RepositoryState(
         layouts.read_head(layout), layouts.find_operation(layout), layouts.find_rebased_branch(layout)
     )
@@ -94,8 +97,9 @@ def read_state(layout: RepositoryLayout) -> RepositoryState:
 class GitWatcher:
     """Watcher of one repository that calls `emit` on `thread`.
 
-    `linked` adds all its worktrees. A signal's `project` is the working tree it happened in. `emit` may raise
-    Overloaded: the signals are kept.
+    With `is_linked`, all worktrees of the repository are watched. The `project` of a signal is the working tree in
+    which the change happened. `emit` may raise
+    Overloaded: the signals are then kept.
     """
 
     def __init__(
@@ -132,7 +136,10 @@ class GitWatcher:
         return self._ready_event.wait(seconds)
 
     def status(self) -> GitWatchAnswer:
-        """Return what is watched and how. Thread-safe."""
+        """Return what is watched and how.
+
+        This is thread-safe.
+        """
         trees = tuple(self._tree_by_root.values())
         return GitWatchAnswer(
             state="stopped" if self._is_stopped else "missing" if self._is_missing else "watching",
@@ -195,7 +202,7 @@ class GitWatcher:
         self._schedule_check()
 
     def _check_trees(self) -> None:
-        """Check every tree and emit what changed."""
+        """Check every working tree and emit signals for its changes."""
         self._timer = None
         if self._is_stopped:
             return
@@ -216,7 +223,10 @@ class GitWatcher:
             self._pending_signals.popleft()
 
     def _update_trees(self) -> None:
-        """Update the trees: repository removed, recreated or replaced; worktrees added or removed."""
+        """Update the list of working trees.
+
+        The repository may have been removed, recreated or replaced, and worktrees may have been added or removed.
+        """
         layout = self._layout
         has_head = layout.git_dir is not None and os.path.lexists(layout.git_dir / "HEAD")
         if not has_head or self._is_missing:
@@ -278,7 +288,10 @@ def _list_roots(layout: RepositoryLayout) -> list[Path]:
 
 
 def _list_ref_folders(heads: Path) -> list[str]:
-    """Return `refs/heads` and its subfolders, for branches with a slash."""
+    """Return `refs/heads` and its subfolders.
+
+    A branch with a slash in its name is stored in a subfolder.
+    """
     ref_folders: list[str] = []
     for folder, inner, _ in os.walk(heads):
         ref_folders.append(folder)
@@ -289,7 +302,7 @@ def _list_ref_folders(heads: Path) -> list[str]:
 
 
 def _read_tables_stamp(layout: RepositoryLayout) -> tuple[int, int] | None:
-    """Return modification time and inode of the reftable, or None."""
+    """Return the modification time and inode of the reftable, or None."""
     if layout.common_dir is None:
         return None
     try:

@@ -1,6 +1,6 @@
-"""Bounded queue between watcher threads and the event loop.
+"""Bounded queue between the watcher threads and the event loop.
 
-Bursts merge in it.
+Repeated signals about the same file are merged in the queue.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ _Subject = tuple[str, str]
 
 
 class SignalQueue:
-    """Queue of signals, read in batches.
+    """Queue of signals that is read in batches.
 
-    A batch stays in the queue until it is `mark_done`. A signal about a file replaces the last waiting one of the same
-    kind and file, so that the order of events of one file is preserved. A signal that carries an id was acknowledged to
+    The signals of a batch stay in the queue until `mark_done` is called. A signal about a file replaces the last
+    waiting signal of the same
+    kind about the same file, so the order of the events of one file is preserved. A signal with an id was
+    acknowledged to
     a client and is never merged.
     """
 
@@ -44,14 +46,17 @@ class SignalQueue:
         return len(self._queue)
 
     def put(self, signal: Signal) -> None:
-        """Add one signal from any thread.
+        """Add one signal; thread-safe.
 
         Raises Overloaded if the queue is full; waiting signals are never dropped.
         """
         self.put_all((signal,))
 
     def put_all(self, signals: Sequence[Signal]) -> None:
-        """Add all signals, or none if they do not fit. Raises Overloaded."""
+        """Add all signals, or none if the queue lacks space for them.
+
+        Raises Overloaded if they were not added.
+        """
         with self._lock:
             if len(self._queue) + len(signals) > self.capacity and not all(map(self._can_merge, signals)):
                 self._rejected_count += len(signals)
@@ -64,9 +69,9 @@ class SignalQueue:
             loop.call_soon_threadsafe(self._new_signal.set)
 
     async def read_batch(self, limit: int = 500) -> list[Signal]:
-        """Return the oldest signals, at least one.
+        """Return the oldest signals, waiting until there is at least one.
 
-        Call `mark_done` with their number once they are durable.
+        At most `limit` signals are returned. Call `mark_done` with their number once they are durable.
         """
         self._loop = asyncio.get_running_loop()
         while True:
@@ -79,7 +84,7 @@ class SignalQueue:
             await self._new_signal.wait()
 
     def mark_done(self, count: int) -> None:
-        """Remove the oldest `count` signals, which are durable elsewhere."""
+        """Remove the oldest `count` signals, because they are now durable elsewhere."""
         with self._lock:
             for _ in range(count):
                 number, (signal, _) = self._queue.popitem(last=False)
@@ -88,9 +93,9 @@ class SignalQueue:
                     del self._newest[subject]
 
     def get_status(self) -> dict[str, Any]:
-        """Return fill level and counters.
+        """Return the number of waiting signals and the counters.
 
-        `oldest` is the age in seconds of the oldest signal.
+        `oldest` is the age of the oldest signal in seconds.
         """
         with self._lock:
             oldest = next(iter(self._queue.values()), None)
@@ -127,9 +132,9 @@ class SignalQueue:
 
 
 def _get_subject(signal: Signal) -> _Subject | None:
-    """Return the file that a signal is about.
+    """Return the kind and file that identify signals to be merged.
 
-    Returns None for signals that never merge.
+    Returns None for signals that are never merged.
     """
     match signal:
         case FileOpened() | FileSaved() | FileClosed() | FileDeleted():

@@ -1,10 +1,10 @@
-"""Spool of messages that hooks write while no daemon runs.
+"""Spool of messages that hooks write, even while no daemon is running.
 
-They are read without loss or trust.
+No message is lost, and none is trusted.
 
     spool/tmp/      a hook writes a file here …
-    spool/new/      … and renames it to here: one JSON object in each
-    spool/lines     or it appends one line of JSON, at most 4 KiB, which needs no other program than the shell
+    spool/new/      … and renames it to here: one JSON object per file
+    spool/lines     alternatively, it appends one line of JSON, at most 4 KiB, which needs no program besides the shell
     spool/aside/    messages that could not be parsed, kept for `hunch doctor`
 
 Each message has a stable name, so that the receiver recognises a message that is read again after a crash.
@@ -49,9 +49,9 @@ RECHECK_DELAY = 2.5  # seconds
 
 @dataclass(frozen=True, slots=True)
 class SpoolMessage:
-    """Spool message.
+    """Message from the spool.
 
-    Its content is in `raw`, or the reason why it is invalid in `error`.
+    `raw` is its content; if the message is invalid, `error` is the reason.
     """
 
     name: str
@@ -66,9 +66,9 @@ class _ReadFile:
 
 
 class SpoolReader:
-    """Reader of the current spool messages.
+    """Reader of the messages that are in the spool now.
 
-    Iterate, make the messages durable, then `acknowledge`: only then the files are deleted.
+    Iterate over it, make the messages durable, then call `acknowledge`: only then the files are deleted.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -85,7 +85,7 @@ class SpoolReader:
     def acknowledge(self) -> None:
         """Delete the files that were read.
 
-        A file that grew meanwhile stays, and its old messages come again under their names.
+        A file that has grown meanwhile stays; its old messages are read again under the same names.
         """
         for read_file in self._read_files:
             with contextlib.suppress(FileNotFoundError):
@@ -95,10 +95,7 @@ class SpoolReader:
         self._delete_old()
 
     def _collect_lines(self) -> None:
-        """Rename the file of appended lines.
-
-        Writers begin a new one then.
-        """
+        """Rename the file of appended lines, so that writers begin a new one."""
         lines = self._directory / LINES_FILE
         with contextlib.suppress(OSError):
             if lines.lstat().st_size:
@@ -160,7 +157,7 @@ class SpoolReader:
                     file.write(b"\n".join(invalid_lines))
 
     def _set_aside(self, path: Path, reason: str) -> SpoolMessage:
-        """Move an invalid message aside, unchanged."""
+        """Move an invalid message unchanged into the folder `aside`."""
         self.set_aside_count += 1
         logger.warning("invalid message %r in the spool: %s; moving it aside", path.name, reason)
         try:
@@ -170,7 +167,7 @@ class SpoolReader:
         return SpoolMessage(path.name, error=reason)
 
     def _delete_old(self) -> None:
-        """Delete old set-aside messages and abandoned temporary files."""
+        """Delete old invalid messages and abandoned temporary files."""
         with contextlib.suppress(OSError):
             old_files = sorted((self._directory / "aside").iterdir(), key=lambda path: path.lstat().st_mtime_ns)
             for path in old_files[:-MAX_SET_ASIDE]:
@@ -182,23 +179,23 @@ class SpoolReader:
 
 
 def open_spool(directory: Path) -> SpoolReader:
-    """Return a reader of the messages in the spool."""
+    """Return a reader of the messages that are in the spool now."""
     return SpoolReader(directory)
 
 
 def create_spool_folders(directory: Path) -> None:
-    """Create the spool and its folders with private modes.
+    """Create the spool and its folders, accessible by this user only.
 
-    Raises ConfigError if another user could write there.
+    Raises ConfigError if another user could write to one of them.
     """
     for folder in (directory, *(directory / name for name in ("tmp", "new", "aside"))):
         ensure_private_folder(folder)
 
 
 class SpoolWatcher:
-    """Watcher that calls `news` on the watcher thread.
+    """Watcher of the spool that calls `news` on the watcher thread.
 
-    It does so for new messages, and once at the start.
+    `news` is called once at the start, and whenever there are new messages.
     """
 
     def __init__(self, directory: Path, on_new_message: Callable[[], None], *, thread: WatcherThread) -> None:
@@ -257,9 +254,9 @@ class SpoolWatcher:
         self._recheck_timer = self._thread.call_later(RECHECK_DELAY, self._recheck)
 
     def _recheck(self) -> None:
-        """Notify again while files are left.
+        """Call `news` again while files are left.
 
-        This ends because invalid ones are set aside.
+        This ends eventually, because invalid files are moved aside.
         """
         self._recheck_timer = None
         with contextlib.suppress(OSError), os.scandir(self._folders[1]) as entries:
@@ -288,9 +285,9 @@ def _reject_constant(name: str) -> float:
 
 
 def _read_own_file(path: Path, limit: int) -> tuple[bytes, float]:
-    """Return content and age of a regular file of ours.
+    """Return the content and age of a regular file of this user.
 
-    The age is in seconds. Raises ValueError for any other file.
+    The age is in seconds. Raises ValueError for any other file, and for one longer than `limit` bytes.
     """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     if stat.S_ISLNK(path.lstat().st_mode):
@@ -316,5 +313,5 @@ def _read_own_file(path: Path, limit: int) -> tuple[bytes, float]:
 
 
 def _get_own_uid(default: int) -> int:
-    """Return our user id, or `default` on systems without user ids."""
+    """Return this user's id, or `default` on systems without user ids."""
     return os.getuid() if hasattr(os, "getuid") else default

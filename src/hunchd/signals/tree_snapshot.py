@@ -1,4 +1,4 @@
-"""Snapshot of a tree with just enough data to detect changes."""
+"""Snapshot of a folder tree, with just enough data to detect changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Iterator
 
 
 def compute_stamp(status: os.stat_result) -> int:
-    """Hash modification time, size and inode; smaller than the values themselves."""
+    """Return a hash of a file's modification time, size and inode.
+
+    The hash takes less memory than the values themselves.
+    """
     return hash((status.st_mtime_ns, status.st_size, status.st_ino))
 
 
@@ -20,9 +23,9 @@ class _Folder:
 
 
 class TreeSnapshot:
-    """Folders and files with their stamps.
+    """Folders of a tree, and its files with their stamps.
 
-    Paths are relative to the root, which is "".
+    Paths are relative to the root, whose path is "".
     """
 
     def __init__(self) -> None:
@@ -71,7 +74,10 @@ class TreeSnapshot:
         return [prefix + name for name in node.folders] if node is not None and node.folders else []
 
     def remove_folder(self, folder: str) -> tuple[list[str], list[str]]:
-        """Remove a folder recursively; return the files and folders that were known."""
+        """Remove a folder recursively.
+
+        Returns the files and the folders that were removed.
+        """
         node = self._find_folder(folder)
         if node is None:
             return [], []
@@ -91,7 +97,7 @@ class TreeSnapshot:
         return files, folders
 
     def iterate_paths(self) -> Iterator[str]:
-        """Yield every known file."""
+        """Yield the path of every known file."""
         for path, folder in _iterate_folders("", self._top):
             for name in tuple(folder.files):
                 yield f"{path}/{name}" if path else name

@@ -1,4 +1,4 @@
-"""Watcher thread: an event loop over kernel events, timers and calls."""
+"""Watcher thread: an event loop for kernel events, timers and calls from other threads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STOP_TIMEOUT = 1.0
 
 @dataclass(order=True)
 class Timer:
-    """Call that is due at `due_at` (monotonic seconds), unless it is cancelled."""
+    """Callback to run at `due_at` (monotonic seconds), unless it is cancelled."""
 
     due_at: float
     number: int
@@ -37,13 +37,16 @@ class Timer:
 
 
 class WatcherThread:
-    """Event loop in a thread.
+    """Thread with an event loop for the watchers.
 
-    Listeners run on this thread only, so they need no locks.
+    Listeners are called only on this thread, so they need no locks.
     """
 
     def __init__(self, name: str, *, on_failure: Callable[[], None] | None = None) -> None:
-        """Create the thread; `on_failure` is called on it if it ends unexpectedly."""
+        """Create the thread.
+
+        `on_failure` is called on the thread if it ends unexpectedly.
+        """
         self.name = name
         self._on_failure = on_failure
         self.overflow_count = 0
@@ -61,7 +64,7 @@ class WatcherThread:
 
     @property
     def watched_count(self) -> int:
-        """Number of folders that are watched."""
+        """Number of watched folders."""
         return len(self._backend)
 
     @property
@@ -73,7 +76,10 @@ class WatcherThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread and release every watch; returns within a second."""
+        """Stop the thread and release every watch.
+
+        Returns within a second.
+        """
         self.is_stopping = True
         self._wake_up()
         if not self._thread.is_alive():
@@ -82,12 +88,18 @@ class WatcherThread:
             self._thread.join(_STOP_TIMEOUT)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Run `callback` on the thread soon; thread-safe. After the end nothing runs."""
+        """Run `callback` on the thread soon; thread-safe.
+
+        Once the thread has ended, nothing runs.
+        """
         self._calls.put(callback)
         self._wake_up()
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
-        """Run `callback` after `seconds`. Call on the thread only."""
+        """Run `callback` after `seconds`.
+
+        Call this on the thread only.
+        """
         timer = Timer(time.monotonic() + seconds, next(self._timer_numbers), callback)
         heapq.heappush(self._timers, timer)
         return timer
@@ -95,7 +107,7 @@ class WatcherThread:
     def watch_folder(self, folder: str, listener: FolderListener, *, opens: bool = False) -> None:
         """Report changes of the entries of `folder` (not recursively) to `listener`.
 
-        Call on the thread only. Raises Unwatchable.
+        With `opens`, opened files are reported too. Call this on the thread only. Raises UnwatchableFolder.
         """
         self._backend.add_watch(folder, listener, opens=opens)
 
@@ -104,13 +116,13 @@ class WatcherThread:
         self._backend.remove_watch(folder, listener)
 
     def handle_overflow(self) -> None:
-        """Tell every listener that events were dropped."""
+        """Notify every listener that events were dropped."""
         self.overflow_count += 1
         for listener in self._backend.list_listeners():
             self.call_listener(listener.handle_overflow)
 
     def call_listener(self, call: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-        """Call a listener; exceptions are logged and do not end the thread."""
+        """Call a listener; its exceptions are logged and do not end the thread."""
         try:
             call(*args, **kwargs)
         except Exception:
@@ -149,7 +161,10 @@ class WatcherThread:
         self._writer.close()
 
     def _compute_timeout(self) -> float | None:
-        """Return the seconds until the next timer; None to sleep until woken."""
+        """Return the seconds until the next timer.
+
+        Returns None if there is no timer, so that the thread sleeps until it is woken.
+        """
         while self._timers and self._timers[0].is_cancelled:
             heapq.heappop(self._timers)
         return max(0.0, self._timers[0].due_at - time.monotonic()) if self._timers else None
@@ -169,7 +184,7 @@ class WatcherThread:
 
 
 def _create_waiter(descriptors: list[int]) -> Callable[[float | None], object]:
-    """Return a function that waits for descriptors or a timeout."""
+    """Return a function that waits until a descriptor is readable or a timeout ends."""
     if not hasattr(select, "poll"):
         return lambda seconds: select.select(descriptors, [], [], seconds)
     poller = select.poll()  # unlike select it supports descriptors above 1,023
