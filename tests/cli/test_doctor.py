@@ -90,7 +90,7 @@ def test_doctor_finds_occupied_port(capsys: Output) -> None:
         [found] = run_doctor(capsys)["port"]
 
     assert found["verdict"] == "bad"
-    assert "is taken by another program" in found["finding"]
+    assert "is in use by another program" in found["finding"]
     assert "port = 0" in found["advice"]
 
 

@@ -19,8 +19,8 @@ def _add_mcp_arguments(parser: ArgumentParser) -> None:
 
 def _add_install_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("agent", nargs="?", choices=AGENTS, metavar="AGENT", help=f"one of: {', '.join(AGENTS)}")
-    parser.add_argument("--agents-md", action="store_true", help="the block in this repository's AGENTS.md")
-    parser.add_argument("--dry-run", action="store_true", help="show the diff, change nothing")
+    parser.add_argument("--agents-md", action="store_true", help="edit the section in this repository's AGENTS.md")
+    parser.add_argument("--dry-run", action="store_true", help="show the diff without changing anything")
 
 
 def _add_agent_hook_arguments(parser: ArgumentParser) -> None:
@@ -32,9 +32,10 @@ AGENT_COMMANDS: Final = (
         "install",
         TOOLS_GROUP,
         "add hunchd to a coding agent's settings",
-        "Adds the MCP server, and hooks if the agent supports them, to the agent's user settings: it gets context\n"
-        "when a session begins, a file is opened or changed, a branch is checked out or a command fails, never on\n"
-        "each prompt. Comments, order and everything else in the files stay; a backup is made. Safe to repeat.\n\n"
+        "Adds the MCP server, and hooks if the agent supports them, to the agent's user settings: the agent gets\n"
+        "context when a session begins, a file is opened or changed, a branch is checked out or a command fails,\n"
+        "never on each prompt. Comments, order and everything else in the files stay; a backup is made.\n"
+        "Safe to repeat.\n\n"
         f"agents: {', '.join(AGENTS)}",
         f"{COMMANDS_PACKAGE}.agents.install:install",
         _add_install_arguments,
@@ -45,8 +46,8 @@ AGENT_COMMANDS: Final = (
         "uninstall",
         TOOLS_GROUP,
         "remove hunchd from an agent's settings",
-        "Restores the agent's settings byte for byte, unless they were changed since.\n"
-        "If they were, removes only hunchd's entries.",
+        "Restores the agent's settings byte for byte. If they were changed since the installation, removes only\n"
+        "hunchd's entries.",
         f"{COMMANDS_PACKAGE}.agents.install:uninstall",
         _add_install_arguments,
         ("hunch uninstall claude-code", "hunch uninstall --agents-md"),
@@ -67,7 +68,7 @@ AGENT_COMMANDS: Final = (
         "mcp",
         TOOLS_GROUP,
         "run the MCP server for agents (stdio)",
-        "Speaks the Model Context Protocol over standard input and output: six tools, resources and prompts.\n"
+        "Serves the Model Context Protocol over standard input and output: six tools, resources and prompts.\n"
         "Agents start it themselves: `hunch install AGENT` configures that.",
         f"{COMMANDS_PACKAGE}.mcp_server:serve",
         _add_mcp_arguments,

@@ -117,7 +117,7 @@ def _check_folder(folder: Path, status: os.stat_result) -> Check | None:
     if stat.S_IMODE(status.st_mode) & 0o077:
         mode = f"{stat.S_IMODE(status.st_mode):o}"
         fix = lambda: folder.chmod(0o700)  # noqa: E731 - a deferred call, nothing more
-        return Check("folders", "bad", f"{folder} is open to others ({mode})", f"chmod 700 {folder}", fix)
+        return Check("folders", "bad", f"{folder} can be accessed by other users ({mode})", f"chmod 700 {folder}", fix)
     if not os.access(folder, os.W_OK | os.X_OK):
         if os.statvfs(folder).f_flag & os.ST_RDONLY:
             advice = "mount it writable, or set HUNCHD_HOME to another folder"
@@ -163,7 +163,7 @@ def _check_leftovers(paths: AppPaths) -> Iterator[Check]:
     Such a socket was left by a killed daemon, or belongs to the service manager.
     """
     if _is_listening(paths.socket_file):
-        yield Check("daemon", "ok", "the service manager is listening; the first request starts it")
+        yield Check("daemon", "ok", "the service manager is listening; the first request starts the daemon")
     elif os.path.lexists(paths.socket_file):
         finding = f"{paths.socket_file} is left over from a daemon that was killed"
         yield Check("daemon", "note", finding, "The next start replaces it.", paths.socket_file.unlink)
@@ -273,7 +273,7 @@ def check_clock(paths: AppPaths) -> Check:
     )
     if newest > now + 3600:
         finding = f"files of hunchd are dated {(newest - now) / 3600:.0f} h in the future"
-        return Check("clock", "note", finding, "Was the clock set back? Ages are wrong until then.")
+        return Check("clock", "note", finding, "If the clock was set back, ages are wrong until that time.")
     return Check("clock", "ok", time.strftime("%Y-%m-%d %H:%M %Z"))
 
 

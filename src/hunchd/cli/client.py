@@ -136,7 +136,7 @@ def check_protocol(daemon: Rendezvous) -> None:
     """
     if daemon.protocol == PROTOCOL:
         return
-    mismatch = f"the running daemon ({daemon.version}) speaks protocol {daemon.protocol}, this command {PROTOCOL}"
+    mismatch = f"the running daemon ({daemon.version}) uses protocol {daemon.protocol}, this command uses {PROTOCOL}"
     if daemon.protocol < PROTOCOL:
         raise NoDaemon(f"{mismatch}: the daemon is older.", hint="hunch restart starts the installed version.")
     raise NoDaemon(f"{mismatch}: this command is older.", hint="Use the `hunch` that was installed with the daemon.")

@@ -29,17 +29,19 @@ LEVELS: Final = ("full", "summary", "compressed", "index")
 
 
 def _add_context_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="the file you open; without it: your uncommitted change"
-    )
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the file you open (default: your uncommitted change)")
     parser.add_argument(
         "--budget", type=parse_positive, metavar="TOKENS", help="at most this many tokens (default 8000)"
     )
     parser.add_argument("--activity", choices=ACTIVITIES, help="what you are doing; shifts the budget between tiers")
-    parser.add_argument("--branch", help="as if this branch were checked out")
+    parser.add_argument("--branch", help="answer as if this branch were checked out")
     parser.add_argument("--query", metavar="TEXT", help="what you are looking for")
     parser.add_argument(
-        "--wait", type=parse_seconds, default=8.0, metavar="SECONDS", help="for a new project (default 8)"
+        "--wait",
+        type=parse_seconds,
+        default=8.0,
+        metavar="SECONDS",
+        help="how long to wait while a new project is indexed (default 8)",
     )
 
 
@@ -47,11 +49,11 @@ def _add_predict_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", metavar="FILE", help="the file you open; may be left out with --query")
     parser.add_argument("-k", type=parse_positive, default=10, metavar="N", help="how many files (default 10)")
     parser.add_argument("--query", metavar="TEXT", help="what you are looking for")
-    parser.add_argument("--branch", help="as if this branch were checked out")
+    parser.add_argument("--branch", help="answer as if this branch were checked out")
 
 
 def _review(parser: ArgumentParser) -> None:
-    parser.add_argument("--base", metavar="REV", help="what was committed since REV is part of the change")
+    parser.add_argument("--base", metavar="REV", help="include the commits since REV in the change")
 
 
 def _add_project_option(parser: ArgumentParser) -> None:
@@ -59,55 +61,70 @@ def _add_project_option(parser: ArgumentParser) -> None:
 
 
 def _add_remember_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("text", metavar="TEXT", help="what to keep; - reads it from standard input")
-    parser.add_argument("--kind", choices=KINDS, default="fact", help="default: fact")
-    parser.add_argument("--title", help="one line; default: the beginning of TEXT")
-    parser.add_argument("--category", choices=CATEGORIES, help="of a fact")
-    parser.add_argument("--key", help="of a fact: one key has one value, a new one replaces it")
-    parser.add_argument("--value", help="of a fact with a key; default: TEXT")
-    parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="may be given several times")
-    parser.add_argument("--importance", type=parse_fraction, metavar="0..1", help="default 0.5")
-    parser.add_argument("--branch", help="matters on this branch only")
-    parser.add_argument("--ref", metavar="NAME", help="your own key: repeating it does not store it twice")
+    parser.add_argument("text", metavar="TEXT", help="the text to store; - reads it from standard input")
+    parser.add_argument("--kind", choices=KINDS, default="fact", help="kind of memory (default: fact)")
+    parser.add_argument("--title", help="title of one line (default: the beginning of TEXT)")
+    parser.add_argument("--category", choices=CATEGORIES, help="category of a fact")
+    parser.add_argument("--key", help="key of a fact; a new value for the same key replaces the old one")
+    parser.add_argument("--value", help="value of a fact with a key (default: TEXT)")
+    parser.add_argument(
+        "--tag", action="append", default=[], metavar="TAG", help="add a tag; may be given several times"
+    )
+    parser.add_argument("--importance", type=parse_fraction, metavar="0..1", help="importance (default 0.5)")
+    parser.add_argument("--branch", help="the memory is valid on this branch only")
+    parser.add_argument("--ref", metavar="NAME", help="your own id for the memory; the same id is not stored twice")
     whose = parser.add_mutually_exclusive_group()
     whose.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
-    whose.add_argument("--everywhere", action="store_true", help="about you, in every project")
+    whose.add_argument("--everywhere", action="store_true", help="the memory is about you and valid in every project")
 
 
 def _add_search_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", metavar="WORD", help="what to look for")
     parser.add_argument("-k", type=parse_positive, default=5, metavar="N", help="how many results (default 5)")
-    parser.add_argument("--depth", choices=("shallow", "deep", "specific"), default="shallow", help="default: shallow")
+    parser.add_argument(
+        "--depth",
+        choices=("shallow", "deep", "specific"),
+        default="shallow",
+        help="how thoroughly to search (default: shallow)",
+    )
     kinds = ("code", *KINDS)
-    parser.add_argument("--kind", action="append", choices=kinds, default=[], help="may be given several times")
-    parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="may be given several times")
+    parser.add_argument(
+        "--kind", action="append", choices=kinds, default=[], help="only this kind; may be given several times"
+    )
+    parser.add_argument(
+        "--tag", action="append", default=[], metavar="TAG", help="only this tag; may be given several times"
+    )
     parser.add_argument("--path", metavar="PREFIX", help="only memories about paths with this prefix")
     parser.add_argument("--role", action="append", choices=ROLES, default=[], help="only code in files of this role")
     parser.add_argument("--language", action="append", default=[], metavar="NAME", help="only code in this language")
-    parser.add_argument("--as-of", metavar="DATE", help="what was valid then, e.g. 2026-03-01")
+    parser.add_argument("--as-of", metavar="DATE", help="search what was valid on this date, e.g. 2026-03-01")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
-    where.add_argument("--all", action="store_true", help="every project; each result says which")
+    where.add_argument("--all", action="store_true", help="search every project; each result names its project")
 
 
 def _add_id_argument(parser: ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID|PATH", help="of a memory, as `hunch search` prints it, or of a document")
+    parser.add_argument(
+        "id", metavar="ID|PATH", help="id of a memory, as `hunch search` prints it, or path of a document"
+    )
 
 
 def _add_edit_arguments(parser: ArgumentParser) -> None:
     _add_id_argument(parser)
     parser.add_argument("--content", metavar="TEXT", help="the new text; - reads it from standard input")
-    parser.add_argument("--title", help="one line")
-    parser.add_argument("--category", choices=CATEGORIES, help="of a fact")
-    parser.add_argument("--key", help="of a fact: moves it to that key")
-    parser.add_argument("--value", help="of a fact")
-    parser.add_argument("--branch", help="of a fact: valid on this branch only")
-    parser.add_argument("--tag", action="append", metavar="TAG", help="replaces the tags; may be given several times")
-    parser.add_argument("--importance", type=parse_fraction, metavar="0..1", help="from 0.5 on it is shown in contexts")
+    parser.add_argument("--title", help="new title of one line")
+    parser.add_argument("--category", choices=CATEGORIES, help="new category of a fact")
+    parser.add_argument("--key", help="new key of a fact")
+    parser.add_argument("--value", help="new value of a fact")
+    parser.add_argument("--branch", help="the fact is valid on this branch only")
+    parser.add_argument("--tag", action="append", metavar="TAG", help="replace the tags; may be given several times")
+    parser.add_argument(
+        "--importance", type=parse_fraction, metavar="0..1", help="from 0.5 on, the memory is shown in contexts"
+    )
 
 
 def _add_forget_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("ids", nargs="+", metavar="ID|PATH", help="of a memory, or of a document")
+    parser.add_argument("ids", nargs="+", metavar="ID|PATH", help="id of a memory, or path of a document")
 
 
 def _add_why_arguments(parser: ArgumentParser) -> None:
@@ -118,32 +135,42 @@ def _add_why_arguments(parser: ArgumentParser) -> None:
 
 def _add_expand_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("subject", metavar="TOPIC|ID", help="a topic from the end of a bundle, or a memory")
-    parser.add_argument("--level", choices=LEVELS, default="full", help="how much of it (default: full)")
+    parser.add_argument("--level", choices=LEVELS, default="full", help="length of the text (default: full)")
     _add_project_option(parser)
 
 
 def _add_add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("path", nargs="?", default=".", metavar="DIR", help="default: where you are")
+    parser.add_argument(
+        "path", nargs="?", default=".", metavar="DIR", help="folder to watch (default: the current one)"
+    )
     parser.add_argument("--wait", action="store_true", help="wait until everything is indexed and embedded")
 
 
 def _add_remove_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("project", nargs="?", default=".", metavar="DIR|ID", help="default: where you are")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "project", nargs="?", default=".", metavar="DIR|ID", help="the project (default: the one you are in)"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def _add_start_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--foreground", action="store_true", help="stay in this terminal; Ctrl-C stops it")
+    parser.add_argument("--foreground", action="store_true", help="run in this terminal; Ctrl-C stops the daemon")
 
 
 def _add_ui_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--read-only", action="store_true", help="the page can show everything and change nothing")
-    parser.add_argument("--print", action="store_true", dest="prints", help="print the address; open no browser")
+    parser.add_argument(
+        "--read-only", action="store_true", help="open a page that shows everything but cannot change anything"
+    )
+    parser.add_argument(
+        "--print", action="store_true", dest="prints", help="print the address instead of opening a browser"
+    )
 
 
 def _add_logs_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("-f", "--follow", action="store_true", help="print new lines as they come; Ctrl-C ends")
-    parser.add_argument("-n", "--lines", type=parse_count, default=50, metavar="N", help="how many lines (default 50)")
+    parser.add_argument("-f", "--follow", action="store_true", help="print new lines as they are written; Ctrl-C stops")
+    parser.add_argument(
+        "-n", "--lines", type=parse_count, default=50, metavar="N", help="number of lines to print (default 50)"
+    )
 
 
 def _add_doctor_arguments(parser: ArgumentParser) -> None:
@@ -151,23 +178,28 @@ def _add_doctor_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_export_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", metavar="FILE", help="default: standard output")
-    parser.add_argument("--project", metavar="DIR|ID", help="this project only")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="file to write (default: standard output)")
+    parser.add_argument("--project", metavar="DIR|ID", help="export this project only")
 
 
 def _add_import_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="JSON Lines from `hunch export`; - reads standard input")
-    parser.add_argument("--colleague", metavar="NAME", help="the export is by somebody else, of one project")
     parser.add_argument(
-        "--project", metavar="DIR|ID", default=".", help="with --colleague: the project here (default: .)"
+        "--colleague", metavar="NAME", help="import a colleague's export of one project, under this name"
+    )
+    parser.add_argument(
+        "--project",
+        metavar="DIR|ID",
+        default=".",
+        help="with --colleague: your own project to import into (default: .)",
     )
 
 
 def _add_erase_arguments(parser: ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--project", metavar="DIR|ID", help="everything stored about this project")
-    what.add_argument("--everything", action="store_true", help="every file of hunchd, settings included")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    what.add_argument("--project", metavar="DIR|ID", help="erase everything stored about this project")
+    what.add_argument("--everything", action="store_true", help="erase every file of hunchd, including the settings")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def _add_no_arguments(_: ArgumentParser) -> None:
@@ -200,7 +232,7 @@ COMMANDS: Final = (
         "predict",
         NEXT_GROUP,
         "which files come next after FILE, or for a task",
-        "Prints the files you will most likely touch after FILE, or for the task that --query says in words,\n"
+        "Prints the files you will most likely touch after FILE, or for the task that --query describes,\n"
         "each with its probability and the reasons.",
         f"{COMMANDS_PACKAGE}.context:predict",
         _add_predict_arguments,
@@ -210,9 +242,9 @@ COMMANDS: Final = (
         "review",
         NEXT_GROUP,
         "what your uncommitted change still lacks",
-        "Prints the files that usually change with those that you changed, and are not among them: the test, the\n"
-        "lock file, the change log, each with its probability and what it is known from. Prints nothing where nothing\n"
-        "seems to be missing.",
+        "Prints the files that usually change together with those you changed, but that you have not changed: the\n"
+        "test, the lock file, the change log. Each is shown with its probability and the evidence for it.\n"
+        "Prints nothing if nothing seems to be missing.",
         f"{COMMANDS_PACKAGE}.context:review",
         _review,
         ("hunch review", "hunch review --base main"),
@@ -241,8 +273,8 @@ COMMANDS: Final = (
         KNOWLEDGE_GROUP,
         "store a fact, a decision, a note",
         "Stores TEXT as your own words; secrets in it are masked first. It is searchable at once.\n"
-        "A plain statement is interpreted by rules, and the result is shown. A key has one value: another one\n"
-        "replaces it, and the old one stays in the history.",
+        "A plain statement is interpreted by rules, and the result is shown. A key has one value: a new value\n"
+        "replaces the old one, which stays in the history.",
         f"{COMMANDS_PACKAGE}.memories:remember",
         _add_remember_arguments,
         (
@@ -255,7 +287,7 @@ COMMANDS: Final = (
     Command(
         "search",
         KNOWLEDGE_GROUP,
-        "search code, memories and history in words",
+        "search code, memories and history",
         "Searches the code of the current project and its memories: decisions, past work, workflows, documents.\n"
         "Code is printed as path:lines with its signature.\n"
         "shallow is fast, deep follows links and expands the query, specific looks for one exact name: a path, an id,\n"
@@ -276,8 +308,8 @@ COMMANDS: Final = (
         "edit",
         KNOWLEDGE_GROUP,
         "change a memory",
-        "Changes a memory, or the document at a PATH such as /profile/preferences; a document need not exist yet.\n"
-        "Without options its text opens in $VISUAL or $EDITOR. The previous version is kept: `hunch undo`.",
+        "Changes a memory, or the document at a PATH such as /profile/preferences; a missing document is created.\n"
+        "Without options, the text opens in $VISUAL or $EDITOR. `hunch undo` restores the previous version.",
         f"{COMMANDS_PACKAGE}.memories:edit",
         _add_edit_arguments,
         ('hunch edit 01J9Z --title "Sessions stay cookies" --importance 0.9', "hunch edit /profile/preferences"),
@@ -286,7 +318,7 @@ COMMANDS: Final = (
         "forget",
         KNOWLEDGE_GROUP,
         "delete memories",
-        "Deletes memories for good. A deleted memory is not shown any more once this returns.",
+        "Deletes memories for good. Once the command has returned, they are not shown any more.",
         f"{COMMANDS_PACKAGE}.memories:forget",
         _add_forget_arguments,
     ),
@@ -320,7 +352,7 @@ COMMANDS: Final = (
     Command(
         "start",
         DAEMON_GROUP,
-        "start it, if it is not running",
+        "start the daemon, if it is not running",
         "Starts the daemon in the background and returns when it answers.",
         f"{COMMANDS_PACKAGE}.lifecycle:start",
         _add_start_arguments,
@@ -329,7 +361,7 @@ COMMANDS: Final = (
     Command(
         "stop",
         DAEMON_GROUP,
-        "stop it",
+        "stop the daemon",
         "Stops the daemon. Nothing that was accepted is lost; the next command starts it again.",
         f"{COMMANDS_PACKAGE}.lifecycle:stop",
         _add_no_arguments,
@@ -338,7 +370,7 @@ COMMANDS: Final = (
     Command(
         "restart",
         DAEMON_GROUP,
-        "stop and start it",
+        "stop and start the daemon",
         "Stops the daemon, even one that hangs, and starts a new one.",
         f"{COMMANDS_PACKAGE}.lifecycle:restart",
         _add_no_arguments,
@@ -347,18 +379,18 @@ COMMANDS: Final = (
     Command(
         "status",
         DAEMON_GROUP,
-        "show what it is doing and what it costs",
-        "Shows projects and how far they are indexed, the store, what is queued, memory, and what is degraded.",
+        "show what the daemon is doing and what resources it uses",
+        "Shows the projects and how far they are indexed, the store, queues, memory use, and what is degraded.",
         f"{COMMANDS_PACKAGE}.status:status",
         _add_no_arguments,
     ),
     Command(
         "ui",
         DAEMON_GROUP,
-        "open its page in the browser: what it knows, and why",
-        "Opens a page on which you see what hunchd knows and predicts, and put it right. Only this browser can use\n"
-        "it, until it or the daemon ends: the address holds a code that works once, for a minute.\n"
-        "On a machine that you reach through SSH, take --print and forward the port that it names.",
+        "open a page in the browser: what hunchd knows, and why",
+        "Opens a page that shows what hunchd knows and predicts, and on which you can correct it. Only this browser\n"
+        "can use the page, until the browser or the daemon ends: the address contains a code that works once, within\n"
+        "a minute. On a machine that you reach through SSH, use --print and forward the port in the address.",
         f"{COMMANDS_PACKAGE}.ui:ui",
         _add_ui_arguments,
         ("hunch ui", "hunch ui --read-only", "hunch ui --print"),
@@ -366,9 +398,9 @@ COMMANDS: Final = (
     Command(
         "logs",
         DAEMON_GROUP,
-        "show its log",
-        "Prints the end of the daemon's log. Works when the daemon does not. With --json each line is an object: at,\n"
-        "level, part and message; only message, if the line continues the previous entry.",
+        "show the daemon's log",
+        "Prints the end of the daemon's log. Works when the daemon does not. With --json each line is an object with\n"
+        "at, level, part and message, or only with message if the line continues the previous entry.",
         f"{COMMANDS_PACKAGE}.logs:logs",
         _add_logs_arguments,
         ("hunch logs -f", "hunch logs --json -n 1000"),
@@ -377,8 +409,8 @@ COMMANDS: Final = (
     Command(
         "doctor",
         DAEMON_GROUP,
-        "find out what is wrong, and how to fix it",
-        "Checks everything hunchd depends on, says what is wrong and how to fix it. Works when the daemon does not.",
+        "find out what is wrong and how to fix it",
+        "Checks everything hunchd depends on; shows what is wrong and how to fix it. Works when the daemon does not.",
         f"{COMMANDS_PACKAGE}.doctor:doctor",
         _add_doctor_arguments,
         asks_daemon=False,
@@ -390,9 +422,10 @@ COMMANDS: Final = (
         "replay walks a repository's own history and scores the predictions against what really happened next.\n"
         "recall searches for the past work that later commits mention, compared with BM25.\n"
         "latency measures predictions on a large synthetic repository.\n"
-        "bundle measures how much of a real change the context of one of its files names, and reviews of its halves.\n"
-        "code searches repositories for a file of questions and scores the files found, compared with BM25.\n"
-        "None needs a daemon or changes anything.",
+        "bundle measures how much of a real change is named by the context of one of its files, and by a review of\n"
+        "one half of it.\n"
+        "code searches repositories for the questions in a file and scores the files found, compared with BM25.\n"
+        "No benchmark needs a daemon or changes anything.",
         f"{COMMANDS_PACKAGE}.benchmarks:run",
         _add_bench_arguments,
         ("hunch bench replay --repo . --task first-file --test-units 100",),
@@ -426,7 +459,7 @@ COMMANDS: Final = (
         "erase",
         DATA_GROUP,
         "delete a project's data, or everything",
-        "Deletes for good. --everything stops the daemon and deletes every file of hunchd.",
+        "Deletes data for good. --everything stops the daemon and deletes every file of hunchd.",
         f"{COMMANDS_PACKAGE}.transfer:erase",
         _add_erase_arguments,
         ("hunch erase --project .", "hunch erase --everything"),

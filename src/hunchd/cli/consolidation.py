@@ -54,7 +54,7 @@ def consolidate(arguments: Namespace) -> int:
     if arguments.undo:
         return _undo_run(client, arguments)
     if arguments.change is not None:
-        raise WrongUsage("--change belongs to --undo RUN.")
+        raise WrongUsage("--change needs --undo RUN.")
     if arguments.listing:
         return _list_runs(client, arguments)
     if arguments.show:

@@ -57,7 +57,7 @@ def context(arguments: Namespace) -> int:
 def predict(arguments: Namespace) -> int:
     """Print the predicted files, most likely first."""
     if not arguments.file and not arguments.query:
-        raise WrongUsage("name the FILE you open, or say with --query what you are after.")
+        raise WrongUsage("name the FILE you open, or describe with --query what you are looking for.")
     path = resolve_text_file(arguments.file) if arguments.file else None
     client = connect(start=not arguments.no_start)
     root = find_project_root(path or str(Path.cwd()), client)
@@ -86,7 +86,7 @@ def predict(arguments: Namespace) -> int:
     for reason in prediction.get("degraded", ()):
         print_note(strip_controls(reason))
     if not files and not prediction.get("degraded"):
-        print_note(f"no hunch what comes after {arguments.file or arguments.query}.")
+        print_note(f"no hunch about what comes after {arguments.file or arguments.query}.")
     return 0
 
 

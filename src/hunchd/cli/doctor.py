@@ -46,7 +46,7 @@ def apply_fix(check: Check) -> Check:
     try:
         check.fix()
     except OSError as error:
-        return check._replace(advice=f"{check.advice} (tried: {error.strerror})")
+        return check._replace(advice=f"{check.advice} (the automatic fix failed: {error.strerror})")
     return Check(check.name, "ok", f"fixed: {check.finding}")
 
 

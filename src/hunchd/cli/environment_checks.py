@@ -80,7 +80,7 @@ def check_port(paths: AppPaths) -> Iterator[Check]:
             test_socket.bind((serving.host, serving.port))
         except OSError as error:
             is_taken = error.errno == errno.EADDRINUSE
-            problem = "is taken by another program" if is_taken else f"cannot be used: {error.strerror}"
+            problem = "is in use by another program" if is_taken else f"cannot be used: {error.strerror}"
             advice = f"Set [serving] port = 0 in {paths.config_file}: clients find the daemon in any case."
             yield Check("port", "bad", f"{serving.port} {problem}", advice)
         else:
@@ -180,7 +180,7 @@ def check_hooks(paths: AppPaths) -> Iterator[Check]:
             continue
         missing = [event for event, state in states.items() if state not in ("installed", "tracked")]
         if missing:
-            advice = f"Another tool has rewritten them: hunch hooks install {root}"
+            advice = f"Another tool has rewritten them. Run: hunch hooks install {root}"
             yield Check("hooks", "note", f"{root}: {', '.join(missing)} no longer report to hunchd", advice)
         else:
             yield Check("hooks", "ok", f"installed in {root}")

@@ -48,7 +48,7 @@ def error(arguments: Namespace) -> int:
 def _read_error_text(file: str | None) -> str:
     if file in (None, "-"):
         if sys.stdin.isatty():
-            print_note("paste the error, then Ctrl-D")
+            print_note("paste the error text, then press Ctrl-D")
         content = sys.stdin.buffer.read()
     else:
         try:
@@ -57,7 +57,9 @@ def _read_error_text(file: str | None) -> str:
             raise WrongUsage(f"{file!r} cannot be read: {os_error.strerror}.") from os_error
     text = to_screen_text(decode_text(content).encode())[-_MAX_CHARACTERS:]
     if not text.strip():
-        raise WrongUsage("the error text is empty.", hint="hunch error FILE, or paste it, then Ctrl-D")
+        raise WrongUsage(
+            "the error text is empty.", hint="Run `hunch error FILE`, or paste the error text and press Ctrl-D."
+        )
     return text
 
 

@@ -64,7 +64,11 @@ def _print_versions(client: Client, arguments: Namespace) -> int:
     except RequestRejected as refusal:
         if refusal.status != 404:
             raise
-        hint = f"Of a file: hunch search why was {arguments.subject} changed" if "." in arguments.subject else None
+        hint = (
+            f"For the history of a file: hunch search why was {arguments.subject} changed"
+            if "." in arguments.subject
+            else None
+        )
         raise WrongUsage(f"{arguments.subject!r} is neither a key, a memory nor a document.", hint=hint) from refusal
     if arguments.json:
         print_json(versions)
@@ -106,7 +110,7 @@ def contradictions(arguments: Namespace) -> int:
 
 def _resolve_contradiction(client: Client, arguments: Namespace) -> int:
     if not arguments.id or not arguments.other:
-        raise WrongUsage("which is right? hunch contradictions resolve ID a|b|both|merged")
+        raise WrongUsage("say which is right: hunch contradictions resolve ID a|b|both|merged")
     resolution = RESOLUTIONS.get(arguments.other, arguments.other)
     if resolution not in RESOLUTIONS.values():
         raise WrongUsage(f"the resolution must be a, b, both or merged; got {arguments.other!r}.")
@@ -122,7 +126,7 @@ def _resolve_contradiction(client: Client, arguments: Namespace) -> int:
 
 def _report_contradiction(client: Client, arguments: Namespace) -> int:
     if not arguments.id or not arguments.other:
-        raise WrongUsage("which two? hunch contradictions open ID ID")
+        raise WrongUsage("name two memories: hunch contradictions open ID ID")
     contradiction = client.post(
         "/contradictions", {"a": arguments.id, "b": arguments.other, "note": arguments.note or ""}
     )

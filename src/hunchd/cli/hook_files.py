@@ -112,7 +112,7 @@ def _inspect_hook(hooks_folder: HooksFolder, event: str, paths: AppPaths) -> Git
             note = f"moved to {event}{ending} by another tool" + (", which calls it" if is_called else "")
             return GitHook(event, file, "installed" if is_called else "missing", note)
     if content is not None and hooks_folder.is_in_worktree and _is_tracked(hooks_folder, file):
-        return GitHook(event, file, "tracked", "this file is tracked by the repository and not changed")
+        return GitHook(event, file, "tracked", "the repository tracks this file, so it is not changed")
     return GitHook(event, file, "not installed")
 
 

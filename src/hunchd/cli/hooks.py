@@ -25,7 +25,7 @@ from hunchd.cli.output import format_table, print_json, print_note, strip_contro
 from hunchd.config.app_paths import AppPaths, ensure_private_folder, resolve_app_paths
 
 _SHARED_NOTE: Final = "core.hooksPath is shared with other repositories; the hooks report events of all of them."
-_TRACKED_NOTE: Final = "The daemon notices commits itself while it runs, and others at its next start."
+_TRACKED_NOTE: Final = "The daemon notices commits by itself: at once while it runs, otherwise at its next start."
 
 
 def hooks(arguments: Namespace) -> int:

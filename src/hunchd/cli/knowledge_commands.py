@@ -13,14 +13,16 @@ from hunchd.protocol.steps import STEPS
 
 
 def _add_documents_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("prefix", nargs="?", default="/", metavar="PREFIX", help="such as /profile/ (default: all)")
+    parser.add_argument(
+        "prefix", nargs="?", default="/", metavar="PREFIX", help="start of the paths, such as /profile/ (default: all)"
+    )
 
 
 def _add_history_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("subject", metavar="KEY|ID|PATH", help="the key of a fact, a memory, or a document")
     whose = parser.add_mutually_exclusive_group()
     whose.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
-    whose.add_argument("--everywhere", action="store_true", help="about you, in every project")
+    whose.add_argument("--everywhere", action="store_true", help="a fact about you, valid in every project")
 
 
 def _add_undo_arguments(parser: ArgumentParser) -> None:
@@ -29,38 +31,38 @@ def _add_undo_arguments(parser: ArgumentParser) -> None:
 
 def _add_contradictions_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", choices=("resolve", "open"), help="resolve a contradiction, or report one")
-    parser.add_argument("id", nargs="?", metavar="ID", help="as `hunch contradictions` prints it; for open a memory")
+    parser.add_argument("id", nargs="?", metavar="ID", help="as `hunch contradictions` prints it; with open: a memory")
     parser.add_argument(
-        "other", nargs="?", metavar="a|b|both|merged|ID", help="which is right; with open: the other memory"
+        "other", nargs="?", metavar="a|b|both|merged|ID", help="which one is right; with open: the other memory"
     )
     parser.add_argument("--value", help="the merged value")
-    parser.add_argument("--note", help="why")
-    parser.add_argument("--all", action="store_true", help="resolved ones too")
+    parser.add_argument("--note", help="reason for the resolution")
+    parser.add_argument("--all", action="store_true", help="list resolved contradictions too")
 
 
 def _add_share_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="ID|KEY", help="what to share; without any: a list")
-    parser.add_argument("--all", action="store_true", help="everything shareable that you stated yourself")
-    parser.add_argument("--list", action="store_true", help="what is shared, and what could be")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be written, write nothing")
+    parser.add_argument("names", nargs="*", metavar="ID|KEY", help="the memories to share; without any, lists them")
+    parser.add_argument("--all", action="store_true", help="share everything shareable that you stated yourself")
+    parser.add_argument("--list", action="store_true", help="list what is shared and what could be")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be written without writing it")
     parser.add_argument("--project", metavar="DIR", help="the repository (default: the one you are in)")
 
 
 def _add_unshare_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("names", nargs="+", metavar="FILE|KEY", help="as `hunch share --list` shows it")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be removed, remove nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be removed without removing it")
     parser.add_argument("--project", metavar="DIR", help="the repository (default: the one you are in)")
 
 
 def _add_consolidate_arguments(parser: ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--dry-run", action="store_true", help="show what it would change, change nothing")
+    what.add_argument("--dry-run", action="store_true", help="show what the run would change without changing it")
     what.add_argument("--undo", metavar="RUN", help="undo a run")
     what.add_argument("--runs", dest="listing", action="store_true", help="list the runs that can be undone")
-    what.add_argument("--show", metavar="RUN", help="what a run changed")
+    what.add_argument("--show", metavar="RUN", help="list what a run changed")
     what.add_argument("--stop", action="store_true", help="stop the run in progress")
     parser.add_argument("--change", type=int, metavar="NO", help="with --undo: only this change of the run")
-    parser.add_argument("--step", action="append", choices=STEPS, help="only this step; may be given several times")
+    parser.add_argument("--step", action="append", choices=STEPS, help="run only this step; may be given several times")
     parser.add_argument("--project", metavar="DIR", help="only this project (default: everything)")
 
 
@@ -68,10 +70,10 @@ def _add_team_arguments(parser: ArgumentParser) -> None:
     actions = ("create", "join", "status", "members", "preview", "exclude", "readmit", "appoint", "leave")
     parser.add_argument("action", nargs="?", choices=actions, default="status", help="default: status")
     parser.add_argument(
-        "target", nargs="?", metavar="URI|MEMBER", help="s3://…, az://…, gs://… or a folder; with exclude a member"
+        "target", nargs="?", metavar="URI|MEMBER", help="s3://…, az://…, gs://… or a folder; with exclude: a member"
     )
     parser.add_argument("--name", help="your name in the team (default: the one in git's settings)")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
 
 
@@ -124,8 +126,9 @@ KNOWLEDGE_COMMANDS: Final = (
         "consolidate",
         KNOWLEDGE_GROUP,
         "condense, assess and forget memories",
-        "Merges duplicates, shortens old episodes, links, doubts statements about removed code, and archives what was\n"
-        "not used for three months. Runs every night. A run that makes search results worse is rolled back.",
+        "Merges duplicates, shortens old episodes, links related memories, marks statements about removed\n"
+        "code as suspect, and archives what was not used for three months. Runs every night. A run\n"
+        "that makes search results worse is rolled back.",
         f"{COMMANDS_PACKAGE}.consolidation:consolidate",
         _add_consolidate_arguments,
         ("hunch consolidate --dry-run", "hunch consolidate", "hunch consolidate --undo r20260301030000ab12"),

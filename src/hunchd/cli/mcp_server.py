@@ -116,7 +116,7 @@ class ConversationDriver:
         except (HunchError, OSError) as error:
             raise RequestFailed(
                 f"hunchd is unavailable: {error}",
-                hint="continue without it, nothing else depends on it; `hunch doctor` shows the user the cause",
+                hint="continue without it: nothing else depends on it; `hunch doctor` shows the user the cause",
             ) from error
 
 
@@ -157,7 +157,9 @@ class StdioServer:
             message = json.loads(line)
         except (ValueError, RecursionError):
             self._write_response(
-                jsonrpc.error_response(None, jsonrpc.JsonRpcError(jsonrpc.PARSE_ERROR, "a line is one message in JSON"))
+                jsonrpc.error_response(
+                    None, jsonrpc.JsonRpcError(jsonrpc.PARSE_ERROR, "each line must be one JSON message")
+                )
             )
             return
         if jsonrpc.is_request(message):
@@ -167,7 +169,7 @@ class StdioServer:
                 self._threads.pop(_request_key(message.get("params", {}).get("requestId")), None)
         elif not (isinstance(message, dict) and ("result" in message or "error" in message)):
             refusal = jsonrpc.JsonRpcError(
-                jsonrpc.INVALID_REQUEST, "a message is one JSON-RPC 2.0 request or notification"
+                jsonrpc.INVALID_REQUEST, "a message must be one JSON-RPC 2.0 request or notification"
             )
             self._write_response(
                 jsonrpc.error_response(message.get("id") if isinstance(message, dict) else None, refusal)

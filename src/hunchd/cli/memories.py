@@ -52,7 +52,7 @@ def remember(arguments: Namespace) -> int:
     if not content.strip():
         raise WrongUsage("nothing to remember: TEXT is empty.")
     if arguments.value is not None and not arguments.key:
-        raise WrongUsage("--value belongs to a --key.")
+        raise WrongUsage("--value needs --key.")
     draft = {
         "kind": arguments.kind,
         "content": content,
@@ -125,7 +125,7 @@ def _describe_understanding(understanding: dict[str, Any]) -> str:
         contradiction = strip_controls(understanding["contradiction"])
         sentence += f"; contradicts another source (hunch contradictions resolve {contradiction})"
     identifier = strip_controls(understanding["id"])
-    return f"{sentence}. Wrong? hunch edit {identifier} --key … --value …, or hunch undo {identifier}"
+    return f"{sentence}. If that is wrong: hunch edit {identifier} --key … --value …, or hunch undo {identifier}"
 
 
 def search(arguments: Namespace) -> int:

@@ -19,7 +19,7 @@ class CommandParser(argparse.ArgumentParser):
     """Parser that raises an exception for `main` to print, instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
-        raise WrongUsage(self._add_choices(message), hint=f"{self.prog} --help shows what it takes.")
+        raise WrongUsage(self._add_choices(message), hint=f"{self.prog} --help shows its arguments.")
 
     def _add_choices(self, message: str) -> str:
         """Add the allowed values to a message about missing arguments."""
@@ -65,7 +65,7 @@ def _parse_verb(noun: Noun, argv: Sequence[str]) -> argparse.Namespace:
         raise SystemExit(0)
     command = _find_command(noun.verbs.get(argv[0], ""))
     if command is None:
-        raise WrongUsage(f"hunch {noun.name} has no {argv[0]!r}.", hint=f"It has: {', '.join(noun.verbs)}.")
+        raise WrongUsage(f"hunch {noun.name} has no {argv[0]!r}.", hint=f"Its verbs: {', '.join(noun.verbs)}.")
     parser = build_parser(command, f"hunch {noun.name} {argv[0]}")
     return parser.parse_args(argv[1:], argparse.Namespace(runs=command.runs))
 

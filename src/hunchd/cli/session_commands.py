@@ -17,26 +17,34 @@ ACTIONS: Final = ("list", "show", "end", "delete", "compile")
 
 def _add_sessions_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="default: list")
-    parser.add_argument("id", nargs="?", metavar="ID", help="of the session; list takes none")
+    parser.add_argument("id", nargs="?", metavar="ID", help="id of the session; not needed for list")
     parser.add_argument("message", nargs="?", default="", metavar="MESSAGE", help="compile: the user's new message")
-    parser.add_argument("--project", metavar="DIR", help="list: of this project only")
-    parser.add_argument("--limit", type=parse_positive, default=20, metavar="N", help="list: how many (default 20)")
-    parser.add_argument("--full", action="store_true", help="show: whole messages instead of a line each")
+    parser.add_argument("--project", metavar="DIR", help="list: only sessions of this project")
     parser.add_argument(
-        "--budget", type=parse_positive, default=32_000, metavar="TOKENS", help="compile: default 32000"
+        "--limit", type=parse_positive, default=20, metavar="N", help="list: number of sessions (default 20)"
     )
-    parser.add_argument("--yes", action="store_true", help="delete: do not ask")
+    parser.add_argument("--full", action="store_true", help="show: print whole messages instead of one line each")
+    parser.add_argument(
+        "--budget",
+        type=parse_positive,
+        default=32_000,
+        metavar="TOKENS",
+        help="compile: size of the prompt (default 32000)",
+    )
+    parser.add_argument("--yes", action="store_true", help="delete: do not ask for confirmation")
 
 
 def _add_import_transcripts_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="*", metavar="FILE", help="read these files instead of the agents' own folders")
-    parser.add_argument("--from", dest="agents", action="append", choices=AGENTS, default=[], help="of this agent only")
+    parser.add_argument(
+        "--from", dest="agents", action="append", choices=AGENTS, default=[], help="only sessions of this agent"
+    )
     parser.add_argument("--project", metavar="DIR", help="only sessions in this project")
     parser.add_argument(
         "--since", type=parse_date, metavar="DATE", help="only sessions that began on this day or later"
     )
-    parser.add_argument("--all", action="store_true", help="sessions of unknown projects too, as your own")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be imported, send nothing")
+    parser.add_argument("--all", action="store_true", help="import sessions of unknown projects too, as your own")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be imported without sending it")
 
 
 SESSION_COMMANDS: Final = (

@@ -54,7 +54,7 @@ def share(arguments: Namespace) -> int:
     """
     root = Path(_get_root(arguments))
     if not (arguments.names or arguments.all) and not arguments.list:
-        print_note("no names given, listing instead; hunch share ID writes one, --all everything you stated yourself.")
+        print_note("no names were given, so memories are listed. hunch share ID shares one, --all all that you stated.")
     client = connect(start=not arguments.no_start)
     response = _request_shared(client, root, [] if arguments.list else arguments.names)
     if arguments.list or not (arguments.names or arguments.all):
@@ -229,7 +229,7 @@ def _print_written(
         )
     rules = IgnoreRules.load(root)
     if any(rules.get_reason(one["path"]) for one in changed_files):
-        print_note(f"but this repository ignores {SHARED_FOLDER}: git will not add it.")
+        print_note(f"this repository ignores {SHARED_FOLDER}, so git will not add it.")
 
 
 def _print_diff(before: bytes, after: str) -> None:
@@ -266,7 +266,7 @@ def _print_list(root: Path, candidates: list[dict[str, Any]], *, as_json: bool) 
     for one in unreadable:
         print_note(f"{strip_controls(one['path'])} is skipped: {strip_controls(one['reason'])}.")
     if not (shared_lines or shareable):
-        print_note("nothing is shared or could be; hunch remember stores something first.")
+        print_note("nothing is shared, and nothing could be: store something first with hunch remember.")
     return 0
 
 

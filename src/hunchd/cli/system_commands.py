@@ -21,11 +21,13 @@ def _add_hooks_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "path", nargs="?", default=".", metavar="DIR", help="the repository (default: the current folder)"
     )
-    parser.add_argument("--everywhere", action="store_true", help="uninstall: from every repository that has them")
+    parser.add_argument(
+        "--everywhere", action="store_true", help="uninstall: remove the hooks from every repository that has them"
+    )
 
 
 def _add_run_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("words", nargs=REMAINDER, metavar="COMMAND", help="with its arguments")
+    parser.add_argument("words", nargs=REMAINDER, metavar="COMMAND", help="the command with its arguments")
 
 
 def _add_shell_argument(parser: ArgumentParser) -> None:
@@ -36,12 +38,14 @@ def _add_service_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "action", nargs="?", default="status", choices=("install", "uninstall", "status"), help="default: status"
     )
-    parser.add_argument("--dry-run", action="store_true", help="install: print what would be written, change nothing")
-    parser.add_argument("--manager", choices=MANAGERS, help="default: the one this system has")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="install: print what would be written without changing anything"
+    )
+    parser.add_argument("--manager", choices=MANAGERS, help="service manager (default: the one this system has)")
 
 
 def _add_error_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", metavar="FILE", help="with the error's text (default: standard input)")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="file with the error's text (default: standard input)")
     parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
 
 
@@ -117,7 +121,7 @@ SYSTEM_COMMANDS: Final = (
     Command(
         "service",
         DAEMON_GROUP,
-        "let the system start and supervise it",
+        "let the system start and supervise the daemon",
         "With systemd: a user unit that is started on the first request (and at login) and restarted when it hangs.\n"
         "With launchd: an agent. Optional: any command starts the daemon anyway.",
         f"{COMMANDS_PACKAGE}.service:service",

@@ -41,7 +41,7 @@ def team(arguments: Namespace) -> int:
 
 def _create(client: Client, root: Path, arguments: Namespace) -> int:
     if not arguments.target:
-        raise WrongUsage("an address is missing.", hint="hunch team create s3://bucket/folder")
+        raise WrongUsage("an address is missing.", hint="For example: hunch team create s3://bucket/folder")
     return _enter(client, root, arguments, arguments.target, is_new=True)
 
 
@@ -57,7 +57,7 @@ def _enter(client: Client, root: Path, arguments: Namespace, address: str, *, is
     """
     name = arguments.name or get_git_user(root)
     if not name:
-        raise WrongUsage("your name is missing.", hint="hunch team join --name NAME, or git config user.name")
+        raise WrongUsage("your name is missing.", hint="Use --name NAME, or set git config user.name.")
     preview = _request(client, root, "/team/preview")
     print_note(f"{len(preview['items'])} memories of {root} would be sent to {strip_controls(address)} as {name}.")
     print_note("hunch team preview shows each of them. Everybody who can read that address can read them.")
@@ -82,7 +82,9 @@ def _read_address(root: Path) -> str:
     """Return the team's address that the repository names. Raises WrongUsage."""
     content = read_file(root, ADDRESS_FILE, limit=_MAX_ADDRESS_FILE_BYTES)
     if content is None:
-        raise WrongUsage("an address is missing.", hint=f"hunch team join URI; the repository has no {ADDRESS_FILE}")
+        raise WrongUsage(
+            "an address is missing.", hint=f"Run hunch team join URI: the repository has no {ADDRESS_FILE}."
+        )
     try:
         address = tomllib.loads(content.decode("utf-8"))["address"]
     except (ValueError, KeyError):
@@ -96,7 +98,7 @@ def _show_status(client: Client, root: Path, arguments: Namespace) -> int:
         print_json(status)
         return 0
     if not status["joined"]:
-        print_note("this project has no team: hunch team create URI, or hunch team join URI")
+        print_note("this project has no team yet. Run hunch team create URI, or hunch team join URI.")
         return 0
     progress = status["progress"]
     print(f"{colourize(strip_controls(status['uri']), BOLD)}  {status['members']} members, you are {status['name']}")
@@ -105,7 +107,9 @@ def _show_status(client: Client, root: Path, arguments: Namespace) -> int:
     if progress["failure"]:
         print_note(strip_controls(progress["failure"]))
     if progress["forged"]:
-        print_note(f"{progress['forged']} records with a false signature were ignored: hunch team members")
+        print_note(
+            f"{progress['forged']} records with a false signature were ignored; hunch team members lists the members."
+        )
     return 0
 
 
@@ -147,21 +151,21 @@ def _preview(client: Client, root: Path, arguments: Namespace) -> int:
 
 def _change_member(client: Client, root: Path, arguments: Namespace) -> int:
     if not arguments.target:
-        raise WrongUsage("a member is missing.", hint=f"hunch team {arguments.action} NAME")
+        raise WrongUsage("the name of a member is missing.", hint=f"hunch team {arguments.action} NAME")
     body = {"project": str(root), "member": arguments.target, "action": arguments.action}
     if arguments.action == "exclude":
-        question = f"Void everything that {arguments.target} said, for everybody?"
+        question = f"Make everything that {arguments.target} stated invalid for all members?"
         require_confirmation(question, is_confirmed=arguments.yes, otherwise="nobody was excluded.")
     changed = client.post("/team/members", body)
     if arguments.json:
         print_json(changed)
     else:
-        print(f"{strip_controls(changed['name'])}: {changed['action']}, on its way to all members.")
+        print(f"{strip_controls(changed['name'])}: {changed['action']}; the change is being sent to all members.")
     return 0
 
 
 def _leave(client: Client, root: Path, arguments: Namespace) -> int:
-    question = "Leave the team? Its statements end here; yours stay there until you forget them first."
+    question = "Leave the team? Its statements are removed here. Yours stay in the team unless you forget them first."
     require_confirmation(question, is_confirmed=arguments.yes, otherwise="you are still a member.")
     left = client.delete(f"/team?project={quote_segment(str(root))}")
     if arguments.json:
@@ -169,7 +173,7 @@ def _leave(client: Client, root: Path, arguments: Namespace) -> int:
         return 0
     print("left.")
     if left["unsent"]:
-        print_note(f"{left['unsent']} records could not be sent any more.")
+        print_note(f"{left['unsent']} records could not be sent before leaving.")
     return 0
 
 

@@ -217,11 +217,11 @@ def _print_tally(tally: ImportTally, arguments: Namespace) -> None:
         )
     for agent, files in sorted(tally.unknown_forms.items()):
         print_note(
-            f"{format_number(len(files))} files of {agent} hold no message that hunchd understands: "
+            f"{format_number(len(files))} files of {agent} contain no message that hunchd understands: "
             f"{format_line(files[0], 100)}"
         )
     for problem in tally.unreadable:
-        print_note(f"not read: {format_line(problem, 100)}")
+        print_note(f"could not be read: {format_line(problem, 100)}")
 
 
 def _format_project(one: Mapping[str, Any]) -> str:

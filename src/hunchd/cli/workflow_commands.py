@@ -13,17 +13,19 @@ from hunchd.cli.command import COMMANDS_PACKAGE, DATA_GROUP, KNOWLEDGE_GROUP, Co
 
 def _add_workflows_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
-    parser.add_argument("--purpose", metavar="WORD", help="only with this purpose: test, lint, build, release, docs, …")
+    parser.add_argument(
+        "--purpose", metavar="WORD", help="only workflows with this purpose: test, lint, build, release, docs, …"
+    )
 
 
 def _add_import_history_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("source", metavar="bash|zsh|fish|FILE", help="a shell, or its history file")
     parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
     parser.add_argument(
-        "--all", action="store_true", help="all commands, not only those that `cd` places in the project"
+        "--all", action="store_true", help="import all commands, not only those run in the project according to `cd`"
     )
-    parser.add_argument("--dry-run", action="store_true", help="print what would be imported, send nothing")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be imported without sending it")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 ROUTINE_COMMANDS: Final = (
@@ -42,8 +44,8 @@ ROUTINE_COMMANDS: Final = (
         DATA_GROUP,
         "learn from your shell's history",
         "Reads a shell's history file and imports the commands that were run in this project, so that workflows are\n"
-        "known at once. Shells do not record the folder: it is derived from the `cd` before. Nothing is read unless\n"
-        "you run this; secrets are masked before anything is stored; known commands are skipped.",
+        "known at once. Shells do not record the folder: it is derived from earlier `cd` commands. Nothing is read\n"
+        "unless you run this; secrets are masked before anything is stored; known commands are skipped.",
         f"{COMMANDS_PACKAGE}.workflows:import_history",
         _add_import_history_arguments,
         ("hunch import-history zsh --dry-run", "hunch import-history ~/.bash_history --all --yes"),

@@ -59,7 +59,10 @@ def workflows(arguments: Namespace) -> int:
         print(f"{format_line(one.get('levels', {}).get('summary') or one['title'], 150)}")
         print(colourize(f"    {details} · {strip_controls(one['id'])}", DIM))
     if not entries:
-        print_note("no workflows yet: `hunch shell-init` reports commands, scripts are read when a project is added.")
+        print_note(
+            "no workflows yet: install the shell hook (`hunch shell-init`) to report the commands you run; "
+            "scripts are read when a project is added."
+        )
     return 0
 
 
@@ -96,7 +99,7 @@ def import_history(arguments: Namespace) -> int:
             print_note(f"{summary} would be imported for {root}.")
         return 0
     if not selected_commands:
-        print_note(f"{summary} were run in {root}, judging by `cd`; --all imports all of them.")
+        print_note(f"{summary} were run in {root}, according to `cd`; --all imports every command.")
         return 0
     question = f"Import {summary} as run in {root}? Secrets are masked first."
     require_confirmation(question, is_confirmed=arguments.yes, otherwise="nothing was imported.")

@@ -123,7 +123,7 @@ def _handle_lost_files(paths: AppPaths, lost_files: list[Path]) -> None:
     process exits at once: further
     writes would interfere with whoever deleted it, or with the next daemon.
     """
-    logger.warning("%s was deleted or replaced; stopping, any command starts a new daemon", lost_files[0])
+    logger.warning("%s was deleted or replaced; stopping (any command starts a new daemon)", lost_files[0])
     if _get_lock_file(paths) in lost_files:
         logging.shutdown()
         os._exit(0)  # the helpers end with it

@@ -101,7 +101,7 @@ class StoreMaintenance:
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # a panic in the database is not an Exception
-            logger.critical("background work of the store failed for good; ending the process", exc_info=True)
+            logger.critical("background maintenance of the store failed for good; ending the process", exc_info=True)
             raise SystemExit(1) from error
         finally:
             read_ahead.cancel()
@@ -143,9 +143,9 @@ class StoreMaintenance:
         try:
             await work()
         except StoreClosed:
-            logger.info("a project was removed during background work of the store")
+            logger.info("a project was removed during background maintenance of the store")
         except Exception:  # a problem with one project must not stop the process from serving
-            logger.exception("background work of the store failed; retrying in %.0f s", RETRY_DELAY_SECONDS)
+            logger.exception("background maintenance of the store failed; retrying in %.0f s", RETRY_DELAY_SECONDS)
             await asyncio.sleep(RETRY_DELAY_SECONDS)
         finally:
             self._is_working = False

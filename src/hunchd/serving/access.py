@@ -95,7 +95,7 @@ class AccessControl:
         if session is None:
             self._check_token(authorization)
         elif request.method != "GET" and hdrs.ORIGIN not in request.headers:
-            raise AccessDenied(403, "forbidden_origin", "a page must say its origin to change something")
+            raise AccessDenied(403, "forbidden_origin", "a page must send its Origin to change something")
         elif not is_allowed(request, session):
             raise AccessDenied(
                 403,

@@ -128,5 +128,5 @@ def _get_identifier(request: web.Request) -> str:
     identifier = request.match_info["id"]
     reject_unstorable(identifier, "id")
     if len(identifier) > 200:
-        raise NotFound("no id is that long")
+        raise NotFound("not found: the id is too long to be valid")
     return identifier

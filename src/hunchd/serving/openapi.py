@@ -77,7 +77,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
     ("DELETE", "/projects/{id}"): Operation(
         id="removeProject",
-        summary="Erase everything stored about a project, from disk too.",
+        summary="Erase everything stored about a project, including all traces on disk.",
         answers=_json_answer("Removed"),
         errors=(404,),
     ),
@@ -112,7 +112,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
     ("POST", "/context/review"): Operation(
         id="review",
-        summary="What the uncommitted change, or base..HEAD, still lacks; nothing where it looks complete.",
+        summary="Return what the uncommitted change, or base..HEAD, still lacks; nothing if it looks complete.",
         body=schema_reference("ReviewRequest"),
         answers=_json_answer("Review"),
         errors=(404,),
@@ -141,7 +141,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
     ("PATCH", "/memories/{id}"): Operation(
         id="editMemory",
-        summary="Change some fields.",
+        summary="Change some fields of a memory.",
         body=schema_reference("MemoryPatch"),
         answers=_json_answer("Memory"),
         errors=(404, 409, 507),
@@ -151,14 +151,14 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
     ("GET", "/memories/{id}/history"): Operation(
         id="memoryHistory",
-        summary="List its current and earlier versions, newest first.",
+        summary="List the current and earlier versions of a memory, newest first.",
         query=SLICE_PARAMETERS,
         answers=((_JSON, page_schema("Memory", MemoryRecord)),),
         errors=(404,),
     ),
     ("GET", "/memories/{id}/usage"): Operation(
         id="memoryUsage",
-        summary="Return how often it was shown, used and rated, and its changes by consolidation.",
+        summary="Return how often a memory was shown, used and rated, and its changes by consolidation.",
         answers=_json_answer("MemoryUsage"),
         errors=(404,),
     ),
@@ -186,7 +186,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
     ("GET", "/export"): Operation(
         id="export",
-        summary="Export everything stored, one line each; the last line has the count.",
+        summary="Export everything stored, one item per line; the last line has the count.",
         query=list_query_parameters(ExportQuery),
         answers=((_JSON_LINES, schema_reference("ExportLine")),),
         errors=(404,),
@@ -242,7 +242,7 @@ _STATUS_DESCRIPTIONS: Final = {
     403: "the Host is not loopback, or the Origin is foreign",
     404: "not found",
     408: "the body did not arrive in time",
-    409: "it conflicts with the current state",
+    409: "the request conflicts with the current state",
     413: "too large",
     415: "unsupported Content-Type",
     422: "a field or parameter is unknown or invalid; the error names it",

@@ -54,7 +54,7 @@ PAGE_OPERATIONS: Final[dict[tuple[str, str], Mapping[str, Any]]] = {
     },
     ("GET", "/ui/{path}"): {
         "id": "page",
-        "summary": "Return the page, which holds no data, or one of its files.",
+        "summary": "Return the page, which contains no data, or one of its files.",
         "answers": _HTML,
         "errors": (304, 404),
         "open": True,

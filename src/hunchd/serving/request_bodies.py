@@ -81,7 +81,7 @@ class ImportLines:
             if raw is None or raw.strip():
                 self._integrity.count_line()
             if raw is None:
-                self._reject(index, TooLarge(f"a line may have {self._limits.line_bytes:,} bytes"))
+                self._reject(index, TooLarge(f"a line may have at most {self._limits.line_bytes:,} bytes"))
             elif raw.strip():
                 try:
                     line = _parse_import_line(raw)
@@ -168,7 +168,7 @@ def _parse_import_line(raw: bytes) -> ExportLine:
 
 
 def _too_large_error(limits: ServerLimits) -> TooLarge:
-    return TooLarge(f"a body may have {limits.body_bytes:,} bytes", hint="send several smaller requests")
+    return TooLarge(f"a body may have at most {limits.body_bytes:,} bytes", hint="send several smaller requests")
 
 
 def _too_slow_error(limits: ServerLimits) -> AccessDenied:

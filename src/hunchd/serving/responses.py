@@ -148,8 +148,9 @@ def malformed_request_response(status: int) -> web.Response:
     The request is not quoted, because it may contain a token.
     """
     error = MalformedRequest(
-        f"malformed HTTP request: a line may have {MAX_REQUEST_LINE_BYTES:,} bytes, a header {MAX_HEADER_BYTES:,}, and "
-        f"there may be {MAX_HEADERS} of them; exactly one Content-Length or Transfer-Encoding must delimit the body"
+        f"malformed HTTP request: a line may have at most {MAX_REQUEST_LINE_BYTES:,} bytes, a header "
+        f"{MAX_HEADER_BYTES:,}, and there may be at most {MAX_HEADERS} headers; "
+        "exactly one Content-Length or Transfer-Encoding must delimit the body"
     )
     return json_response(error_answer(error), status=status)
 

@@ -63,7 +63,7 @@ SESSION_OPERATIONS: Final[dict[tuple[str, str], Mapping[str, Any]]] = {
     },
     ("DELETE", "/sessions/{id}"): {
         "id": "eraseSession",
-        "summary": "Erase a session and everything derived from it, from disk too.",
+        "summary": "Erase a session and everything derived from it, including all traces on disk.",
         "answers": _json_answer("SessionErased"),
         "errors": (404, 429, 507),
     },

@@ -38,7 +38,7 @@ TEAM_STRUCTS: Final[Mapping[str, type[Struct]]] = {
 TEAM_OPERATIONS: Final[dict[tuple[str, str], Mapping[str, Any]]] = {
     ("POST", "/team"): {
         "id": "joinTeam",
-        "summary": "Share a project's memory with a team: found it, or join it.",
+        "summary": "Share a project's memory with a team: create the team, or join it.",
         "body": schema_reference("JoinTeamRequest"),
         "status": 201,
         "answers": ((_JSON, schema_reference("TeamJoined")),),
@@ -53,14 +53,14 @@ TEAM_OPERATIONS: Final[dict[tuple[str, str], Mapping[str, Any]]] = {
     },
     ("DELETE", "/team"): {
         "id": "leaveTeam",
-        "summary": "Leave the team: members' statements end here, one's own stay in the team.",
+        "summary": "Leave the team: members' statements are removed here, your own stay in the team.",
         "query": list_query_parameters(TeamQuery),
         "answers": ((_JSON, schema_reference("TeamLeft")),),
         "errors": (404,),
     },
     ("GET", "/team/members"): {
         "id": "teamMembers",
-        "summary": "List the members: role, statements, the time of the latest.",
+        "summary": "List the members with role, number of statements and time of the latest one.",
         "query": list_query_parameters(TeamQuery),
         "answers": ((_JSON, schema_reference("TeamMembers")),),
         "errors": (404,),
@@ -81,7 +81,7 @@ TEAM_OPERATIONS: Final[dict[tuple[str, str], Mapping[str, Any]]] = {
     },
     ("GET", "/team/statements"): {
         "id": "teamStatements",
-        "summary": "List what members say, by subject, with resolutions and votes.",
+        "summary": "List the members' statements by subject, with resolutions and votes.",
         "query": list_query_parameters(StatementsQuery),
         "answers": ((_JSON, schema_reference("TeamStatements")),),
         "errors": (404,),

@@ -34,7 +34,7 @@ def find_agents_md(folder: Path) -> Path:
     """Return the path of AGENTS.md at the root of the folder's repository."""
     layout = find_repository(folder)
     if layout is None:
-        raise WrongUsage("AGENTS.md belongs into a repository, but this folder is not in one.")
+        raise WrongUsage("AGENTS.md belongs in a repository, but this folder is not part of one.")
     return layout.root / "AGENTS.md"
 
 

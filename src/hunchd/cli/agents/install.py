@@ -22,7 +22,9 @@ def install(arguments: Namespace) -> int:
     Running it again changes nothing.
     """
     if arguments.agent is None and not arguments.agents_md:
-        raise WrongUsage("which agent?", hint=f"one of: {', '.join(agent.name for agent in AGENTS)}; or --agents-md")
+        raise WrongUsage(
+            "name an agent.", hint=f"One of: {', '.join(agent.name for agent in AGENTS)}; or use --agents-md."
+        )
     report: list[dict[str, str | None]] = []
     if arguments.agent is not None:
         agent, backup = _get_agent(arguments.agent)
@@ -47,7 +49,9 @@ def install(arguments: Namespace) -> int:
 def uninstall(arguments: Namespace) -> int:
     """Remove hunchd from an agent's settings and restore their previous content."""
     if arguments.agent is None and not arguments.agents_md:
-        raise WrongUsage("which agent?", hint=f"one of: {', '.join(agent.name for agent in AGENTS)}; or --agents-md")
+        raise WrongUsage(
+            "name an agent.", hint=f"One of: {', '.join(agent.name for agent in AGENTS)}; or use --agents-md."
+        )
     report: list[dict[str, str | None]] = []
     if arguments.agent is not None:
         agent, backup = _get_agent(arguments.agent)

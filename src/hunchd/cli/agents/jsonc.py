@@ -45,7 +45,7 @@ def parse(text: str) -> JsonNode:
     """Parse the text. Raises InvalidJson."""
     node = _parse_value(text, _skip_space(text, 0))
     if _skip_space(text, node.end) != len(text):
-        raise InvalidJson(f"something follows the value at character {node.end}")
+        raise InvalidJson(f"unexpected text after the value at character {node.end}")
     return node
 
 
@@ -196,11 +196,11 @@ def _parse_value(text: str, position: int) -> JsonNode:
         return _parse_container(text, position)
     match = _SCALAR.match(text, position)
     if match is None:
-        raise InvalidJson(f"no value at character {position}")
+        raise InvalidJson(f"a value is missing at character {position}")
     try:
         return JsonNode(position, match.end(), json.loads(match.group(), strict=False))
     except ValueError as error:
-        raise InvalidJson(f"no value at character {position}") from error
+        raise InvalidJson(f"a value is missing at character {position}") from error
 
 
 def _parse_container(text: str, start: int) -> JsonNode:
@@ -219,9 +219,7 @@ def _parse_container(text: str, start: int) -> JsonNode:
         elif position < len(text) and text[position] not in "]}":
             raise InvalidJson(f"a comma is missing at character {position}")
     if text[position : position + 1] != ("]" if is_list else "}"):
-        raise InvalidJson(
-            "the text ends early" if position >= len(text) else f"a wrong bracket at character {position}"
-        )
+        raise InvalidJson("the text ends early" if position >= len(text) else f"wrong bracket at character {position}")
     node.end = position + 1
     return node
 
@@ -230,7 +228,7 @@ def _parse_member(text: str, position: int, node: JsonNode) -> int:
     name = _parse_value(text, position)
     colon = _skip_space(text, name.end)
     if not isinstance(name.value, str) or text[colon : colon + 1] != ":":
-        raise InvalidJson(f"no name at character {position}")
+        raise InvalidJson(f"a name is missing at character {position}")
     value = _parse_value(text, _skip_space(text, colon + 1))
     assert node.members is not None
     node.members[name.value] = JsonMember(position, value)
