@@ -1,1 +1,4 @@
-"""Features of the engine, independent of each other; each implements `hunchd.core.state.feature.Feature`."""
+"""Features of the engine, independent of each other.
+
+Each implements `hunchd.core.state.feature.Feature`.
+"""

@@ -1,1 +1,1 @@
-"""Consolidation runs: scheduled, planned, applied, undone."""
+"""Consolidation runs: scheduling, planning, applying and undoing them."""

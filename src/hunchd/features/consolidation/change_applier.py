@@ -1,6 +1,6 @@
-"""Applier of planned changes: logged first, committed in small batches, undone alike.
+"""Application and undoing of planned changes: logged first, then committed in small batches.
 
-What somebody else changed meanwhile is left alone; the store and signals have priority.
+Memories that someone else has changed in the meantime are left alone. The store and signals have priority.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ MAX_TIMEOUTS: Final = 10  # timeouts of the writer before a run gives up for now
 
 
 class ChangeApplier:
-    """Applier of changes.
+    """Applier of planned changes.
 
-    `log` is written before anything is changed, and is what an undo reads.
+    Each change is written to `log` before it is made; an undo reads the changes from this log.
     """
 
     def __init__(self, memory_cache: MemoryCache, memories: MemoryService, writer: StoreWriter, log: RunLog) -> None:
@@ -59,11 +59,11 @@ class ChangeApplier:
         self._temporarily_cached: list[str] = []  # memories cached only because they were changed
 
     async def wait_until_ready(self) -> None:
-        """Wait until the records of an earlier process are loaded."""
+        """Wait until the records left by an earlier process are loaded."""
         await self._writer.wait_until_started()
 
     async def apply(self, run: str, entries: Sequence[ChangeEntry], stop_event: asyncio.Event) -> list[ChangeEntry]:
-        """Log the applicable changes, then apply them; return those applied."""
+        """Log the applicable changes, then apply them; return the applied ones."""
         await self._wait_for_queue()
         memories = await self._load_memories(entries)
         applicable, _ = _select_applicable(entries, memories)
@@ -86,9 +86,13 @@ class ChangeApplier:
     ) -> tuple[int, int]:
         """Undo the changes of a run in reverse order.
 
-        All of them, those of an owner, of some `steps`, or `only` one. Returns how many changes are undone, and how
-        many were left, in whole or in part, because somebody has changed the same memory since. A single change is
-        undone as a whole or not at all.
+        By default, all changes are undone. `of_owner` limits the undo to the changes of `owner`, `steps` to those
+        of some
+        steps, and `only` to the single change with that number. Returns how many changes were undone, and how many
+        were left
+        in place, fully or partly, because someone else has changed the memory since. A single change is undone
+        completely or
+        not at all.
         """
         batches = split_into_batches(self._iter_changes(run, only), LOG_BATCH_SIZE)
         undone_count = left_count = 0
@@ -111,25 +115,26 @@ class ChangeApplier:
         return undone_count, left_count
 
     def _iter_changes(self, run: str, only: int | None) -> Iterator[ChangeEntry]:
-        """Yield the changes in reverse order, or the one with this number."""
+        """Yield the changes of a run in reverse order, or only change number `only`."""
         if only is None:
             return iter_changes(self._log.read_backwards(run))
         return islice(iter_changes(self._log.read_lines(run)), only, only + 1)
 
     async def wait_for_store(self, *, allowed_pending: int) -> None:
-        """Wait until the store has all but `allowed_pending` records, then release cached memories.
+        """Wait until at most `allowed_pending` records are unstored, then release cached memories.
 
-        The last records wait while the next are made, so that neither side idles. Memories cached only because they
-        were changed would evict those that questions need.
+        The next changes are prepared while the last records are still being stored, so that neither side idles.
+        Memories that
+        are cached only because a run changed them would otherwise evict memories that queries need.
         """
         await self.drain_writer(allowed_pending=allowed_pending)
         self._memory_cache.drop_committed(self._temporarily_cached)
         self._temporarily_cached = [one for one in self._temporarily_cached if self._memory_cache.get(one) is not None]
 
     async def drain_writer(self, *, allowed_pending: int = 0) -> None:
-        """Wait until the store has what was accepted, even under load.
+        """Wait until the store has the accepted records, even under load.
 
-        Raises Unavailable when it is stuck.
+        Raises Unavailable if the store is stuck.
         """
         for _ in range(MAX_TIMEOUTS):
             try:
@@ -140,7 +145,7 @@ class ChangeApplier:
         raise Unavailable("the store does not keep up with accepted records")
 
     async def _wait_for_queue(self) -> None:
-        """Wait a moment while many records wait for the store: signals have priority."""
+        """Wait briefly while the store's queue is long, because signals have priority."""
         for _ in range(MAX_QUEUE_POLLS):
             if self._writer.pending <= MAX_QUEUE_LENGTH:
                 return
@@ -157,7 +162,7 @@ class ChangeApplier:
         await self._memories.commit(changes)
 
     async def _load_memories(self, entries: Sequence[ChangeEntry]) -> dict[str, Memory]:
-        """Return the current memories that the changes concern."""
+        """Return the current memories that the changes concern, keyed by id."""
         memories: dict[str, Memory] = {}
         for owner in {entry.project for entry in entries}:
             ids = dict.fromkeys(one for entry in entries if entry.project == owner for one in entry.ids)
@@ -170,9 +175,9 @@ class ChangeApplier:
     async def _apply_batches(
         self, entries: Sequence[ChangeEntry], memories: dict[str, Memory], stop_event: asyncio.Event | None = None
     ) -> list[ChangeEntry]:
-        """Apply changes in small batches so that nobody waits.
+        """Apply changes in batches small enough not to delay requests.
 
-        Skip what was changed meanwhile.
+        Changes to memories that were changed in the meantime are skipped.
         """
         applied_entries: list[ChangeEntry] = []
         for some in split_into_batches(entries, COMMIT_BATCH_SIZE):
@@ -202,9 +207,9 @@ class ChangeApplier:
         return applied_entries
 
     def _get_current(self, identifier: str, memories: Mapping[str, Memory]) -> Memory | None:
-        """Return the current version of a memory.
+        """Return the current version of a memory, or None if it was deleted.
 
-        A cached one is newer than the one that was read.
+        A cached version is newer than the version in `memories`.
         """
         if self._memory_cache.is_tombstoned(identifier):
             return None
@@ -212,7 +217,10 @@ class ChangeApplier:
 
 
 def _select_applicable(entries: Sequence[ChangeEntry], memories: Mapping[str, Memory]) -> tuple[list[ChangeEntry], int]:
-    """Return the changes applicable in sequence, and how many others are applied already."""
+    """Return the changes that can be applied in sequence.
+
+    Also returns how many of the others have already been applied.
+    """
     present = dict(memories)
     applicable: list[ChangeEntry] = []
     done_count = 0
@@ -228,9 +236,9 @@ def _select_applicable(entries: Sequence[ChangeEntry], memories: Mapping[str, Me
 def _select_remaining(
     entries: Sequence[ChangeEntry], memories: Mapping[str, Memory]
 ) -> tuple[list[ChangeEntry], int, int]:
-    """Return what is still applicable of each change, in sequence.
+    """Return the parts of each change that can still be applied, in sequence.
 
-    Also returns how many are applied already, and how many of the returned ones are partial.
+    Also returns how many changes have already been applied, and how many of the returned changes are partial.
     """
     present = dict(memories)
     applicable: list[ChangeEntry] = []
@@ -249,7 +257,7 @@ def _select_remaining(
 def _is_search_only(memory: Memory) -> bool:
     """Return True if bundles contain the memory only as a search result.
 
-    What is shown of sessions is cached elsewhere too.
+    This excludes session metadata (`HEAD_TAG`), which is also cached elsewhere.
     """
     return memory.kind is Kind.EPISODE and HEAD_TAG not in memory.tags
 

@@ -1,4 +1,4 @@
-"""Nightly maintenance: usage tracking and consolidation, wired together."""
+"""Nightly maintenance: sets up usage tracking and consolidation."""
 
 from __future__ import annotations
 
@@ -107,8 +107,9 @@ class Maintenance(Feature):
     def on_bundle_served(self, bundle: Bundle, project_id: str) -> None:
         """Record which memories a requested bundle shows.
 
-        A repeated bundle is skipped by its etag. Items that are not memories have ids with a prefix before a colon,
-        possibly followed by a person's name.
+        A repeated bundle, recognised by its etag, is skipped. Items that are not memories have ids with a prefix
+        before a
+        colon, possibly followed by a person's name.
         """
         if bundle.etag != self._last_etag:
             self._last_etag = bundle.etag
@@ -116,7 +117,7 @@ class Maintenance(Feature):
             self.usage.record_shown(items, self._now(), project_id)
 
     def record_search(self, query: str, project: str | None, answer: SearchAnswer) -> SearchAnswer:
-        """Record the results of a query and return the answer."""
+        """Record the results of a query, and return `answer` unchanged."""
         memories = [result.id for result in answer.results if result.kind != "code"]
         self.usage.record_query(query, project, memories, self._now())
         return answer
@@ -139,23 +140,26 @@ class Maintenance(Feature):
                 self.usage.record_use(identifier, signal.at, paths_of(memory) if memory is not None else ())
 
     def on_commits_learned(self, units: Sequence[Unit]) -> None:
-        """Record new commits: they contain, or revert, work based on memories."""
+        """Record new commits, which contain or revert work based on memories."""
         for unit in units:
             for sha in find_reverted_commits(f"{unit.subject}\n{unit.body}"):
                 self.usage.record_revert(sha, self._now())
             self.usage.record_commit(unit.sha, self._now())
 
     def record_feedback(self, items: Iterable[tuple[FeedbackItem, str | None]]) -> None:
-        """Record explicit feedback, each item with its project."""
+        """Record explicit feedback items, each paired with its project."""
         for item, project in items:
             self.usage.record_feedback(item.id, item.outcome, self._now(), note=item.note, project=project)
 
     def add_recent_usage(self, memory: Memory) -> Memory:
-        """Return the memory with the usage since the last run, which stores it."""
+        """Return the memory with the usage since the last run added.
+
+        The memory itself is not changed; the next run stores that usage.
+        """
         return replace(memory, usage=add_tally(memory.usage, self.usage.get_tally(memory.id)))
 
     async def get_memory_usage(self, memory: Memory) -> MemoryUsageAnswer:
-        """Return usage and consolidation history of a memory, for `hunch why`."""
+        """Return the usage and consolidation history of a memory, for `hunch why`."""
         return MemoryUsageAnswer(
             usage=memory_to_record(self.add_recent_usage(memory)).usage,
             events=self.usage.list_events(memory.id),
@@ -169,7 +173,7 @@ class Maintenance(Feature):
         await self.save_usage()
 
     async def leave_project(self, project_id: str) -> None:
-        """Prepare the removal of a project."""
+        """Stop the current run from writing to a project that is being removed."""
         await self.runs.exclude_project(project_id)
 
     async def forget_project(self, project_id: str) -> None:
@@ -189,10 +193,7 @@ class Maintenance(Feature):
                 logger.warning("usage could not be saved: %s", error)
 
     async def run_saving(self) -> None:
-        """Save the usage data every SAVE_INTERVAL_SECONDS, forever.
-
-        A task of the daemon.
-        """
+        """Save the usage data every SAVE_INTERVAL_SECONDS, forever."""
         while True:
             await asyncio.sleep(SAVE_INTERVAL_SECONDS)
             await self.save_usage()
@@ -229,13 +230,13 @@ class Maintenance(Feature):
             logger.warning("nightly run did not finish: %s", error.message)
 
     async def catch_up(self) -> None:
-        """Run a missed nightly consolidation after the start."""
+        """Run a missed nightly consolidation after the daemon has started."""
         await asyncio.sleep(CATCH_UP_DELAY_SECONDS)
         if self._settings.nightly and await self.runs.is_due(self._get_installation_time()):
             await self.consolidate_when_idle()
 
     def _get_installation_time(self) -> datetime:
-        """Return the time of the first start of this installation."""
+        """Return the time at which this installation was first started."""
         try:
             return datetime.fromtimestamp(self._installation_file.stat().st_mtime, UTC)
         except OSError:

@@ -1,4 +1,7 @@
-"""Execution of a consolidation plan for one owner, with regression gate and rollback."""
+"""Execution of a consolidation plan for one owner, with regression gate and rollback.
+
+An owner is a project, or the user.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ OnChanged = Callable[[Sequence[ChangeEntry]], None]  # called with the changes j
 
 
 class RunStopped(Exception):
-    """The run was asked to stop; completed changes are consistent."""
+    """The run was asked to stop; the changes made so far are consistent."""
 
 
 class OwnerRemoved(Exception):
@@ -113,27 +116,27 @@ class PlanExecutor:
         self._write_lock = asyncio.Lock()  # held while writing for an owner that may be removed
 
     def tallies(self) -> dict[str, UsageTally]:
-        """Return the usage that was not consolidated yet, by memory id."""
+        """Return the usage that has not been consolidated yet, keyed by memory id."""
         return self._usage.get_tallies()
 
     async def exclude_owner(self, owner: str) -> None:
         """Stop writing memories of an owner.
 
-        The current run writes none after this returns.
+        Once this returns, the current run no longer writes any.
         """
         self._removed_owners.add(owner)
         async with self._write_lock:
             pass
 
     def begin_run(self) -> None:
-        """Begin a run whose owners all exist."""
+        """Begin a run; forget which owners were excluded from the previous run."""
         self._removed_owners.clear()
 
     @asynccontextmanager
     async def _keep_owner(self, owner: MemoryOwner) -> AsyncIterator[None]:
         """Prevent the removal of an owner during the block.
 
-        Raises Gone if it is removed already.
+        Raises OwnerRemoved if the owner has already been removed.
         """
         async with self._write_lock:
             if owner.id in self._removed_owners:
@@ -168,9 +171,9 @@ class PlanExecutor:
         on_changed: OnChanged,
         stop_event: asyncio.Event,
     ) -> VerdictLine:
-        """Execute the remaining steps of `record` for one owner, then the gate.
+        """Execute the remaining steps of `record` for one owner, then check the gate.
 
-        Raises Stopped or Gone.
+        Raises RunStopped or OwnerRemoved.
         """
         run = record.run
         if owner.id in record.failed_gates:  # a crash interrupted the rollback
@@ -216,7 +219,7 @@ class PlanExecutor:
     ) -> int:
         """Execute one step and return the number of changes.
 
-        Raises Stopped or Gone.
+        Raises RunStopped or OwnerRemoved.
         """
         change_count = 0
         async for entries in plan.iter_step(step):
@@ -236,9 +239,9 @@ class PlanExecutor:
         await asyncio.to_thread(self._log.append, run, [to_json(line)])
 
     async def _get_tallies(self, record: RunRecord) -> dict[str, UsageTally]:
-        """Return the usage to be counted in this run.
+        """Return the usage to be counted in this run, keyed by memory id.
 
-        It is taken once, even if a crash comes between.
+        The run takes it from the usage tracker only once, even if the run is interrupted by a crash.
         """
         if ConsolidationStep.USE not in record.steps:
             return {}
@@ -254,15 +257,17 @@ class PlanExecutor:
         return {name: tally for name, tally in record.tallies.items() if name not in counted_ids}
 
     async def _mark_counted(self, tallies: Mapping[str, UsageTally], run: str) -> None:
-        """Mark usage as counted by this run.
-
-        So the next one does not count it again.
-        """
+        """Mark usage as counted by this run, so that the next run does not count it again."""
         self._usage.subtract_tallies(tallies, run)
         await self._save_usage()
 
     def _list_counted_ids(self, record: RunRecord, owner: str | None = None, *, of_owner: bool = False) -> set[str]:
-        """Return the memories, of all owners or one, whose usage the run has counted and not returned."""
+        """Return the ids of the memories whose usage the run has counted.
+
+        Usage that was returned by undoing the step is left out. `of_owner` limits the result to the memories of
+        `owner`, where
+        returned usage is included.
+        """
         step = str(ConsolidationStep.USE)
         returned = {one for one, verdict in record.owners.items() if verdict.undoes(step)}
         lines = (
@@ -277,7 +282,10 @@ class PlanExecutor:
     # Gate
 
     async def _build_probes(self, planning: PlannerSession, owner: MemoryOwner, run: str) -> list[Probe]:
-        """Build probes: queries that find something before the run."""
+        """Build the probes: queries whose results are recorded before the run.
+
+        Queries that find nothing are left out.
+        """
         probes: list[Probe] = []
         for query in self._usage.list_queries(owner.id, min(MAX_QUERY_PROBES, self._settings.probes)):
             if results := await self._search_lexically(query, owner.id):
@@ -288,9 +296,9 @@ class PlanExecutor:
         return probes
 
     async def _check_gate(self, record: RunRecord, owner: MemoryOwner, probes: Sequence[Probe]) -> VerdictLine:
-        """Compare the results of the probes with those before; undo the steps that lost too many.
+        """Repeat the probes; undo the steps that made them lose too many results.
 
-        If that does not help, or nothing else was done, all changes of the owner are rolled back.
+        If this does not help, or no other step changed anything, all changes of the owner are rolled back.
         """
         comparison, made_steps = await self._repeat_probes(record, owner, probes)
         gate = comparison.summarize()
@@ -311,10 +319,13 @@ class PlanExecutor:
     async def _repeat_probes(
         self, record: RunRecord, owner: MemoryOwner, probes: Sequence[Probe]
     ) -> tuple[GateVerdict, set[str]]:
-        """Return what the probes no longer find, and the steps that changed something.
+        """Return what the probes no longer find, and the steps that changed anything.
 
-        What others stored, changed or removed since the run began is not attributed to the run. A memory whose place
-        was taken by histories of the run is not missed: it still is where it was among the others.
+        Memories that others stored, changed or removed since the run began are not counted as losses of the run. If
+        histories
+        created by the run displace a memory from the results, this is not a loss either: its rank among the other
+        memories is
+        the same.
         """
         run = record.run
         await self._applier.wait_for_store(allowed_pending=0)
@@ -347,20 +358,23 @@ class PlanExecutor:
         return verdict
 
     async def _roll_back(self, record: RunRecord, owner: MemoryOwner, gate: GateFigures) -> VerdictLine:
-        """Roll back the changes of an owner."""
+        """Roll back all changes of an owner."""
         undone_count, left_count = await self._undo_steps(record, owner, ())
         gate = structs.replace(gate, undone=undone_count, left=left_count)
         return await self._finish(record, VerdictLine(owner=owner.id, rolled_back=True, gate=gate))
 
     async def _undo_steps(self, record: RunRecord, owner: MemoryOwner, steps: Collection[str]) -> tuple[int, int]:
-        """Undo all changes of an owner, or those of some steps; evidence that was counted by them is not lost."""
+        """Undo all changes of an owner, or only the changes of some steps.
+
+        Usage counted by the undone changes is kept for the next run.
+        """
         counts = await self._applier.undo(record.run, owner=owner.id, of_owner=True, steps=steps)
         if not steps or ConsolidationStep.USE in steps:
             await self.return_evidence(record, owner.id, of_owner=True)
         return counts
 
     async def return_evidence(self, record: RunRecord, owner: str | None = None, *, of_owner: bool = False) -> None:
-        """Keep the usage that undone changes had counted for the next run."""
+        """Return the usage counted by undone changes, so that the next run counts it."""
         ids = await asyncio.to_thread(self._list_counted_ids, record, owner, of_owner=of_owner)
         tallies = {name: tally for name, tally in (record.tallies or {}).items() if name in ids}
         self._usage.return_tallies(tallies, f"{record.run} {owner if of_owner else '*'}")
@@ -384,7 +398,7 @@ class PlanExecutor:
     ) -> list[str]:
         """Return the best lexical matches that pass `existed_before` and are still valid.
 
-        Vectors change with the words, and no model needs to be loaded for this.
+        Words are enough, because the vectors change along with them, and no model needs to be loaded.
         """
         now = self._now()
         filters = Filters(project=project, statuses=(Status.ACTIVE, Status.SUSPECT))
@@ -402,7 +416,10 @@ class PlanExecutor:
         set_step: Callable[[str], None],
         change_count: int,
     ) -> None:
-        """Execute the steps that need no plan: erasure, embeddings of another model, compaction."""
+        """Execute the steps that need no plan.
+
+        These are erasure, embeddings made by another model, and compaction.
+        """
         if ConsolidationStep.ERASE in record.steps:
             set_step(str(ConsolidationStep.ERASE))
             async with self._keep_owner(owner):
@@ -418,9 +435,9 @@ class PlanExecutor:
             await self._store.optimise()
 
     async def _erase(self, record: RunRecord, owner: MemoryOwner, planned_ids: Sequence[str]) -> None:
-        """Erase memories archived long ago from disk, logs and copies, irreversibly.
+        """Irreversibly erase memories archived long ago from disk, logs and copies.
 
-        Those that were restored since the plan was made stay.
+        Memories that were restored after the plan was made are not erased.
         """
         erasable_ids = [memory.id for memory in await self.list_erasable(planned_ids, owner)]
         if not erasable_ids:
@@ -450,6 +467,6 @@ class PlanExecutor:
         await self._append_to_log(record.run, DidLine(counts="erased", number=len(erased_ids)))
 
     async def list_erasable(self, identifiers: Sequence[str], owner: MemoryOwner) -> list[Memory]:
-        """Return the memories that exist and have been archived long enough."""
+        """Return those of the given memories that exist and have been archived long enough."""
         memories = await self._memories.find(identifiers, owner.id)
         return list(iter_erasable(memories.values(), self._now()))

@@ -1,7 +1,7 @@
 """Client of the planner process, which plans with the memories of one owner loaded.
 
-A run plans everything first and spills the plan to disk, so that the planner's 100 MB are free when the store has most
-to do.
+A run plans everything first and spills the plan to disk, so that the planner's 100 MB are free by the time the store
+has most to do.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ async def open_planner(
 ) -> AsyncIterator[PlannerSession]:
     """Open the planner with all memories of `owner`; it drops them afterwards.
 
-    `models` judge pairs that the rules leave open, if there are any. Contradictions that the language model denied in
-    `verdicts` are not opened.
+    `models`, if given, judge the statement pairs that the rules leave undecided. Contradictions that the language
+    model
+    denied in the file `verdicts` are not opened.
     """
     params = {
         "project": owner.id,
@@ -77,7 +78,7 @@ async def open_planner(
 
 
 class PlannerSession:
-    """Open planner."""
+    """Planner process with the memories of one owner loaded."""
 
     def __init__(self, planner: HelperProcess, tallies: Mapping[str, UsageTally], models: TextModels | None) -> None:
         self._planner = planner
@@ -85,13 +86,13 @@ class PlannerSession:
         self._models = models
 
     def select_steps(self, requested_steps: Sequence[ConsolidationStep]) -> list[ConsolidationStep]:
-        """Return the wanted steps that need planning, in order."""
+        """Return the requested steps that need planning, in the order of execution."""
         return [step for step in PLANNED_STEPS if step in requested_steps]
 
     async def plan(self, step: ConsolidationStep) -> AsyncIterator[list[ChangeEntry]]:
         """Yield the changes of one step in batches.
 
-        The planner assumes they are applied.
+        The planner assumes that the changes it returns are applied.
         """
         tallies = self._tallies if step is ConsolidationStep.USE else {}
         async for entries in self._planner.stream("plan", {"step": step, "tallies": tallies}, list[ChangeEntry]):
@@ -101,13 +102,16 @@ class PlannerSession:
                 yield entries
 
     async def get_probes(self, limit: int, seed: str) -> list[tuple[str, str]]:
-        """Return up to `limit` queries with the memory each should find."""
+        """Return up to `limit` queries, each with the id of the memory it should find."""
         return await self._call("probes", {"most": limit, "seed": seed}, list[tuple[str, str]])
 
     async def plan_all(
         self, steps: Sequence[ConsolidationStep], spill_file: SpillFile, stop_event: asyncio.Event
     ) -> SpilledPlan:
-        """Plan all steps and spill the plan to `spill_file`; incomplete if stopped."""
+        """Plan all steps and spill the plan to `spill_file`.
+
+        The plan is incomplete if `stop_event` is set in the meantime.
+        """
         for step in steps:
             async for entries in self.plan(step):
                 await asyncio.to_thread(spill_file.append, [str(step), to_json(entries)])
@@ -124,7 +128,10 @@ class PlannerSession:
         return await self._planner.call(method, params, answer, timeout=TIMEOUT_SECONDS)
 
     async def _judge_pairs(self, models: TextModels) -> AsyncIterator[list[ChangeEntry]]:
-        """Yield changes from statement pairs that the rules leave open and a model judges."""
+        """Yield the changes for statement pairs that a model has to judge.
+
+        These are the pairs that the rules leave undecided.
+        """
         pairs = await self._call("unread", {"most": MAX_PAIRS}, list[tuple[str, str, str]])
         until = time.monotonic() + PAIRS_TIME_SECONDS
         for begin in range(0, len(pairs), PAIR_BATCH_SIZE):
@@ -154,7 +161,7 @@ async def _score_pairs(models: TextModels, pairs: Sequence[tuple[str, str]]) -> 
 
 
 class SpilledPlan:
-    """Complete plan, read from disk in the order of the steps."""
+    """Complete plan, read from disk in the order of its steps."""
 
     def __init__(self, spill_file: SpillFile, erasable: Sequence[str], draft_file: Path | None) -> None:
         self._lines: Iterator[Any] = spill_file.read_lines()
@@ -165,7 +172,7 @@ class SpilledPlan:
     async def iter_step(self, step: ConsolidationStep) -> AsyncIterator[list[ChangeEntry]]:
         """Yield the changes of a step in batches.
 
-        Steps must be requested in planned order.
+        Steps must be requested in the order in which they were planned.
         """
         while True:
             if self._next_line is None:
@@ -176,7 +183,7 @@ class SpilledPlan:
             yield convert(entries, list[ChangeEntry])
 
     async def save_compared(self) -> None:
-        """Save the record of compared pairs, so that they are not compared again."""
+        """Save which pairs were compared, so that they are not compared again."""
         if self._compared_file is not None:
             await asyncio.to_thread(_keep_file, self._compared_file)
 

@@ -1,8 +1,8 @@
-"""Consolidation runs: one at a time, durable and reversible changes, a regression gate.
+"""Consolidation runs: one at a time, with durable, reversible changes and a regression gate.
 
-A run writes each planned change into its log, then commits it through the journal like any other change. After a crash
-it continues with the step it was at; if the gate finds that answers were lost, all of an owner's changes are rolled
-back. What somebody else changed meanwhile is left alone, in both directions.
+A run writes each planned change to its log, then commits it through the journal like any other change. After a crash,
+the run continues with the step it had reached. If the gate finds that queries lost too many results, all of an owner's
+changes are rolled back. Neither a run nor its undo touches what others have changed in the meantime.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class _CurrentRun:
 
 
 class RunManager:
-    """Manager of consolidation runs."""
+    """Manager of consolidation runs: starts, stops, lists and undoes them."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class RunManager:
     async def consolidate(self, request: ConsolidateRequest, *, trigger: str = "asked") -> RunAnswer:
         """Start a run or a dry run.
 
-        Returns its result, or its progress if `wait` is false. Raises Conflict while another run is in progress.
+        Returns the result, or only the progress if `wait` is False. Raises Conflict if another run is in progress.
         """
         self._reject_second_run()
         owners, steps = self._list_owners(request.project), tuple(map(ConsolidationStep, request.steps))
@@ -144,9 +144,9 @@ class RunManager:
         return await _wait_for_result(task)
 
     async def undo(self, run: str, change: int | None = None) -> UndoneAnswer | RunAnswer:
-        """Undo a run, or one change of it.
+        """Undo a run, or a single change of it.
 
-        Raises Conflict if that was changed since.
+        Raises Conflict if the memory of that change was changed since.
         """
         record = await asyncio.to_thread(load_run_record, self._log, run)
         self._reject_second_run()
@@ -160,9 +160,9 @@ class RunManager:
         return await _wait_for_result(self._start_task(self._undo(current, record, change)))
 
     async def stop(self, run: str) -> RunAnswer:
-        """Stop the current run after its current change.
+        """Stop the current run after the change it is making.
 
-        It can be continued or undone.
+        A stopped run can be continued or undone.
         """
         current = self._current
         if current is None or current.run != run:
@@ -172,7 +172,7 @@ class RunManager:
         return current.to_answer("stopped", dry_run=True) if current.is_dry_run else await self.get_run(run)
 
     async def get_run(self, run: str, *, after: int = 0, limit: int = MAX_CHANGES) -> RunAnswer:
-        """Return one run with its changes from number `after` on."""
+        """Return one run with its changes, starting at number `after`."""
         if self._current is not None and self._current.run == run:
             return self._current.to_answer(counts=True)
         record = await asyncio.to_thread(load_run_record, self._log, run)
@@ -191,9 +191,9 @@ class RunManager:
         return slice_page(ids, answers.__getitem__, offset=part.offset, limit=part.limit)
 
     async def list_memory_changes(self, identifier: str) -> list[MemoryChangeAnswer]:
-        """Return the changes that runs made to one memory.
+        """Return the changes that runs made to one memory, newest first.
 
-        Newest first, each with its undo state.
+        Each states whether it was undone.
         """
         return await asyncio.to_thread(self._find_memory_changes, identifier)
 
@@ -212,19 +212,19 @@ class RunManager:
         ]
 
     def status(self) -> RunAnswer | None:
-        """Return the current or last run for `GET /status`."""
+        """Return the status of the current or last run, for `GET /status`."""
         if self._current is not None:
             return self._current.to_answer()
         return self._last_record.to_answer() if self._last_record is not None else None
 
     async def exclude_project(self, project: str) -> None:
-        """Keep the current run from writing to a project that is being removed."""
+        """Stop the current run from writing to a project that is being removed."""
         await self._executor.exclude_owner(project)
 
     async def forget_memories(self, identifiers: Sequence[str], project: str | None = None) -> None:
         """Remove erased memories from the run logs.
 
-        Without ids, everything of the project.
+        If `identifiers` is empty, everything about `project` is removed.
         """
         await asyncio.to_thread(
             self._log.rewrite_lines, partial(remove_erased, erased_ids=frozenset(identifiers), project=project)
@@ -235,7 +235,8 @@ class RunManager:
     async def run_nightly(self) -> None:
         """Start the nightly run.
 
-        The first run after a long absence erases nothing: somebody who was away, or whose clock was wrong, still finds
+        The first run after a long absence erases nothing, so that a user who was away, or whose clock was wrong,
+        still finds
         what was archived.
         """
         if self._settings.nightly and self._current is None:
@@ -249,7 +250,7 @@ class RunManager:
     async def is_due(self, installation_time: datetime) -> bool:
         """Return True if a nightly run was missed.
 
-        That is, no run within DUE_AFTER, and not `installed` within it.
+        This is the case if neither a run nor the installation happened within DUE_AFTER.
         """
         run_ids = await asyncio.to_thread(self._log.list_runs)
         return not await self._has_run_within(DUE_AFTER) and (
@@ -257,9 +258,9 @@ class RunManager:
         )
 
     async def _has_run_within(self, time: timedelta) -> bool:
-        """Return True if a run began within `time`.
+        """Return True if a run began within the last `time`.
 
-        Runs from the future are ignored (wrong clock).
+        Runs dated in the future, which a wrong clock causes, are ignored.
         """
         runs = await asyncio.to_thread(self._log.list_runs)
         return any(
@@ -270,10 +271,7 @@ class RunManager:
         )
 
     async def run_unfinished(self) -> None:
-        """Continue runs interrupted by a crash or a full disk, forever.
-
-        A task of the daemon.
-        """
+        """Continue runs that were interrupted by a crash or a full disk, forever."""
         await self._applier.wait_until_ready()
         await self._find_unfinished()
         failure_count = 0
@@ -291,7 +289,7 @@ class RunManager:
             failure_count += 1
 
     async def close(self) -> None:
-        """Stop the current run; the next start continues it."""
+        """Stop the current run; it continues when the daemon starts again."""
         self._is_closing = True
         if self._current is not None:
             self._current.stopping.set()
@@ -300,7 +298,7 @@ class RunManager:
     # Internal
 
     async def _wait_for_stop(self, current: _CurrentRun) -> None:
-        """Wait for a stopping run to end; cancel it after STOP_TIMEOUT_SECONDS."""
+        """Wait for a run to stop; cancel it after STOP_TIMEOUT_SECONDS."""
         try:
             async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
                 await current.finish_event.wait()
@@ -342,10 +340,11 @@ class RunManager:
                 current.finish_event.set()
 
     async def _record_disk_wait(self, run: str) -> bool:
-        """Record that a run waits for disk space.
+        """Record that a run is waiting for disk space.
 
-        Return False if it had not begun. Such an interruption does not count as a try: however long the disk is full,
-        the run continues afterwards.
+        Returns False if the run has no log yet or has already ended. Such an interruption does not count as a try:
+        the run
+        continues afterwards, however long the disk was full.
         """
         try:
             if await asyncio.to_thread(_has_ended, self._log, run):
@@ -365,7 +364,7 @@ class RunManager:
     async def _dry_run(
         self, current: _CurrentRun, owners: Sequence[MemoryOwner], steps: Sequence[ConsolidationStep]
     ) -> RunAnswer:
-        """Return what a run would do: the first changes of each step, erasures last."""
+        """Return what a run would do: the first changes of each step, with erasures last."""
         changes: list[ChangeAnswer] = []
         shown_counts = Counter[str]()
 
@@ -412,7 +411,7 @@ class RunManager:
         return await self._continue_run(current, owners, record)
 
     async def _continue_run(self, current: _CurrentRun, owners: Sequence[MemoryOwner], record: RunRecord) -> RunAnswer:
-        """Continue a run from the point that its log records."""
+        """Continue a run from the point recorded in its log."""
         verdicts = dict(record.owners)
         self._executor.begin_run()
         try:
@@ -470,7 +469,7 @@ class RunManager:
         await self._append_line(run, EndedLine(status=status, at=format_iso(self._now()), counts=counts))
 
     async def _find_unfinished(self) -> None:
-        """Find the last run, and an unfinished one if there is any."""
+        """Find the last run, and an unfinished run if there is one."""
         for run in await asyncio.to_thread(self._log.list_runs):
             if self._last_record is None:
                 self._last_record = await asyncio.to_thread(load_run_record, self._log, run)
@@ -530,7 +529,7 @@ class RunManager:
 
 
 async def _wait_for_result(task: asyncio.Task[ResultT]) -> ResultT:
-    """Wait for a run's result without cancelling it.
+    """Wait for the result of a run without cancelling it.
 
     Raises Conflict if the run was stopped.
     """
@@ -543,31 +542,31 @@ async def _wait_for_result(task: asyncio.Task[ResultT]) -> ResultT:
 
 
 def _get_start_time(log: RunLog, run: str) -> datetime:
-    """Return when a run began; 1970 if its log cannot be read."""
+    """Return the time a run began, or 1970 if its log cannot be read."""
     start_line = next(log.read_lines(run), {})
     return datetime.fromisoformat(start_line.get("at", "1970-01-01T00:00:00+00:00"))
 
 
 def _has_ended(log: RunLog, run: str) -> bool:
-    """Return True if a run ended.
+    """Return True if a run has ended.
 
-    Reads only the last line of its log, which may have 100 MB.
+    Only the last line of the run's log is read, as a log may be 100 MB long.
     """
     last = log.read_last_line(run)
     return last is not None and last["type"] in END_TYPES
 
 
 def _erasure_to_entry(memory: Memory) -> ChangeEntry:
-    """Return a planned erasure as a change.
+    """Return a planned erasure as a change, for a dry run.
 
-    Erasures that were executed are not listed.
+    Erasures that were carried out are not listed.
     """
     why = f"{memory.source.get(ARCHIVE_REASON, 'archived')}; this cannot be undone"
     return ChangeEntry(ConsolidationStep.ERASE, "erased", f"erase {memory.title!r}", why, memory.project, ())
 
 
 def _describe_change(entry: ChangeEntry, number: int) -> ChangeAnswer:
-    """Return a change with old and new values of each memory, field by field."""
+    """Return a change with the old and new values of each memory, field by field."""
     return ChangeAnswer(
         change=number,
         step=entry.step.value,

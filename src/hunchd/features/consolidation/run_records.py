@@ -1,4 +1,4 @@
-"""Run records, parsed from run logs: progress, results by owner, undo state."""
+"""Run records, parsed from run logs: progress, results per owner, undo state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TEXT_PATTERN = re.compile(r'"([^"\\]{1,200})"')  # short strings in a JSON line
 
 
 class _Line(Struct, frozen=True, kw_only=True, tag_field="type"):
-    """Line of the log of a run."""
+    """Line in the log of a run."""
 
 
 class BegunLine(_Line, frozen=True, kw_only=True, tag="begun"):
@@ -42,17 +42,20 @@ class ProbesLine(_Line, frozen=True, kw_only=True, tag="probes"):
 
 
 class TalliesLine(_Line, frozen=True, kw_only=True, tag="tallies"):
-    """Usage by memory id, counted once even if a crash comes between."""
+    """Usage that the run counts, keyed by memory id.
+
+    It is counted once, even if a crash interrupts the run.
+    """
 
     tallies: dict[str, UsageTally]
 
 
 class ChangeLine(ChangeEntry, frozen=True, tag="change", tag_field="type"):
-    """Change, written before it is made."""
+    """Planned change, written to the log before it is made."""
 
 
 class DidLine(_Line, frozen=True, kw_only=True, tag="did"):
-    """Number of changes that no undo takes back."""
+    """Number of changes that cannot be undone, such as erasures."""
 
     counts: str
     number: int
@@ -132,13 +135,13 @@ END_TYPES: Final = frozenset(line.__struct_config__.tag for line in (EndedLine, 
 
 
 def parse_run_line(line: JsonObject) -> RunLine | None:
-    """Parse a line of the log; None if it is none of ours."""
+    """Parse a line of the log; return None if its type is unknown."""
     return convert(line, RunLine) if line["type"] in _TYPES else None
 
 
 @dataclass(slots=True)
 class RunRecord:
-    """State of a run, as its log tells it."""
+    """State of a run, read from its log."""
 
     run: str
     began: datetime
@@ -166,7 +169,10 @@ class RunRecord:
         return self.is_undone or number in self.undone_changes or (verdict is not None and verdict.undoes(step))
 
     def finish_owner(self, verdict: VerdictLine) -> None:
-        """Record the end of an owner's run; changes that were undone by step do not count."""
+        """Record that the run is finished for one owner.
+
+        Changes of steps that were undone are subtracted from the counts.
+        """
         self.owners[verdict.owner] = verdict
         if not verdict.rolled_back:
             for (owner, step, counter), number in self.counts_by_step.items():
@@ -174,7 +180,7 @@ class RunRecord:
                     self.counts[counter] -= number
 
     def to_answer(self) -> RunAnswer:
-        """Return the record as the API shows it, without its changes."""
+        """Return the record in the form of the API, without its changes."""
         undone = [verdict.gate for verdict in self.owners.values() if verdict.gate.undone is not UNSET]
         status = "undone" if self.is_undone else self.end.status if self.end is not None else "interrupted"
         ended_at = datetime.fromisoformat(self.end.at) if self.end is not None else None
@@ -201,9 +207,9 @@ def iter_changes(lines: Iterable[JsonObject]) -> Iterator[ChangeLine]:
 
 
 def load_run_record(log: RunLog, run: str, *, changes: bool = True) -> RunRecord:
-    """Parse the log of a run. Raises NotFound.
+    """Parse the log of a run.
 
-    Without `changes` this is fast, and the number of changes is unknown.
+    Without `changes` this is fast, but the number of changes is unknown. Raises NotFound if there is no such run.
     """
     record = RunRecord(run, datetime.fromtimestamp(0, UTC), "", (), ())
     for raw in log.read_lines(run, changes=changes):
@@ -248,7 +254,7 @@ def load_run_record(log: RunLog, run: str, *, changes: bool = True) -> RunRecord
 
 
 def remove_erased(line: JsonObject, erased_ids: frozenset[str], project: str | None) -> JsonObject | None:
-    """Remove erased memories from a log line.
+    """Remove the text of erased memories from a log line.
 
     A change keeps its position and number.
     """
@@ -270,9 +276,9 @@ def remove_erased(line: JsonObject, erased_ids: frozenset[str], project: str | N
 
 
 def _contains_any_memory(edits: list[JsonObject], erased_ids: frozenset[str]) -> bool:
-    """Return True if a change holds text of a memory in `erased_ids`.
+    """Return True if a change contains text of a memory in `erased_ids`.
 
-    As its own, as a version, or quoted by its id.
+    The text may be the memory's own, that of one of its versions, or quoted by another memory that refers to its id.
     """
     texts = set(_TEXT_PATTERN.findall(json.dumps(edits, ensure_ascii=False)))
     return not erased_ids.isdisjoint(texts) or not erased_ids.isdisjoint(one.partition(".")[0] for one in texts)

@@ -1,8 +1,7 @@
 """Usage of shown memories: counted in memory, saved by id, applied by consolidation.
 
-Nothing is written when something is shown. Explicit feedback (`/feedback`) is counted in the memory at once and
-recorded here too; observed evidence (used, opened, asked again) is counted here. Each kind of evidence counts once a
-day.
+Showing a memory writes nothing. Explicit feedback (`/feedback`) is counted in the memory at once and recorded here as
+well; observed evidence (used, opened, asked again) is counted only here. Each kind of evidence counts once a day.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ class _Query:
 
 
 class UsageTracker:
-    """Bounded recorder of what is shown and how it is used."""
+    """Bounded recorder of which memories are shown and how they are used."""
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, _Record] = OrderedDict()
@@ -109,7 +108,7 @@ class UsageTracker:
     ) -> None:
         """Record the items shown in a project, in order.
 
-        Each comes with the paths it is about.
+        Each item is an id and the paths that the item is about.
         """
         self._expire_agent_reads(at)
         for identifier, about in items:
@@ -122,7 +121,7 @@ class UsageTracker:
     def record_query(self, query: str, project: str | None, result_ids: Sequence[str], at: datetime) -> None:
         """Record a query and its results.
 
-        If the same query is repeated soon, the first results did not help.
+        If the same query is repeated soon, its earlier results count as ignored.
         """
         query = redact(" ".join(query.split())).text
         key = (project, query.casefold())
@@ -141,17 +140,18 @@ class UsageTracker:
     def record_use(self, identifier: str, at: datetime, about: Iterable[str] = ()) -> None:
         """Record that a memory was acted on.
 
-        `about` are the paths it is about, if known.
+        `about` are the paths that the memory is about, if known.
         """
         self._record_evidence(identifier, "cited", at, 1.0, "was acted on")
         _, paths = self._shown_items.get(identifier, (at, frozenset[str]()))
         self._record_used_item(identifier, at, paths | frozenset(about))
 
     def record_open(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
-        """Record an opened file: what was shown about it shortly before was right.
+        """Record that a file was opened: a success for what was recently shown about it.
 
-        An agent that opens it although its content was shown found that insufficient, unless it goes on to change the
-        file.
+        If an agent opens a file whose content it was already shown, that content counts as insufficient, unless the
+        agent then
+        changes the file.
         """
         self._expire_agent_reads(at)
         about = [
@@ -168,14 +168,14 @@ class UsageTracker:
             self._record_used_item(identifier, at, frozenset((path,)))
 
     def record_save(self, path: str) -> None:
-        """Discard a pending reading of a file that is changed.
+        """Discard the record that an agent read this file, since it is now changed.
 
-        To change a file, one has to read it in any case.
+        An agent has to read a file in order to change it, however useful the content shown before was.
         """
         self._agent_reads.pop(path, None)
 
     def record_commit(self, sha: str, at: datetime) -> None:
-        """Attribute what was acted on since the last commit to this one."""
+        """Attribute the memories that were acted on since the last commit to this commit."""
         used_ids = tuple(
             one for one, (action_time, _) in self._used_items.items() if timedelta() <= at - action_time <= APPLY_WINDOW
         )
@@ -187,9 +187,9 @@ class UsageTracker:
             self._commits.popitem(last=False)
 
     def record_revert(self, sha: str, at: datetime) -> None:
-        """Record that a commit was reverted.
+        """Record that a commit was reverted, and the memories used in it with it.
 
-        The sha may be abbreviated. What was acted on in it is reverted too.
+        `sha` may be abbreviated.
         """
         for commit in [one for one in self._commits if one.startswith(sha)]:
             for identifier in self._commits.pop(commit):
@@ -210,7 +210,7 @@ class UsageTracker:
     def record_feedback(
         self, identifier: str, outcome: str, at: datetime, *, note: str = "", project: str | None = None
     ) -> None:
-        """Record explicit feedback, which the memory has counted already."""
+        """Record explicit feedback that the memory itself has already counted."""
         record = self._get_record(identifier)
         record.add_project(project)
         comment = to_single_line(redact(note).text, MAX_NOTE_LENGTH)
@@ -240,7 +240,7 @@ class UsageTracker:
     def forget_project(self, project: str) -> None:
         """Drop the queries of a project and the events that may name its files.
 
-        Memory ids are kept; they say nothing without the memories.
+        Memory ids are kept, because they reveal nothing without the memories.
         """
         self._queries = OrderedDict((key, query) for key, query in self._queries.items() if query.project != project)
         for record in self._records.values():
@@ -252,7 +252,7 @@ class UsageTracker:
     # Results
 
     def get_tallies(self) -> dict[str, UsageTally]:
-        """Return the uncounted usage by memory id."""
+        """Return the uncounted usage, keyed by memory id."""
         return {identifier: _make_tally(record) for identifier, record in self._records.items() if record.has_counts}
 
     def get_tally(self, identifier: str) -> UsageTally:
@@ -261,9 +261,10 @@ class UsageTracker:
         return _make_tally(record) if record is not None else UsageTally()
 
     def subtract_tallies(self, tallies: Mapping[str, UsageTally], run: str = "") -> None:
-        """Subtract usage that the memories have counted.
+        """Subtract usage that is recorded elsewhere.
 
-        Or that the log of `run` holds, which applies it. The last saved file may be older than that.
+        It was counted in the memories, or is in the log of `run`, which will apply it. The usage file on disk may
+        be older.
         """
         for identifier, tally in tallies.items():
             record = self._records.get(identifier)
@@ -276,9 +277,9 @@ class UsageTracker:
         self._is_changed = True
 
     def return_tallies(self, tallies: Mapping[str, UsageTally], rollback: str) -> None:
-        """Add usage again whose consolidation was undone.
+        """Add usage back after its consolidation was undone.
 
-        Each `rollback` returns it once, even if a crash repeats it.
+        Each `rollback` adds it only once, even if a crash repeats the call.
         """
         if rollback == self._last_returned:
             return
@@ -346,7 +347,7 @@ class UsageTracker:
         return usage
 
     def _expire_agent_reads(self, at: datetime) -> None:
-        """Count files that an agent read, and did not change, as read anyway."""
+        """Count a file that an agent read and did not change in time as read anyway."""
         for path, (read_at, about) in list(self._agent_reads.items()):
             if not _is_within_open_window(read_at, at):
                 del self._agent_reads[path]
@@ -422,16 +423,16 @@ def _is_within_open_window(shown_at: datetime, at: datetime) -> bool:
 
 
 def _matches_path(pattern: str, path: str) -> bool:
-    """Return True if a path as written may name `path` or a parent.
+    """Return True if a path as written may denote `path` or one of its parent folders.
 
-    It may be relative to any folder.
+    The written path may be relative to any folder.
     """
     pattern = pattern.rstrip("/")
     return path == pattern or path.endswith(f"/{pattern}") or f"/{path}".find(f"/{pattern}/") >= 0
 
 
 def save_usage(path: Path, content: str) -> None:
-    """Write serialized usage atomically. Raises OSError when the disk is full."""
+    """Write serialized usage atomically. Raises OSError if the disk is full."""
     ensure_private_folder(path.parent)
     draft = path.with_name(f".{path.name}")
     draft.touch(mode=0o600)

@@ -1,1 +1,1 @@
-"""Answers to context and prediction requests, prefetched where possible."""
+"""Context and prediction requests, answered from prefetched bundles where possible."""

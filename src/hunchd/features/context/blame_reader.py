@@ -1,4 +1,4 @@
-"""Reader of line authorship (git blame) of open files, in a background thread.
+"""Background reader of line authorship (git blame) of the open files.
 
 A file is read once it has been open for a while, and again after it was committed.
 """
@@ -40,12 +40,12 @@ class BlameReader(Feature):
         self.request(project, project.main)
 
     def request(self, project: Project, tree: WorkingTree) -> None:
-        """Request a reading of the open files; the newest request wins."""
+        """Request that the open files be read; the newest request wins."""
         self._request = project, tree
         self._work.set()
 
     async def run(self) -> None:
-        """Read open files that were not read yet, newest first, forever."""
+        """Read open files that have not been read yet, newest first, forever."""
         while True:
             await self._work.wait()
             await asyncio.sleep(DEBOUNCE_SECONDS)

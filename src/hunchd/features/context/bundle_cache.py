@@ -15,7 +15,8 @@ MAX_BUNDLES = 256  # bundles of about 40 kB: 10 MB at most
 class BundleKey:
     """Cache key of a bundle: everything that its content depends on.
 
-    `revision` and `moment` (ten minutes long, for ages in words) let it expire.
+    A bundle expires when `revision` or `moment` changes. A moment is ten minutes long, because bundles state ages
+    in words.
     """
 
     focus: Focus
@@ -46,7 +47,7 @@ class CacheCounters:
 class BundleCache:
     """LRU cache of bundles.
 
-    `on_unused` is called with the size in bytes of each unused prefetched one.
+    `on_unused` is called with the size in bytes of each prefetched bundle that is evicted unused.
     """
 
     def __init__(self, capacity: int = MAX_BUNDLES, *, on_unused: Callable[[int], None] = lambda size: None) -> None:
@@ -77,7 +78,7 @@ class BundleCache:
         return entry.bundle
 
     def record_answer(self, *, is_hit: bool, seconds: float) -> None:
-        """Count a hit or miss, and the seconds it took."""
+        """Count a hit or miss, and record the seconds that the answer took."""
         if is_hit:
             self.tally.hits += 1
         else:
@@ -85,7 +86,7 @@ class BundleCache:
         self.latencies.append(seconds)
 
     def put(self, key: BundleKey, bundle: Bundle, *, is_prefetched: bool) -> Bundle:
-        """Store `bundle`; evict outdated ones and the least recently used."""
+        """Store and return `bundle`; evict outdated and least recently used bundles."""
         bundle = replace(bundle, prefetched=is_prefetched)
         self._entries[key] = _CachedBundle(bundle, is_prefetched)
         self.tally.built_ahead += is_prefetched
@@ -96,7 +97,7 @@ class BundleCache:
         return bundle
 
     def clear(self) -> None:
-        """Evict everything."""
+        """Evict all bundles."""
         while self._entries:
             self._evict(self._entries.popitem()[1])
 
@@ -106,18 +107,21 @@ class BundleCache:
             self._on_unused(estimate_size(entry.bundle))
 
     def forget_project(self, project: str) -> None:
-        """Evict everything of one project."""
+        """Evict all bundles of one project."""
         for key in [key for key in self._entries if key.focus.project == project]:
             del self._entries[key]
 
 
 def estimate_size(bundle: Bundle) -> int:
-    """Estimate the size of a bundle in bytes: its text, whole and by items."""
+    """Estimate the size of a bundle in bytes.
+
+    Its text counts twice, because the bundle contains it both as a whole and split into items.
+    """
     return 2 * len(bundle.context.encode("utf-8", "replace"))
 
 
 def _is_outdated(old: BundleKey, new: BundleKey) -> bool:
-    """Return True if `new` makes `old` unreachable: its revision or time is past."""
+    """Return True if `new` has a later revision or time, which makes `old` unreachable."""
     if old.focus.project != new.focus.project:
         return False
     return old.revision < new.revision or old.moment < new.moment - 1

@@ -1,4 +1,7 @@
-"""Candidates from predictions and memories. Pure; the only module that weighs kinds."""
+"""Candidates from predictions and memories, with their values. Pure.
+
+This is the only module that weighs kinds against each other.
+"""
 
 from __future__ import annotations
 
@@ -107,24 +110,25 @@ def _sort_newest_first(errors: Sequence[KnownError]) -> list[KnownError]:
 
 
 def select_informative_units(units: Sequence[PredictedUnit], limit: int) -> list[PredictedUnit]:
-    """Return the most informative past units.
+    """Return the most informative past units of work.
 
-    No merges of branches, broad changes before narrow ones.
+    Merges of branches are left out, and broad changes come after narrow ones.
     """
     informative = [unit for unit in units if is_descriptive(unit.subject)]
     return sorted(informative, key=lambda unit: -get_unit_value(unit))[:limit]
 
 
 def get_unit_value(unit: PredictedUnit) -> float:
-    """Return the value of a past unit, relative to a certainly needed file (1.0)."""
+    """Return the value of a past unit of work, relative to a certainly needed file (1.0)."""
     return EPISODE_VALUE * unit.confidence * _get_breadth_factor(unit)
 
 
 def _get_breadth_factor(unit: PredictedUnit) -> float:
-    """Return a weight for the number of files a unit changed.
+    """Return a weight for the number of files that a unit of work changed.
 
-    A change of one file mostly fixed a detail; one of several shows why they belong together; one of very many is about
-    none of them.
+    A change of one file usually fixed a detail; a change of several files shows why they belong together; a change
+    of very
+    many files is not specific to any of them.
     """
     return 1.0 if 1 < len(unit.paths) <= MAX_EPISODE_FILES else NARROW_FACTOR
 
@@ -132,7 +136,7 @@ def _get_breadth_factor(unit: PredictedUnit) -> float:
 def _build_error_candidate(error: KnownError, since: int, candidate_input: CandidateInput) -> ContextCandidate:
     """Build the candidate of an error.
 
-    `since` is the number of errors seen after it.
+    `since` is the number of errors seen after this one.
     """
     here = error.path is not None and error.path in (candidate_input.focus.file, *candidate_input.focus.open_files)
     spot = f" ({error.path}:{error.line})" if error.path and error.line else f" ({error.path})" if error.path else ""
@@ -180,16 +184,16 @@ def _build_error_candidate(error: KnownError, since: int, candidate_input: Candi
 def _get_fix_fields(fix: Fix) -> dict[str, Any]:
     """Return the fields of a fix that clients need for further requests.
 
-    `likely_fixed_by` is a commit of the past, which nobody has tried.
+    `likely_fixed_by` is a commit found in the history; nobody has tried it for this error.
     """
     name = "likely_fixed_by" if fix.is_past else "fixed_by"
     return {name: fix.commit or fix.id, "fixed_in": list(fix.paths), "fix": fix.id}
 
 
 def _get_trace_end(text: str) -> str:
-    """Return the last lines of a trace, where the cause is.
+    """Return the last lines of a trace, which usually name the cause.
 
-    Empty for a single line.
+    Returns "" for a single line.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     while lines and _TEST_SUMMARY_PATTERN.match(lines[-1]):
@@ -217,7 +221,7 @@ def _build_episode_candidate(unit: PredictedUnit, candidate_input: CandidateInpu
 
 
 def _get_path_order(path: str) -> int:
-    """Return a sort key: code first, then other files, then generated ones."""
+    """Return a sort key that puts code first and generated files last."""
     traits = classify_path(path)
     return 2 if traits & (GENERATED_FILE | ALWAYS_HUB) else 0 if traits & CODE else 1
 

@@ -1,4 +1,4 @@
-"""Read path: request, focus, prediction, bundle; most bundles are prefetched."""
+"""Read path from request to bundle: focus, prediction, assembly; most bundles are prefetched."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ MIN_TERM_SHARE = 0.25
 class PrefetchRequest:
     """Request to prefetch the bundle of a file.
 
-    "" is the branch before any file is opened.
+    `path` is "" for the bundle of a branch, before any file is opened.
     """
 
     project: Project
@@ -133,7 +133,7 @@ class ContextService(Feature):
         return bundle
 
     def predict(self, request: PredictRequest, project: Project, tree: WorkingTree) -> PredictionAnswer:
-        """Return the likely files and memories."""
+        """Return the files, memories and commands that are likely to be needed next."""
         context_request = ContextRequest(
             project=request.project,
             file=request.file_opened,
@@ -169,7 +169,7 @@ class ContextService(Feature):
             self._prefetch_requested.set()
 
     async def run_prefetch(self) -> None:
-        """Prefetch the bundles of the focus and of the next likely files, forever."""
+        """Prefetch the bundles of the current and the likely next files, forever."""
         while True:
             await self._prefetch_requested.wait()
             began = time.monotonic()
@@ -201,7 +201,7 @@ class ContextService(Feature):
                 logger.warning("prefetch metrics could not be saved: %s", error)
 
     def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
-        """Record whether an opened file was predicted."""
+        """Record whether an opened file had been predicted."""
         if isinstance(signal, FileOpened) and signal.path not in tree.open_files:
             self.scoreboard.record_open(project.id, signal.path, self._now().timestamp())
 
@@ -217,7 +217,7 @@ class ContextService(Feature):
         self.scoreboard.forget_project(project_id)
 
     def get_focus(self, project: Project, tree: WorkingTree) -> FocusAnswer:
-        """Return the open files, and the last opened ones with their predictions."""
+        """Return the open files, and the recently opened ones with their predictions."""
         opens = [each for each in reversed(self.scoreboard.last_opens) if each.project == project.id]
         return FocusAnswer(
             branch=tree.branch,
@@ -277,7 +277,7 @@ class ContextService(Feature):
         return bundle
 
     def _build_focus(self, request: ContextRequest, project: Project, tree: WorkingTree) -> Focus:
-        """Build the focus from the request, completed from the session's state."""
+        """Build the focus from the request; fill gaps from the working tree's state."""
         file = to_relative_path(request.file, tree.root, field=request.file_field) if request.file else None
         requested_files = [
             to_relative_path(path, tree.root, field=request.open_files_field) for path in request.open_files
@@ -342,7 +342,10 @@ class ContextService(Feature):
         )
 
     def _relevant_facts(self, project: Project, focus: Focus) -> list[Memory]:
-        """Return the facts that may concern the focus; the cost does not grow with those that do not."""
+        """Return the facts that may concern the focus.
+
+        The cost does not grow with the number of unrelated facts.
+        """
         words = words_at_hand(focus) | extract_words(" ".join(error[-LONGEST_ERROR:] for error in focus.errors))
         relevant_facts: list[Memory] = []
         for key, facts in ((project.id, project.facts), ("", self._user_state.facts)):
@@ -361,7 +364,7 @@ class ContextService(Feature):
         return prediction if self._reorder is None else self._reorder(prediction, focus, project, k)
 
     def _search_cached(self, focus: Focus) -> Sequence[tuple[Memory, float]]:
-        """Return cached memories that match the words of the question, with relevance."""
+        """Return cached memories that match words of the question, with their relevance (0..1)."""
         if not focus.query:
             return ()
         filters = Filters(project=focus.project, kinds=QUERIED_KINDS)
@@ -380,7 +383,7 @@ class ContextService(Feature):
 def _is_still_indexing(bundle: Bundle, project: Project) -> bool:
     """Return True if the bundle is empty because the project is still being indexed.
 
-    Clients then ask again, ten times a second; such a request does not count as answered.
+    Clients then repeat the request ten times a second; such a request does not count as answered.
     """
     return not any(item.tier <= 2 for item in bundle.items) and project.state == "indexing"
 
@@ -388,7 +391,7 @@ def _is_still_indexing(bundle: Bundle, project: Project) -> bool:
 def add_companions(prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
     """Extend the prediction for a file that is not in the history yet.
 
-    Adds the files that changed together with new files like it.
+    Files that usually change together with similar new files are added.
     """
     if not focus.file or project.predictor is None or project.predictor.has_file(focus.file):
         return prediction
@@ -403,17 +406,17 @@ def add_companions(prediction: Prediction, focus: Focus, project: Project, k: in
 
 
 def _is_already_shown(piece: ContextCandidate, shown_items: Collection[tuple[str, str]]) -> bool:
-    """Return True if the reader has this candidate already, unchanged.
+    """Return True if the reader already has this candidate, unchanged.
 
-    A changed one has another title.
+    A candidate that has changed has a different title.
     """
     return bool(shown_items) and any((piece.id, render_title(piece, text)) in shown_items for _, text in piece.forms)
 
 
 def _score_relevance(hit: CacheHit, memory: Memory, query_terms: Sequence[str]) -> float:
-    """Score how well a memory answers a question with `query_terms`, 0..1.
+    """Score how well a memory matches a question with `query_terms`, from 0 to 1.
 
-    Patterns and workflows are about what their title says: the rest of their text may contain any word.
+    Only the title of a pattern or workflow counts, as the rest of its text may contain any word.
     """
     share = hit.share
     if (minimum_words := describe(memory.kind).min_title_words) is not None:

@@ -78,7 +78,11 @@ _LANGUAGE_BY_MANIFEST: Final = {
 
 
 def find_roles(file: str | None, activity: str = "") -> frozenset[str]:
-    """Return what kinds of file the file at hand is, as far as conventions differ by it."""
+    """Return the roles of `file` that decide which conventions apply to it.
+
+    Roles are, for example, code, test, docs or manifest. If `file` is None, the conventions for changes, code, tests,
+    manifests and CI apply.
+    """
     if file is None:
         return frozenset({"change", "code", "test", "manifest", "ci"})
     traits = classify_path(file)
@@ -96,7 +100,7 @@ def find_roles(file: str | None, activity: str = "") -> frozenset[str]:
 
 
 def _list_roles(fact: Memory) -> frozenset[str]:
-    """Return the kinds of file that a convention or rule is for."""
+    """Return the roles of the files to which a convention or rule applies."""
     if _is_instruction(fact):
         topic = classify_rule(fact.content)
         roles = _ROLES_BY_TOPIC[topic]
@@ -110,10 +114,11 @@ def _list_roles(fact: Memory) -> frozenset[str]:
 def select_relevant_facts(
     facts: Iterable[Memory], file: str | None, open_files: Sequence[str] = (), activity: str = ""
 ) -> list[Memory]:
-    """Return the facts that are relevant at `file`.
+    """Return the facts that are relevant for `file`, or for the open files if it is None.
 
-    None stands for the open files. Drops conventions and instructions of another part of the project or for other
-    files, conventions of the whole that a part above the file overrides, and those about another language.
+    A part is a folder of the project with conventions of its own. Left out are conventions and instructions for other
+    parts or files, conventions of the whole project that a part containing the file overrides, and conventions about
+    another language.
     """
     roles = find_roles(file, activity)
     holds = _build_applies_predicate((file,) if file is not None else open_files)
@@ -156,7 +161,10 @@ _GO_FILE: Final = re.compile(r"\.go$")
 
 
 def narrow_tests(text: str, fact: Memory, file: str | None) -> str:
-    """Put the command for the tests of the file at hand before those for all, where the tool is known to take it."""
+    """Put the command that tests only `file` before the command for all tests.
+
+    Returns `text` unchanged if it is not known how the test tool runs a single file.
+    """
     if file is None or (fact.key or "").partition(" in ")[0] != "tests" or not _is_from_project(fact):
         return text
     is_test = bool(classify_path(file) & TEST)
@@ -174,13 +182,13 @@ def narrow_tests(text: str, fact: Memory, file: str | None) -> str:
 
 
 def list_convention_commands(facts: Iterable[Memory]) -> frozenset[str]:
-    """Return the commands that conventions name, normalized: `make test`, `pnpm lint`."""
+    """Return the commands that conventions name, normalized, such as `make test` or `pnpm lint`."""
     values = (fact.value or "" for fact in facts if fact.category == "convention")
     return frozenset(normalize_command(command) for value in values for command in _COMMAND_PATTERN.findall(value))
 
 
 def is_repeated_command(sentence: str, shown_commands: Collection[str]) -> bool:
-    """Return True if a sentence asks only for commands that are shown anyway."""
+    """Return True if all commands that a sentence asks for are already shown."""
     commands = _COMMAND_PATTERN.findall(sentence)
     return bool(commands) and all(normalize_command(command) in shown_commands for command in commands)
 
@@ -191,7 +199,7 @@ def normalize_command(command: str) -> str:
 
 
 def _is_from_project(fact: Memory) -> bool:
-    """Return True for conventions and instructions that were read from the project's files."""
+    """Return True for a convention or instruction that was read from project files."""
     return fact.source.get("type") == "convention" and fact.category in ("convention", "instruction")
 
 
@@ -200,9 +208,9 @@ def _is_convention(fact: Memory) -> bool:
 
 
 def get_depth(fact: Memory) -> int:
-    """Return how deep in the project a fact applies.
+    """Return a measure of how deep in the project's folders a fact applies.
 
-    0 if it applies everywhere.
+    Returns 0 if the fact applies everywhere.
     """
     glob_patterns = get_globs(fact)
     return len(get_part(fact)) + (
@@ -215,9 +223,10 @@ def _is_instruction(fact: Memory) -> bool:
 
 
 def _build_applies_predicate(at_hand: Sequence[str]) -> Callable[[Memory], bool]:
-    """Return a predicate: does an instruction apply to an open file, or on demand?
+    """Return a predicate that tells if an instruction applies to a file in `at_hand`.
 
-    Instructions of a part, or of a rule for some files, apply only there.
+    Instructions of a part of the project, or of a rule for some files, apply only there. On-demand instructions always
+    pass.
     """
 
     @cache  # most rules yield several facts
@@ -240,7 +249,10 @@ def _is_part_of_path(part: str, file: str | None) -> bool:
 
 
 def _is_useful_for_file(fact: Memory, file: str | None) -> bool:
-    """Return True unless a fact is about another language than that of the file; for a manifest, all may help."""
+    """Return False for a fact about a language other than that of the file.
+
+    In a manifest, facts about any language may be useful.
+    """
     if file is None or is_manifest(file):
         return True
     languages = find_languages(f"{fact.key}: {fact.value}") or find_languages(

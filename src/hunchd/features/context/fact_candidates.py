@@ -71,7 +71,7 @@ def build_fact_candidates(
     now: datetime,
     errors: Iterable[str] = (),
 ) -> list[ContextCandidate]:
-    """Build candidates from what the user stated, conventions, decisions, profile, contradictions.
+    """Build candidates from user statements, conventions, decisions, contradictions and the profile.
 
     Decisions and profile lines are included only if they concern the current work. `errors` are the first lines of the
     current errors.
@@ -122,9 +122,11 @@ def words_at_hand(focus: Focus) -> frozenset[str]:
 def _build_stated_candidates(
     facts: Sequence[Memory], focus: Focus, quoting: Collection[str], at_hand: frozenset[str], now: datetime
 ) -> dict[str, ContextCandidate]:
-    """Build pieces of what the user stated, by id: first what quotes an error or names the work, then the rest.
+    """Build the candidates of the user's statements, keyed by id.
 
-    Both are limited, so that facts about other things never push aside what concerns this file.
+    Statements that quote an error or mention the current work come first. They and the others are limited
+    separately, so
+    that facts about other things never displace those that concern this file.
     """
     here = [fact for fact in facts if fact.id in quoting or _mentions_focus(fact, focus)]
     here.sort(key=lambda fact: (fact.id not in quoting, -len(at_hand & extract_words(f"{fact.title} {fact.content}"))))
@@ -139,7 +141,7 @@ def _build_stated_candidates(
 def _iter_branch_facts(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:
     """Yield the facts that are valid on `branch`.
 
-    Its own, and those of the main line that it does not override.
+    These are the branch's own facts, and those of the main line that it does not override.
     """
     here = [fact for fact in facts if fact.branch in (None, branch or None)]
     own = {slot_of(replace(fact, branch=None)) for fact in here if fact.branch is not None}
@@ -149,7 +151,7 @@ def _iter_branch_facts(facts: Iterable[Memory], branch: str) -> Iterator[Memory]
 def _find_quoting_facts(errors: Iterable[str], facts: Sequence[Memory]) -> frozenset[str]:
     """Return the ids of facts that quote a few consecutive words of an error.
 
-    Such as its message, or the name of the test that failed.
+    The quoted words may be the error's message or the name of the failed test, for example.
     """
     runs = frozenset[tuple[str, ...]]().union(*map(_extract_word_runs, errors))
     return frozenset(fact.id for fact in facts if _contains_run(f"{fact.title} {fact.content}", runs))
@@ -164,9 +166,9 @@ def _contains_run(text: str, runs: frozenset[tuple[str, ...]]) -> bool:
 
 
 def _extract_word_runs(text: str) -> frozenset[tuple[str, ...]]:
-    """Return every run of a few consecutive words that is specific.
+    """Return every specific run of a few consecutive words.
 
-    A run is specific if it holds a telling word or is one name, such as `zic::tests::all`.
+    A run is specific if it contains a significant word or is a single name, such as `zic::tests::all`.
     """
     word_matches = list(re.finditer(r"\w+", text))
     runs = (word_matches[begin : begin + _QUOTE_WORDS] for begin in range(len(word_matches) - _QUOTE_WORDS + 1))
@@ -177,17 +179,17 @@ def _extract_word_runs(text: str) -> frozenset[tuple[str, ...]]:
 
 
 def _is_shown_on_match(fact: Memory) -> bool:
-    """Return True if a fact is shown only where it concerns the current work.
+    """Return True if a fact is shown only when it concerns the current work.
 
-    These are decisions, facts without a category, and on-demand rules.
+    This applies to decisions, facts without a category, and on-demand rules.
     """
     return _is_decision(fact) or is_on_demand(fact) or (fact.category is None and not is_from_colleague(fact))
 
 
 def _is_decision(fact: Memory) -> bool:
-    """Return True if it was decided once, in a record or commit.
+    """Return True if a fact was decided once, in a decision record or a commit.
 
-    Otherwise it is a standing practice.
+    Other facts are standing practices.
     """
     return fact.category == "decision" or fact.source.get("type") == "commit"
 
@@ -195,7 +197,7 @@ def _is_decision(fact: Memory) -> bool:
 def _count_shared_words(fact: Memory, specific_words: frozenset[str]) -> int:
     """Count the significant words that a decision shares with the current work.
 
-    A commit's choice must match its whole subject: a query client is no http client.
+    If a commit made the decision, all words of its subject must match: a query client is not an HTTP client.
     """
     words = specific_words & _get_fact_words(fact)
     subject = extract_words(fact.key or "") if fact.source.get("type") == "commit" else frozenset[str]()
@@ -205,7 +207,7 @@ def _count_shared_words(fact: Memory, specific_words: frozenset[str]) -> int:
 def _get_fact_words(fact: Memory) -> frozenset[str]:
     """Return the significant words of a fact.
 
-    For an on-demand rule, also those of its description.
+    For an on-demand rule, the words of its description are included.
     """
     about = " ".join(fact.tags) if is_on_demand(fact) else ""
     return extract_words(f"{fact.title} {fact.content} {about}")
@@ -214,7 +216,7 @@ def _get_fact_words(fact: Memory) -> frozenset[str]:
 def _is_outdated(fact: Memory, now: datetime) -> bool:
     """Return True if a commit more than OUTDATED_AFTER ago chose the tool or version.
 
-    If it were still valid, a file would say so.
+    If the choice were still valid, a file of the project would state it.
     """
     return (
         fact.source.get("type") == "commit"
@@ -224,9 +226,11 @@ def _is_outdated(fact: Memory, now: datetime) -> bool:
 
 
 def _is_old_renaming(fact: Memory, spoken_text: str, now: datetime) -> bool:
-    """Return True for an old renaming that `spoken` does not mention.
+    """Return True for an old renaming that `spoken_text` does not mention.
 
-    After OUTDATED_AFTER only people who use one of the names see it: the code has only the new one.
+    The code contains only the new name, so that after OUTDATED_AFTER the renaming is shown only to people who use
+    one of
+    the names.
     """
     if fact.source.get("rule") != "renamed" or now - fact.at <= OUTDATED_AFTER:
         return False
@@ -240,7 +244,7 @@ def _is_relevant_user_fact(fact: Memory, at_hand: frozenset[str]) -> bool:
 
 
 def _mentions_focus(fact: Memory, focus: Focus) -> bool:
-    """Return True if a fact names the current file or task."""
+    """Return True if a fact mentions the current file, branch or question."""
     path = PurePosixPath(focus.file or "")
     text = f"{fact.title} {fact.content}"
     at_hand = extract_words(f"{path.stem} {focus.branch} {focus.query}")
@@ -250,9 +254,9 @@ def _mentions_focus(fact: Memory, focus: Focus) -> bool:
 def _select_contradictions(
     conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str]
 ) -> list[tuple[Memory, bool]]:
-    """Return the open contradictions to show, with True for those about the current work.
+    """Return the open contradictions to show, each with True if it concerns the current work.
 
-    These come first; at most MAX_CONTRADICTIONS.
+    Those that do come first; at most MAX_CONTRADICTIONS are returned.
     """
     ranked_conflicts = []
     for conflict in conflicts:
@@ -266,7 +270,7 @@ def _build_contradiction_candidate(
 ) -> ContextCandidate:
     """Build the candidate of a contradiction.
 
-    It replaces the user's facts on both sides, so its value is at least theirs.
+    It replaces the candidates of both contradicting facts, so its value is at least as high as theirs.
     """
     sides = tuple(str(link["ref"]) for link in conflict.links)
     own = CONTRADICTION_RELEVANT_VALUE if here else CONTRADICTION_OTHER_VALUE
@@ -320,9 +324,11 @@ def _build_profile_candidates(pages: Iterable[Memory], at_hand: frozenset[str]) 
 
 
 def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> list[Memory]:
-    """Select the conventions to show unasked.
+    """Select the conventions to show without being asked for.
 
-    Those that tools enforce come before a guide's sentences; of shared ones, those about the current work come first.
+    Conventions that tools enforce come before sentences of a guide. Of those that colleagues shared, the ones about
+    the
+    current work come first.
     """
     best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
     convention_commands = list_convention_commands(facts)
@@ -343,12 +349,16 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> lis
 
 
 def _rank_sentence(fact: Memory, at_hand: frozenset[str]) -> tuple[int, int, bool]:
-    """Sort key of a guide's sentence: the most specific place, then words of the work at hand, then plain commands."""
+    """Return a sort key for a sentence of a guide.
+
+    Sentences for the most specific folder come first, then those that share words with the current work, then plain
+    commands.
+    """
     return -get_depth(fact), -len(at_hand & extract_words(fact.content)), not is_plain_rule(fact.content)
 
 
 def _limit_topics(sentences: Iterable[Memory]) -> list[Memory]:
-    """Return a few sentences, of each topic at most MAX_OF_TOPIC."""
+    """Return the first MAX_SENTENCES sentences, with at most MAX_OF_TOPIC per topic."""
     counts: Counter[str] = Counter()
     selected: list[Memory] = []
     for fact in sentences:
@@ -395,9 +405,9 @@ def _get_probability(fact: Memory) -> float:
 
 
 def _format_doubt(fact: Memory) -> tuple[str, ...]:
-    """Return the reason for doubt.
+    """Return the reason for doubting a fact, or () if there is none.
 
-    Only file names are quoted, other words may be untrusted.
+    Only file names are quoted, because other words may be untrusted.
     """
     if fact.status is not Status.SUSPECT:
         return ()
@@ -412,9 +422,9 @@ def _format_user_origin(fact: Memory, now: datetime) -> str:
 
 
 def _format_client_origin(fact: Memory) -> str:
-    """Describe the source of a client's or session's fact.
+    """Describe the source of a fact that a client or session stored.
 
-    For facts from neither a file nor a commit.
+    Returns "" for other sources. Facts from files and commits are described elsewhere.
     """
     if fact.source.get("type") == "session":
         return "said in a session"
@@ -424,7 +434,7 @@ def _format_client_origin(fact: Memory) -> str:
 
 
 def _format_shared_origin(fact: Memory) -> str:
-    """Describe who shared a fact and where, if it was shared."""
+    """Describe who shared a fact and where; return "" if it was not shared."""
     by = fact.source.get("by")
     if fact.trust is Trust.TEAM:
         return f"{by} said so, {fact.at:%Y-%m}"
@@ -454,16 +464,19 @@ def _format_origin(fact: Memory) -> str:
 
 
 def _get_folder_and_stem(path: str) -> str:
-    """Return a path's folder and file stem.
+    """Return the last folder of a path and the file name without its suffix.
 
-    Folders further up are common to all files of a project, the suffix to all files of a language.
+    Folders further up are shared by all files of a project, and the suffix by all files of a language.
     """
     folders, _, name = path.rpartition("/")
     return f"{folders.rpartition('/')[2]}/{name.rpartition('.')[0] or name}"
 
 
 def _find_common_words(decisions: Sequence[Memory]) -> frozenset[str]:
-    """Return words too frequent in decisions to be specific, such as the project's name."""
+    """Return words too frequent in decisions to be specific.
+
+    The project's name is usually one of them.
+    """
     word_counts = Counter(word for fact in decisions for word in _get_fact_words(fact))
     return frozenset(word for word, count in word_counts.items() if count > max(MAX_DECISIONS, len(decisions) // 10))
 
@@ -471,7 +484,7 @@ def _find_common_words(decisions: Sequence[Memory]) -> frozenset[str]:
 def extract_words(text: str) -> frozenset[str]:
     """Return the significant words of a path, branch or sentence.
 
-    Camel case is split: `OwnerController` is about owners.
+    Camel case is split: `OwnerController` contains the word owner.
     """
     words = (word.lower() for word in split_ascii_letters(text) if len(word) >= _MIN_WORD_LENGTH)
     return frozenset(strip_plural(word, shortest=_MIN_WORD_LENGTH) for word in words if word not in PATH_STOP_WORDS)

@@ -1,4 +1,4 @@
-"""Index facts by their words, for selection in sublinear time."""
+"""Index of facts by their words, for selection in sublinear time."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ MOST_HOLDERS = 400  # facts: a word that more of them hold tells none from anoth
 
 
 class FactIndex:
-    """An index of a mapping of facts that is owned by others; `sync` follows its changes.
+    """Index of facts that are kept elsewhere; `sync` follows their changes.
 
-    Only what the user stated is selected by words: it grows for ever. Conventions and decisions of the project, and
-    what holds on one branch only, are few and always returned.
+    Only the user's statements are selected by words, because their number grows without limit. Conventions and
+    decisions of
+    the project, and facts that are valid on one branch only, are few and always returned.
     """
 
     def __init__(self, words_of: Callable[[str], frozenset[str]]) -> None:
@@ -30,7 +31,10 @@ class FactIndex:
         self._ranks: list[Rank] = []
 
     def sync(self, facts: Mapping[str, Memory]) -> None:
-        """Take over what changed since the last call; compares identities, about 1 ms for 10,000 facts."""
+        """Update the index with what changed in `facts` since the last call.
+
+        Facts are compared by identity, which takes about 1 ms for 10,000 facts.
+        """
         known_facts = self._known_facts
         for identifier in [one for one in known_facts if one not in facts]:
             self._drop(identifier)
@@ -40,7 +44,7 @@ class FactIndex:
                 self._add(identifier, fact)
 
     def select_relevant(self, words: Iterable[str]) -> list[Memory]:
-        """Return the facts that may concern work that is described by `words`."""
+        """Return the facts that may concern the work described by `words`."""
         scores: dict[str, float] = defaultdict(float)
         for word in words:
             holders = self._holders.get(word, ())

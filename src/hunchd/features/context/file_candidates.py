@@ -1,4 +1,4 @@
-"""Build bundle candidates from predicted files."""
+"""Bundle candidates from predicted files."""
 
 from __future__ import annotations
 
@@ -48,10 +48,12 @@ def iterate_file_candidates(
     used: Collection[str],
     outline_count: int,
 ) -> Iterator[ContextCandidate]:
-    """The first `outlined` of the predicted files with what they define, then lists of the others.
+    """Yield the first predicted files with their outlines, then lists of the others.
 
-    One that only changed lately is outlined where that is said of all; what two of them would show alike, as fixtures
-    do, is shown once. `used`: names that the file at hand uses.
+    Up to `outline_count` files are shown with what they define. Files predicted only because they changed recently are
+    outlined only if no file has a better reason. If two outlines are identical, as those of fixtures may be, the
+    second is
+    left out. `used` are the names that the current file uses.
     """
     likely = [one for one in prediction.files if one.reasons != (FALLBACK_REASON,)] or list(prediction.files)
     shown_before: set[tuple[str, ...]] = set()
@@ -102,7 +104,7 @@ def _build_outline_candidates(
 
 
 def _build_expected_candidate(files: Sequence[ExpectedFile]) -> ContextCandidate:
-    """Build one line of the files that go along with most changes, each with its count."""
+    """Build one line that lists the files that most changes include, with counts."""
     file_list = ", ".join(f"{_format_expected_name(one)} ({_format_occurrences(one)})" for one in files)
     paths = {one.path: one.probability for one in files}
     return _build_list(EXPECTED_HEADING, (("full", f"{EXPECTED_HEADING}: {file_list}"),), paths, rank=0)
@@ -117,7 +119,10 @@ def _format_occurrences(one: ExpectedFile) -> str:
 
 
 def _iterate_lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile]) -> Iterator[ContextCandidate]:
-    """Yield the files by relation, the likeliest first in each list and the likeliest list first."""
+    """Yield one list of files per relation, the likeliest list first.
+
+    Within a list, the likeliest file comes first.
+    """
     by_relation: dict[str, dict[str, float]] = {}
     for one in files:
         if one.confidence >= LEAST_NAMED:
@@ -142,7 +147,7 @@ def _iterate_lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile])
 
 
 def _wrap_paths(name: str, paths: Sequence[str]) -> str:
-    """Return a heading, and below it the paths, as many on a line as fit."""
+    """Return a heading followed by the paths, with as many per line as fit."""
     lines, line = [f"{name}:"], ""
     for path in paths:
         if line and len(line) + len(path) + 2 > LIST_LINE:

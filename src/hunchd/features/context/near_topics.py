@@ -1,4 +1,4 @@
-"""Which of a project's topics are worth asking for at the file at hand."""
+"""Selection of the project's topics to suggest for the current file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ FEWEST = 3  # below it the largest topics of the project are added
 
 
 def nearest_topics(topics: Sequence[str], focus: Focus, prediction: Prediction) -> tuple[str, ...]:
-    """Return the topics that the likely files and the question speak of, those of the likeliest files first.
+    """Return the topics that the likely files and the question mention.
 
-    Where nothing is predicted, or nearly none is spoken of, the largest topics of the project come after them.
+    Topics of the likeliest files come first. If too few topics are mentioned, or nothing is predicted, the largest
+    topics
+    of the project follow.
     """
     weights: dict[str, float] = {}
     for path in (focus.file, *focus.open_files):

@@ -1,7 +1,4 @@
-"""Errors and their fixes as predicted memories.
-
-For the open files, or for a given error.
-"""
+"""Errors and their fixes as predicted memories, for the open files or for a given error."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ MAX_ERRORS: Final = 4
 
 
 def asked_errors(project: Project, texts: Sequence[str], now: datetime) -> tuple[KnownError, ...]:
-    """Return the errors of `texts` that are known from before, though no signal told that they are back."""
+    """Return the errors in `texts` that were seen before and are not currently reported."""
     fresh = project.list_fresh_errors(now)
     known_texts = {error.text for error in fresh} | {error.headline for error in fresh}
     errors_by_id: dict[str, KnownError] = {}
@@ -39,9 +36,9 @@ def asked_errors(project: Project, texts: Sequence[str], now: datetime) -> tuple
 def predict_errors(
     project: Project, focus: Focus, error_text: str | None, now: datetime
 ) -> list[PredictedMemoryAnswer]:
-    """Return errors of the open files and their fixes.
+    """Return the errors of the open files, then known fixes.
 
-    Fixes of the error in `error_text` come first among the fixes.
+    Fixes of the error in `error_text` come first among the fixes, and errors that its text may refer to come last.
     """
     here = [error for error in project.list_fresh_errors(now) if error.path in (focus.file, *focus.open_files)][
         :MAX_ERRORS
@@ -67,7 +64,7 @@ def _iter_fixes(project: Project, errors: list[str]) -> Iterator[PredictedMemory
 
 
 def _iter_possible_errors(project: Project, error_text: str) -> Iterator[PredictedMemoryAnswer]:
-    """Yield the errors that an ambiguous last line may stand for."""
+    """Yield the errors to which an ambiguous last line may refer."""
     may_be = find_possible_errors(error_text, project)
     for error in may_be:
         yield _build_prediction(

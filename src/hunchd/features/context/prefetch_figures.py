@@ -1,4 +1,4 @@
-"""Figures of prefetching for `GET /status` and for Prometheus."""
+"""Statistics about prefetching for `GET /status` and for Prometheus."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ FORESIGHT: Final = {
 
 
 def build_prefetch_status(bundles: BundleCache, scoreboard: PrefetchMetrics, now: float) -> PrefetchAnswer:
-    """Return the `prefetch` field of the status; `now` in seconds since the epoch."""
+    """Return the `prefetch` field of the status.
+
+    `now` is in seconds since the epoch.
+    """
     tally = bundles.tally
     requests = tally.hits + tally.misses
     return PrefetchAnswer(
@@ -38,7 +41,10 @@ def build_prefetch_status(bundles: BundleCache, scoreboard: PrefetchMetrics, now
 
 
 def render_prefetch_metrics(bundles: BundleCache, scoreboard: PrefetchMetrics, now: float) -> str:
-    """Return the same as Prometheus text: a gauge a figure, labelled with its span, as far as known."""
+    """Return the prefetch statistics as Prometheus text.
+
+    Rates become gauges labelled with their time span; spans without a value are left out.
+    """
     tally = bundles.tally
     counters = (
         ("hunchd_bundle_hits_total", "Answers from a warm bundle", tally.hits),
@@ -58,7 +64,10 @@ def render_prefetch_metrics(bundles: BundleCache, scoreboard: PrefetchMetrics, n
 
 
 def quantiles(seconds: Iterable[float]) -> LatencyAnswer:
-    """Return median and 95th percentile in milliseconds; none if there are no values."""
+    """Return the median and 95th percentile in milliseconds.
+
+    Both are unset if there are no values.
+    """
     sorted_seconds = sorted(seconds)
     if not sorted_seconds:
         return LatencyAnswer()

@@ -1,7 +1,8 @@
 """Prefetch metrics of this user: hits, precision, lead time, waste.
 
-Hourly for a week. Only counts are stored, no paths; the last opened files are known until the daemon ends.
-There is no timer: expired suggestions are counted at the next event.
+They are kept per hour, for a week. Only counts are stored, no paths; the recently opened files are kept in memory
+until
+the daemon ends. There is no timer: expired suggestions are counted at the next event.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ MAX_WASTED_BYTES = 20_000_000  # bytes of unused bundles in an hour; above it on
 
 @dataclass(slots=True)
 class PrefetchCounts:
-    """Counters of one hour, or of several."""
+    """Counters of one hour, or sums over several hours."""
 
     opened: int = 0  # newly opened files while there were suggestions
     foreseen: int = 0  # of those, among the first ten suggested just before
@@ -53,10 +54,7 @@ class PrefetchCounts:
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
     def to_answer(self) -> ForesightAnswer:
-        """Return the metrics for a status.
-
-        Rates are None where nothing was counted.
-        """
+        """Return the metrics for a status; rates without data are None."""
         return ForesightAnswer(
             opened=self.opened,
             hit_rate=_ratio(self.foreseen, self.opened),
@@ -69,7 +67,10 @@ class PrefetchCounts:
 
 
 class PredictedOpen(NamedTuple):
-    """Opened file with the rank and the probability that were predicted for it, None if it was not predicted."""
+    """Opened file with its predicted rank and probability.
+
+    Both are None if the file was not predicted.
+    """
 
     project: str
     path: str
@@ -107,7 +108,7 @@ class PrefetchMetrics:
         self._is_changed = False
 
     def record_suggestions(self, project: str, files: Sequence[tuple[str, float]], now: float) -> None:
-        """Record the files expected next, with their confidences, likeliest first."""
+        """Record the files expected next, each with its confidence, likeliest first."""
         self._expire(now)
         self._newest_suggestions[project] = now, dict(files[:MAX_RANKS])
         for path, confidence in files[:MAX_RANKS]:
@@ -121,7 +122,7 @@ class PrefetchMetrics:
                 )
 
     def record_open(self, project: str, path: str, now: float) -> None:
-        """Record that a file was opened that was not open."""
+        """Record that a file was opened that was not open before."""
         self._expire(now)
         made_at, suggested_paths = self._newest_suggestions.get(project, (now, {}))
         if not suggested_paths or now - made_at > WINDOW_SECONDS:
@@ -182,7 +183,7 @@ class PrefetchMetrics:
         return total
 
     def _get_counts(self, moment: float, now: float) -> PrefetchCounts:
-        """Return the counters of the hour of `moment`, which is `now` or earlier."""
+        """Return the counters of the hour of `moment`, which is not later than `now`."""
         self._is_changed = True
         hour, newest = int(moment) // HOUR, int(now) // HOUR
         if hour not in self._hours:
@@ -190,9 +191,9 @@ class PrefetchMetrics:
         return self._hours.setdefault(hour, PrefetchCounts())
 
     def _expire(self, now: float) -> None:
-        """Count expired suggestions, taken or not.
+        """Count the suggestions that have expired, whether they were followed or not.
 
-        Counting the taken ones at once would bias the rate.
+        Counting followed suggestions immediately would bias the rate, as the others are counted only on expiry.
         """
         for key, pending in list(self._pending.items()):
             if now - pending.last > WINDOW_SECONDS:
@@ -234,7 +235,7 @@ def _ratio(part: int, whole: int) -> float | None:
 
 
 def save_metrics(path: Path, payload: str) -> None:
-    """Write serialized metrics to `path`. Raises OSError when the disk is full."""
+    """Write serialized metrics to `path`. Raises OSError if the disk is full."""
     ensure_private_folder(path.parent)
     draft = path.with_name(f".{path.name}")
     draft.touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""Review the uncommitted change for files that it lacks."""
+"""Review of an uncommitted change for files that are missing from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE = 0.5  # seconds that a context waits for git: a huge tree is answered 
 async def list_changed_files(tree: WorkingTree, *, within: float | None = None) -> tuple[str, ...]:
     """Return the paths of the uncommitted change, read by git in a thread.
 
-    None in a plain folder, if git fails, or if it takes longer than `within` seconds.
+    Returns an empty tuple in a plain folder, if git fails, or if git takes longer than `within` seconds.
     """
     if tree.layout.git_dir is None:
         return ()
@@ -38,7 +38,10 @@ async def list_changed_files(tree: WorkingTree, *, within: float | None = None) 
 
 
 async def review(request: ReviewRequest, project: Project, tree: WorkingTree, now: datetime) -> ReviewAnswer:
-    """Return files that a change lacks. Raises InvalidInput for unknown base."""
+    """Return the files that a change seems to lack.
+
+    Raises InvalidInput if the base is unknown.
+    """
     if request.base:
         uncommitted_paths = await _list_changes_since(tree, request.base)
     else:
@@ -52,7 +55,10 @@ async def review(request: ReviewRequest, project: Project, tree: WorkingTree, no
 
 
 def iterate_missing_candidates(project: Project, focus: Focus, now: datetime) -> Iterator[ContextCandidate]:
-    """Yield what the uncommitted change lacks, for a context that is asked for while reviewing it."""
+    """Yield the files that the uncommitted change seems to lack.
+
+    Yields nothing unless the context is requested for reviewing a change.
+    """
     if project.predictor is None or not focus.is_change or focus.activity != "reviewing":
         return
     for rank, one in enumerate(find_missing_files(project.predictor, focus.open_files, focus, int(now.timestamp()))):

@@ -1,4 +1,4 @@
-"""Candidates from workflows and the predicted next step, one line each."""
+"""Candidates from workflows and the predicted next command, one line each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EVERYDAY_PURPOSES: Final = ("test", "check", "lint", "format", "build", "run")
 
 
 def build_workflow_candidates(project: Project, focus: Focus, now: datetime) -> list[ContextCandidate]:
-    """Build candidates: a likely next step, due or usual habits, everyday scripts."""
+    """Build candidates: the likely next command, habits that are due or usual, everyday scripts."""
     workflows = list(_iter_workflows(project))
     return [
         *_build_next_step_candidate(project, focus, [workflow for _, workflow in workflows], now),
@@ -60,7 +60,7 @@ def predict_commands(project: Project, tree: WorkingTree, k: int, now: datetime)
 
 
 def predict_workflows(project: Project, focus: Focus, now: datetime) -> list[PredictedMemoryAnswer]:
-    """Return the habits whose trigger applies now, as predicted memories."""
+    """Return the habits that are due now, as predicted memories."""
     memories = []
     for memory, workflow in _iter_workflows(project):
         due = _find_due_trigger(workflow, project, focus, now)
@@ -128,9 +128,9 @@ def _build_habit_candidates(
 def _build_script_candidates(
     workflows: list[tuple[Memory, Workflow]], focus: Focus, shown_commands: Collection[str]
 ) -> Iterator[ContextCandidate]:
-    """Yield everyday scripts that are not in `shown_commands` already.
+    """Yield everyday scripts that are not in `shown_commands`.
 
-    For each purpose, the one nearest to the current file.
+    For each purpose, only the script nearest to the current file is yielded.
     """
     folder = (focus.file or "").rpartition("/")[0]
     ranked_scripts = []
@@ -164,7 +164,7 @@ def _build_script_candidates(
 
 
 def _find_due_trigger(workflow: Workflow, project: Project, focus: Focus, now: datetime) -> Trigger | None:
-    """Return the strongest trigger of a workflow that applies now, or None."""
+    """Return the strongest trigger of a workflow that is active now, or None."""
     there = [trigger for trigger in workflow.triggers if _is_trigger_active(trigger, project, focus, now)]
     return max(there, key=lambda trigger: trigger.share, default=None)
 
@@ -197,7 +197,10 @@ def _is_trigger_active(trigger: Trigger, project: Project, focus: Focus, now: da
 def _find_habit_of_step(
     prediction: PredictedStep, workflows: list[tuple[Memory, Workflow]], project: Project
 ) -> Memory | None:
-    """Return the habit in which a predicted step follows the last command, or None."""
+    """Return the habit that contains both the last command and the predicted next one.
+
+    Returns None if there is no such habit.
+    """
     last = project.command_history.last
     for memory, workflow in workflows:
         templates = [step.template for step in workflow.steps]

@@ -1,1 +1,1 @@
-"""Contradictions between memories: found, listed, resolved."""
+"""Contradictions between memories: finding, listing and resolving them."""

@@ -1,8 +1,9 @@
-"""Contradiction verdicts by a language model on freely worded pairs.
+"""Judgement of freely worded pairs of statements by a language model.
 
-Only if the user has switched it on, each pair once, within the daily budget. The verdict is final, in both directions;
-without one, rules and the local model decide. Claims are verified: the model has to copy the opposing words of both
-sides.
+It is used only if the user has switched it on, once per pair, within the daily budget. Its verdict is final,
+whether it
+confirms or denies a contradiction; without a verdict, the rules and the local model decide. Its claims are verified:
+the model has to quote the contradicting words of both statements.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _QUOTE_MARKS_PATTERN: Final = re.compile(r"^[\s\"'“”‘’`….,;:]+|[\s\"'�
 
 
 class ContradictionJudge:
-    """Judge of pairs of statements, by a language model."""
+    """Judge that asks a language model if pairs of statements contradict each other."""
 
     def __init__(
         self,
@@ -59,10 +60,11 @@ class ContradictionJudge:
     async def judge(
         self, memory: Memory, look: PairComparison, oppositions: Sequence[ContradictingPair]
     ) -> list[ContradictingPair]:
-        """Return the contradictions of a memory after the model's verdict.
+        """Return the contradictions of a memory after the language model's verdict.
 
-        `oppositions` are those found by rules and the local model; pairs in which these find nothing are judged too. A
-        pair without a verdict stays as told.
+        `oppositions` are the contradictions found by the rules and the local model. Pairs in which these found none
+        are judged
+        too. Pairs without a verdict stay as they are in `oppositions`.
         """
         free = look.select_for_language_model(oppositions)
         unjudged_memories = [
@@ -95,10 +97,7 @@ class ContradictionJudge:
 
 
 def create_judge(dependencies: Dependencies, ledger: CostLedger) -> ContradictionJudge | None:
-    """Create the judge from the settings.
-
-    Returns None if it is switched off.
-    """
+    """Create the judge from the settings, or return None if it is switched off."""
     verdicts = dependencies.verdicts_file
     if dependencies.language is None or verdicts is None:
         return None
@@ -106,14 +105,17 @@ def create_judge(dependencies: Dependencies, ledger: CostLedger) -> Contradictio
 
 
 def build_request(memory: Memory, others: Sequence[Memory]) -> ModelRequest:
-    """Build the request: one statement against several numbered ones."""
+    """Build the request, which compares one statement with several numbered ones."""
     lines = [f"<new>{_render_statement(memory)}</new>"]
     lines += [f'<known number="{number}">{_render_statement(other)}</known>' for number, other in enumerate(others, 1)]
     return ModelRequest(CONTRADICTIONS_PROMPT.system, "\n".join(lines), CONTRADICTIONS_PROMPT.schema, MAX_ANSWER_TOKENS)
 
 
 def verify_claims(content: Mapping[str, Any], memory: Memory, others: Sequence[Memory]) -> frozenset[str]:
-    """Return the ids of contradicting memories whose quoted words occur on both sides."""
+    """Return the ids of the memories whose claimed contradiction is confirmed by quotes.
+
+    Both quotes of a claim must occur in the respective statements.
+    """
     verified_ids: set[str] = set()
     for claim in content["contradictions"]:
         other = others[claim["number"] - 1]
@@ -129,7 +131,7 @@ def verify_claims(content: Mapping[str, Any], memory: Memory, others: Sequence[M
 def _validate_answer(outcome: ModelAnswer | ModelFailure, pairs: int) -> ModelAnswer | ModelFailure:
     """Convert an answer that does not match the request to a failure.
 
-    Otherwise it would count as a denial.
+    Otherwise, it would count as a verdict that nothing is contradicted.
     """
     if isinstance(outcome, ModelFailure):
         return outcome
@@ -147,7 +149,7 @@ def _is_valid_claim(claim: object, pairs: int) -> bool:
 
 
 def _render_statement(memory: Memory) -> str:
-    """Render a statement on one line, without secrets and without our markup."""
+    """Render a statement on one line, without secrets and without characters of our markup."""
     return _strip_markup(redact(extract_statement(memory)).text)
 
 
@@ -156,6 +158,9 @@ def _strip_markup(text: str) -> str:
 
 
 def _is_quoted(words: str, text: str) -> bool:
-    """Return True if words were copied from a text."""
+    """Return True if `words` occur verbatim in `text`.
+
+    Case, white space and surrounding quotation marks are ignored.
+    """
     quote = _QUOTE_MARKS_PATTERN.sub("", _strip_markup(words))
     return bool(quote) and quote.casefold() in text.casefold()

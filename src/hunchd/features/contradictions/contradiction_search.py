@@ -1,6 +1,7 @@
 """Background search for contradictions of new and changed memories.
 
-Every memory that is new or says something else is compared with the known ones. The nightly run searches all of them.
+Every memory that is new or has a changed statement is compared with the known memories. The nightly run compares all
+memories.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ Candidate: TypeAlias = tuple[Memory, float | None]  # memory and cosine similari
 
 
 class ContradictionSearch(Feature):
-    """Background task that compares memories and opens contradictions."""
+    """Background task that compares memories and stores the contradictions it finds."""
 
     def __init__(
         self,
@@ -134,11 +135,11 @@ class ContradictionSearch(Feature):
                     await asyncio.sleep(QUIET_SECONDS)
 
     def status(self) -> StatusFields:
-        """Return how many memories wait for their comparison."""
+        """Return how many memories are waiting to be compared."""
         return {"contradictions": ContradictionSearchAnswer(waiting=len(self._queue))}
 
     async def search(self, memory: Memory, *, in_backlog: bool = False) -> list[Memory]:
-        """Open the new contradictions of one memory and return them."""
+        """Store the new contradictions of one memory as open, and return them."""
         candidates = await self._find_candidates(memory, in_backlog=in_backlog)
         similarities = {one.id: similarity for one, similarity in candidates}
         others = [one for one, _ in candidates]
@@ -153,8 +154,9 @@ class ContradictionSearch(Feature):
     async def find_similar(self, memory: Memory, limit: int) -> tuple[list[Memory], str]:
         """Return similar statements that were never reported as contradictions, nearest first.
 
-        Also returns the reason why the search was incomplete, or "". The client that stores a memory can judge better
-        than any rule whether both hold.
+        Also returns the reason why the search was incomplete, or "". The client that stores a memory can judge
+        better than any
+        rule whether two statements contradict each other.
         """
         if not is_statement(memory):
             return [], ""
@@ -171,7 +173,7 @@ class ContradictionSearch(Feature):
         return [one for one in near if records[one.id] not in reported_ids][:limit], missing
 
     async def _find_with_embedding(self, memory: Memory) -> tuple[list[Candidate], str]:
-        """Return candidates by word and meaning, and the reason if they are incomplete."""
+        """Return candidates by word and meaning, and the reason if they are incomplete, or ""."""
         try:
             async with asyncio.timeout(SEARCH_TIMEOUT_SECONDS):
                 return await self._search_candidates(memory, patience=CLIENT_EMBEDDING_TIMEOUT_SECONDS), ""
@@ -200,9 +202,9 @@ class ContradictionSearch(Feature):
         limit: int = MAX_CANDIDATES,
         is_background: bool = False,
     ) -> list[Candidate]:
-        """Search candidates in the store and the cache.
+        """Search the store and the cache for candidates.
 
-        By word and meaning in the store, by word in the cache.
+        The store is searched by word and meaning, or as `mode` says, and the cache by word.
         """
         query, candidates = make_search_query(memory), dict[str, Candidate]()
         for kind in CLAIM_KINDS:  # one by one: a project has a hundred times as many episodes as facts
@@ -233,7 +235,10 @@ class ContradictionSearch(Feature):
         return [(one, like) for one, like in newest if one.id != memory.id and matches(one, filters)]
 
     async def _score_pairs(self, look: PairComparison) -> dict[tuple[str, str], float]:
-        """Return the model's contradiction probability of each open pair, by both ids."""
+        """Return the local model's contradiction probability of each undecided pair.
+
+        The result is keyed by the ids of both memories.
+        """
         if not self._uses_model:
             return {}
         pairs = {
@@ -257,7 +262,10 @@ class ContradictionSearch(Feature):
         return scores
 
     async def _open_contradiction(self, opposition: ContradictingPair) -> Memory | None:
-        """Store a contradiction if both sides are unchanged and it was never reported before."""
+        """Store a contradiction as open, and return it.
+
+        Returns None if one of the two memories has changed or the contradiction was reported before.
+        """
         record = opposition.make_record(self._now())
         async with self._memories.change_lock:
             memories = await self._memories.find([opposition.a.id, opposition.b.id, record.id], record.project)

@@ -1,4 +1,4 @@
-"""Contradictions as API: similar statements, open, list, resolve, unresolve."""
+"""API of contradictions: similar statements, report, list, resolve, unresolve."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ContradictionService:
     async def find_similar(self, identifier: str, limit: int) -> NearMemoriesAnswer:
         """Return statements similar to a memory, nearest first.
 
-        Only somebody who understands both can tell whether they hold together.
+        Only someone who understands both statements can judge whether they contradict each other.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
         near, missing = await self._search.find_similar(memory, limit)
@@ -66,7 +66,8 @@ class ContradictionService:
     async def open(self, request: ContradictionReport) -> tuple[ContradictionAnswer, bool]:
         """Store a contradiction that a client reports.
 
-        The second value is True if it is new. One that was open or answered before stays as it is.
+        The second value is True if the contradiction is new. One that is already open or was resolved before is not
+        changed.
         """
         async with self._memories.change_lock:
             one = await self._load_side(request.a, "a")
@@ -87,9 +88,10 @@ class ContradictionService:
             return contradiction_answer(conflict), True
 
     async def _check_open_limit(self, *sides: Memory) -> None:
-        """Reject more than MOST_OF_ONE open contradictions of one memory.
+        """Raise Conflict if a memory already has MAX_PER_MEMORY open contradictions.
 
-        Open ones come before everything else in bundles; nobody should fill that place with questions about one thing.
+        Open contradictions come before everything else in bundles; questions about one memory should not take up
+        that space.
         """
         about = await self._memories.list_conflicts_about({side.id for side in sides}, sides[0].project)
         open_counts = Counter(link["ref"] for one in about if one.status is Status.ACTIVE for link in one.links)
@@ -126,7 +128,10 @@ class ContradictionService:
         return slice_page(conflicts, contradiction_answer, offset=request.offset, limit=request.limit)
 
     async def resolve(self, identifier: str, request: ResolutionRequest) -> ContradictionAnswer:
-        """Resolve a contradiction; the losing side ends. `unresolve` undoes it."""
+        """Resolve a contradiction; the memory that loses is superseded.
+
+        `unresolve` undoes this.
+        """
         async with self._memories.change_lock:
             conflict = await self._load_conflict(identifier)
             present = await self._load_concerned(conflict)
@@ -138,7 +143,7 @@ class ContradictionService:
         return contradiction_answer(resolved_conflict)
 
     async def unresolve(self, identifier: str) -> ContradictionAnswer:
-        """Undo a resolution. Raises Conflict if the memories concerned changed since."""
+        """Undo a resolution. Raises Conflict if a memory concerned has changed since."""
         async with self._memories.change_lock:
             conflict = await self._load_conflict(identifier)
             reopened_conflict, change = reopen_contradiction(
@@ -156,7 +161,7 @@ class ContradictionService:
         return conflict
 
     async def _load_concerned(self, conflict: Memory) -> dict[str, Memory]:
-        """Return the current memories that a contradiction refers to, versions included."""
+        """Return the current memories that a contradiction refers to, with their versions."""
         roots = {link["ref"].partition(".")[0] for link in conflict.links}
         memories: dict[str, Memory] = {}
         for root in sorted(roots):

@@ -1,4 +1,4 @@
-"""Persistent verdicts of the language model, so that no pair is paid for twice."""
+"""Stored verdicts of the language model, so that no pair is paid for twice."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MAX_PAIRS: Final = 20_000  # pairs
 
 
 class VerdictCache:
-    """Verdicts by the text of both sides, independent of memory ids.
+    """Cache of verdicts, keyed by the texts of the two statements, not by memory ids.
 
-    The file holds digests only, no text.
+    The file contains only digests, no text.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,15 +37,21 @@ class VerdictCache:
             logger.exception("%s is not readable; pairs will be judged again", path)
 
     def get(self, one: Memory, other: Memory) -> bool | None:
-        """Return True if both cannot hold, None if this text was never judged."""
+        """Return True if the statements contradict each other, False if not.
+
+        Returns None if these texts were never judged.
+        """
         return self._verdicts.get(_digest_pair(one, other))
 
     def is_denied(self, one: Memory, other: Memory) -> bool:
-        """Return True if the verdict is that both can hold."""
+        """Return True if the verdict is that there is no contradiction."""
         return self.get(one, other) is False
 
     def store(self, memory: Memory, verdicts: Iterable[tuple[Memory, bool]]) -> None:
-        """Store the verdicts of a memory against others."""
+        """Store the verdicts on a memory compared with others.
+
+        A verdict is True if there is a contradiction.
+        """
         verdicts_by_pair = self._verdicts | {_digest_pair(memory, other): verdict for other, verdict in verdicts}
         self._verdicts = dict(list(verdicts_by_pair.items())[-MAX_PAIRS:])
         try:
@@ -55,9 +61,9 @@ class VerdictCache:
 
 
 def _digest_pair(one: Memory, other: Memory) -> str:
-    """Return the digest of a pair and the prompt.
+    """Return a digest of the two statements and the name of the prompt.
 
-    Another prompt judges again.
+    After a change of prompt, pairs are therefore judged again.
     """
     content = "\0".join((CONTRADICTIONS_PROMPT.name, *sorted((extract_statement(one), extract_statement(other)))))
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:24]

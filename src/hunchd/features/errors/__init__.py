@@ -1,1 +1,1 @@
-"""Fixes of errors: learned from what helped, or found in history."""
+"""Fixes of errors, learned from changes that helped or found in the history."""

@@ -1,7 +1,7 @@
-"""Learning of fixes from tree snapshots before and after an error.
+"""Learning of fixes from snapshots of the working tree before and after an error.
 
 A background task takes snapshots with git, in a thread, shortly after the signal. Fixes are stored like any other
-memory; open failures are kept in the project's cache, so that they survive a restart.
+memory. Failures that have not been fixed yet are kept in the project's cache, so that they survive a restart.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class FixLearner(Feature):
         self.history_search.forget_project(project_id)
 
     def enqueue(self, project: Project, event: FixEvent | None) -> None:
-        """Queue an event."""
+        """Queue an event, if there is one."""
         if event is not None:
             self._queue.append((project.id, event))
             self._work.set()
@@ -151,7 +151,7 @@ class FixLearner(Feature):
     async def _learn_fix(
         self, project: Project, error: Memory, fixed_error: FixedError, now: TreeSnapshot, event: PassEvent
     ) -> Sequence[Fix]:
-        """Return the known fixes of `error`, updated with the change made this time."""
+        """Return the known fixes of `error`, updated with the change that fixed it now."""
         after = fixed_error.after or now
         changes = await self._diff_snapshots(event.root, fixed_error.before, after)
         if not changes and after is not now:
@@ -176,9 +176,9 @@ class FixLearner(Feature):
         return record_success(await self._find_fixes(project, error, fix.id), fix)
 
     async def _find_fixes(self, project: Project, error: Memory, identifier: str) -> list[Fix]:
-        """Return the known fixes of an error.
+        """Return the known fixes of an error, from the store and the project.
 
-        Shortly after a start the store knows more than the project.
+        Shortly after a start, the store contains fixes that the project has not loaded yet.
         """
         linked_ids = [link["ref"] for link in error.links if link.get("type") == FIXED_BY_LINK]
         memories = await self._memories.find([identifier, *linked_ids], project.id)
@@ -209,7 +209,7 @@ class FixLearner(Feature):
     ) -> None:
         """Store fixes and mark errors as cleared, atomically.
 
-        What was forgotten while the tree was inspected does not come back.
+        Memories that were forgotten while the tree was inspected are not stored again.
         """
         async with self._memories.change_lock:
             now = self._now()
@@ -229,9 +229,9 @@ class FixLearner(Feature):
                 await self._memories.commit([MemoryChange((*errors.values(), *fix_memories), project=project.id)])
 
     async def _take_snapshot(self, root: str, at: datetime) -> TreeSnapshot | None:
-        """Take a snapshot of the tree.
+        """Take a snapshot of the working tree.
 
-        Returns None if `at` is too long ago for it to be valid.
+        Returns None if `at` is so long ago that the tree may have changed since.
         """
         if self._now() - at > SNAPSHOT_MAX_AGE:
             return None
@@ -270,9 +270,9 @@ def _load_failures(file: Path) -> OpenFailures:
 
 
 def _save_failures(file: Path, runs: OpenFailures) -> None:
-    """Replace the file atomically.
+    """Replace the file of open failures atomically.
 
-    On an error, the state is lost with the next restart.
+    If writing fails, the open failures are lost with the next restart.
     """
     draft = file.with_suffix(".new")
     try:

@@ -1,7 +1,7 @@
-"""Fixes from history: past commits that fixed a similar error.
+"""Fixes from the history: past commits that fixed a similar error.
 
-For errors that nobody here has fixed. A background task asks git, in a thread, for the commits that touched the files
-that the error names. They are stored like any other fix, and rank behind those that have helped.
+They are searched for errors without a known fix. A background task asks git, in a thread, for the commits that touched
+the files named in the error. They are stored like any other fix, and rank behind fixes that have helped.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MAX_SEARCHED: Final = 500  # errors already searched at the current commit
 
 
 class HistoryFixSearch:
-    """Background task that searches history for fixes."""
+    """Background task that searches the history for fixes."""
 
     def __init__(
         self, memories: MemoryService, find_project: Callable[[str | None], Project | None], dependencies: Dependencies
@@ -60,13 +60,16 @@ class HistoryFixSearch:
         self._searched_commits: OrderedDict[str, str] = OrderedDict()  # error → commit at which history was searched
 
     def enqueue(self, project: Project, event: FixEvent | None) -> None:
-        """Queue an error that has no fix."""
+        """Queue an error for which no fix is known."""
         if isinstance(event, ErrorEvent) and not any(project.fixes.for_error(event.error)):
             self._queue.append((project.id, event))
             self._work.set()
 
     def remember_deleted(self, project: Project, change: MemoryChange) -> None:
-        """Record deleted fixes as tombstones; call before the project forgets them."""
+        """Record deleted fixes as tombstones.
+
+        Must be called before the project drops these fixes.
+        """
         past_fix_ids = {fix.id for fix in project.fixes.iter_all() if fix.is_past}
         if gone_ids := past_fix_ids.intersection(change.deletions):
             self._tombstones.add(project.id, gone_ids)
@@ -75,7 +78,7 @@ class HistoryFixSearch:
         self._tombstones.delete(identifier)
 
     async def run(self) -> None:
-        """Search fixes of queued errors, forever."""
+        """Search the history for fixes of queued errors, forever."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -115,7 +118,7 @@ class HistoryFixSearch:
 def find_history_fix(root: Path, error: Memory, ignored_paths: tuple[str, ...], *, until: str = "HEAD") -> Fix | None:
     """Return the commit before `until` that most probably fixed a similar error.
 
-    Calls git. Raises RepositoryError.
+    Returns None if no commit is likely enough. Runs git. Raises RepositoryError.
     """
     error_text = parse_error(error.content)
     locations = [
