@@ -1,1 +1,1 @@
-"""Knowledge as its owner sees it: facts, documents, history, import and export, sharing."""
+"""Knowledge that a user can view and edit: facts, documents, history, import, export, sharing."""

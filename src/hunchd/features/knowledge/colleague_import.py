@@ -1,4 +1,4 @@
-"""Import of a colleague's export as the colleague's word, beside one's own memories."""
+"""Import of a colleague's export as statements of the colleague, separate from the user's."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ COLLEAGUE_SOURCE_PREFIX = "colleague"  # prefix of the source type: each colleag
 
 
 class ColleagueImporter:
-    """Importer of what colleagues exported."""
+    """Importer of memories that colleagues exported."""
 
     def __init__(self, memories: MemoryService) -> None:
         self._memories = memories
 
     async def import_memories(self, memories: Sequence[Memory], name: str) -> ImportCounts:
-        """Store what `name` states about a project and is not known.
+        """Store the new memories of the colleague `name`, and return counts.
 
-        What contradicts a valid fact is stored as a contradiction. Personal memories, what files or commits state
-        anyway, and duplicates are skipped. Returns counts.
+        A memory that contradicts a valid fact is stored as a contradiction. Personal memories, statements that
+        files or commits
+        make anyway, and duplicates are skipped.
         """
         outcomes = Counter[str]()
         imported_memories: list[Memory] = []
@@ -70,7 +71,7 @@ class ColleagueImporter:
         return "memories"
 
     async def _close_outdated_conflicts(self, imported_memories: Sequence[Memory]) -> None:
-        """Close contradictions whose side the colleague no longer states."""
+        """Close contradictions with a statement that the colleague no longer makes."""
         statements = {place: memory for memory in imported_memories if (place := slot_of(memory)) is not None}
         if not statements:
             return
@@ -94,7 +95,10 @@ def _is_no_longer_stated(side: Memory, statements: Mapping[str, Memory]) -> bool
 
 
 def _attribute_to_colleague(memory: Memory, name: str) -> Memory:
-    """Return the memory as a colleague's, without usage and links, which are meaningless here."""
+    """Return the memory as a statement of the colleague `name`.
+
+    Usage and links are removed, because they have no meaning here.
+    """
     source = {"type": f"{COLLEAGUE_SOURCE_PREFIX} {name}", "by": name, "id": memory.id}
     return replace(
         memory,

@@ -1,4 +1,4 @@
-"""Documents by path, with history, split into chunks for search."""
+"""Documents addressed by path, with history, split into chunks for search."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class DocumentService:
         self._now = now
 
     async def put(self, draft: DocumentDraft) -> Memory:
-        """Store a text under its path and keep the old one as history.
+        """Store a text under its path and keep the previous text as history.
 
-        The same text changes nothing. Raises TooLarge if the profile would exceed MAX_PROFILE_TOKENS.
+        Storing the same text again changes nothing. Raises TooLarge if the profile would exceed MAX_PROFILE_TOKENS.
         """
         if redact_name(draft.path) != draft.path:
             raise InvalidInput("the path seems to contain a secret, which is not stored", field="path")
@@ -72,7 +72,7 @@ class DocumentService:
             return stored_document
 
     async def get(self, path: str, moment: datetime | None = None) -> Memory:
-        """Return the document at `path`, optionally as of `moment`. Raises NotFound."""
+        """Return the document at `path`, optionally as it was at `moment`. Raises NotFound."""
         head = await self._find_document(path)
         if head is not None and moment is not None:
             head = find_valid_version(await self._memories.list_history(head.id, self._projects.ids), moment)
@@ -81,10 +81,7 @@ class DocumentService:
         return head
 
     async def list(self, request: DocumentsRequest) -> PageAnswer[DocumentAnswer]:
-        """Return a page of the documents below a prefix.
-
-        Sorted by path, without their texts.
-        """
+        """Return a page of the documents below a prefix, sorted by path, without their texts."""
         documents = sorted(await self.list_below(request.prefix), key=lambda page: (page.key or "", page.id))
         return slice_page(
             documents, partial(document_answer, content=False), offset=request.offset, limit=request.limit
@@ -99,9 +96,9 @@ class DocumentService:
         return [page for page in pages if page.category != CHUNK and page.key is not None]
 
     async def forget(self, path: str) -> None:
-        """Erase a document, its history and its chunks from disk too.
+        """Erase a document with its history and its chunks, including from disk.
 
-        Raises NotFound.
+        Raises NotFound if there is no such document.
         """
         page = await self._find_document(path)
         if page is None:
@@ -112,7 +109,7 @@ class DocumentService:
     async def edit(self, page: Memory, patch: MemoryFields) -> Memory:
         """Change some fields of a document.
 
-        Raises NotFound when it was forgotten meanwhile.
+        Raises NotFound if the document was forgotten in the meantime.
         """
         async with self._memories.change_lock:
             page, now = await self._memories.get(page.id, self._projects.ids), self._now()
@@ -125,7 +122,7 @@ class DocumentService:
     async def undo(self, page: Memory) -> Memory:
         """Restore the text before the last change.
 
-        Raises NotFound when it was forgotten meanwhile.
+        Raises NotFound if the document was forgotten in the meantime, and Conflict if there is nothing to undo.
         """
         async with self._memories.change_lock:
             page = await self._memories.get(page.id, self._projects.ids)
@@ -137,9 +134,9 @@ class DocumentService:
             return result
 
     async def _find_document(self, path: str) -> Memory | None:
-        """Return the current document at a path.
+        """Return the current document at a path, or None.
 
-        Searches the user's own store, then the projects'.
+        The user's own documents are searched first, then those of the projects.
         """
         try:
             return await self._memories.get(document_id(path), self._projects.ids)
@@ -152,9 +149,11 @@ class DocumentService:
         return None
 
     def _find_owner(self, path: str) -> str | None:
-        """Return the project id for a path /projects/NAME/…, else None (the user).
+        """Return the project id if the path is /projects/NAME/….
 
-        Such a document is deleted with its project. NAME is a name or an id.
+        Returns None otherwise: the document then belongs to the user. A project's documents are deleted with the
+        project. NAME
+        may be the project's name or its id.
         """
         root, _, rest = path.strip("/").partition("/")
         name = rest.partition("/")[0]
@@ -177,7 +176,7 @@ class DocumentService:
             )
 
     async def _add_chunks(self, page: Memory, change: MemoryChange) -> MemoryChange:
-        """Add the document's new chunks to a change, and the deletion of outdated ones."""
+        """Add new chunks of the document, and deletions of outdated ones, to a change."""
         chunks = _split_into_chunks(page) if page.status is Status.ACTIVE else []
         chunk_ids = {part.id for part in chunks}
         family = await self._memories.list_family(page.id, page.project)
@@ -217,7 +216,7 @@ def _draft_to_memory(draft: DocumentDraft, owner: str | None, now: datetime) -> 
 
 
 def _split_into_chunks(page: Memory) -> list[Memory]:
-    """Split a long document into chunk memories; a short one has none."""
+    """Split a long document into chunk memories; return none for a short one."""
     chunks = split_chunks(page.content)
     if len(chunks) < 2:
         return []

@@ -1,4 +1,7 @@
-"""Validation of drafts before any is stored: references and refs. Reads only."""
+"""Validation of drafts before any of them is stored. Reads only.
+
+The check covers the memories that drafts replace, and their refs.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +25,16 @@ _VALID_STATUSES = (Status.ACTIVE, Status.SUSPECT)
 
 
 class DraftValidator:
-    """Validator of drafts."""
+    """Validator of drafts of memories."""
 
     def __init__(self, memories: MemoryService, projects: OpenProjects) -> None:
         self._memories = memories
         self._projects = projects
 
     async def validate(self, drafts: Sequence[OwnedDraft]) -> tuple[list[OwnedDraft], list[tuple[int, HunchError]]]:
-        """Return the valid drafts, parsed by the rules, and the rejected ones by number.
+        """Return the valid drafts, parsed by the rules, and the errors of the others with their numbers.
 
-        Rejected are drafts that replace a memory that does not exist, or that give a ref in use another key.
+        A draft is rejected if it replaces a memory that does not exist, or gives a ref that is in use a different key.
         """
         holders = await self._find_ref_holders(drafts)
         valid_drafts: list[OwnedDraft] = []
@@ -52,9 +55,9 @@ class DraftValidator:
         return valid_drafts, rejections
 
     async def _find_ref_holders(self, drafts: Sequence[OwnedDraft]) -> dict[tuple[str | None, str], Memory]:
-        """Return the memories that have the refs of `drafts`, by project and ref.
+        """Return the memories that have the refs of `drafts`, keyed by project and ref.
 
-        They are stored under the id of the ref, or, for facts with a key, under that of their slot.
+        Such a memory is stored under an id derived from its ref or, if it is a fact with a key, from that key.
         """
         holders: dict[tuple[str | None, str], Memory] = {}
         for owner in {owner for draft, owner in drafts if draft.ref is not None}:
@@ -89,10 +92,10 @@ class DraftValidator:
 def _resolve_ref_holder(
     draft: MemoryDraft, parsed_draft: MemoryDraft, memory: Memory, holder: Memory | None
 ) -> MemoryDraft:
-    """Resolve a ref that `holder` has already.
+    """Decide what happens if another memory, `holder`, already has the draft's ref.
 
-    Raises Conflict if the caller named another key. If only the rules read another key, the ref decides: the holder is
-    superseded.
+    Raises Conflict if the caller gave a different key. If only the rules read a different key from the text, the ref
+    decides, and `holder` is superseded.
     """
     if holder is None or holder.id == memory.id or holder.status not in _VALID_STATUSES:
         return parsed_draft

@@ -1,7 +1,4 @@
-"""Knowledge API: store, look up, edit, undo and erase memories.
-
-Facts over time.
-"""
+"""API of knowledge: store, look up, edit, undo and erase memories; facts over time."""
 
 from __future__ import annotations
 
@@ -76,7 +73,7 @@ class KnowledgeService:
     # Memories
 
     async def store_drafts(self, drafts: Sequence[MemoryDraft], owners: Sequence[str | None]) -> IdsAnswer:
-        """Store `drafts`; return their ids and how each was understood.
+        """Store `drafts`; return the ids and how each draft was understood.
 
         Rejected drafts are reported with their number in the batch. If all are rejected, the first error is raised.
         """
@@ -92,9 +89,9 @@ class KnowledgeService:
         )
 
     async def edit(self, identifier: str, patch: MemoryFields) -> Memory:
-        """Change some fields; a changed text is parsed again.
+        """Change some fields of a memory; a changed text is parsed again.
 
-        Raises Conflict for parts of a session's log.
+        Raises Conflict for a message or the metadata of a session.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
         if message_from_memory(memory) is not None or head_from_memory(memory) is not None:
@@ -107,9 +104,9 @@ class KnowledgeService:
         return await self._memories.edit(identifier, complete_patch(memory, patch), self._projects.ids)
 
     async def undo(self, identifier: str) -> Memory:
-        """Undo the last change of a memory or document.
+        """Undo the last change of a memory or document, or the resolution of a contradiction.
 
-        For a contradiction, undoes its resolution.
+        An archived memory is restored.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
         if restore(memory) is not None:  # archived because it was not used
@@ -131,16 +128,16 @@ class KnowledgeService:
             return restored_memory
 
     async def forget(self, identifier: str) -> None:
-        """Erase a memory with its versions and what quotes it, from disk too.
+        """Erase a memory with its versions and everything that quotes it, including from disk.
 
         Callers must have recorded the erasure with `PendingErasures.record`.
         """
         await self._memories.erase(identifier, self._projects.ids)
 
     async def get_memory_as_of(self, identifier: str, moment: datetime) -> Memory:
-        """Return a memory as of `moment`.
+        """Return the version of a memory that was valid at `moment`.
 
-        Raises NotFound when it said nothing then.
+        Raises NotFound if no version was valid then.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
         version = find_valid_version(await self._memories.list_history(memory.id, self._projects.ids), moment)
@@ -151,7 +148,7 @@ class KnowledgeService:
     # Facts
 
     async def get_fact(self, request: FactRequest) -> FactAnswer:
-        """Return the value of a key, its history, and the rejected claims."""
+        """Return the value of a key with its history and the rejected claims."""
         project, branch = None, request.branch
         if request.project is not None:
             open_project, tree = self._projects.find(request.project)
@@ -180,7 +177,7 @@ class KnowledgeService:
     async def add_fact_histories(
         self, request: SearchRequest, answer: SearchAnswer, facts: Iterable[Memory]
     ) -> SearchAnswer:
-        """Prepend fact histories to search results for questions like "when did X change"."""
+        """Put fact histories before the results of a query such as "when did X change"."""
         if not is_about_change(request.query):
             return answer
         histories = []
@@ -193,9 +190,9 @@ class KnowledgeService:
         return answer.with_results([*histories, *others][: request.k])
 
     async def build_shared_files(self, request: ShareRequest) -> SharedFilesAnswer:
-        """Return the shareable memories of a project as repository files.
+        """Return the shareable memories of a project as files for the repository.
 
-        Nothing is written.
+        No file is written.
         """
         return await self._shared_file_builder.build_files(request)
 
@@ -208,7 +205,7 @@ def is_about_change(query: str) -> bool:
 def find_matching_facts(query: str, facts: Iterable[Memory]) -> list[Memory]:
     """Return the facts that a query may be about, best first.
 
-    Compares the words of key and value.
+    The query is compared with the words of key and value.
     """
     query_terms = set(extract_terms(query))
     scored_facts = []
@@ -234,7 +231,7 @@ def _history_to_result(fact: Memory, value_changes: Sequence[ValueChange]) -> Se
 
 
 def list_value_changes(head: Memory, family: Sequence[Memory]) -> list[ValueChange]:
-    """Return the changes of a key's value, with time, values and source, oldest first."""
+    """Return the changes of a key's value with time, values and source, oldest first."""
     value_changes: list[ValueChange] = []
     before: Memory | None = None
     for version in reversed(list_versions(head, {one.id: one for one in family})):

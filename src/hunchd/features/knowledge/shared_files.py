@@ -1,6 +1,6 @@
 """Export of shareable memories as repository files, without secrets and local paths.
 
-The daemon only returns the contents. The client writes the files into the repository, for people to review.
+The daemon only returns the contents. The client writes the files into the repository, where people can review them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from hunchd.protocol.shared_files import MAX_TEXT_CHARACTERS, build_shared_file,
 
 
 class SharedFileBuilder:
-    """Builder of shared files."""
+    """Builder of files with shared memories."""
 
     def __init__(self, memories: MemoryService, projects: OpenProjects) -> None:
         self._memories = memories
         self._projects = projects
 
     async def build_files(self, request: ShareRequest) -> SharedFilesAnswer:
-        """Return the files of the named memories, or of all shareable ones.
+        """Return the files for the named memories, or for all shareable memories.
 
         Named memories that cannot be shared are listed with the reason.
         """
@@ -57,9 +57,10 @@ class SharedFileBuilder:
         )
 
     async def _find_named(self, name: str, memories: list[Memory]) -> Memory | None:
-        """Return the memory with this id, or the fact with this key.
+        """Return the memory with the id `name`, or else the fact with this key.
 
-        A fact from a file that everybody has comes last.
+        If several facts match, one that was read from a file of the project is the last choice, as everyone has
+        that file.
         """
         for memory in memories:
             if memory.id == name:

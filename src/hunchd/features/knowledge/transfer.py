@@ -83,9 +83,9 @@ class MemoryTransfer:
         self._now = now
 
     async def export(self, project: str | None) -> AsyncIterator[ExportLine]:
-        """Yield the lines of one project, or of everything.
+        """Yield the export lines of one project, or of everything if `project` is None.
 
-        The last line holds their count.
+        The last line contains their count.
         """
         await self._writer.drain()
         project_id = self._projects.find(project)[0].id if project else None
@@ -112,7 +112,10 @@ class MemoryTransfer:
                 yield build_export_line("signal", dict(signal))
 
     async def import_lines(self, lines: AsyncIterator[ImportLine]) -> ImportCounts:
-        """Import exported lines; known ones change nothing, and newer ones here stay."""
+        """Import exported lines and return counts.
+
+        Lines that are already known change nothing. If the local version is newer, it stays.
+        """
         state = _ImportState()
         async for line in lines:
             try:
@@ -132,9 +135,9 @@ class MemoryTransfer:
         )
 
     async def import_from_colleague(self, lines: AsyncIterator[ImportLine], *, name: str, project: str) -> ImportCounts:
-        """Import a colleague's export of a project as the colleague's word.
+        """Import a colleague's export of a project as statements of that colleague.
 
-        Raises InvalidInput for an export of several projects, as it is unclear which one is meant.
+        Raises InvalidInput if the export contains several projects, because it is unclear which one is meant.
         """
         owner = self._projects.find(project)[0].id
         memories: list[Memory] = []
@@ -169,9 +172,10 @@ class MemoryTransfer:
                 state.skipped += 1
 
     def _resolve_owner(self, name: str | None, state: _ImportState) -> str | None:
-        """Return the local id of the project that a line names.
+        """Return the local id of the project that a line names, or None for the user.
 
-        Raises NotFound: a record of an unknown project could not be stored, and would block all records behind it.
+        Raises NotFound for an unknown project: its records could not be stored, and would block all records after
+        them.
         """
         if name is None:
             return None
@@ -197,23 +201,23 @@ class MemoryTransfer:
         state.memories, state.signals = [], []
 
     def _load_errors(self, changes: Sequence[MemoryChange]) -> None:
-        """Load imported errors into their projects, as after a restart."""
+        """Load imported errors into their projects, as is done after a restart."""
         for change in changes:
             if (project := self._projects.find_by_id(change.project)) is not None:
                 load_errors(project, change.memories)
                 project.bump_revision()
 
     def _is_removed(self, project: str | None) -> bool:
-        """Return True if the project was removed meanwhile.
+        """Return True if the project was removed in the meantime.
 
-        Lines of others are imported all the same.
+        Lines of other projects are still imported.
         """
         return project is not None and self._writer.is_removed(project)
 
     async def _group_by_owner(self, state: _ImportState) -> dict[str | None, list[Memory]]:
-        """Return the memories to import, by project.
+        """Return the memories to import, keyed by project id.
 
-        Those whose id belongs to another project here are rejected, as an id stands for one memory.
+        A memory is rejected if its id belongs to another project here, because ids are unique.
         """
         owner_of: dict[str, str | None] = {}
         ids = list(dict.fromkeys(memory.id for _, memory in state.memories))
@@ -229,9 +233,9 @@ class MemoryTransfer:
         return memories_by_owner
 
     async def _find_changes(self, imported_memories: Sequence[Memory], owner: str | None) -> list[MemoryChange]:
-        """Return the changes that imported memories of one project cause.
+        """Return the changes that importing memories of one project requires.
 
-        Nothing where the local memory is as new. A value that is replaced is kept as a version.
+        A memory whose local version is as new or newer needs no change. A value that is replaced is kept as a version.
         """
         ids = [name for memory in imported_memories for name in (memory.id, memory.id.partition(".")[0])]
         existing = await self._memories.find(list(dict.fromkeys(ids)), owner)
@@ -254,7 +258,7 @@ class MemoryTransfer:
         return list(changes.values())
 
     async def _list_outdated_chunks(self, page: Memory) -> tuple[str, ...]:
-        """Return the ids of the chunks of an older text of a document."""
+        """Return the ids of the chunks that belong to an older text of a document."""
         if page.kind is not Kind.DOCUMENT or "." in page.id:
             return ()
         family = await self._memories.list_family(page.id, page.project)
@@ -271,9 +275,9 @@ def _build_id_conflict(memory: Memory, owner: Project | None) -> Conflict:
 
 
 def _move_to_owner(memory: Memory, owner: str | None) -> Memory:
-    """Return the memory under its local id.
+    """Return the memory with the id that it has in this installation.
 
-    So that it meets what is read again here. Its versions move with it.
+    This way it coincides with the same fact read here again. References to its versions are changed accordingly.
     """
     there, dot, version = memory.id.partition(".")
     moved_memory = replace(memory, project=owner)
@@ -297,7 +301,7 @@ def _move_to_owner(memory: Memory, owner: str | None) -> Memory:
 def _retire_older(older: Memory, newer: Memory, now: datetime) -> tuple[Memory, ...]:
     """Return the older value as a version.
 
-    Empty if it is the same or has no slot.
+    Returns an empty tuple if both values are the same, or if the memory is not the current value of a key.
     """
     if slot_of(older) is None or "." in older.id or older.status is not Status.ACTIVE or is_same_value(older, newer):
         return ()

@@ -1,4 +1,4 @@
-"""Watcher of configured log files: new lines, and the errors in them."""
+"""Watcher of configured log files that reports errors in new lines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _ReadPosition:
 
 
 class LogWatcher(Feature):
-    """Watcher that reports errors in the files that match `patterns` below each root."""
+    """Watcher that reports errors from files matching `patterns` below each root."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class LogWatcher(Feature):
     def poll(self) -> list[dict[str, Any]]:
         """Return the errors written since the last call.
 
-        Contents from before the first call are ignored.
+        Text that was already in a file before the first call is ignored.
         """
         roots = list(self._get_roots())
         errors = [

@@ -1,4 +1,4 @@
-"""Watching of project files, git state and the hooks' spool, on one thread."""
+"""Watcher of project files, git state and the spool of hooks, on one thread."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ResultT = TypeVar("ResultT")
 
 
 class ProjectWatcher(Feature):
-    """Feature that observes files, git and the spool, and passes what it finds to the signal intake."""
+    """Feature that watches files, git and the spool, and passes signals to the intake."""
 
     def __init__(self, dependencies: Dependencies, intake: SignalIntake) -> None:
         settings = dependencies.settings.signals
@@ -85,9 +85,9 @@ class ProjectWatcher(Feature):
                 watcher.stop()
 
     async def run_supervision(self) -> None:
-        """Wait for the thread to fail, then raise Unavailable.
+        """Wait for the watching thread to fail, then raise Unavailable.
 
-        When the supervisor restarts this task, everything is watched anew.
+        When the supervisor restarts this task, a new thread watches all projects again.
         """
         if self._thread_failed.is_set():
             self._thread_failed.clear()
@@ -102,14 +102,14 @@ class ProjectWatcher(Feature):
         raise Unavailable("the watch thread ended; see the log for the cause")
 
     async def run_feed(self) -> None:
-        """Pass observed signals on, forever."""
+        """Pass observed signals to the signal intake, forever."""
         while True:
             batch = await self._feed.read_batch()
             await self._retry_until_accepted(partial(self._intake.accept_observed, batch))
             self._feed.mark_done(len(batch))
 
     async def run_spool(self) -> None:
-        """Pass spool messages on, forever.
+        """Pass messages from the spool to the signal intake, forever.
 
         A message is deleted once it is in the journal.
         """
@@ -132,9 +132,9 @@ class ProjectWatcher(Feature):
             await asyncio.to_thread(drain.acknowledge)
 
     async def _retry_until_accepted(self, accept: Callable[[], Awaitable[ResultT]]) -> ResultT:
-        """Call `accept` until the journal accepts it.
+        """Call `accept` until it succeeds, and return its result.
 
-        A full disk or queue is waited for.
+        If the disk or the queue is full, the call is repeated after a pause.
         """
         is_reported = False
         while True:
@@ -147,7 +147,7 @@ class ProjectWatcher(Feature):
             await asyncio.sleep(RETRY_SECONDS)
 
     def project_status(self, project: Project) -> StatusFields:
-        """Return how the project is watched."""
+        """Return how the files and the git state of a project are watched."""
         files, git = self._watchers.get(project.id, (None, None))
         return {
             "watching": WatchingAnswer(
@@ -164,7 +164,7 @@ class ProjectWatcher(Feature):
         self._thread.stop()
 
     def _on_spool_changed(self) -> None:
-        """Wake the spool task; called on the watching thread."""
+        """Wake the task that reads the spool; called on the watching thread."""
         self._call_on_loop(self._spool_changed.set)
 
     def _call_on_loop(self, call: Callable[[], None]) -> None:

@@ -1,7 +1,7 @@
-"""Mining of code patterns in the background, when nobody works.
+"""Mining of code patterns in the background, while nobody is working.
 
-The mining process does the work: it starts when a project has been quiet for a while and ends when it is done. This
-module decides when, and which findings are new.
+The work is done in the mining process, which starts when a project has been quiet for a while and exits when it is
+done. This module decides when to start it, and which of its findings are new.
 """
 
 from __future__ import annotations
@@ -70,7 +70,10 @@ class PatternMiner(Feature):
         self.enqueue(project)
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        """Remember for good which patterns their owner deleted; called before the project drops them."""
+        """Record permanently which patterns the user deleted.
+
+        Must be called before the project drops these patterns.
+        """
         if project is None:
             return
         deleted_ids = [identifier for identifier in change.deletions if identifier in project.patterns]
@@ -82,7 +85,7 @@ class PatternMiner(Feature):
         self._tombstones.delete(project_id)
 
     def enqueue(self, project: Project, effect: SignalEffect | None = None) -> None:
-        """Queue changed code of a project (`effect`), or all of it."""
+        """Queue the code that `effect` says has changed, or the whole project."""
         if not self._settings.patterns:
             return
         if effect is None or effect.refresh:
@@ -97,7 +100,7 @@ class PatternMiner(Feature):
             self._work.set()
 
     async def run(self) -> None:
-        """Mine queued projects one at a time, each when it is quiet, forever."""
+        """Mine queued projects one at a time, each once it is quiet, forever."""
         while True:
             await self._work.wait()
             while self._queue:
@@ -112,7 +115,7 @@ class PatternMiner(Feature):
             self._work.clear()
 
     def _is_quiet(self, identifier: str) -> bool:
-        """Return True if nobody works in the project, or it was removed."""
+        """Return True if nobody is working in the project, or if it was removed."""
         project = self._find_project(identifier)
         if project is None:
             return True
@@ -146,7 +149,7 @@ class PatternMiner(Feature):
         self._events.publish("patterns", project=project.id, known=len(patterns), changed=change_count)
 
     def _is_still_open(self, project: Project) -> bool:
-        """Return True if the project was neither removed nor added again meanwhile."""
+        """Return False if the project was removed in the meantime, even if it was added again."""
         return self._find_project(project.id) is project
 
     async def _mine_patterns(self, project: Project, paths: set[str] | None) -> list[CodePattern]:
@@ -168,7 +171,7 @@ class PatternMiner(Feature):
         return patterns
 
     async def _store_patterns(self, project: Project, patterns: Sequence[CodePattern]) -> int:
-        """Store new and changed patterns, archive lost ones.
+        """Store new and changed patterns, archive those no longer found.
 
         Returns the number of changes.
         """

@@ -1,4 +1,7 @@
-"""Embed each file of a project in the background."""
+"""Background embedding of the files of a project.
+
+For each file, a card is embedded: a few words about the file, such as its path and the names it defines.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _LAST: Final = frozenset({Role.TEST, Role.GENERATED, Role.VENDORED, Role.CONFIG,
 
 
 class CardEmbedder(Feature):
-    """Background task that embeds files whose code changed."""
+    """Background task that embeds the cards of files whose code changed."""
 
     def __init__(self, models: TextModels, find: Callable[[str | None], Project | None]) -> None:
         self._models = models
@@ -112,9 +115,9 @@ Missing = list[tuple[int, int, str]]  # keys of path and card, and the card
 def _find_missing_vectors(
     file: Path, code: CodeCache
 ) -> tuple[dict[int, tuple[int, bytes]], Missing, vectors.SeenState]:
-    """The vectors that hold, what has none, sources first, and how far was looked.
+    """Return the valid vectors, the cards without a vector, and the state examined.
 
-    Only files that changed since the last time are read.
+    Cards of source files come first. Only files that changed since the last time are read.
     """
     serials, cache, seen_state = code.chunk_serials(), code.chunk_cache_id(), vectors.read_seen_state(file)
     newest = seen_state.serial if seen_state.cache == cache else 0

@@ -1,4 +1,4 @@
-"""Search the code of a project, ranked with its predictions."""
+"""Code search in a project, ranked together with the project's predictions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ROLES: Final = {role.name.lower(): role for role in Role}
 
 @dataclass(frozen=True, slots=True)
 class CodeAnswer:
-    """Code results, best first, with degradations."""
+    """Code search results, best first, with the reasons why they may be incomplete."""
 
     results: tuple[SearchResult, ...] = ()
     degraded: tuple[str, ...] = ()
@@ -48,7 +48,10 @@ class CodeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class OpenIndex:
-    """An index with the vectors of its files, in their order; without columns where there are none."""
+    """Code index with the vectors of its files, one row per file.
+
+    The matrix has no columns if there are no vectors.
+    """
 
     index: CodeIndex
     vectors: Array
@@ -56,7 +59,7 @@ class OpenIndex:
 
 
 class CodeSearchService(Feature):
-    """Feature that searches code; holds the open indexes, one per project."""
+    """Feature that searches code and keeps one open index per project."""
 
     def __init__(self, models: TextModels, *, now: Callable[[], datetime]) -> None:
         self._models = models
@@ -84,7 +87,10 @@ class CodeSearchService(Feature):
         self._work.set()
 
     async def refresh_indexes(self) -> None:
-        """Open the indexes of queued projects, forever; hot paths use only what is open."""
+        """Open the indexes of queued projects, forever.
+
+        Hot paths use only indexes that are already open.
+        """
         while True:
             await self._work.wait()
             self._work.clear()
@@ -93,8 +99,12 @@ class CodeSearchService(Feature):
                 await self._get_current_index(project)
 
     def reorder(self, prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
-        """Return the prediction for a question without a file in the order of search, as far as the index is open.
-        Probabilities keep their places: those of a list are calibrated by rank."""
+        """Reorder the prediction for a question as code search ranks the files.
+
+        Returns the prediction unchanged if the index is not open, or if there is a current file or an error. The
+        n-th file
+        always gets the n-th highest probability, because probabilities are calibrated by rank.
+        """
         open_index = self._open_indexes.get(project.id)
         if open_index is None or not focus.query or focus.file or focus.errors:
             return prediction
@@ -111,7 +121,10 @@ class CodeSearchService(Feature):
         return _reorder_files(prediction, [file for file in ranking.files if is_answer(file)])
 
     async def search(self, request: SearchRequest, query: CodeQuery, project: Project, tree: WorkingTree) -> CodeAnswer:
-        """Return what code answers `query`; nothing where code is not asked for."""
+        """Search the code of a project for `query`.
+
+        Returns an empty answer if the request does not ask for code.
+        """
         if not request.code:
             return CodeAnswer()
         open_index = await self._get_current_index(project)
@@ -124,7 +137,7 @@ class CodeSearchService(Feature):
         return CodeAnswer(tuple(snippets), (*degradations, *_list_degradations(project)))
 
     async def _get_current_index(self, project: Project) -> OpenIndex:
-        """The index of a project, opened again where the indexer has left a newer one."""
+        """Return the index of a project; reopen it if the indexer has written a newer one."""
         open_index = self._open_indexes.get(project.id)
         if (
             open_index is None
@@ -136,7 +149,10 @@ class CodeSearchService(Feature):
         return open_index
 
     async def _embed_query(self, query: CodeQuery, open_index: OpenIndex) -> tuple[bytes | None, tuple[str, ...]]:
-        """The vector of the question, where files have some, and what keeps it from being made."""
+        """Return the vector of the question, and the reasons why there is none.
+
+        No vector is made if no file has one.
+        """
         if not open_index.vectors.shape[1]:
             return None, ()
         try:
@@ -145,7 +161,10 @@ class CodeSearchService(Feature):
             return None, (f"code was searched by words only: {error.message}",)
 
     def _score_predictions(self, focus: Focus, query: CodeQuery, project: Project) -> PredictionScores:
-        """Score files by history, for the gist of a question and for all of a report."""
+        """Score files by the project's history.
+
+        They are scored for the gist of the question and, if it is a long report, for its whole text as well.
+        """
         predictor, now = project.predictor, int(self._now().timestamp())
         if predictor is None:
             return PredictionScores()
@@ -165,7 +184,10 @@ def _find(
     request: SearchRequest,
     root: Path,
 ) -> list[SearchResult]:
-    """Rank and show; takes some milliseconds, in a thread."""
+    """Rank the files and render the results.
+
+    Takes some milliseconds, and therefore runs in a thread.
+    """
     index = open_index.index
     meaning = vectors.compute_cosines(open_index.vectors, vector) if vector is not None else None
     ranking = rank(
@@ -176,7 +198,7 @@ def _find(
 
 
 def _reorder_files(prediction: Prediction, ranked_files: Sequence[RankedFile]) -> Prediction:
-    """The ranked files, and behind them those that only history expects."""
+    """Return the prediction with the ranked files first, then the other predicted files."""
     files_by_path = {file.path: file for file in prediction.files}
     ordered_files = [
         files_by_path.get(one.path) or PredictedFile(one.path, one.score, 0.0, list_reasons(one))
@@ -209,7 +231,7 @@ def _read_stamp(file: Path) -> int:
 
 
 def _select_files(index: CodeIndex, request: SearchRequest) -> Array | None:
-    """By file whether the filters let it through; None where there are none."""
+    """Return a mask of the files that pass the filters, or None without filters."""
     if not (request.path_prefix or request.roles or request.languages):
         return None
     roles = {ROLES[name] for name in request.roles}
@@ -225,7 +247,7 @@ def _select_files(index: CodeIndex, request: SearchRequest) -> Array | None:
 
 
 def _list_degradations(project: Project) -> tuple[str, ...]:
-    """List what the index lacks, in words."""
+    """Return a message for each way in which the index is incomplete."""
     done_count, total = project.files.pair
     if project.indexing and done_count < total:
         return (f"{project.name}: {done_count:,} of {total:,} files can be searched so far",)
@@ -233,7 +255,10 @@ def _list_degradations(project: Project) -> tuple[str, ...]:
 
 
 def _render_results(root: Path, results: Sequence[CodeResult]) -> list[SearchResult]:
-    """Results with their lines as they are in the working tree; a file that is gone is left out."""
+    """Return the results with their lines read from the working tree.
+
+    Files that no longer exist are left out.
+    """
     rendered_results = []
     for result in results:
         source = read_file(root, result.path)
@@ -256,5 +281,5 @@ def _render_results(root: Path, results: Sequence[CodeResult]) -> list[SearchRes
 
 
 def add_code_results(answer: SearchAnswer, code: CodeAnswer, intent: str, k: int) -> SearchAnswer:
-    """Return an answer of memories with the code that was found among them."""
+    """Merge code results into an answer that contains memories."""
     return answer.with_results(merge_results(code.results, answer.results, intent, k), code.degraded)

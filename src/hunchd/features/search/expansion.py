@@ -1,4 +1,4 @@
-"""Detailed text of a topic (files, symbols, past work) or of a file's outline."""
+"""Detailed text about a topic (files, symbols, past work), or the outline of a file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MAX_OUTLINE_LINES = {"full": 200, "summary": 30, "compressed": 8, "index": 1}
 
 
 def expand(request: ExpandRequest, project: Project, results: Sequence[SearchResult]) -> ExpandAnswer:
-    """Expand a topic or file.
+    """Return the detailed text about a topic or file.
 
-    Raises NotFound when the project has nothing about it.
+    Raises NotFound if nothing is known about it in the project.
     """
     if request.id is not None:
         return _expand_file(request.id.removeprefix("file:"), request, project)
@@ -65,14 +65,14 @@ def _format_topics_hint(project: Project) -> str | None:
 
 
 def expand_memory(memory: Memory, level: str) -> ExpandAnswer:
-    """Render a memory at a level."""
+    """Return the text of a memory at a level, as the answer to a client."""
     return ExpandAnswer(id=memory.id, title=memory.title, level=level, text=get_text_at_level(memory, level))
 
 
 def get_text_at_level(memory: Memory, level: str) -> str:
     """Return the text of a memory at a level.
 
-    Falls back to the next longer level that exists.
+    If there is no text at this level, a longer one or the title is returned.
     """
     match level:
         case "summary":

@@ -36,7 +36,10 @@ MODEL_TIMEOUT_SECONDS = 4.0  # seconds to wait for the embedding model; then the
 
 
 def build_own_request(request: SearchRequest) -> SearchRequest | None:
-    """Return the search among the user's own memories that belongs to a search in a project, if one does."""
+    """Return the search of the user's own memories that accompanies a project search.
+
+    Returns None if the request excludes them.
+    """
     kinds = tuple(kind for kind in OWN_KINDS if not request.kinds or kind in request.kinds)
     prefix = request.path_prefix or ""
     is_own = any(root.startswith(prefix) or prefix.startswith(root) for root in OWN_ROOTS)
@@ -46,7 +49,7 @@ def build_own_request(request: SearchRequest) -> SearchRequest | None:
 
 
 def join_answers(answer: SearchAnswer, own: SearchAnswer, k: int) -> SearchAnswer:
-    """Merge results of a project with the user's own, best first."""
+    """Merge the results from a project with those from the user's own memories, best first."""
     results = sorted([*answer.results, *own.results], key=lambda one: -one.score)[:k]
     return answer.with_results(results, own.degraded)
 
@@ -60,9 +63,10 @@ class SearchService:
         self._now = now
 
     async def search(self, request: SearchRequest, project: str | None, branch: str | None = None) -> SearchAnswer:
-        """Search memories and return results, status and duration.
+        """Search memories; return the results with status and duration.
 
-        Status is "ok", "empty" or "degraded". Memories of a branch other than `branch` are not found.
+        The status is "ok", "empty" or "degraded". Memories that are valid only on a branch other than `branch` are
+        not found.
         """
         began = time.perf_counter()
         filters = Filters(
@@ -112,7 +116,10 @@ class SearchService:
     def _apply_pending_changes(
         self, query: str, filters: Filters, results: Sequence[SearchResult], pending_hits: Sequence[Hit]
     ) -> list[SearchResult]:
-        """Drop forgotten results and update changed ones, which the store may not know yet."""
+        """Drop forgotten results and update changed ones.
+
+        The store may not have these changes yet.
+        """
         pending_ids, current = {hit.memory.id for hit in pending_hits}, []
         for result in results:
             identifier = result.id
@@ -129,7 +136,7 @@ class SearchService:
     def _search_cache_only(
         self, query: str, filters: Filters, request: SearchRequest, now: datetime
     ) -> list[SearchResult]:
-        """Answer from the cache alone."""
+        """Search only the cache, when the store does not answer."""
         hits = drop_expired(self._search_cache(query, filters, pending_only=False), filters.as_of or now)
         slots = map_branch_ids(filters.branch, hits)
         hits = [
@@ -140,7 +147,7 @@ class SearchService:
     def _search_cache(self, query: str, filters: Filters, *, pending_only: bool) -> list[Hit]:
         """Return cached hits with their neighbouring messages.
 
-        With `pending_only`, only those that the store does not have yet.
+        With `pending_only`, only memories that the store does not have yet are searched.
         """
         hits: dict[str, Hit] = {}
         for cache_hit in self._memory_cache.search(query, filters, MAX_CACHED_HITS, uncommitted_only=pending_only):

@@ -1,1 +1,1 @@
-"""Sessions of agents: messages, episodes, compiled prompts."""
+"""Sessions with agents: messages, episodes, compiled prompts."""

@@ -1,6 +1,6 @@
 """Extraction of episodes and facts from a session, quoted verbatim.
 
-Nothing is invented: every episode and every fact names the turns and the message that it is based on.
+Nothing is invented: every episode and every fact names the turns and the message on which it is based.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Extract:
 
 
 def extract_episodes(head: SessionHead, turns: Sequence[Turn], now: datetime, *, is_ended: bool) -> Extract:
-    """Extract episodes and summary of a session with at least one turn."""
+    """Extract the episodes, summary and outcome of a session with at least one turn."""
     chapters = segment_session(turns, is_complete=is_ended)
     digests = [digest_turns(chapter.turns) for chapter in chapters]
     episodes = tuple(
@@ -118,10 +118,11 @@ def extract_facts(
     known_facts: Sequence[Memory] = (),
     vectors: Mapping[str, bytes] | None = None,
 ) -> tuple[MemoryDraft, ...]:
-    """Return the facts stated in turns that were not processed yet.
+    """Return the facts stated in `stretch`, the turns not processed yet.
 
-    One that changes or withdraws a fact of `known`, or an earlier one of these turns, supersedes it. A session states
-    about MOST_FACTS_A_HUNDRED facts in a hundred turns; beyond that the least important are left out.
+    A fact that changes or withdraws one of `known_facts`, or an earlier fact of these turns, supersedes it. A
+    session may
+    yield about MOST_FACTS_A_HUNDRED facts per hundred turns; beyond that, the least important are left out.
     """
     most = max(MIN_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
     statements = extract_statements(stretch, vectors)
@@ -146,7 +147,7 @@ def extract_facts(
 
 
 def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:
-    """Return facts of their own for the name and time zone in a statement about the user."""
+    """Return separate facts for the name and time zone in a statement about the user."""
     return [
         replace(draft, ref=f"{draft.ref}:{key}", key=key, value=value, content=clause, title=derive_title(clause))
         for key, value, clause in iterate_introductions(draft.content)
@@ -156,7 +157,7 @@ def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:
 def _build_fact(head: SessionHead, statement: Statement) -> MemoryDraft:
     """Convert a statement to a fact draft.
 
-    What is about the user is theirs in every project; everything else is the project's.
+    A statement about the user applies in every project; all others belong to the session's project.
     """
     digest = hashlib.blake2b(" ".join(statement.text.lower().split()).encode(), digest_size=6).hexdigest()
     own = statement.category in ABOUT_USER and statement.by_user
@@ -184,5 +185,8 @@ def _build_fact(head: SessionHead, statement: Statement) -> MemoryDraft:
 
 
 def finish_head(head: SessionHead, extract: Extract, *, at: datetime, outcome: str | None) -> SessionHead:
-    """Return the head of a session that has ended."""
+    """Return the metadata of a session, marked as ended.
+
+    `outcome` takes precedence over the extracted outcome.
+    """
     return replace(head, ended_at=at, outcome=outcome or extract.outcome, summary=extract.summary)

@@ -1,4 +1,4 @@
-"""Prompt lines from memories: profile, project background, search results."""
+"""Lines of a prompt, rendered from memories: profile, project background, search results."""
 
 from __future__ import annotations
 
@@ -43,12 +43,15 @@ _PAST_QUESTION_PATTERN: Final = re.compile(
 
 
 def is_about_past(message: str) -> bool:
-    """Return True if a message asks about the past, which deserves a deep search."""
+    """Return True if a message asks about the past, which requires a deep search."""
     return _PAST_QUESTION_PATTERN.search(message) is not None
 
 
 def asks_nothing(message: str) -> bool:
-    """Return True for "ok", "danke" or "继续": a short remark for which no memory is searched."""
+    """Return True for a short remark such as "ok", "danke" or "继续".
+
+    No memories are searched for such a remark.
+    """
     message_text = message.strip()
     return not message_text or (
         not message_text.endswith(("?", "？"))
@@ -58,9 +61,11 @@ def asks_nothing(message: str) -> bool:
 
 
 def select_supported(message: str, memories: Sequence[Memory]) -> list[Memory]:
-    """Return the memories that have something to do with a message, in order.
+    """Return the memories related to a message, in the given order.
 
-    One has if it shares a word that says something. A question may be about others, too, in other words; these are few.
+    A memory is related if it shares a significant word with the message. For a question, a few others are returned
+    as well,
+    because they may answer it in other words.
     """
     words = {stem_prefix(word) for word in extract_terms(message) if len(word) >= LEAST_WORD or not word.isascii()}
     texts = [f"{one.title} {one.content}" for one in memories]
@@ -76,7 +81,7 @@ def select_supported(message: str, memories: Sequence[Memory]) -> list[Memory]:
 
 
 def render_profile(memories: Iterable[Memory]) -> tuple[str, ...]:
-    """Render the user's documents below /profile and important facts.
+    """Render the user's documents below /profile and the important facts.
 
     The order is deterministic: documents by path, facts by importance.
     """
@@ -96,9 +101,9 @@ def render_profile(memories: Iterable[Memory]) -> tuple[str, ...]:
 
 
 def render_facts(memories: Iterable[Memory]) -> tuple[str, ...]:
-    """Render the facts important enough to be shown unasked, most important first.
+    """Render the facts important enough to be shown without a question, most important first.
 
-    Rules for certain files are left out, as no file is open here.
+    Rules for certain files are left out, because no file is open here.
     """
     important = (one for one in memories if one.kind is Kind.FACT and one.importance >= MIN_IMPORTANCE)
     facts = [fact for fact in important if applies_to_whole_project(fact)]
@@ -107,9 +112,9 @@ def render_facts(memories: Iterable[Memory]) -> tuple[str, ...]:
 
 
 def render_fact(memory: Memory) -> str:
-    """Render a fact as `key: value`, an instruction verbatim.
+    """Render a fact as `key: value`, or an instruction verbatim.
 
-    The key of an instruction may be merely a name.
+    An instruction is not shortened because its key may be only a name.
     """
     in_short = memory.key and memory.value and memory.category != "instruction"
     return _render_line(memory, f"{memory.key}: {memory.value}" if in_short else memory.content)
@@ -128,7 +133,7 @@ def _render_line(memory: Memory, statement: str) -> str:
 def render_search_result(memory: Memory, snippet: str, *, now: datetime, secret: bytes) -> str:
     """Render a search result with its source.
 
-    Short ones are shown whole; untrusted text is fenced.
+    Short texts are shown in full; untrusted text is fenced.
     """
     when = format_age(memory.at, now)
     provenance = f"{memory.kind}, {when}, {memory.id}"
@@ -156,9 +161,9 @@ def render_search_result(memory: Memory, snippet: str, *, now: datetime, secret:
 def render_volatile_lines(
     now: datetime, name: str | None, last: SessionHead | None, degradations: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Render what changes with every prompt.
+    """Render the lines that change with every prompt.
 
-    `now` is in the user's own time zone.
+    `now` is in the user's time zone.
     """
     zone = now.tzname() or now.strftime("%z")
     lines = [f"Now: {now:%A %Y-%m-%d %H:%M} {zone}"]
@@ -171,12 +176,12 @@ def render_volatile_lines(
 
 
 def find_user_name(memories: Iterable[Memory]) -> str | None:
-    """Return the user's name, if they have stated it."""
+    """Return the user's name, or None if the user has not stated it."""
     return _identity(memories, NAME)
 
 
 def zone_of(memories: Iterable[Memory]) -> tzinfo | None:
-    """Return the user's time zone, if they have stated one that is known here."""
+    """Return the user's time zone, or None if it is not stated or unknown here."""
     try:
         return ZoneInfo(_identity(memories, ZONE) or "")
     except (ValueError, OSError, ZoneInfoNotFoundError):
@@ -193,7 +198,7 @@ def _identity(memories: Iterable[Memory], key: str) -> str | None:
 def filter_new_results(
     results: Sequence[SearchResult], visible_messages: Collection[str], heads: Collection[str]
 ) -> list[SearchResult]:
-    """Return the results that the prompt does not show anyway, each once."""
+    """Return the results that the prompt does not already contain, without duplicates."""
     seen_texts: set[str] = set()
     new_results = []
     for result in results:

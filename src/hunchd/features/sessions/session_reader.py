@@ -1,7 +1,7 @@
-"""Reader that lets a language model find facts in sessions that the rules missed.
+"""Background reader that asks a language model for facts that the rules missed in sessions.
 
-It runs in the background within a daily budget. The progress is written in the head of each session, so a stop loses
-nothing and nothing is paid for twice.
+It works within a daily budget. Progress is stored in the metadata of each session, so that nothing is lost when the
+daemon stops, and nothing is paid for twice.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _TurnRange:
 
 
 class SessionReader(Feature):
-    """Background reader: `note` queues a session, `run` reads it."""
+    """Background reader of sessions: `enqueue` queues a session, `run` reads it."""
 
     def __init__(
         self,
@@ -81,9 +81,9 @@ class SessionReader(Feature):
         self.trouble = ""  # reason for a pause; "" if there is none
 
     def enqueue(self, session: str) -> None:
-        """Queue a session.
+        """Queue a session from which the rules have extracted facts.
 
-        The rules have extracted its facts, the model may find more.
+        The language model may find more.
         """
         self._queue[session] = None
         self._wake.set()
@@ -92,7 +92,7 @@ class SessionReader(Feature):
         tasks.start("reading", self.run)
 
     def status(self) -> StatusFields:
-        """Return what is switched on and what today has cost."""
+        """Return the model in use, today's cost and limit, and the length of the queue."""
         today = self._ledger.today
         return {
             "language": LanguageAnswer(
@@ -107,7 +107,7 @@ class SessionReader(Feature):
         }
 
     async def run(self) -> None:
-        """Read what earlier processes left, then new sessions, forever."""
+        """Read sessions left over by earlier processes, then new ones, forever."""
         await self._sessions.wait_until_ready()
         for head in list(self._sessions.heads.values()):
             if (
@@ -125,9 +125,9 @@ class SessionReader(Feature):
                     self._queue.pop(session, None)
 
     async def _read_next(self, session: str) -> bool:
-        """Ask about the next range of a session.
+        """Send the next range of turns of a session to the model.
 
-        Returns True if nothing is left.
+        Returns True if there is nothing left to read.
         """
         try:
             stretch = await self._get_next_range(session)
@@ -153,7 +153,7 @@ class SessionReader(Feature):
     async def _request(self, question: ModelRequest, stretch: _TurnRange) -> bool:
         """Ask the model and store the verified claims.
 
-        Returns True if the range is finished; otherwise some time has passed.
+        Returns True if the range is finished. Returns False after a pause if it has to be tried again.
         """
         worst = await asyncio.to_thread(estimate_worst_case, question)
         if not self._ledger.reserve(*worst):
@@ -170,9 +170,9 @@ class SessionReader(Feature):
         return await self._pause_after(outcome)
 
     async def _pause_after(self, failure: ModelFailure) -> bool:
-        """Wait after a failure; return True if the range is given up.
+        """Wait after a failure; return True if the range is to be skipped.
 
-        Repeated invalid answers may be caused by the range itself; other failures are not.
+        Repeated invalid answers may be caused by the text of the range; other failures have other causes.
         """
         self._failures += 1
         self.trouble = f"{failure.trouble}: {failure.message}"
@@ -214,10 +214,7 @@ class SessionReader(Feature):
 def create_session_reader(
     dependencies: Dependencies, ledger: CostLedger, sessions: SessionRegistry, memories: MemoryService
 ) -> SessionReader | None:
-    """Create the reader from the settings.
-
-    Returns None if it is switched off.
-    """
+    """Create the reader from the settings, or return None if it is switched off."""
     settings = dependencies.settings.language
     if dependencies.language is None:
         return None
@@ -225,7 +222,7 @@ def create_session_reader(
 
 
 def split_into_ranges(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
-    """Split turns into ranges that fit one request.
+    """Split turns into ranges that each fit into one request.
 
     A turn is never divided.
     """

@@ -1,4 +1,7 @@
-"""Session log: durable append, paging, end, and complete erasure."""
+"""Session log: durable append, paging, end, and complete erasure.
+
+The head of a session is the record with its metadata, such as title, state and number of messages.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ LONG_TEXT_LENGTH = 32 * 1024  # characters
 
 @dataclass(slots=True)
 class _CachedLog:
-    """Cache entry of a session; the lock protects its log."""
+    """Cache entry for the log of a session; `lock` protects the log."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     log: SessionLog | None = None
@@ -67,7 +70,7 @@ class _CachedLog:
 class SessionRegistry:
     """Registry of all sessions.
 
-    `heads` are those known, logs are cached while in use.
+    `heads` contains the metadata of every session; logs are cached while in use.
     """
 
     def __init__(
@@ -96,9 +99,9 @@ class SessionRegistry:
     # Loading, and changes made elsewhere
 
     async def load_heads(self, projects: Sequence[str | None]) -> None:
-        """Load the heads of all sessions.
+        """Load the metadata of every session in `projects`.
 
-        Before, it is unknown whether a session is new.
+        Until this has run, it is unknown whether a session is new.
         """
         for project in projects:
             filters = Filters(project=project, kinds=(Kind.DOCUMENT,), tags=(HEAD_TAG,), statuses=())
@@ -107,7 +110,7 @@ class SessionRegistry:
         self._ready.set()
 
     def on_memory_changed(self, change: MemoryChange) -> None:
-        """Invalidate cached logs and heads after changes made elsewhere."""
+        """Update metadata and invalidate cached logs after changes made elsewhere."""
         for memory in change.memories:
             self.update_from_memory(memory)
         deleted_ids = set(change.deletions) - self._own_ids
@@ -119,7 +122,7 @@ class SessionRegistry:
                 del self.heads[session]
 
     def update_from_memory(self, memory: Memory) -> None:
-        """Update the registry with one stored memory."""
+        """Update the registry from a stored memory, if it belongs to a session."""
         if memory.id in self._own_ids:
             return
         if (head := head_from_memory(memory)) is not None:
@@ -134,15 +137,12 @@ class SessionRegistry:
             self._logs.pop(session, None)
 
     def _invalidate_log(self, session: str) -> None:
-        """Drop the cached log of a session.
-
-        It is read again on demand.
-        """
+        """Drop the cached log of a session; it is read again on demand."""
         if (shelf := self._logs.get(session)) is not None:
             shelf.log = None
 
     async def wait_until_ready(self) -> None:
-        """Wait until the heads are loaded.
+        """Wait until the metadata of the sessions is loaded.
 
         Raises Unavailable after READY_TIMEOUT_SECONDS.
         """
@@ -155,9 +155,9 @@ class SessionRegistry:
     # Log
 
     async def append(self, session: str, request: AppendRequest, project: str | None) -> MessagesAcceptedAnswer:
-        """Store messages durably; one with a known ref changes nothing.
+        """Store messages durably; a message with a known ref changes nothing.
 
-        Raises Conflict when the session belongs to another project.
+        Raises Conflict if the session belongs to another project.
         """
         await self.wait_until_ready()
         session = redact_name(session)
@@ -211,7 +211,7 @@ class SessionRegistry:
     async def hold_log(
         self, session: str, project: str | None = None, *, new: bool = False
     ) -> AsyncIterator[SessionLog]:
-        """Hold the log of a session exclusively.
+        """Lock the log of a session for the block, and yield it.
 
         Raises NotFound for an unknown session unless `new` is set.
         """
@@ -235,9 +235,9 @@ class SessionRegistry:
                 return
 
     async def _read_log(self, head: SessionHead) -> SessionLog:
-        """Read the log in the order of acceptance.
+        """Read the log of a session in the order in which its messages were accepted.
 
-        The cache comes before the store, so that a message that moves in between is seen once.
+        The cache is read before the store, so that a message that moves to the store in between is not missed.
         """
         filters = Filters(project=head.project, kinds=(Kind.MESSAGE,), tags=(session_tag(head.session),), statuses=())
         messages_by_number: dict[int, Message] = {}
@@ -249,14 +249,14 @@ class SessionRegistry:
         return log
 
     async def _iter_memories(self, filters: Filters) -> AsyncIterator[Memory]:
-        """Yield every memory that matches, without those superseded by an edit."""
+        """Yield every matching memory, except those superseded by an edit."""
         await self._writer.wait_until_started()
         async for memory in self._memories.iter_all(filters):
             if memory.superseded_by is None:
                 yield memory
 
     def _evict_logs(self) -> None:
-        """Evict the least recently used logs; one that is in use stays."""
+        """Evict the least recently used logs that are not in use."""
         sizes = {session: shelf.log.size if shelf.log else 0 for session, shelf in self._logs.items()}
         total = sum(sizes.values())
         for session, shelf in list(self._logs.items())[:-1]:
@@ -301,9 +301,9 @@ class SessionRegistry:
             return replace(log.head, messages=len(log.messages))
 
     async def _refresh_counts(self, head: SessionHead) -> SessionHead:
-        """Return the head with current counts.
+        """Return the metadata of a session with current counts.
 
-        The head of an unused session may have been written before its last messages.
+        Stored metadata of a session that is not in use may be older than its last messages.
         """
         shelf = self._logs.get(head.session)
         if (
@@ -320,10 +320,11 @@ class SessionRegistry:
         return updated_head
 
     async def get_memories(self, ids: Sequence[str], project: str | None) -> dict[str, Memory]:
-        """Return the existing memories among `ids`, by id.
+        """Return those memories of `ids` that exist, keyed by id.
 
-        Those that are not cached are read from the store in one call. If the store does not answer, only cached ones
-        are returned.
+        Memories that are not cached are read from the store in one call. If the store does not answer, only cached
+        ones are
+        returned.
         """
         memories = {one: memory for one in ids if (memory := self._memory_cache.get(one)) is not None}
         missing = [one for one in ids if one not in memories and not self._memory_cache.is_tombstoned(one)]
@@ -337,7 +338,7 @@ class SessionRegistry:
     async def list_derived_memories(self, session: str, kind: Kind) -> list[Memory]:
         """Return the memories derived from a session, ordered by turn.
 
-        Includes the project's and the user's own.
+        Both those stored in the session's project and those stored for the user are included.
         """
         head = self.heads.get(session)
         derived_memories = []
@@ -347,7 +348,7 @@ class SessionRegistry:
         return sorted(derived_memories, key=lambda memory: (memory.source.get("turn", 0), memory.id))
 
     async def write_head(self, log: SessionLog, head: SessionHead) -> None:
-        """Store a changed head; the caller holds the log."""
+        """Store changed metadata of a session; the caller must hold the log's lock."""
         log.head = self.heads[head.session] = head
         await self._store_own([head_to_memory(head, self._now())])
 
@@ -372,7 +373,7 @@ class SessionRegistry:
     async def erase(self, session: str) -> SessionErasedAnswer:
         """Erase a session, its messages and everything derived from it.
 
-        Answers exclude it at once, the disk before this returns.
+        Answers exclude the session immediately; when this returns, it is erased from disk as well.
         """
         session = redact_name(session)
         async with AsyncExitStack() as promises:
@@ -384,9 +385,9 @@ class SessionRegistry:
         return SessionErasedAnswer(erased=session, memories=len(ids))
 
     async def _remove_session(self, session: str, promises: AsyncExitStack) -> dict[str | None, list[str]]:
-        """Remove the session from answers and journal.
+        """Remove the session from answers and from the journal.
 
-        Returns the ids to purge, by project. The erasures are recorded in `promises`.
+        Returns the ids to purge, keyed by project. The erasures stay on record until `promises` is closed.
         """
         async with self.hold_log(session) as log:
             await self._writer.drain()
@@ -427,7 +428,7 @@ class SessionRegistry:
 
 
 def describe_session(head: SessionHead) -> SessionAnswer:
-    """Return a session's metadata for the API."""
+    """Return a session's metadata in the form of the API."""
     return SessionAnswer(
         id=head.session,
         title=head.title,
@@ -442,7 +443,7 @@ def describe_session(head: SessionHead) -> SessionAnswer:
 
 
 def get_session_title(messages: Sequence[Message]) -> str:
-    """Return the user's first message as title, "" if there is none."""
+    """Return a title made from the user's first message, or "" without messages."""
     user_messages = [message for message in messages if message.event is MessageType.USER] or messages
     return derive_title(redact(user_messages[0].text).text) if user_messages else ""
 

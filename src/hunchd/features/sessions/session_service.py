@@ -1,4 +1,7 @@
-"""Session API: append, background condensing, prompt compilation, end, erasure."""
+"""API of sessions: append, background condensing, prompt compilation, end, erasure.
+
+To fold a history is to add its messages one by one to the condensed form that prompts contain.
+"""
 
 from __future__ import annotations
 
@@ -72,9 +75,9 @@ SWEEP_SECONDS = 3_600.0  # seconds between two checks for idle sessions
 
 @dataclass(slots=True)
 class _FoldedHistory:
-    """History folded so far.
+    """Condensed history of a session, up to a certain message.
 
-    Only one thread folds it at a time, even if nobody waits for that thread any more.
+    Only one thread folds at a time, even if nobody is waiting for that thread any more.
     """
 
     log: SessionLog
@@ -84,11 +87,11 @@ class _FoldedHistory:
 
     @property
     def is_nearly_folded(self) -> bool:
-        """True if folding the rest is fast enough for the event loop."""
+        """Whether the remaining messages are few enough to fold on the event loop."""
         return not self.lock.locked() and len(self.log.messages) - self.consumed_count <= MAX_INLINE_MESSAGES
 
     def fold(self) -> HistoryView:
-        """Fold the rest of the log and return the history."""
+        """Fold the remaining messages of the log and return the history."""
         with self.lock:
             forced_compactions, until = frozenset(self.log.head.compactions), len(self.log.messages)
             for message in self.log.messages[self.consumed_count : until]:
@@ -101,9 +104,9 @@ class _FoldedHistory:
 
 @dataclass(frozen=True, slots=True)
 class _ProjectFacts:
-    """Project facts in a prompt, frozen since the last compaction.
+    """Project facts in a session's prompt, unchanged since the last compaction.
 
-    They change only with a compaction, or when one of them is forgotten.
+    They change only with the next compaction, or when one of them is forgotten.
     """
 
     compactions: int
@@ -153,7 +156,7 @@ class SessionService(Feature):
     # API
 
     async def append(self, session: str, request: AppendRequest) -> MessagesAcceptedAnswer:
-        """Store messages: durable when this returns, searchable at once."""
+        """Store messages; they are durable and searchable when this returns."""
         return await self._registry.append(session, request, self._resolve_owner(request.project))
 
     async def list_messages(self, session: str, request: PageRequest) -> PageAnswer[LoggedMessageAnswer]:
@@ -171,7 +174,7 @@ class SessionService(Feature):
     def find_project_id(self, session: str) -> str | None:
         """Return the project id of a session.
 
-        Returns None if it has none or is unknown.
+        Returns None if the session has no project or is unknown.
         """
         head = self._registry.heads.get(redact_name(session))
         return head.project if head is not None else None
@@ -179,7 +182,7 @@ class SessionService(Feature):
     async def end(self, session: str, outcome: str | None = None) -> SessionEndedAnswer:
         """Close the session and store its episodes, facts and summary.
 
-        Ending it again without new messages changes nothing.
+        Ending a session again without new messages changes nothing.
         """
         session = redact_name(session)
         async with self._registry.hold_log(session) as log:
@@ -200,7 +203,7 @@ class SessionService(Feature):
         )
 
     async def compact(self, session: str) -> CompactedAnswer:
-        """Condense the history now; the log stays as it is."""
+        """Condense the history now; the log remains unchanged."""
         session = redact_name(session)
         async with self._registry.hold_log(session) as log:
             before = (await self._fold_history(log, DEFAULT_HISTORY)).tokens
@@ -215,14 +218,14 @@ class SessionService(Feature):
             )
 
     def _add_compaction(self, log: SessionLog, head: SessionHead) -> SessionHead:
-        """Add a compaction after the newest message; cached histories are folded again."""
+        """Add a compaction after the newest message; drop cached histories, which need it too."""
         last = log.messages[-1].number if log.messages else 0
         for key in [key for key in self._histories if key[0] == head.session]:
             del self._histories[key]
         return replace(head, compactions=tuple(dict.fromkeys((*head.compactions, last)))) if last else head
 
     async def erase(self, session: str) -> SessionErasedAnswer:
-        """Erase the session; no byte of it is left when this returns."""
+        """Erase the session; nothing of it is left when this returns."""
         erased_memories = await self._registry.erase(session)
         name = redact_name(session)
         for key in [key for key in self._histories if key[0] == name]:
@@ -247,9 +250,9 @@ class SessionService(Feature):
         self._registry.forget_project(project_id)
 
     async def rewrite_summary_without(self, memory: Memory) -> None:
-        """Rewrite title and summary of a session without one message.
+        """Rewrite the title and summary of a session as if `memory`, one of its messages, did not exist.
 
-        Called when that message is about to be forgotten.
+        This is called before that message is forgotten.
         """
         message = message_from_memory(memory)
         if message is None:
@@ -265,10 +268,7 @@ class SessionService(Feature):
                 await self._registry.write_head(log, replace(log.head, title=title, summary=summary))
 
     async def compile(self, request: CompileRequest) -> PromptAnswer:
-        """Compile the prompt for the session's next request.
-
-        Nothing is added to the log.
-        """
+        """Compile the prompt for the session's next request; the log remains unchanged."""
         session = redact_name(request.session)
         try:
             async with self._registry.hold_log(session) as log:
@@ -326,7 +326,7 @@ class SessionService(Feature):
     # Prompt sections
 
     async def _fold_history(self, log: SessionLog, budget: int) -> HistoryView:
-        """Fold the history of a held log up to its end."""
+        """Fold the history up to the end of `log`, whose lock the caller holds."""
         key = (log.head.session, budget)
         folded_history = self._histories.get(key)
         if folded_history is None or folded_history.log is not log:
@@ -343,10 +343,11 @@ class SessionService(Feature):
             self._histories.popitem(last=False)
 
     def _get_project_fact_lines(self, session: str, project: str | None, view: HistoryView) -> Sequence[str]:
-        """Return the project's facts for a prompt.
+        """Return the lines with the project's facts for a prompt.
 
-        They stay unchanged until the history is compacted, so that the prompt cache hits; forgotten facts are dropped
-        at once.
+        They remain unchanged until the history is compacted, so that the provider's prompt cache hits. Forgotten
+        facts are
+        dropped immediately.
         """
         if project is None:
             return ()
@@ -366,7 +367,7 @@ class SessionService(Feature):
     async def _search_memories(
         self, message: str, project: str | None, view: HistoryView
     ) -> tuple[list[tuple[SearchResult, str]], list[str]]:
-        """Search memories for the message that the prompt does not show anyway.
+        """Search for memories about the message that the prompt does not already contain.
 
         Also returns the reasons why a search was incomplete.
         """
@@ -406,7 +407,7 @@ class SessionService(Feature):
             return SearchAnswer(results=[], status="degraded", degraded=[reason], took_ms=0.0)
 
     def _find_previous_session(self, session: str, project: str | None) -> SessionHead | None:
-        """Return the previous session of the same project."""
+        """Return the most recent other session of the same project, or None."""
         others = [
             head
             for head in self._registry.heads.values()
@@ -424,17 +425,14 @@ class SessionService(Feature):
         self._wake.set()
 
     def request_end(self, session: str) -> None:
-        """Close the session in the background.
-
-        A client reported that it is over.
-        """
+        """Close the session in the background, after a client has reported its end."""
         self._sessions_to_end.add(redact_name(session))
         self._wake.set()
 
     async def run_condensing(self) -> None:
         """Fold new messages, write episodes and end idle sessions, forever.
 
-        Folding in the background means that no prompt waits for it.
+        Because this happens in the background, no prompt has to wait for it.
         """
         while True:
             try:
@@ -460,7 +458,7 @@ class SessionService(Feature):
                     raise
 
     async def _extract_condensed(self, session: str) -> None:
-        """Store facts of condensed turns at once, and episodes every EPISODE_INTERVAL_TURNS."""
+        """Store the facts of condensed turns, and episodes every EPISODE_INTERVAL_TURNS."""
         async with self._registry.hold_log(session) as log:
             until, processed_turn = (
                 (await self._fold_history(log, DEFAULT_HISTORY)).condensed_until,
@@ -481,7 +479,7 @@ class SessionService(Feature):
             await self.end(session)
 
     async def _store_facts(self, head: SessionHead, turns: Sequence[Turn]) -> SessionHead:
-        """Store the facts that the newest turns state; return the updated head."""
+        """Store the facts stated in the newest turns; return the updated metadata."""
         if not (stretch := turns[head.facts_until_turn :]):
             return head
         session_facts = [fact for fact in self._standing(head.project) if fact.source.get("type") == "session"]
@@ -493,7 +491,10 @@ class SessionService(Feature):
         return replace(head, facts_until_turn=turns[-1].number, facts=head.facts + len(facts))
 
     async def _embed_sentences(self, sentences: Sequence[str]) -> Mapping[str, bytes]:
-        """Return the vectors of sentences; none if they cannot be made in time, which loses a few statements."""
+        """Return the vectors of sentences, keyed by sentence.
+
+        Returns an empty mapping if they cannot be computed in time; a few statements are then missed.
+        """
         if not sentences or self._embed is None:
             return {}
         with suppress(TimeoutError, HunchError):
@@ -503,7 +504,10 @@ class SessionService(Feature):
         return {}
 
     async def _store_episodes(self, head: SessionHead, extract: Extract) -> SessionHead:
-        """Write the episodes, replace those of an earlier division, return the updated head."""
+        """Store the episodes, delete outdated ones, and return the updated metadata.
+
+        Episodes are outdated if the session was divided into more of them before.
+        """
         await self._memories.store(extract.episodes)
         episode_count = len(extract.episodes)
         stale = [
