@@ -1,4 +1,4 @@
-"""Facade of the application: write path (accept, absorb), read path (context, predict, search)."""
+"""Facade of the application: write path (signals, memories), read path (context, predict, search)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ DRAIN_TIMEOUT_SECONDS = 0.8  # seconds that a shutdown waits for the store
 class Engine:
     """Facade that the routes call.
 
-    Signals and memories are durable once their call returns.
+    Signals and memories are durable once the call that stores them returns.
     """
 
     def __init__(self, dependencies: Dependencies) -> None:
@@ -145,9 +145,9 @@ class Engine:
         )
 
     def _create_features(self, parts: Dependencies, features: Features) -> None:
-        """Create the features; the order is the one in which each of them hears of a change.
+        """Create the features, in the order in which they are notified of a change.
 
-        Patterns and fixes compare a change with what their project still knows, hence they come before the projects.
+        Patterns and fixes compare a change with what their project still knows, so they must come before the projects.
         """
         memories, projects = self._memories, self._projects
         ledger = create_ledger(parts)
@@ -219,25 +219,34 @@ class Engine:
 
     @property
     def idle_seconds(self) -> float:
-        """Seconds since the last request of a client."""
+        """Number of seconds since the last request of a client."""
         return self._activity.idle_seconds
 
     # Lifecycle
 
     def open(self) -> None:
-        """Start the features; the daemon may answer from here on, while the journal is still being replayed."""
+        """Start the features.
+
+        From here on, the daemon can answer requests, while the journal is still being replayed.
+        """
         self._features.start(self._dependencies.tasks)
         self._dependencies.tasks.start("warm-up", self._warm_up)
 
     async def drain_writer(self) -> None:
-        """Give queued writes a moment to reach the store, so that the next start has nothing to replay."""
+        """Give queued writes a moment to reach the store.
+
+        Then the next start has nothing to replay.
+        """
         if self._writer.pending and self._dependencies.store_process.pid is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):
                     await self._writer.drain()
 
     async def close(self) -> None:
-        """Stop the features; accepted records are in the journal in any case."""
+        """Stop the features.
+
+        Accepted records that are not in the store yet are safe in the journal.
+        """
         await self._features.stop()
 
     async def _warm_up(self) -> None:
@@ -266,7 +275,7 @@ class Engine:
         return [summary for _, summary in await self._status.list_projects()]
 
     async def remove_project(self, identifier: str) -> RemovedAnswer:
-        """Erase a project, from disk too.
+        """Erase a project, including from disk.
 
         An erasure interrupted by a crash is completed later.
         """
@@ -278,19 +287,19 @@ class Engine:
         return RemovedAnswer(removed=project.id)
 
     def require_project(self, project: str) -> None:
-        """Raise NotFound if `project` names no project."""
+        """Raise NotFound if the project `project` is unknown."""
         self._projects.find(project)
 
     # Write path
 
     async def accept_signals(self, raw: Sequence[Any]) -> AcceptedAnswer:
-        """Accept valid signals and report invalid ones; return when they are durable."""
+        """Accept valid signals and report invalid ones; they are durable when this returns."""
         return await self._intake.accept(raw)
 
     # Read path
 
     def get_focus(self, project: str) -> FocusAnswer:
-        """Return the open files of a project, and the last opened ones with their predictions."""
+        """Return the open files of a project, and the recently opened ones with their predictions."""
         return self._context_service.get_focus(*self._projects.find(project))
 
     async def get_context(self, request: ContextRequest) -> Bundle:
@@ -302,19 +311,22 @@ class Engine:
         return self._context_service.get_context(request, project, tree)
 
     async def predict(self, request: PredictRequest) -> PredictionAnswer:
-        """Return the likely files and memories."""
+        """Return the files, memories and commands that are likely to be needed next."""
         project, tree = self._projects.find(request.project)
         prediction = self._context_service.predict(request, project, tree)
         return structs.replace(prediction, degraded=list(self._health.list_problems([project])))
 
     async def review(self, request: ReviewRequest) -> ReviewAnswer:
-        """Return what the uncommitted change still lacks."""
+        """Return the files that the uncommitted change seems to lack."""
         project, tree = self._projects.find(request.project)
         answer = await review(request, project, tree, self._dependencies.now())
         return structs.replace(answer, degraded=list(self._health.list_problems([project])))
 
     async def search(self, request: SearchRequest) -> SearchAnswer:
-        """Search code and memories of a project, of a session's project, or memories of the user."""
+        """Search code and memories of a project, or memories of the user.
+
+        If only a session is given, its project is searched.
+        """
         if request.project is None and request.session is not None:
             request = replace(request, project=self.conversations.find_project_id(request.session))
         query = parse_query(request.query)
@@ -345,7 +357,7 @@ class Engine:
         return await self.knowledge.add_fact_histories(request, answer, project.facts.values())
 
     async def _search_with_own(self, request: SearchRequest, project: Project, tree: WorkingTree) -> SearchAnswer:
-        """Search a project, and among the user's own memories what is of use in every project."""
+        """Search the memories of a project, and those of the user that are useful in every project."""
         own_search = build_own_request(request)
         if own_search is None:
             return await self._search_service.search(request, project.id, tree.branch)
@@ -374,7 +386,7 @@ class Engine:
         return await self._expand_without_project(request)
 
     async def _expand_without_project(self, request: ExpandRequest) -> ExpandAnswer:
-        """Expand a pointer without a project, trying the projects most recently used first."""
+        """Expand a file or topic if no project is given, trying recently used projects first."""
         unknown = NotFound("there is no project to look this up in", hint="POST /projects (`hunch add`) first")
         for number, project in enumerate(sorted(self._projects, key=lambda one: -one.last_request_at)):
             try:
@@ -392,12 +404,12 @@ class Engine:
     # Memories
 
     async def store_drafts(self, drafts: Sequence[MemoryDraft]) -> IdsAnswer:
-        """Store `drafts`; return their ids and how each was understood."""
+        """Store `drafts`; return the ids and how each draft was understood."""
         owners = [self._projects.find(draft.project)[0].id if draft.project else None for draft in drafts]
         return await self.knowledge.store_drafts(drafts, owners)
 
     async def list_memories(self, filters: Filters, limit: int, cursor: str | None) -> PageAnswer[MemoryRecord]:
-        """Return a page of the memories that match; those of all projects if none is named."""
+        """Return a page of the matching memories; without a project, those of all projects."""
         if filters.project is not None:
             project, tree = self._projects.find(filters.project)
             prefix = to_relative_prefix(filters.path_prefix, tree.root)
@@ -409,7 +421,7 @@ class Engine:
         return PageAnswer(items=items, next=page.next, total=page.total)
 
     async def get_memory(self, identifier: str) -> Memory:
-        """Return the memory with this id and its usage up to now. Raises NotFound."""
+        """Return the memory with this id, including its recent usage. Raises NotFound."""
         return self._maintenance.add_recent_usage(await self._memories.get(identifier, self._projects.ids))
 
     async def edit(self, identifier: str, patch: MemoryFields) -> Memory:
@@ -421,11 +433,11 @@ class Engine:
         return await self._memories.list_history(identifier, self._projects.ids)
 
     async def get_memory_usage(self, identifier: str) -> MemoryUsageAnswer:
-        """Return usage and consolidation history of a memory."""
+        """Return the usage and consolidation history of a memory."""
         return await self._maintenance.get_memory_usage(await self._memories.get(identifier, self._projects.ids))
 
     async def forget(self, identifier: str) -> None:
-        """Erase a memory and what quotes it, from disk too."""
+        """Erase a memory and everything that quotes it, including from disk."""
         memory = await self._memories.get(identifier, self._projects.ids)
         others = await self._memories.find(list_quoted_ids(memory), memory.project)
         erased_ids = [identifier, *(one.id for one in others.values() if repeats(one, memory))]
@@ -438,7 +450,10 @@ class Engine:
                     raise failure
 
     async def record_feedback(self, items: Sequence[FeedbackItem]) -> FeedbackAnswer:
-        """Count feedback; a predicted file (`file:path`) trains its project's predictor."""
+        """Count feedback on memories and predicted files.
+
+        Feedback on a file (`file:path`) trains the predictor of its project.
+        """
         memories = await self._memories.record_feedback(
             [item for item in items if not item.id.startswith("file:")], self._projects.ids
         )
@@ -449,7 +464,7 @@ class Engine:
     def _train_predictor(self, item: FeedbackItem) -> bool:
         """Train the predictor with feedback on a file.
 
-        Return False if no project knows it.
+        Returns False if no project knows the file.
         """
         path = item.id.removeprefix("file:")
         if path == item.id:
@@ -473,13 +488,13 @@ class Engine:
         return self._transfer.export(project)
 
     async def import_lines(self, lines: AsyncIterator[ImportLine]) -> ImportCounts:
-        """Import exported lines."""
+        """Import exported lines and return counts."""
         return await self._transfer.import_lines(lines)
 
     async def import_from_colleague(
         self, colleague: str, lines: AsyncIterator[ImportLine], project: str
     ) -> ImportCounts:
-        """Import a colleague's export of a project, beside one's own memories."""
+        """Import a colleague's export of a project as statements of that colleague."""
         return await self._transfer.import_from_colleague(lines, name=colleague, project=project)
 
     def describe_settings(self) -> SettingsAnswer:

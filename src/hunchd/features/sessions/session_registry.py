@@ -237,7 +237,7 @@ class SessionRegistry:
     async def _read_log(self, head: SessionHead) -> SessionLog:
         """Read the log of a session in the order in which its messages were accepted.
 
-        The cache is read before the store, so that a message that moves to the store in between is not missed.
+        The cache is read before the store, so that a message that moves to the store in between is seen exactly once.
         """
         filters = Filters(project=head.project, kinds=(Kind.MESSAGE,), tags=(session_tag(head.session),), statuses=())
         messages_by_number: dict[int, Message] = {}

@@ -87,7 +87,7 @@ class _FoldedHistory:
 
     @property
     def is_nearly_folded(self) -> bool:
-        """Whether the remaining messages are few enough to fold on the event loop."""
+        """True if the remaining messages are few enough to fold on the event loop."""
         return not self.lock.locked() and len(self.log.messages) - self.consumed_count <= MAX_INLINE_MESSAGES
 
     def fold(self) -> HistoryView:

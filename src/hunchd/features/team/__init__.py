@@ -1,1 +1,1 @@
-"""A project's memory shared with a team through a dataset on an object store."""
+"""Sharing of a project's memory with a team, through a dataset on an object store."""

@@ -1,7 +1,8 @@
 """Hybrid logical clock in one integer. Pure.
 
-The upper bits are milliseconds since 1970, the lower ones a counter (Kulkarni et al. 2014, "Logical Physical Clocks").
-A record is later than all that its author had seen, whatever the clock of the machine says, and near its time.
+The upper bits are milliseconds since 1970, the lower bits a counter (Kulkarni et al. 2014, "Logical Physical Clocks").
+The time of a record is later than that of every record its author had seen, even if the clock of the machine is wrong,
+and close to the time of its creation.
 """
 
 from __future__ import annotations
@@ -19,19 +20,25 @@ def to_milliseconds(moment: datetime) -> int:
 
 
 def tick(last: int, now_ms: int) -> int:
-    """Return the time of a new record: after `last`, and not before the machine's clock."""
+    """Return the time of a new record.
+
+    It is later than `last`, and not earlier than the machine's clock.
+    """
     return max(last + 1, now_ms << COUNTER_BITS)
 
 
 def observe(last: int, seen: int, now_ms: int) -> int:
-    """Return the clock after a record with time `seen` arrived."""
+    """Return the clock after receiving a record with the time `seen`."""
     if (seen >> COUNTER_BITS) - now_ms > MAX_DRIFT_MS:
         return last
     return max(last, seen)
 
 
 def to_datetime(clock: int) -> datetime:
-    """Return the time of a clock value; a record of the far future is as late as a datetime can be."""
+    """Convert a clock value to a datetime.
+
+    A value too far in the future becomes the latest possible datetime.
+    """
     try:
         return datetime.fromtimestamp((clock >> COUNTER_BITS) / 1_000, UTC)
     except (OverflowError, ValueError, OSError):

@@ -1,4 +1,7 @@
-"""A project's memory shared with a team. Without a team it costs nothing: no task, no process, no dataset."""
+"""Sharing of a project's memory with a team.
+
+A project without a team costs nothing: no task, no process, no dataset.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ LEAVE_TIMEOUT_SECONDS: Final = 15.0  # for the last message to an absent store
 
 
 class TeamFeature(Feature):
-    """Teams of all projects."""
+    """Feature that manages the teams of all projects."""
 
     def __init__(
         self, parts: Dependencies, memories: MemoryService, projects: OpenProjects, features: Features
@@ -117,7 +120,10 @@ class TeamFeature(Feature):
     # Requests
 
     async def join(self, request: JoinTeamRequest) -> TeamJoined:
-        """Create or join the team of a project. Raises Conflict if it has one."""
+        """Create or join a team for a project.
+
+        Raises Conflict if the project already has a team, or if a new team is to be created where one exists.
+        """
         project, _ = self._projects.find(request.project)
         uri, expected_team = split_address(request.uri)
         name = clean_person_name(request.name)
@@ -148,7 +154,10 @@ class TeamFeature(Feature):
         return TeamJoined(team=team, uri=uri, address=f"{uri}#{team}", name=name, member=author)
 
     async def leave(self, project_name: str) -> TeamLeft:
-        """Leave the team of a project: its members' statements end here, one's own stay in the team."""
+        """Leave the team of a project.
+
+        The members' statements are withdrawn here; the user's own statements stay in the team.
+        """
         sync = self._find_sync(project_name)
         membership = sync.membership
         payload = encode_payload(Membership(name=membership.name))
@@ -164,7 +173,7 @@ class TeamFeature(Feature):
         return TeamLeft(left=membership.team, unsent=waiting)
 
     async def get_status(self, project_name: str) -> TeamStatus:
-        """Return how the team of a project is, and how far behind this machine is."""
+        """Return the status of a project's team, with how far behind this machine is."""
         project, _ = self._projects.find(project_name)
         sync = self._syncs.get(project.id)
         if sync is None:
@@ -184,7 +193,7 @@ class TeamFeature(Feature):
         )
 
     async def list_members(self, project_name: str) -> TeamMembers:
-        """Return the members with what came from each, and how fresh it is."""
+        """Return the members, each with the number of statements and the time of the last one."""
         sync = self._find_sync(project_name)
         entries = sorted(await sync.load_members(), key=lambda entry: entry[0].name.casefold())
         own_author = sync.membership.author
@@ -196,7 +205,12 @@ class TeamFeature(Feature):
         )
 
     async def change_member(self, request: MemberActionRequest) -> TeamMemberChanged:
-        """Appoint a maintainer, or void or restore all that a member said. Raises Conflict without that right."""
+        """Appoint a maintainer, or exclude or readmit a member.
+
+        The statements of an excluded member are void until the member is readmitted. Raises Conflict if the user
+        does not have
+        the required role, and NotFound if not exactly one member matches.
+        """
         sync = self._find_sync(request.project)
         roster = await sync.get_roster()
         matching = [
@@ -216,7 +230,10 @@ class TeamFeature(Feature):
         return TeamMemberChanged(member=matching[0].author, name=matching[0].name, action=request.action)
 
     async def preview(self, project_name: str) -> TeamPreview:
-        """Return exactly what would be sent now; without a team, what would be sent to one."""
+        """Return exactly what would be sent now.
+
+        For a project without a team, returns what would be sent to a new team.
+        """
         project, _ = self._projects.find(project_name)
         joined_sync = self._syncs.get(project.id)
         sync = joined_sync or self._build_unjoined_sync(project)
@@ -228,11 +245,14 @@ class TeamFeature(Feature):
         return TeamPreview(joined=joined_sync is not None, items=[describe_planned(one) for one in planned])
 
     def _build_unjoined_sync(self, project: Project) -> TeamSync:
-        """Return a synchroniser of no team, which finds what would be sent and sends nothing."""
+        """Return a synchroniser without a team, for a preview.
+
+        It determines what would be sent, and sends nothing.
+        """
         return self._create_sync(TeamMembership(project=project.id, uri="", team="preview", name=""), Mirror(None))
 
     async def list_statements(self, query: StatementsQuery) -> TeamStatements:
-        """Return what members say, by subject: who says what, and what was resolved."""
+        """Return a page of the members' statements, grouped by subject, with resolutions."""
         sync = self._find_sync(query.project)
         views = await sync.load_views(query.after, query.limit)
         roster = await sync.get_roster()
@@ -253,7 +273,10 @@ def _name_task(project: str) -> str:
 
 
 def _choose_team(foundings: list[TeamRecord], expected_team: str) -> str:
-    """Return the id of the team to join. Raises NotFound or Conflict."""
+    """Return the id of the team to join.
+
+    Raises NotFound if there is no such team, and Conflict if there are several.
+    """
     teams = {
         compute_team_id(record.author, founding.nonce)
         for record in foundings

@@ -1,4 +1,4 @@
-"""Files of a team on this machine: the address, the member's identity, the mirror."""
+"""Files about a team on this machine: settings with the address, the member's key, the mirror."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MIRROR_FILE: Final = "mirror.db"
 
 
 class TeamMembership(Struct, frozen=True, kw_only=True):
-    """What this machine knows of its own membership in the team of a project."""
+    """Membership of this machine's user in the team of a project."""
 
     project: str
     uri: str  # without credentials
@@ -34,7 +34,7 @@ class TeamMembership(Struct, frozen=True, kw_only=True):
 
 
 class TeamFolder:
-    """Folder of one project's team."""
+    """Folder with the files about one project's team."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -48,7 +48,10 @@ class TeamFolder:
         ensure_private_folder(self._folder)
 
     def load(self) -> TeamMembership | None:
-        """Return the membership, or None if the project has no team or the file is damaged."""
+        """Return the membership.
+
+        Returns None if the project has no team or the file is damaged.
+        """
         try:
             return msgspec.json.decode((self._folder / _SETTINGS_FILE).read_bytes(), type=TeamMembership)
         except (OSError, msgspec.MsgspecError):
@@ -61,12 +64,15 @@ class TeamFolder:
         return Mirror(self._folder / _MIRROR_FILE)
 
     def delete(self) -> None:
-        """Delete everything, the key included; the statements stay in the team."""
+        """Delete the folder with all its files, including the key.
+
+        The user's statements stay in the team.
+        """
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class TeamFolders:
-    """Folders of all teams, by project."""
+    """Folders of all teams, one per project."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -88,9 +94,11 @@ def create_machine_id() -> str:
 
 
 def split_address(address: str) -> tuple[str, str]:
-    """Return the dataset's address and the team's id, which may follow after a #.
+    """Split an address into that of the dataset and the id of the team.
 
-    Raises InvalidInput for an address with credentials, which would end up in logs and repositories.
+    The id follows after a #, or is "". Raises InvalidInput for an address with credentials, which would end up in
+    logs and
+    repositories.
     """
     uri, _, team = address.strip().partition("#")
     parts = urlsplit(uri)

@@ -1,7 +1,8 @@
-"""Merge of team records, and what follows from it. Pure, deterministic, commutative, idempotent.
+"""Merging of team records, and its results. Pure, deterministic, commutative, idempotent.
 
-A register holds the latest record of one author about one subject; nobody writes into the register of another. So the
-merge is the maximum of each register, in whatever order and how often records arrive (a state-based CRDT).
+A subject is what a statement is about: a key, or a single memory. A register contains the latest record of one author
+about one subject; nobody can write to the register of another author. Merging therefore takes the maximum of each
+register, regardless of the order in which records arrive and how often (a state-based CRDT).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ FINGERPRINT_LENGTH: Final = 8  # characters of a public key that people compare
 
 
 class RegisterKey(NamedTuple):
-    """Identity of a register."""
+    """Key of a register: its group of record kinds, subject and author."""
 
     group: str
     subject: str
@@ -60,7 +61,10 @@ class RegisterKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Author of records. `name` is unique in the team, by a suffix where two claim the same one."""
+    """Member of a team, identified by the public key `author`.
+
+    `name` is unique in the team: if two members claim the same name, both get a suffix.
+    """
 
     author: str
     name: str
@@ -71,7 +75,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class SubjectView:
-    """What members say of one subject, the earliest first, and the resolution that holds, if any."""
+    """Members' statements about one subject, earliest first, and the valid resolution, if any."""
 
     subject: str
     statements: tuple[TeamRecord, ...] = ()
@@ -79,7 +83,7 @@ class SubjectView:
 
     @property
     def open_statements(self) -> tuple[TeamRecord, ...]:
-        """The statements that no resolution covers."""
+        """Statements that no resolution covers."""
         resolution = self.decode_resolution()
         covered_ids = resolution.over if resolution is not None else ()
         return tuple(one for one in self.statements if one.id not in covered_ids)
@@ -93,14 +97,17 @@ def get_register_key(record: TeamRecord) -> RegisterKey:
 
 
 def is_later(one: TeamRecord, other: TeamRecord) -> bool:
-    """Return True if `one` replaces `other` in their register; the id decides between equal times."""
+    """Return True if `one` replaces `other` in their register.
+
+    If both have the same time, the id decides.
+    """
     return (one.clock, one.id) > (other.clock, other.id)
 
 
 def merge_records(
     registers: Mapping[RegisterKey, TeamRecord], records: Iterable[TeamRecord]
 ) -> dict[RegisterKey, TeamRecord]:
-    """Return the registers after `records` arrived."""
+    """Return the registers after merging `records` into them."""
     merged = dict(registers)
     for record in records:
         key = get_register_key(record)
@@ -110,9 +117,11 @@ def merge_records(
 
 
 def build_roster(team: str, records: Iterable[TeamRecord]) -> dict[str, Member]:
-    """Return the members by author, from the latest records of `ROSTER_GROUPS`.
+    """Return the members, keyed by author, from the latest records of `ROSTER_GROUPS`.
 
-    Only the founder appoints maintainers, only maintainers exclude, and nobody excludes the founder.
+    Only the founder can appoint maintainers, only the founder and maintainers can exclude members, and nobody can
+    exclude
+    the founder.
     """
     records = tuple(records)
     founder = next((one.author for one in records if _is_founding(one, team)), "")
@@ -140,12 +149,12 @@ def build_roster(team: str, records: Iterable[TeamRecord]) -> dict[str, Member]:
 
 
 def get_fingerprint(author: str) -> str:
-    """Return the part of a public key that is shown."""
+    """Return the part of a member's public key that is shown to people."""
     return author[:FINGERPRINT_LENGTH]
 
 
 def build_view(subject: str, records: Iterable[TeamRecord], roster: Mapping[str, Member]) -> SubjectView:
-    """Return the view of a subject, from its latest records of each author."""
+    """Build the view of a subject from each author's latest records about it."""
     valid = [one for one in records if (member := roster.get(one.author)) is not None and not member.is_excluded]
     statements = sorted(
         (one for one in valid if one.kind is RecordKind.STATE), key=lambda record: (record.clock, record.id)
@@ -163,7 +172,7 @@ def build_view(subject: str, records: Iterable[TeamRecord], roster: Mapping[str,
 
 
 def count_votes(records: Iterable[TeamRecord], roster: Mapping[str, Member]) -> Vote:
-    """Return how many members found a statement useful, and wrong."""
+    """Return how many members rated a statement as useful, and how many as wrong."""
     votes = [
         decode_vote(one)
         for one in records

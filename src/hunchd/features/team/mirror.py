@@ -1,7 +1,8 @@
-"""Mirror of a team's records on this machine: what answers come from, and what waits to be sent.
+"""Mirror of a team's records on this machine, with the outbox of records to be sent.
 
-SQLite, written in short transactions from a thread. It holds the latest record of each register, so its size follows
-from what the team knows, not from how often it changed.
+Requests are answered from the mirror. It is an SQLite database, written in short transactions from a thread. As it
+contains only the latest record of each register, its size depends on how much the team knows, not on how often that
+changed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ CREATE TABLE IF NOT EXISTS shown (subject TEXT, author TEXT, memory TEXT NOT NUL
 
 @dataclass(frozen=True, slots=True)
 class OwnRecord:
-    """Record to be created by this machine."""
+    """Record that this machine is going to create."""
 
     kind: RecordKind
     subject: str
@@ -49,14 +50,20 @@ class OwnRecord:
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """Records that wait, the oldest first; `was_attempted` if one of them may have been sent already."""
+    """Records waiting to be sent, oldest first.
+
+    `was_attempted` is True if any of them may already have been sent.
+    """
 
     records: tuple[TeamRecord, ...]
     was_attempted: bool
 
 
 class Mirror:
-    """Mirror in `file`, or in memory if there is none. Not thread-safe: one call at a time."""
+    """Mirror stored in `file`, or in memory if `file` is None.
+
+    Not thread-safe: only one call at a time.
+    """
 
     def __init__(self, file: Path | None) -> None:
         if file is not None:
@@ -73,7 +80,10 @@ class Mirror:
     # Own records
 
     def create_records(self, news: Sequence[OwnRecord], *, team: str, author: str, machine: str, now_ms: int) -> None:
-        """Number, date and store own records, durably, for the outbox."""
+        """Store new records of this machine durably and put them into the outbox.
+
+        Each gets a number, a time and an id.
+        """
         if not news:
             return
         clock, version = self._get_figure(_CLOCK), self._get_figure(_VERSION)
@@ -118,7 +128,7 @@ class Mirror:
             self._connection.executemany("DELETE FROM outbox WHERE version = ?", outdated)
 
     def load_outbox(self, limit: int) -> Outbox:
-        """Return the oldest waiting records and note that they are being sent."""
+        """Return the oldest records in the outbox, and mark them as attempted."""
         rows = self._connection.execute(
             "SELECT record, attempted, version FROM outbox ORDER BY version LIMIT ?", (limit,)
         ).fetchall()
@@ -137,7 +147,10 @@ class Mirror:
         return int(self._connection.execute("SELECT COUNT(*) FROM outbox").fetchone()[0])
 
     def find_own(self, memory_ids: Sequence[str]) -> dict[str, str]:
-        """Return subject → memory id of what this machine states about these memories."""
+        """Return the subjects of this machine's statements about the given memories.
+
+        Each subject is mapped to the id of its memory.
+        """
         found: dict[str, str] = {}
         for begin in range(0, len(memory_ids), _CHUNK):
             part = memory_ids[begin : begin + _CHUNK]
@@ -148,13 +161,16 @@ class Mirror:
         return found
 
     def list_own(self) -> dict[str, str]:
-        """Return subject → memory id of everything that this machine states."""
+        """Return the subjects of all of this machine's statements.
+
+        Each subject is mapped to the id of its memory.
+        """
         return dict(self._connection.execute("SELECT subject, memory FROM own"))
 
     # Records of others
 
     def receive(self, records: Sequence[TeamRecord], *, now_ms: int) -> None:
-        """Merge records that arrived, and note the subjects that they concern."""
+        """Merge received records, and mark their subjects as pending."""
         with self._connection:
             clock = self._get_figure(_CLOCK)
             for record in records:
@@ -165,12 +181,12 @@ class Mirror:
         self._forget_text(changed)
 
     def _forget_text(self, records: Iterable[TeamRecord]) -> None:
-        """Remove what was overwritten from the write-ahead log, too, after an erasure."""
+        """Remove overwritten text from the write-ahead log if a record is an erasure."""
         if any(record.kind is RecordKind.ERASE for record in records):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _mark_changed(self, records: Sequence[TeamRecord]) -> None:
-        """Note the subjects that changed records concern."""
+        """Mark the subjects that changed records concern as pending."""
         subjects = {record.subject for record in records}
         for record in records:
             if get_register_key(record).group in ROSTER_GROUPS:  # a name, or all that somebody said
@@ -178,7 +194,7 @@ class Mirror:
         self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(one,) for one in subjects])
 
     def _merge(self, records: Sequence[TeamRecord]) -> list[TeamRecord]:
-        """Merge records into the registers; return those that are the latest of theirs now and were not before."""
+        """Merge records into the registers; return those that became the latest of a register."""
         keys = list(dict.fromkeys(get_register_key(record) for record in records))
         before = {key: record for key in keys if (record := self._load_register(key)) is not None}
         after = merge_records(before, records)
@@ -214,7 +230,7 @@ class Mirror:
         return {row[0] for row in rows}
 
     def load_subjects(self, subjects: Sequence[str]) -> dict[str, list[TeamRecord]]:
-        """Return the latest records of each author about these subjects."""
+        """Return each author's latest records about the given subjects, keyed by subject."""
         found: dict[str, list[TeamRecord]] = {subject: [] for subject in subjects}
         for begin in range(0, len(subjects), _CHUNK):
             part = subjects[begin : begin + _CHUNK]
@@ -231,7 +247,7 @@ class Mirror:
         return [_to_record(row) for row in rows]
 
     def list_statement_subjects(self, after: str, limit: int) -> list[str]:
-        """Return the next subjects that somebody stated something about, in order."""
+        """Return the next subjects after `after` with a statement, in order."""
         rows = self._connection.execute(
             "SELECT DISTINCT subject FROM registers WHERE grp = ? AND subject > ? ORDER BY subject LIMIT ?",
             (STATEMENTS, after, limit),
@@ -239,7 +255,7 @@ class Mirror:
         return [row[0] for row in rows]
 
     def count_statements(self) -> dict[str, int]:
-        """Return the number of statements by author."""
+        """Return the number of statements, keyed by author."""
         return dict(
             self._connection.execute(
                 "SELECT author, COUNT(*) FROM registers WHERE grp = ? AND kind = ? GROUP BY author",
@@ -248,18 +264,24 @@ class Mirror:
         )
 
     def load_last_clocks(self) -> dict[str, int]:
-        """Return the time of the latest record by author."""
+        """Return the time of the latest record, keyed by author."""
         return dict(self._connection.execute("SELECT author, MAX(clock) FROM registers GROUP BY author"))
 
     # Memories that records were projected to; the author is "" for a key, which all authors share
 
     def set_shown(self, entries: Iterable[tuple[str, str, str]]) -> None:
-        """Note memories as (subject, author, memory id)."""
+        """Record which memory a subject is shown as.
+
+        Each entry is a subject, an author ("" for a key) and a memory id.
+        """
         with self._connection:
             self._connection.executemany("REPLACE INTO shown VALUES (?, ?, ?)", list(entries))
 
     def load_shown(self, subjects: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Return subject → author → memory id."""
+        """Return the memory ids that subjects are shown as.
+
+        The result maps each subject to a mapping from author to memory id.
+        """
         found: dict[str, dict[str, str]] = {subject: {} for subject in subjects}
         for begin in range(0, len(subjects), _CHUNK):
             part = subjects[begin : begin + _CHUNK]
@@ -277,7 +299,7 @@ class Mirror:
 
     @property
     def cursor(self) -> int:
-        """Version of the dataset up to which records were received."""
+        """Version of the dataset up to which records have been received."""
         return self._get_figure(_CURSOR)
 
     def set_cursor(self, version: int) -> None:
@@ -285,7 +307,7 @@ class Mirror:
             self._set_figures({_CURSOR: version})
 
     def list_pending(self, limit: int) -> list[str]:
-        """Return subjects whose records are not in the memories yet."""
+        """Return subjects with records that have not been applied to the memories yet."""
         return [row[0] for row in self._connection.execute("SELECT subject FROM pending LIMIT ?", (limit,))]
 
     def count_pending(self) -> int:

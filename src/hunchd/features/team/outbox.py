@@ -1,4 +1,4 @@
-"""Own records that follow from memories: statements, retractions, votes, resolutions. Pure."""
+"""Records derived from memories: statements, retractions, votes, resolutions. Pure."""
 
 from __future__ import annotations
 
@@ -28,10 +28,13 @@ from hunchd.protocol.team_records import (
 def plan_statement(
     memory: Memory, subject: str, view: SubjectView, scope: SharingScope, author: str, now: datetime, error: str | None
 ) -> OwnRecord | None:
-    """Return the record of what changed about an own memory, or None if the team knows it.
+    """Return the record that tells the team what changed in one of the user's memories.
 
-    A colleague's resolution may have replaced one's own value here. One's own word stays in the team until one changes
-    it oneself: a value that differs from the resolution again is a new statement, which reopens the question.
+    Returns None if the team already knows. A colleague's resolution may have replaced the user's value here; the
+    user's
+    statement nevertheless stays in the team until the user changes the value. A value that then differs from the
+    resolution
+    is a new statement, which reopens the question.
     """
     own = next((one for one in view.statements if one.author == author), None)
     if is_from_team(memory):
@@ -53,9 +56,9 @@ def _is_overruled(own: TeamRecord, statement: Statement, view: SubjectView) -> b
 
 
 def plan_missing(subject: str, records: Iterable[TeamRecord], author: str) -> list[OwnRecord]:
-    """Return the records for a memory that is stated by this machine and was forgotten.
+    """Return the records for a forgotten memory about which this machine made a statement.
 
-    A resolution of one's own may quote it, and is withdrawn, too.
+    A resolution by the same author may quote the memory, and is withdrawn as well.
     """
     quotes = any(one.author == author and one.kind is RecordKind.RESOLVE for one in records)
     withdrawn = [OwnRecord(RecordKind.UNRESOLVE, subject)] if quotes else []
@@ -71,9 +74,11 @@ def plan_resolution(
     scope: SharingScope,
     author: str,
 ) -> OwnRecord | None:
-    """Return the record of a person's resolution of a contradiction about a key, or of its reversal.
+    """Return the record of the user's resolution of a contradiction about a key.
 
-    `records` are the latest records about the subject.
+    If the contradiction was reopened, returns the record that withdraws the resolution. Returns None if there is
+    nothing to
+    send. `records` are the latest records about the subject.
     """
     mine = next((one for one in records if one.author == author and one.kind is RecordKind.RESOLVE), None)
     known = decode_resolution(mine) if mine is not None else None
@@ -107,9 +112,9 @@ def _normalize(text: str) -> str:
 
 
 def plan_dismissals(conflict: Memory, sides: Iterable[Memory]) -> list[OwnRecord]:
-    """Return the records that end members' statements without a key which lost a contradiction.
+    """Return the records that end members' statements which lost a contradiction.
 
-    `sides` are the memories as they are now.
+    This applies to statements without a key. `sides` are the memories in their current state.
     """
     if conflict.status is Status.ACTIVE or "before" not in conflict.source:
         return []
@@ -125,14 +130,14 @@ def plan_dismissals(conflict: Memory, sides: Iterable[Memory]) -> list[OwnRecord
 
 
 def plan_vote(memory: Memory, subject: str, mine: TeamRecord | None) -> OwnRecord | None:
-    """Return the record of a changed rating of a member's statement."""
+    """Return the record of a changed rating of a member's statement, or None if it is unchanged."""
     vote = Vote(useful=min(memory.usage.cited, 1), wrong=min(memory.usage.wrong, 1))
     known = decode_vote(mine) if mine is not None else Vote()
     return OwnRecord(RecordKind.VOTE, subject, encode_payload(vote)) if vote != known else None
 
 
 def read_statement(record: TeamRecord) -> Statement | None:
-    """Return the statement of a record, or None if it holds none."""
+    """Return the statement in a record, or None if it does not contain a valid one."""
     try:
         return decode_statement(record)
     except InvalidInput:

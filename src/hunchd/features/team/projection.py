@@ -1,7 +1,8 @@
-"""Projection of what a team says into the memories of this machine. Pure.
+"""Projection of a team's statements into the memories of this machine. Pure.
 
-A key has one value here: one's own, or else the one stated first. What others say of it differs until a resolution, and
-then both are shown as a contradiction. What has no key is stored beside, one memory for each statement.
+A key has one value here: the user's own or, if there is none, the one stated first. Different values of other members
+are shown as contradictions until they are resolved. Statements without a key are stored separately, one memory per
+statement.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ _MIN_FACT_CONFIDENCE: Final = 0.5  # what a member states is at least likely
 
 @dataclass(frozen=True, slots=True)
 class ProjectionTarget:
-    """Where statements go: the project's id here, the author who is this machine, and the members by author."""
+    """Project into which statements are projected.
+
+    `project` is its local id, `own_author` this machine's author, and `roster` maps authors to members.
+    """
 
     project: str
     own_author: str
@@ -50,7 +54,7 @@ class ProjectionTarget:
 
 @dataclass(frozen=True, slots=True)
 class SlotState:
-    """What is stored here of a key: its current value and the open contradictions about it."""
+    """State of a key here: its current value and the open contradictions about it."""
 
     head: Memory | None
     conflicts: tuple[Memory, ...] = ()
@@ -58,7 +62,7 @@ class SlotState:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a member says, as a memory; `record` is the id of the record, `author` its author."""
+    """Member's statement as a memory, with the author and the id of its record."""
 
     memory: Memory
     author: str
@@ -66,12 +70,12 @@ class Claim:
 
 
 def is_about_key(statement: Statement) -> bool:
-    """Return True if a statement concerns a key, of which each member may have another value."""
+    """Return True if a statement sets a key, for which each member may state a value."""
     return statement.kind is Kind.FACT and bool(statement.key)
 
 
 def build_claim(record: TeamRecord, target: ProjectionTarget) -> Claim | None:
-    """Return a member's statement as a memory, or None if its content is not valid."""
+    """Return a member's statement as a memory, or None if it is invalid."""
     try:
         statement = decode_statement(record)
     except InvalidInput:
@@ -123,7 +127,10 @@ def _clean_line(text: str | None) -> str | None:
 
 
 def _build_document_path(statement: Statement, member: Member) -> str:
-    """Return the path of a member's document: below the member's name, where it replaces none of one's own."""
+    """Return the path of a member's document.
+
+    It contains the member's name, so that it never replaces one of the user's documents.
+    """
     name = "".join(each if each.isalnum() else "-" for each in member.name.casefold()).strip("-")
     return f"/reference/team/{name}/{(_clean_line(statement.key) or '').strip('/')}"
 
@@ -153,7 +160,7 @@ def _build_source(statement: Statement, record: TeamRecord, member: Member) -> d
 
 
 def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> list[MemoryChange]:
-    """Return the changes that bring a key's value and contradictions here to what the team says."""
+    """Return the changes that align a key's value and contradictions here with the team."""
     claims = _list_claims(view, target)
     own_record = next((one.id for one in view.statements if one.author == target.own_author), None)
     own_claim = _build_own_claim(view, target)
@@ -176,7 +183,7 @@ def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> 
 
 
 def _build_own_claim(view: SubjectView, target: ProjectionTarget) -> Claim | None:
-    """Return one's own undecided word as one's own memory."""
+    """Return the user's own statement, unless it was resolved, as a memory of the user."""
     record = next((one for one in view.open_statements if one.author == target.own_author), None)
     claim = build_claim(record, target) if record is not None else None
     if claim is None:
@@ -185,13 +192,16 @@ def _build_own_claim(view: SubjectView, target: ProjectionTarget) -> Claim | Non
 
 
 def _list_claims(view: SubjectView, target: ProjectionTarget) -> list[Claim]:
-    """Return the undecided claims of the other members, the earliest first."""
+    """Return the unresolved statements of the other members, earliest first."""
     claims = (build_claim(one, target) for one in view.open_statements if one.author != target.own_author)
     return [claim for claim in claims if claim is not None]
 
 
 def _build_resolved_claim(view: SubjectView, target: ProjectionTarget) -> Claim | None:
-    """Return the value that a resolution has chosen, as the word of the member who resolved it."""
+    """Return the value chosen by the resolution, as a statement of the member who resolved it.
+
+    Returns None if there is no resolution or no chosen value.
+    """
     resolution, record = view.decode_resolution(), view.resolution
     if resolution is None or record is None or resolution.chosen is None:
         return None
@@ -215,7 +225,10 @@ def _plan_empty_slot(
 def _plan_team_value(
     head: Memory, first: Claim | None, claims: Sequence[Claim], state: SlotState, target: ProjectionTarget
 ) -> list[MemoryChange]:
-    """Plan a slot whose value is a member's: it follows the first of them."""
+    """Plan the changes of a key whose value here comes from a member.
+
+    The value is replaced by `first`, or withdrawn if `first` is None.
+    """
     if first is None:
         return [withdraw_fact(head, target.now), *_close_all(state.conflicts, target.now)]
     if head.source.get("record") == first.record and head.source.get("by") == first.memory.source.get("by"):
@@ -228,7 +241,7 @@ def _plan_team_value(
 
 
 def _take_over(memory: Memory, head: Memory) -> Memory:
-    """Return `memory` in the place of `head`."""
+    """Return `memory` with the usage, dates and history of `head`, which it replaces."""
     return replace(
         memory, usage=head.usage, created=head.created, valid_from=head.valid_from, supersedes=head.supersedes
     )
@@ -237,7 +250,7 @@ def _take_over(memory: Memory, head: Memory) -> Memory:
 def _plan_conflicts(
     head: Memory, claims: Sequence[Claim], state: SlotState, target: ProjectionTarget
 ) -> list[MemoryChange]:
-    """Open a contradiction for each other value, and close those that nobody states any more."""
+    """Open a contradiction for each differing value, and close those no longer stated."""
     values = {_get_value(head), *(_get_value(claim.memory) for claim in claims)}
     lapsed = [conflict for conflict in state.conflicts if _is_lapsed(conflict, values)]
     standing = [conflict for conflict in state.conflicts if conflict not in lapsed]
@@ -266,7 +279,10 @@ def _open_conflicts(
 
 
 def _is_lapsed(conflict: Memory, values: Collection[str]) -> bool:
-    """Return True if a contradiction with a member has a side that is not among the `values` stated now."""
+    """Return True if a contradiction with a member is no longer supported.
+
+    This is the case if the value of one of its sides is not among `values`, the values stated now.
+    """
     sides = parse_sides(conflict)
     return any(map(is_from_team, sides)) and not all(_get_value(side) in values for side in sides)
 
@@ -283,7 +299,7 @@ def _get_value(memory: Memory) -> str:
 
 
 def plan_single(claim: Claim | None, stored: Memory | None, now: datetime) -> list[MemoryChange]:
-    """Return the change that brings a member's memory without a key to what the member says."""
+    """Return the change that aligns a memory without a key with a member's statement."""
     is_active = stored is not None and stored.status is Status.ACTIVE
     if claim is None:
         return [withdraw_fact(stored, now)] if stored is not None and is_active else []
@@ -295,7 +311,7 @@ def plan_single(claim: Claim | None, stored: Memory | None, now: datetime) -> li
 
 
 def compute_single_id(author: str, subject: str, project: str) -> str:
-    """Return the memory id of a member's statement without a key."""
+    """Return the memory id for a member's statement without a key."""
     return memory_id(project, f"team:{author}:{subject}")
 
 

@@ -1,4 +1,4 @@
-"""Application of what a team says to the memories of this machine."""
+"""Writing of a team's statements into the memories of this machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,12 @@ SHARED_BY_ALL: Final = ""  # author of a key in the list of what is shown
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Memory that a subject is shown as: the one of a key (author ""), or that of one author's statement."""
+    """Plan to update the memory as which a subject is shown.
+
+    `author` is "" if the subject is a key, which all authors share; otherwise the memory is the statement of one
+    author.
+    `erased_authors` have had their words erased.
+    """
 
     view: SubjectView
     author: str
@@ -45,7 +50,7 @@ class _Plan:
 
 
 class Projector:
-    """Writer of members' statements into the store."""
+    """Writer of members' statements into the memories."""
 
     def __init__(
         self,
@@ -58,7 +63,10 @@ class Projector:
         self._find_project = find_project
 
     async def project(self, mirror: Mirror, membership: TeamMembership, roster: Mapping[str, Member]) -> None:
-        """Apply the records of all pending subjects. What a crash interrupts is repeated, with the same result."""
+        """Apply the records of all pending subjects.
+
+        If a crash interrupts this, it is repeated with the same result.
+        """
         while subjects := await asyncio.to_thread(mirror.list_pending, BATCH):
             project = self._find_project(membership.project)
             if project is None:
@@ -94,7 +102,10 @@ class Projector:
             await self._memories.commit(changes)
 
     async def _erase(self, identifier: str, author: str, project: str) -> None:
-        """Remove every trace of an author's words stored under an id."""
+        """Erase every trace of an author's words from the memory `identifier` and its versions.
+
+        Contradictions that quote them are erased as well.
+        """
         family = await self._memories.list_family(identifier, project)
         theirs = [memory for memory in family if is_by(memory, author)]
         if not theirs:
@@ -123,7 +134,7 @@ class Projector:
 def _list_plans(
     subject: str, records: Sequence[TeamRecord], shown: Mapping[str, str], target: ProjectionTarget
 ) -> list[_Plan]:
-    """Return the memories that a subject is or was shown as."""
+    """Return a plan for each memory as which a subject is or was shown."""
     view = build_view(subject, records, target.roster)
     erased_authors = [one.author for one in records if one.kind is RecordKind.ERASE and one.author != target.own_author]
     slot = shown.get(SHARED_BY_ALL) or _find_slot(view, target)
@@ -145,7 +156,7 @@ def _list_plans(
 
 
 def _find_slot(view: SubjectView, target: ProjectionTarget) -> str | None:
-    """Return the memory id of the key that a subject is about, or None."""
+    """Return the memory id of the key that a subject is about, or None without a key."""
     for record in view.statements:
         statement = read_statement(record)
         if statement is not None and is_about_key(statement) and (claim := build_claim(record, target)) is not None:
@@ -154,7 +165,7 @@ def _find_slot(view: SubjectView, target: ProjectionTarget) -> str | None:
 
 
 def _group_conflicts(conflicts: Iterable[Memory]) -> dict[str, list[Memory]]:
-    """Return the open contradictions about one key by its memory id."""
+    """Return the open contradictions about a single key, grouped by its memory id."""
     grouped: dict[str, list[Memory]] = {}
     for conflict in conflicts:
         if is_about_one_key(conflict):

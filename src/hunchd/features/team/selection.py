@@ -1,7 +1,8 @@
-"""Selection of what a team gets to see, and its redaction. Pure.
+"""Selection and redaction of the memories that are sent to a team. Pure.
 
-Only what a person stated, or marked with the tag `team`, leaves: facts, decisions, conventions and workflows of the
-project, fixes of errors, marked documents. What is private, personal or a command never does.
+Only memories that the user stated, or marked with the tag `team`, are sent: facts, decisions, conventions and
+workflows
+of the project, fixes of errors, and marked documents. Private or personal memories and commands are never sent.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ MAX_LINE: Final = 2_000  # characters of keys, values and titles
 
 @dataclass(frozen=True, slots=True)
 class SharingScope:
-    """The project whose memories are selected: `project` is its id here, `name` what people call it."""
+    """Project whose memories are selected.
+
+    `project` is its local id, `name` the name that people use.
+    """
 
     project: str
     name: str
@@ -47,7 +51,10 @@ def is_from_team(memory: Memory) -> bool:
 
 
 def explain_not_sent(memory: Memory, scope: SharingScope, now: datetime) -> str:
-    """Return the reason why a memory does not leave, or "". The text is redacted when it is sent."""
+    """Return the reason why a memory is not sent, or "" if it is sent.
+
+    The text is redacted only when it is sent.
+    """
     if memory.kind not in TEAM_KINDS or memory.category == CHUNK:
         return f"its kind is {memory.kind}, which is never sent"
     if memory.status is not Status.ACTIVE or "." in memory.id or is_over(memory, now):
@@ -101,9 +108,11 @@ def _explain_text(memory: Memory) -> str:
 
 
 def build_statement(memory: Memory, scope: SharingScope, error: str | None = None) -> Statement:
-    """Return what is sent of a memory: redacted, with paths relative to the project, without its origin.
+    """Return the statement that is sent for a memory.
 
-    `error` is the fingerprint of the error that a fix is for.
+    It is redacted, its paths are relative to the project, and its origin is left out. `error` is the fingerprint of
+    the
+    error that a fix is for.
     """
     # Twice: a path that is cut off may have joined what redaction looks for.
     memory = redact_memory(remove_local_paths(redact_memory(memory), scope.root))
@@ -129,15 +138,17 @@ def build_statement(memory: Memory, scope: SharingScope, error: str | None = Non
 
 
 def _list_files(artifacts: tuple[Artifact, ...]) -> tuple[str, ...]:
-    """Return the files inside the project."""
+    """Return the paths of the files inside the project."""
     paths = (one.ref for one in artifacts if one.type == "file")
     return tuple(sorted(one for one in paths if not one.startswith(("/", "~", "..")) and ":" not in one))[:MAX_FILES]
 
 
 def compute_subject(memory: Memory, team: str) -> str:
-    """Return the subject of a memory: the same for every member where it is a key with one value.
+    """Return the subject of a memory, which is the same for all members if it is a key.
 
-    It is a hash that depends on the team: an erased key must not be readable, nor comparable with another team's.
+    The subject is a hash keyed with the team's id, so that an erased key cannot be read from it, nor compared with
+    the keys
+    of another team.
     """
     is_key = slot_of(memory) is not None
     identity = ("slot", memory.category or "", normalize_key(memory.key or "")) if is_key else ("memory", memory.id)

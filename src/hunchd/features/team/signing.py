@@ -1,6 +1,6 @@
-"""Ed25519 keys of members, and the signatures of their records; the only module that uses cryptography.
+"""Ed25519 keys of members, and signatures of records; the only module that uses cryptography.
 
-Runs in the team process only: the daemon itself loads no cryptography.
+It runs only in the team process, so that the daemon itself loads no cryptography.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _KEY_BYTES: Final = 32
 
 
 def create_key(file: Path) -> str:
-    """Create a private key in `file` (0600), unless it exists, and return the public one."""
+    """Create a private key in `file` (mode 0600) and return the public key.
+
+    An existing key is kept.
+    """
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except FileExistsError:
@@ -37,7 +40,10 @@ def create_key(file: Path) -> str:
 
 
 def load_key(file: Path) -> Ed25519PrivateKey:
-    """Return the private key in `file`. Raises ConfigError."""
+    """Return the private key in `file`.
+
+    Raises ConfigError if it cannot be read or is damaged.
+    """
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -58,12 +64,12 @@ def sign_record(record: TeamRecord, team: str, key: Ed25519PrivateKey) -> TeamRe
 
 
 def keep_genuine(records: Iterable[TeamRecord], team: str) -> list[TeamRecord]:
-    """Return the records that their author has signed for this team."""
+    """Return the records that were signed by their author for this team."""
     return [record for record in records if is_genuine(record, team)]
 
 
 def is_genuine(record: TeamRecord, team: str) -> bool:
-    """Return True if the author of a record has signed it for this team."""
+    """Return True if a record was signed by its author for this team."""
     if record.id != compute_record_id(record, team):
         return False
     try:
@@ -75,7 +81,10 @@ def is_genuine(record: TeamRecord, team: str) -> bool:
 
 
 def _decode(text: str) -> bytes:
-    """Decode URL-safe base64 without padding; only the one canonical spelling is accepted."""
+    """Decode URL-safe base64 without padding.
+
+    Raises ValueError unless `text` is the one canonical encoding of its bytes.
+    """
     content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if base64.urlsafe_b64encode(content).decode().rstrip("=") != text:
         raise ValueError("not canonical")

@@ -1,7 +1,7 @@
 """Synchronisation of one project's team: memories → records → dataset, and back.
 
-Everything waits here and nothing waits for it: memories are durable before they are read, records before they are sent.
-What was lost in between by a crash is found again, because own records are computed from the memories that exist.
+Nothing waits for the synchronisation: memories are durable before they are read, and records before they are sent.
+Whatever a crash interrupts is found again, because the machine's own records are computed from the existing memories.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CARE_SECONDS: Final = 3_600.0
 
 @dataclass(slots=True)
 class SyncFigures:
-    """What the last attempts came to."""
+    """Results of the recent attempts to synchronise."""
 
     last_success: datetime | None = None
     failure: str = ""
@@ -61,7 +61,7 @@ class SyncFigures:
 
 @dataclass(slots=True)
 class _Work:
-    """Memories that changed since the last collection."""
+    """Memories that have changed since records were last created."""
 
     changed_ids: set[str] = field(default_factory=set)
     deleted_ids: set[str] = field(default_factory=set)
@@ -69,7 +69,10 @@ class _Work:
 
 
 class TeamSync:
-    """Synchroniser of one team. `find_project` returns None while the project is not open."""
+    """Synchroniser of one team.
+
+    `find_project` returns None while the project is not open.
+    """
 
     def __init__(
         self,
@@ -106,7 +109,10 @@ class TeamSync:
     # What the feature reports
 
     def notice_change(self, change: MemoryChange) -> None:
-        """Note memories that may have to be sent; called for every change, so it only remembers ids."""
+        """Record the ids of memories that may have to be sent.
+
+        This is called for every change, so it does nothing more.
+        """
         relevant = [one.id for one in change.memories if one.kind in TEAM_KINDS or one.kind is Kind.CONTRADICTION]
         if not relevant and not change.deletions:
             return
@@ -115,14 +121,17 @@ class TeamSync:
         self._wake.set()
 
     async def run(self) -> None:
-        """Synchronise for ever."""
+        """Synchronise repeatedly, forever."""
         await asyncio.sleep(random.uniform(0, min(1.0, self._poll_seconds)))
         while True:
             await self.sync()
             await self._wait()
 
     async def _wait(self) -> None:
-        """Wait for a change, or for the time to ask again: longer, the longer the store is absent."""
+        """Wait for a change, or until it is time to ask the store again.
+
+        The time grows while the store is unreachable.
+        """
         factor = 2 ** min(self.figures.failures_in_row, 10)
         delay = min(self._poll_seconds * factor, max(MAX_DELAY_SECONDS, self._poll_seconds))
         try:
@@ -134,7 +143,10 @@ class TeamSync:
         await asyncio.sleep(min(GATHER_SECONDS, self._poll_seconds))
 
     async def sync(self) -> None:
-        """Send and receive once. Failures of the store are noted, not raised."""
+        """Send and receive records once.
+
+        Failures of the store are recorded, not raised.
+        """
         async with self._lock:
             await self._collect()
             await self._project()
@@ -168,7 +180,7 @@ class TeamSync:
         return SharingScope(project.id, project.name, project.root)
 
     async def _collect(self) -> None:
-        """Create the records of what changed."""
+        """Create the records for memories that have changed."""
         scope = self._scope
         if scope is None:
             return
@@ -191,7 +203,7 @@ class TeamSync:
             await self._record(await self.plan_records(ordered_ids[begin : begin + COLLECT_BATCH], scope))
 
     async def _list_candidates(self) -> list[Memory]:
-        """Return what may have to be sent of everything that is stored."""
+        """Return all stored memories that may have to be sent."""
         project = self.membership.project
         kinds = (*TEAM_KINDS, Kind.CONTRADICTION)
         statuses = (Status.ACTIVE, Status.SUPERSEDED)
@@ -201,7 +213,7 @@ class TeamSync:
         return [memory for memory in memories if "." not in memory.id]
 
     async def plan_records(self, ids: Sequence[str], scope: SharingScope) -> list[OwnRecord]:
-        """Return the records that memories with these ids call for."""
+        """Return the records to create for the memories with these ids."""
         memories = await self._memories.find(ids, self.membership.project)
         memories |= await self._memories.find([one for one in ids if one not in memories], None)
         team, author = self.membership.team, self.membership.author
@@ -243,7 +255,10 @@ class TeamSync:
         return [plan_resolution(conflict, head, subject, view, records, scope, self.membership.author)]
 
     async def _find_error(self, memory: Memory) -> str | None:
-        """Return the fingerprint of the error that a fix is for; ids differ from machine to machine."""
+        """Return the fingerprint of the error that a fix is for, or None.
+
+        The fingerprint is sent instead of the id, because ids differ from machine to machine.
+        """
         ref = next((link["ref"] for link in memory.links if link.get("type") == FIXES_LINK), None)
         if memory.kind is not Kind.ERROR or ref is None:
             return None
@@ -260,7 +275,7 @@ class TeamSync:
         )
 
     async def add_record(self, new: OwnRecord) -> None:
-        """Create a record that does not follow from a memory, and send it soon."""
+        """Create a record that is not derived from a memory, and send it soon."""
         async with self._lock:
             await self._record([new])
             self._roster = None
@@ -304,7 +319,7 @@ class TeamSync:
         return self._mirror.cursor
 
     async def _maintain(self) -> None:
-        """Compact the dataset once an epoch, if no other member does."""
+        """Compact the dataset once per epoch, unless another member does."""
         epoch = int(time.time() // self._care_seconds)
         version = await asyncio.to_thread(self._get_cursor)
         if epoch == self._care_epoch or version == self._cared_version:
@@ -330,7 +345,7 @@ class TeamSync:
             await self._projector.project(self._mirror, self.membership, await self._load_roster())
 
     async def withdraw_all(self) -> None:
-        """End the statements of all members here, as when leaving."""
+        """Withdraw the statements of all other members here, as on leaving the team."""
         async with self._lock:
             await asyncio.to_thread(self._mirror.mark_all_shown_pending)
             own = self.membership.author
@@ -345,7 +360,7 @@ class TeamSync:
     # Questions
 
     async def load_members(self) -> list[tuple[Member, int, int]]:
-        """Return the members, each with its number of statements and the clock of its latest record."""
+        """Return the members, each with the number of statements and the latest record's time."""
         async with self._lock:
             roster = await self._load_roster()
             counts = await asyncio.to_thread(self._mirror.count_statements)
@@ -353,7 +368,7 @@ class TeamSync:
         return [(member, counts.get(author, 0), clocks.get(author, 0)) for author, member in roster.items()]
 
     async def load_views(self, after: str, limit: int) -> list[tuple[SubjectView, list[TeamRecord]]]:
-        """Return what members say, by subject, with all records about it."""
+        """Return a page of members' statements, grouped by subject, with all records."""
         async with self._lock:
             roster = await self._load_roster()
             subjects = await asyncio.to_thread(self._mirror.list_statement_subjects, after, limit)
@@ -361,7 +376,7 @@ class TeamSync:
         return [(build_view(subject, records[subject], roster), records[subject]) for subject in subjects]
 
     async def count_waiting(self) -> tuple[int, int]:
-        """Return the number of records to be sent, and of subjects to be shown."""
+        """Return the number of records to send, and of subjects to apply here."""
         waiting = await asyncio.to_thread(lambda: (self._mirror.count_outbox(), self._mirror.count_pending()))
         return waiting[0] + len(self._work.changed_ids | self._work.deleted_ids), waiting[1]
 
@@ -370,7 +385,7 @@ class TeamSync:
             return await self._load_roster()
 
     async def plan_everything(self) -> list[OwnRecord]:
-        """Return what would be sent of everything that exists, without sending it."""
+        """Return the records that would be sent for all existing memories, without sending them."""
         scope = self._scope
         if scope is None:
             return []
@@ -380,7 +395,11 @@ class TeamSync:
 
 
 def _find_subject(memory: Memory, team: str) -> str:
-    """Return the subject of a memory: that of the record it came with, or of the key it is about."""
+    """Return the subject of a memory.
+
+    For a member's statement, this is the subject of its record; otherwise, it is computed from the key or the
+    memory id.
+    """
     if is_from_team(memory):
         return str(memory.source.get("subject", ""))
     if memory.kind is Kind.CONTRADICTION:

@@ -1,4 +1,4 @@
-"""Client of the team process, which alone speaks to the object store and holds the member's key."""
+"""Client of the team process, which alone accesses the object store and the member's key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CARE_TIMEOUT_SECONDS: Final = 1_800.0  # rewriting the files of a million record
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """Where a team's dataset is, and the file that may hold credentials for it."""
+    """Address of a team's dataset, and the file that may contain credentials for it."""
 
     uri: str
     credentials: Path
@@ -28,14 +28,14 @@ class StoreAddress:
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """Genuine records, and the number of those that nobody had signed for this team."""
+    """Genuine records, with the number of records dropped for lack of a valid signature."""
 
     records: tuple[TeamRecord, ...]
     forged: int
 
 
 class TeamStore(Protocol):
-    """Shared dataset as the sync task uses it."""
+    """Interface of the shared dataset, as the sync task uses it."""
 
     async def create_key(self, key_file: Path) -> str: ...
 
@@ -53,23 +53,23 @@ class TeamStore(Protocol):
 
 
 class TeamClient:
-    """`TeamStore` in the team process."""
+    """`TeamStore` that calls the team process."""
 
     def __init__(self, helper: HelperProcess) -> None:
         self._helper = helper
 
     async def create_key(self, key_file: Path) -> str:
-        """Create the member's key and return the public one."""
+        """Create the member's key and return the public key."""
         return await self._call("create_key", {"key_file": str(key_file)}, str)
 
     async def open(self, address: StoreAddress, *, create: bool) -> list[TeamRecord]:
-        """Open or create the dataset; return the records that found a team in it."""
+        """Open or create the dataset; return the records with which teams were founded in it."""
         return await self._call("open", {**_encode(address), "create": create}, list[TeamRecord])
 
     async def append(
         self, address: StoreAddress, team: str, key_file: Path, records: Sequence[TeamRecord], *, may_exist: bool
     ) -> None:
-        """Sign and append records; remove from the dataset what they erase."""
+        """Sign and append records; remove from the dataset the records that they erase."""
         params = {"team": team, "key_file": str(key_file), "may_exist": may_exist, "records": records}
         await self._call("append", {**_encode(address), **params}, NoneType)
 
@@ -86,7 +86,10 @@ class TeamClient:
             yield batch
 
     async def maintain(self, address: StoreAddress, lease: str, holder: str, keep_seconds: float) -> bool:
-        """Compact the dataset if nobody else holds the lease; return True if it was done."""
+        """Compact the dataset unless another machine holds the lease.
+
+        Returns True if the dataset was compacted.
+        """
         params = {**_encode(address), "lease": lease, "holder": holder, "keep_seconds": keep_seconds}
         return await self._helper.call("maintain", params, bool, timeout=CARE_TIMEOUT_SECONDS)
 

@@ -1,6 +1,7 @@
-"""Learning of workflows from a project's command log, mined by the indexer process.
+"""Background learning of workflows from a project's command log.
 
-A background task. Signals only append a command in memory; writing, mining and storing happen here.
+A signal only appends a command in memory; this task writes the log, has the indexer process mine it, and stores the
+workflows found.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ MINING_TIMEOUT_SECONDS: Final = 60.0  # timeout in seconds
 
 
 class HabitLearner(Feature):
-    """Background task that learns habits; commands in `private` folders are ignored."""
+    """Background task that learns habits from commands.
+
+    Commands run in private folders are ignored.
+    """
 
     def __init__(
         self,
@@ -94,7 +98,7 @@ class HabitLearner(Feature):
         return any(Path(folder).is_relative_to(private) for private in self._private_folders)
 
     async def run(self) -> None:
-        """Write queued commands and mine habits, forever."""
+        """Write queued commands to the log and mine habits, forever."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -124,7 +128,7 @@ class HabitLearner(Feature):
             await self._mine(project)
 
     async def _load_log(self, project: Project) -> None:
-        """Load the log of earlier processes."""
+        """Load the command log that earlier processes wrote."""
         routine = project.command_history
         log = await asyncio.to_thread(logs.read_commands, project.cache)
         routine.forgotten_ids |= await asyncio.to_thread(logs.read_forgotten_ids, project.cache)
@@ -136,7 +140,7 @@ class HabitLearner(Feature):
             await self._train(routine)
 
     async def _relearn(self, project: Project) -> None:
-        """Rewrite the log and train the model on it in order."""
+        """Rewrite the log in order of time, and train the model on it again."""
         routine = project.command_history
         routine.replace_log(list(routine.log))
         routine.unsaved, routine.is_forgotten_changed = [], False
@@ -168,7 +172,7 @@ class HabitLearner(Feature):
         self._set_model_habits(project)
 
     def _set_model_habits(self, project: Project) -> None:
-        """Pass the known habits to the model of next steps."""
+        """Pass the known habits to the model that predicts the next command."""
         parsed_workflows = map(memory_to_workflow, project.workflows.values())
         habits = [one for one in parsed_workflows if one is not None and one.origin == "habit"]
         project.command_history.model.set_workflows([step.template for step in habit.steps] for habit in habits)
