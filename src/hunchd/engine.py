@@ -387,7 +387,7 @@ class Engine:
 
     async def _expand_without_project(self, request: ExpandRequest) -> ExpandAnswer:
         """Expand a file or topic if no project is given, trying recently used projects first."""
-        unknown = NotFound("there is no project to look this up in", hint="POST /projects (`hunch add`) first")
+        unknown = NotFound("there are no projects to search", hint="add a project first: POST /projects (`hunch add`)")
         for number, project in enumerate(sorted(self._projects, key=lambda one: -one.last_request_at)):
             try:
                 return await self._expand_in_project(request, project)

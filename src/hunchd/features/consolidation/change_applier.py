@@ -142,7 +142,7 @@ class ChangeApplier:
             except Unavailable:
                 if self._writer.trouble:
                     raise
-        raise Unavailable("the store does not keep up with accepted records")
+        raise Unavailable("the store cannot keep up with the accepted records")
 
     async def _wait_for_queue(self) -> None:
         """Wait briefly while the store's queue is long, because signals have priority."""

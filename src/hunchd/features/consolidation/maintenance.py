@@ -190,7 +190,7 @@ class Maintenance(Feature):
             try:
                 await asyncio.to_thread(save_usage, self._usage_file, payload)
             except (OSError, HunchError) as error:
-                logger.warning("usage could not be saved: %s", error)
+                logger.warning("could not save the usage data: %s", error)
 
     async def run_saving(self) -> None:
         """Save the usage data every SAVE_INTERVAL_SECONDS, forever."""
@@ -227,7 +227,7 @@ class Maintenance(Feature):
         try:
             await self.runs.run_nightly()
         except HunchError as error:  # retried automatically, at the latest the next night
-            logger.warning("nightly run did not finish: %s", error.message)
+            logger.warning("the nightly run did not finish and will be retried: %s", error.message)
 
     async def catch_up(self) -> None:
         """Run a missed nightly consolidation after the daemon has started."""

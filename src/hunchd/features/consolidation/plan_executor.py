@@ -306,7 +306,9 @@ class PlanExecutor:
             return await self._finish(record, VerdictLine(owner=owner.id, rolled_back=False, gate=gate))
         steps = {loss.step for loss in comparison.losses}
         log_arguments = (record.run, len(comparison.losses), comparison.result_count, owner.name or "the user")
-        logger.warning("run %s lost %d of %d answers of %s in steps %s; undoing these", *log_arguments, sorted(steps))
+        logger.warning(
+            "run %s lost %d of %d probe results of %s in steps %s; undoing these steps", *log_arguments, sorted(steps)
+        )
         await self._append_to_log(record.run, LostLine(owner=owner.id, gate=gate))
         if RANKING not in steps and made_steps - steps:
             undone_count, left_count = await self._undo_steps(record, owner, steps)

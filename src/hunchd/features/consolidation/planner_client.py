@@ -146,7 +146,7 @@ class PlannerSession:
             if scores is None:
                 break
             if time.monotonic() > until:
-                logger.info("%d pairs of statements are left for the next run", len(pairs) - begin - len(some))
+                logger.info("%d statement pairs are left for the next run", len(pairs) - begin - len(some))
                 break
         if pairs:
             await self._call("keep_read", {}, NoneType)
@@ -156,7 +156,7 @@ async def _score_pairs(models: TextModels, pairs: Sequence[tuple[str, str]]) -> 
     try:
         return await models.rate_pairs(pairs)
     except HunchError as error:  # rules have decided some; the next run judges the others
-        logger.warning("statement pairs could not be judged: %s", error.message)
+        logger.warning("could not judge statement pairs: %s", error.message)
         return None
 
 
@@ -192,4 +192,4 @@ def _keep_file(draft: Path) -> None:
     try:
         draft.replace(draft.with_suffix(""))
     except OSError as error:  # all pairs are compared again
-        logger.warning("record of compared pairs could not be saved: %s", error)
+        logger.warning("could not save which pairs were compared: %s; all will be compared again", error)

@@ -151,11 +151,13 @@ class RunManager:
         record = await asyncio.to_thread(load_run_record, self._log, run)
         self._reject_second_run()
         if record.end is None:
-            raise Conflict(f"run '{run}' has not ended", hint=f"POST /consolidate/{run}/stop first")
+            raise Conflict(f"run '{run}' has not ended", hint=f"stop it first: POST /consolidate/{run}/stop")
         if record.is_undone or (change is not None and change in record.undone_changes):
-            raise Conflict("that is undone already")
+            raise Conflict(f"run '{run}' is already undone" if change is None else f"change {change} is already undone")
         if change is not None and not 0 <= change < record.changes:
-            raise NotFound(f"run '{run}' has no change {change}: it has {record.changes}", field="change")
+            raise NotFound(
+                f"run '{run}' has no change {change}; it has {record.changes} changes, numbered from 0", field="change"
+            )
         current = self._current = _CurrentRun(run, False, self._now(), step="undo")
         return await _wait_for_result(self._start_task(self._undo(current, record, change)))
 
@@ -309,7 +311,10 @@ class RunManager:
 
     def _reject_second_run(self) -> None:
         if self._current is not None:
-            raise Conflict(f"run '{self._current.run}' is in progress", hint="one run at a time; see GET /consolidate")
+            raise Conflict(
+                f"run '{self._current.run}' is in progress",
+                hint="GET /consolidate lists the runs; wait until this one has ended",
+            )
 
     def _start_task(self, work: Awaitable[ResultT]) -> asyncio.Task[ResultT]:
         task = asyncio.create_task(self._supervise(work), name="consolidation-run")
@@ -327,7 +332,7 @@ class RunManager:
             if isinstance(error, StorageFull) and current is not None and await self._record_disk_wait(current.run):
                 raise StorageFull(
                     f"the disk is full: run '{current.run}' is paused",
-                    hint="free some disk space; the run then continues by itself",
+                    hint="free some disk space; the run then continues automatically",
                 ) from error
             raise
         except Exception:
@@ -498,7 +503,11 @@ class RunManager:
         if record.is_undoing:
             if record.tries < MAX_TRIES:
                 return await self._undo(current, record, record.undo_change)
-            logger.warning("run %s cannot be undone: tried %d times", record.run, record.tries)
+            logger.warning(
+                "could not undo run %s after %d attempts; some of its changes are still in place",
+                record.run,
+                record.tries,
+            )
             await self._append_half_done(record.run, record.undo_change)
             return record.to_answer()
         await self._append_line(current.run, ResumedLine(at=format_iso(self._now())))
@@ -537,7 +546,7 @@ async def _wait_for_result(task: asyncio.Task[ResultT]) -> ResultT:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         if task.cancelled():
-            raise Conflict("the run was stopped", hint="start it again") from None
+            raise Conflict("the run was stopped", hint="start a new run") from None
         raise
 
 

@@ -342,7 +342,7 @@ class UsageTracker:
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            logger.warning("usage file is not readable; counting starts anew: %s", path, exc_info=True)
+            logger.warning("could not read the usage file %s; starting with empty usage data", path, exc_info=True)
             return cls()
         return usage
 

@@ -198,7 +198,7 @@ class ContextService(Feature):
             try:
                 await asyncio.to_thread(prefetch_metrics.save_metrics, self._metrics_file, payload)
             except (OSError, HunchError) as error:
-                logger.warning("prefetch metrics could not be saved: %s", error)
+                logger.warning("could not save the prefetch metrics: %s", error)
 
     def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
         """Record whether an opened file had been predicted."""

@@ -33,7 +33,7 @@ async def list_changed_files(tree: WorkingTree, *, within: float | None = None) 
     except TimeoutError:
         return ()
     except RepositoryError as error:
-        logger.warning("the change in %s cannot be read: %s", tree.root, error.message)
+        logger.warning("could not read the uncommitted change in %s: %s", tree.root, error.message)
         return ()
 
 
@@ -76,8 +76,8 @@ def iterate_missing_candidates(project: Project, focus: Focus, now: datetime) ->
 
 async def _list_changes_since(tree: WorkingTree, base: str) -> tuple[str, ...]:
     if tree.layout.git_dir is None:
-        raise InvalidInput("a plain folder has no revisions", field="base")
+        raise InvalidInput("'base' needs a git repository; this project is a plain folder", field="base")
     try:
         return tuple(await asyncio.to_thread(changed_paths, tree.root, base))
     except RepositoryError as error:
-        raise InvalidInput(f"'base' names no commit that HEAD has in common: {base}", field="base") from error
+        raise InvalidInput(f"'base' is not a commit that shares history with HEAD: {base}", field="base") from error

@@ -90,7 +90,7 @@ class ContradictionJudge:
             outcome = ModelFailure("refused", error.message)
         if isinstance(outcome, ModelFailure):
             self._paused_until = self._clock() + max(PAUSE_SECONDS, outcome.retry_after or 0.0)
-            logger.warning("judging of statement pairs failed: %s: %s", outcome.trouble, outcome.message)
+            logger.warning("judging statement pairs failed: %s: %s", outcome.trouble, outcome.message)
             return
         opposed_ids = verify_claims(outcome.content, memory, others)
         await asyncio.to_thread(self._verdicts.store, memory, [(other, other.id in opposed_ids) for other in others])
@@ -124,7 +124,9 @@ def verify_claims(content: Mapping[str, Any], memory: Memory, others: Sequence[M
         ):
             verified_ids.add(other.id)
         else:
-            logger.info("rejected a contradiction claim of the language model: its quote is not in the text")
+            logger.info(
+                "rejected a contradiction claimed by the language model: a quoted text does not occur in the statement"
+            )
     return frozenset(verified_ids)
 
 

@@ -122,7 +122,7 @@ class ContradictionSearch(Feature):
                 try:
                     await self.search(memory, in_backlog=in_backlog)
                 except HunchError as error:  # the nightly run retries
-                    logger.warning("'%s' could not be compared with the others: %s", memory.id, error.message)
+                    logger.warning("could not compare memory %s with the others: %s", memory.id, error.message)
                 await asyncio.sleep(min(time.monotonic() - began, PAUSE_SECONDS) if in_backlog else PAUSE_SECONDS)
                 await self._wait_until_quiet()
 
@@ -252,7 +252,7 @@ class ContradictionSearch(Feature):
         try:
             new_scores = await self._models.rate_pairs(list(new.values())) if new else None
         except HunchError as error:  # those of manifests are opened anyway
-            logger.warning("statement pairs could not be judged: %s", error.message)
+            logger.warning("could not judge statement pairs: %s", error.message)
             new_scores = None
         if new_scores is not None:
             self._pair_scores.update(zip(new, new_scores, strict=True))
@@ -272,7 +272,7 @@ class ContradictionSearch(Feature):
             if record.id in memories or any(_is_changed(side, memories) for side in (opposition.a, opposition.b)):
                 return None
             await self._memories.commit([MemoryChange((record,), project=record.project)])
-        logger.info("contradiction %s is open", record.id)
+        logger.info("found contradiction %s", record.id)
         return record
 
 

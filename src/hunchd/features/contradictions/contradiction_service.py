@@ -98,8 +98,8 @@ class ContradictionService:
         for side in sides:
             if open_counts[side.id] >= MAX_PER_MEMORY:
                 raise Conflict(
-                    f"'{side.id}' is in {MAX_PER_MEMORY} open contradictions already",
-                    hint="resolve one of them first: hunch contradictions",
+                    f"'{side.id}' already has {MAX_PER_MEMORY} open contradictions",
+                    hint="resolve one of them first; `hunch contradictions` lists them",
                 )
 
     async def _load_side(self, identifier: str, field: str) -> Memory:
@@ -109,7 +109,7 @@ class ContradictionService:
             raise NotFound(f"there is no memory '{identifier}'", field=field) from None
         if not is_statement(memory):
             raise Conflict(
-                f"'{identifier}' makes no valid statement: it is a {memory.kind}, {memory.status}",
+                f"'{identifier}' is not a valid statement: its kind is {memory.kind}, its status {memory.status}",
                 field=field,
                 hint="only facts and reported episodes can contradict each other",
             )
@@ -157,7 +157,7 @@ class ContradictionService:
         with suppress(NotFound):
             conflict = await self._memories.get(identifier, self._projects.ids)
         if conflict is None or conflict.kind is not Kind.CONTRADICTION:
-            raise NotFound(f"'{identifier}' is no contradiction", field="id", hint="GET /contradictions lists them")
+            raise NotFound(f"'{identifier}' is not a contradiction", field="id", hint="GET /contradictions lists them")
         return conflict
 
     async def _load_concerned(self, conflict: Memory) -> dict[str, Memory]:

@@ -34,7 +34,7 @@ class VerdictCache:
         except FileNotFoundError:
             pass
         except (OSError, ValueError, AttributeError):
-            logger.exception("%s is not readable; pairs will be judged again", path)
+            logger.exception("could not read %s; pairs will be judged again", path)
 
     def get(self, one: Memory, other: Memory) -> bool | None:
         """Return True if the statements contradict each other, False if not.
@@ -57,7 +57,7 @@ class VerdictCache:
         try:
             replace_file(FileOperations(), self._path, json.dumps(self._verdicts).encode())
         except OSError:
-            logger.exception("verdicts of the language model could not be saved")
+            logger.exception("could not save the verdicts of the language model")
 
 
 def _digest_pair(one: Memory, other: Memory) -> str:

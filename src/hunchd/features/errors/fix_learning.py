@@ -265,7 +265,7 @@ def _load_failures(file: Path) -> OpenFailures:
     except FileNotFoundError:
         return OpenFailures()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
-        logger.warning("saved failures are not readable and are dropped: %s", file, exc_info=True)
+        logger.warning("could not read the saved failures in %s; dropping them", file, exc_info=True)
         return OpenFailures()
 
 
@@ -281,4 +281,4 @@ def _save_failures(file: Path, runs: OpenFailures) -> None:
         draft.write_text(json.dumps(runs.to_json()), encoding="utf-8")
         draft.replace(file)
     except OSError as error:
-        logger.warning("failures could not be saved: %s", error)
+        logger.warning("could not save the open failures: %s", error)

@@ -77,12 +77,14 @@ class DraftValidator:
         try:
             memory = await self._memories.get(replaced_id, self._projects.ids)
         except NotFound as error:
-            raise NotFound(error.message, field=field, hint="omit it if nothing is replaced") from error
+            raise NotFound(
+                error.message, field=field, hint="omit this field if the draft does not replace a memory"
+            ) from error
         why = ""
         if memory.project != owner:
-            why = "belongs to another project than its replacement"
+            why = "belongs to a different project than the memory that would replace it"
         elif "." in replaced_id:
-            why = f"is what '{replaced_id.partition('.')[0]}' said before; history cannot be changed"
+            why = f"is an earlier version of '{replaced_id.partition('.')[0]}'; history cannot be changed"
         elif not describe(memory.kind).can_be_superseded:
             why = f"is a {memory.kind}, which cannot be replaced"
         if why:
@@ -103,7 +105,7 @@ def _resolve_ref_holder(
         return parsed_draft if parsed_draft.supersedes is not None else replace(parsed_draft, supersedes=holder.id)
     has = f"the fact with the key {holder.key!a}" if slot_of(holder) else "another memory"
     raise Conflict(
-        f"the ref {draft.ref!a} belongs to {has}, not to one with the key {draft.key!a}",
+        f"the ref {draft.ref!a} belongs to {has}, not to a fact with the key {draft.key!a}",
         field=draft.qualified_name("ref"),
-        hint=f"PATCH /memories/{holder.id} changes the key of that one; or send this one with another ref",
+        hint=f"change the key of that memory with PATCH /memories/{holder.id}, or use a different ref",
     )

@@ -57,7 +57,7 @@ class _ImportState:
     rejected: list[Rejection] = field(default_factory=list)
 
     def skip_line(self, line: int, error: HunchError) -> None:
-        logger.warning("line %d of an import is skipped: %s", line + 1, redact(error.message).text)
+        logger.warning("skipped line %d of an import: %s", line + 1, redact(error.message).text)
         self.skipped += 1
         if len(self.rejected) < MAX_LISTED_REJECTIONS:
             self.rejected.append(make_rejection(line, error))
@@ -146,7 +146,10 @@ class MemoryTransfer:
                 memories.append(redact_memory(memory_from_json(line.data)))
         theirs = {memory.project for memory in memories if memory.project is not None}
         if len(theirs) > 1:
-            raise InvalidInput("the export contains several projects", hint="hunch export --project . writes one")
+            raise InvalidInput(
+                "the export contains several projects",
+                hint="to export a single project, run `hunch export --project .`",
+            )
         attributed_memories = [
             replace(memory, project=owner) if memory.project is not None else memory for memory in memories
         ]
@@ -268,9 +271,9 @@ class MemoryTransfer:
 def _build_id_conflict(memory: Memory, owner: Project | None) -> Conflict:
     whose = f"of {owner.root}" if owner is not None else "of the user's own"
     return Conflict(
-        f"'{memory.id}' is the id of a memory {whose} already",
+        f"'{memory.id}' is already the id of a memory {whose}",
         field="data.id",
-        hint="an id belongs to one memory: assign another one, or omit this memory",
+        hint="ids are unique: assign a different id, or omit this memory",
     )
 
 

@@ -62,7 +62,7 @@ class LogWatcher(Feature):
                 try:
                     await self._report(errors)
                 except HunchError as error:  # full disk or queue: the error is still in the log file
-                    logger.warning("errors of a log file could not be stored: %s", error.message)
+                    logger.warning("could not store errors from a log file: %s", error.message)
             await asyncio.sleep(POLL_SECONDS)
 
     def poll(self) -> list[dict[str, Any]]:
@@ -113,7 +113,7 @@ class LogWatcher(Feature):
                 new = opened_file.read(MAX_READ_BYTES)
                 position.offset = opened_file.tell()
         except OSError as error:
-            logger.debug("%s cannot be read: %s", file, error)
+            logger.debug("could not read %s: %s", file, error)
             return []
         *lines, position.partial_line = (position.partial_line + new).split(b"\n")
         position.partial_line = position.partial_line[-MAX_READ_BYTES:]

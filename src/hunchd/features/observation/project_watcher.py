@@ -99,7 +99,7 @@ class ProjectWatcher(Feature):
                 # What happened meanwhile nobody saw.
                 self._feed.put(FilesChanged(project=str(project.root), at=datetime.now(UTC), complete=False))
         await self._thread_failed.wait()
-        raise Unavailable("the watch thread ended; see the log for the cause")
+        raise Unavailable("the watching thread has ended; see the log for the cause")
 
     async def run_feed(self) -> None:
         """Pass observed signals to the signal intake, forever."""
@@ -127,7 +127,9 @@ class ProjectWatcher(Feature):
                     # Global shell and git hooks report unknown repositories too, which is normal.
                     unknown = rejection.error.code == NotFound.code
                     logger.log(
-                        logging.DEBUG if unknown else logging.WARNING, "spool message was rejected: %s", rejection
+                        logging.DEBUG if unknown else logging.WARNING,
+                        "rejected a message from the spool: %s",
+                        rejection,
                     )
             await asyncio.to_thread(drain.acknowledge)
 
@@ -142,7 +144,7 @@ class ProjectWatcher(Feature):
                 return await accept()
             except (Overloaded, StorageFull, StoreError) as error:
                 if not is_reported:
-                    logger.warning("observed signals have to wait: %s", error.message)
+                    logger.warning("observed signals cannot be stored yet: %s; retrying", error.message)
                 is_reported = True
             await asyncio.sleep(RETRY_SECONDS)
 

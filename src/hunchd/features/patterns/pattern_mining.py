@@ -134,7 +134,7 @@ class PatternMiner(Feature):
                 return
             change_count = await self._store_patterns(project, patterns)
         except HunchError as error:
-            logger.warning("%s: mining of patterns failed: %s", project.name, error.message)
+            logger.warning("%s: pattern mining failed and will be retried: %s", project.name, error.message)
             self._not_before[project.id] = time.monotonic() + RETRY_SECONDS
             self._queue[project.id] = None
             return

@@ -106,7 +106,7 @@ class CardEmbedder(Feature):
         try:
             await asyncio.to_thread(vectors.write, file, dict(vectors_by_chunk), seen_state)
         except OSError as error:
-            logger.warning("the vectors %s could not be kept: %s", file, error)
+            logger.warning("could not save the vectors to %s: %s", file, error)
 
 
 Missing = list[tuple[int, int, str]]  # keys of path and card, and the card

@@ -179,7 +179,9 @@ class SessionReader(Feature):
         if failure.trouble in ("nonsense", "cut short"):
             self._invalid_answers += 1
             if self._invalid_answers >= MAX_INVALID_ANSWERS:
-                logger.warning("part of a session is skipped: %s", failure.message)
+                logger.warning(
+                    "skipped part of a session after invalid answers of the language model: %s", failure.message
+                )
                 self._invalid_answers = 0
                 return True
         pause = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (self._failures - 1))
@@ -193,7 +195,7 @@ class SessionReader(Feature):
     async def _store_claims(self, answer: ModelAnswer, stretch: _TurnRange) -> None:
         verified_claims = verify_claims(answer.content, stretch.turns)
         if verified_claims.rejections:
-            logger.info("rejected claims of the language model: %s", dict(verified_claims.rejections))
+            logger.info("rejected claims of the language model, by reason: %s", dict(verified_claims.rejections))
         head = self._sessions.heads.get(stretch.session)
         if head is None:
             return

@@ -332,7 +332,7 @@ class SessionRegistry:
             try:
                 memories |= {memory.id: memory for memory in await self._store.get(missing, project)}
             except HunchError as error:
-                logger.warning("%d memories could not be read for a prompt: %s", len(missing), error.message)
+                logger.warning("could not read %d memories for a prompt: %s", len(missing), error.message)
         return memories
 
     async def list_derived_memories(self, session: str, kind: Kind) -> list[Memory]:

@@ -130,7 +130,7 @@ class TeamFeature(Feature):
         if not name:
             raise InvalidInput("'name' must be the name of a person: letters, at most five words", field="name")
         if project.id in self._syncs:
-            raise Conflict(f"{project.name} has a team already", hint="hunch team leave leaves it")
+            raise Conflict(f"{project.name} already has a team", hint="to leave it, run `hunch team leave`")
         address = self._get_address(uri)
         foundings = await self._store.open(address, create=request.create)
         folder = self._folders.get(project.id)
@@ -138,7 +138,7 @@ class TeamFeature(Feature):
         author = await self._store.create_key(folder.key_file)
         nonce = secrets.token_hex(8)
         if request.create and foundings:
-            raise Conflict(f"there is a team at {uri} already", hint=f"hunch team join {uri}")
+            raise Conflict(f"there is already a team at {uri}", hint=f"to join it, run `hunch team join {uri}`")
         team = compute_team_id(author, nonce) if request.create else _choose_team(foundings, expected_team)
         membership = TeamMembership(
             project=project.id, uri=uri, team=team, name=name, author=author, machine=create_machine_id()
@@ -219,11 +219,15 @@ class TeamFeature(Feature):
             if request.member in (one.author, one.name) or one.author.startswith(request.member)
         ]
         if len(matching) != 1:
-            raise NotFound(f"no single member is called '{request.member}'", field="member", hint="hunch team members")
+            raise NotFound(
+                f"'{request.member}' does not identify exactly one member",
+                field="member",
+                hint="`hunch team members` lists them",
+            )
         own = roster.get(sync.membership.author)
         needed_roles = ("founder",) if request.action == "appoint" else ("founder", "maintainer")
         if own is None or own.role not in needed_roles:
-            raise Conflict(f"only a {' or '.join(needed_roles)} may do this")
+            raise Conflict(f"only a {' or '.join(needed_roles)} of the team can {request.action} a member")
         if matching[0].role == "founder":
             raise Conflict("the founder cannot be excluded or appointed")
         await sync.add_record(OwnRecord(RecordKind(request.action), matching[0].author))
@@ -264,7 +268,7 @@ class TeamFeature(Feature):
     def _find_sync(self, project_name: str) -> TeamSync:
         project, _ = self._projects.find(project_name)
         if (sync := self._syncs.get(project.id)) is None:
-            raise NotFound(f"{project.name} has no team", hint="hunch team create URI, or hunch team join URI")
+            raise NotFound(f"{project.name} has no team", hint="run `hunch team create URI` or `hunch team join URI`")
         return sync
 
 
@@ -284,13 +288,13 @@ def _choose_team(foundings: list[TeamRecord], expected_team: str) -> str:
     }
     if expected_team:
         if expected_team not in teams:
-            raise NotFound(f"the team {expected_team} is not at this address", field="uri")
+            raise NotFound(f"there is no team {expected_team} at this address", field="uri")
         return expected_team
     if not teams:
-        raise NotFound("nobody has founded a team at this address", hint="hunch team create URI")
+        raise NotFound("there is no team at this address", hint="to create one, run `hunch team create URI`")
     if len(teams) > 1:  # somebody with the right to write founded another one
         raise Conflict(
-            f"{len(teams)} teams claim this address: {', '.join(sorted(teams))}",
-            hint="ask the founder, and join with URI#ID",
+            f"there are {len(teams)} teams at this address: {', '.join(sorted(teams))}",
+            hint="ask the founder for the id of the team, and join with URI#ID",
         )
     return teams.pop()

@@ -104,12 +104,12 @@ def split_address(address: str) -> tuple[str, str]:
     parts = urlsplit(uri)
     if parts.username or parts.password or parts.query:
         raise InvalidInput(
-            "an address holds no credentials",
+            "the address must not contain credentials",
             field="uri",
-            hint="they come from the provider's usual places, or from a private file: docs/team.md",
+            hint="credentials are read from the provider's usual places or from a private file; see docs/team.md",
         )
     if parts.scheme == "db":
         raise InvalidInput("the hosted service of LanceDB is not supported yet", field="uri")
     if parts.scheme not in ("s3", "az", "gs", "file", "") or (parts.scheme == "" and not uri.startswith("/")):
-        raise InvalidInput("an address is s3://…, az://…, gs://… or an absolute path", field="uri")
+        raise InvalidInput("the address must be s3://…, az://…, gs://… or an absolute path", field="uri")
     return uri.rstrip("/"), team

@@ -47,9 +47,11 @@ def load_key(file: Path) -> Ed25519PrivateKey:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise ConfigError(f"the team key {file} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"could not read the team key {file}: {error.strerror}") from error
     if len(content) != _KEY_BYTES:
-        raise ConfigError(f"the team key {file} is damaged", hint="leave the team and join again with a new key")
+        raise ConfigError(
+            f"the team key {file} is damaged", hint="leave the team, then join it again to create a new key"
+        )
     return Ed25519PrivateKey.from_private_bytes(content)
 
 

@@ -305,7 +305,10 @@ class TeamSync:
         if newest == cursor:
             return
         if newest < cursor:  # the dataset was restored or created anew
-            logger.warning("team of %s: the dataset went back in time; reading all of it", self.membership.project)
+            logger.warning(
+                "team of %s: the dataset has an older version than before; reading all of it again",
+                self.membership.project,
+            )
             cursor = 0
         async for batch in self._store.read_since(self._address, self.membership.team, cursor, newest):
             self.figures.forged += batch.forged
@@ -330,7 +333,7 @@ class TeamSync:
             if await self._store.maintain(self._address, lease, self.membership.machine, self._care_seconds):
                 self._cared_version = version
         except HunchError as error:  # another member will try
-            logger.info("team of %s: care of the dataset failed: %s", self.membership.project, error.message)
+            logger.info("team of %s: compacting the dataset failed: %s", self.membership.project, error.message)
 
     # Records → memories
 
