@@ -225,28 +225,19 @@ class Engine:
     # Lifecycle
 
     def open(self) -> None:
-        """Start the features.
-
-        From here on, the daemon can answer requests, while the journal is still being replayed.
-        """
+        """Start the features; requests can be answered while the journal is still being replayed."""
         self._features.start(self._dependencies.tasks)
         self._dependencies.tasks.start("warm-up", self._warm_up)
 
     async def drain_writer(self) -> None:
-        """Give queued writes a moment to reach the store.
-
-        Then the next start has nothing to replay.
-        """
+        """Give queued writes a moment to reach the store, so that the next start replays nothing."""
         if self._writer.pending and self._dependencies.store_process.pid is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):
                     await self._writer.drain()
 
     async def close(self) -> None:
-        """Stop the features.
-
-        Accepted records that are not in the store yet are safe in the journal.
-        """
+        """Stop the features; accepted records that are not stored yet are safe in the journal."""
         await self._features.stop()
 
     async def _warm_up(self) -> None:

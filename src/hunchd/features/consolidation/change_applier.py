@@ -86,13 +86,10 @@ class ChangeApplier:
     ) -> tuple[int, int]:
         """Undo the changes of a run in reverse order.
 
-        By default, all changes are undone. `of_owner` limits the undo to the changes of `owner`, `steps` to those
-        of some
-        steps, and `only` to the single change with that number. Returns how many changes were undone, and how many
-        were left
-        in place, fully or partly, because someone else has changed the memory since. A single change is undone
-        completely or
-        not at all.
+        By default, all changes are undone. `of_owner` limits the undo to the changes of `owner`, `steps` to those of
+        some steps, and `only` to the single change with that number. Returns how many changes were undone, and how
+        many were left in place, fully or partly, because someone else has changed the memory since. A single change is
+        undone completely or not at all.
         """
         batches = split_into_batches(self._iter_changes(run, only), LOG_BATCH_SIZE)
         undone_count = left_count = 0
@@ -124,8 +121,7 @@ class ChangeApplier:
         """Wait until at most `allowed_pending` records are unstored, then release cached memories.
 
         The next changes are prepared while the last records are still being stored, so that neither side idles.
-        Memories that
-        are cached only because a run changed them would otherwise evict memories that queries need.
+        Memories that are cached only because a run changed them would otherwise evict memories that queries need.
         """
         await self.drain_writer(allowed_pending=allowed_pending)
         self._memory_cache.drop_committed(self._temporarily_cached)
@@ -217,10 +213,7 @@ class ChangeApplier:
 
 
 def _select_applicable(entries: Sequence[ChangeEntry], memories: Mapping[str, Memory]) -> tuple[list[ChangeEntry], int]:
-    """Return the changes that can be applied in sequence.
-
-    Also returns how many of the others have already been applied.
-    """
+    """Return the changes that can be applied in sequence, and the number already applied."""
     present = dict(memories)
     applicable: list[ChangeEntry] = []
     done_count = 0

@@ -108,8 +108,7 @@ class Maintenance(Feature):
         """Record which memories a requested bundle shows.
 
         A repeated bundle, recognised by its etag, is skipped. Items that are not memories have ids with a prefix
-        before a
-        colon, possibly followed by a person's name.
+        before a colon, possibly followed by a person's name.
         """
         if bundle.etag != self._last_etag:
             self._last_etag = bundle.etag

@@ -265,8 +265,7 @@ class PlanExecutor:
         """Return the ids of the memories whose usage the run has counted.
 
         Usage that was returned by undoing the step is left out. `of_owner` limits the result to the memories of
-        `owner`, where
-        returned usage is included.
+        `owner`, where returned usage is included.
         """
         step = str(ConsolidationStep.USE)
         returned = {one for one, verdict in record.owners.items() if verdict.undoes(step)}
@@ -324,10 +323,8 @@ class PlanExecutor:
         """Return what the probes no longer find, and the steps that changed anything.
 
         Memories that others stored, changed or removed since the run began are not counted as losses of the run. If
-        histories
-        created by the run displace a memory from the results, this is not a loss either: its rank among the other
-        memories is
-        the same.
+        histories created by the run displace a memory from the results, this is not a loss either: its rank among the
+        other memories is the same.
         """
         run = record.run
         await self._applier.wait_for_store(allowed_pending=0)
@@ -418,10 +415,7 @@ class PlanExecutor:
         set_step: Callable[[str], None],
         change_count: int,
     ) -> None:
-        """Execute the steps that need no plan.
-
-        These are erasure, embeddings made by another model, and compaction.
-        """
+        """Execute the steps without a plan: erasure, new embeddings, compaction."""
         if ConsolidationStep.ERASE in record.steps:
             set_step(str(ConsolidationStep.ERASE))
             async with self._keep_owner(owner):

@@ -56,8 +56,7 @@ async def open_planner(
     """Open the planner with all memories of `owner`; it drops them afterwards.
 
     `models`, if given, judge the statement pairs that the rules leave undecided. Contradictions that the language
-    model
-    denied in the file `verdicts` are not opened.
+    model denied in the file `verdicts` are not opened.
     """
     params = {
         "project": owner.id,
@@ -128,10 +127,7 @@ class PlannerSession:
         return await self._planner.call(method, params, answer, timeout=TIMEOUT_SECONDS)
 
     async def _judge_pairs(self, models: TextModels) -> AsyncIterator[list[ChangeEntry]]:
-        """Yield the changes for statement pairs that a model has to judge.
-
-        These are the pairs that the rules leave undecided.
-        """
+        """Yield the changes for pairs that the rules leave undecided and a model judges."""
         pairs = await self._call("unread", {"most": MAX_PAIRS}, list[tuple[str, str, str]])
         until = time.monotonic() + PAIRS_TIME_SECONDS
         for begin in range(0, len(pairs), PAIR_BATCH_SIZE):

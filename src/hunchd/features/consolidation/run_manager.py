@@ -237,9 +237,8 @@ class RunManager:
     async def run_nightly(self) -> None:
         """Start the nightly run.
 
-        The first run after a long absence erases nothing, so that a user who was away, or whose clock was wrong,
-        still finds
-        what was archived.
+        The first run after a long absence erases nothing, so that a user who was away, or whose clock was wrong, still
+        finds what was archived.
         """
         if self._settings.nightly and self._current is None:
             request = ConsolidateRequest()
@@ -347,9 +346,8 @@ class RunManager:
     async def _record_disk_wait(self, run: str) -> bool:
         """Record that a run is waiting for disk space.
 
-        Returns False if the run has no log yet or has already ended. Such an interruption does not count as a try:
-        the run
-        continues afterwards, however long the disk was full.
+        Returns False if the run has no log yet or has already ended. Such an interruption does not count as a try: the
+        run continues afterwards, however long the disk was full.
         """
         try:
             if await asyncio.to_thread(_has_ended, self._log, run):

@@ -150,8 +150,7 @@ class UsageTracker:
         """Record that a file was opened: a success for what was recently shown about it.
 
         If an agent opens a file whose content it was already shown, that content counts as insufficient, unless the
-        agent then
-        changes the file.
+        agent then changes the file.
         """
         self._expire_agent_reads(at)
         about = [
@@ -263,8 +262,8 @@ class UsageTracker:
     def subtract_tallies(self, tallies: Mapping[str, UsageTally], run: str = "") -> None:
         """Subtract usage that is recorded elsewhere.
 
-        It was counted in the memories, or is in the log of `run`, which will apply it. The usage file on disk may
-        be older.
+        It was counted in the memories, or is in the log of `run`, which will apply it. The usage file on disk may be
+        older.
         """
         for identifier, tally in tallies.items():
             record = self._records.get(identifier)

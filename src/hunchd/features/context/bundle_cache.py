@@ -15,8 +15,8 @@ MAX_BUNDLES = 256  # bundles of about 40 kB: 10 MB at most
 class BundleKey:
     """Cache key of a bundle: everything that its content depends on.
 
-    A bundle expires when `revision` or `moment` changes. A moment is ten minutes long, because bundles state ages
-    in words.
+    A bundle expires when `revision` or `moment` changes. A moment is ten minutes long, because bundles state ages in
+    words.
     """
 
     focus: Focus

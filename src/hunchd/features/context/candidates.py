@@ -126,9 +126,8 @@ def get_unit_value(unit: PredictedUnit) -> float:
 def _get_breadth_factor(unit: PredictedUnit) -> float:
     """Return a weight for the number of files that a unit of work changed.
 
-    A change of one file usually fixed a detail; a change of several files shows why they belong together; a change
-    of very
-    many files is not specific to any of them.
+    A change of one file usually fixed a detail; a change of several files shows why they belong together; a change of
+    very many files is not specific to any of them.
     """
     return 1.0 if 1 < len(unit.paths) <= MAX_EPISODE_FILES else NARROW_FACTOR
 

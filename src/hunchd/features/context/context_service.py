@@ -342,10 +342,7 @@ class ContextService(Feature):
         )
 
     def _relevant_facts(self, project: Project, focus: Focus) -> list[Memory]:
-        """Return the facts that may concern the focus.
-
-        The cost does not grow with the number of unrelated facts.
-        """
+        """Return the facts that may concern the focus, at a cost independent of all others."""
         words = words_at_hand(focus) | extract_words(" ".join(error[-LONGEST_ERROR:] for error in focus.errors))
         relevant_facts: list[Memory] = []
         for key, facts in ((project.id, project.facts), ("", self._user_state.facts)):

@@ -124,9 +124,8 @@ def _build_stated_candidates(
 ) -> dict[str, ContextCandidate]:
     """Build the candidates of the user's statements, keyed by id.
 
-    Statements that quote an error or mention the current work come first. They and the others are limited
-    separately, so
-    that facts about other things never displace those that concern this file.
+    Statements that quote an error or mention the current work come first. They and the others are limited separately,
+    so that facts about other things never displace those that concern this file.
     """
     here = [fact for fact in facts if fact.id in quoting or _mentions_focus(fact, focus)]
     here.sort(key=lambda fact: (fact.id not in quoting, -len(at_hand & extract_words(f"{fact.title} {fact.content}"))))
@@ -228,9 +227,8 @@ def _is_outdated(fact: Memory, now: datetime) -> bool:
 def _is_old_renaming(fact: Memory, spoken_text: str, now: datetime) -> bool:
     """Return True for an old renaming that `spoken_text` does not mention.
 
-    The code contains only the new name, so that after OUTDATED_AFTER the renaming is shown only to people who use
-    one of
-    the names.
+    The code contains only the new name, so that after OUTDATED_AFTER the renaming is shown only to people who use one
+    of the names.
     """
     if fact.source.get("rule") != "renamed" or now - fact.at <= OUTDATED_AFTER:
         return False
@@ -327,8 +325,7 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> lis
     """Select the conventions to show without being asked for.
 
     Conventions that tools enforce come before sentences of a guide. Of those that colleagues shared, the ones about
-    the
-    current work come first.
+    the current work come first.
     """
     best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
     convention_commands = list_convention_commands(facts)
@@ -473,10 +470,7 @@ def _get_folder_and_stem(path: str) -> str:
 
 
 def _find_common_words(decisions: Sequence[Memory]) -> frozenset[str]:
-    """Return words too frequent in decisions to be specific.
-
-    The project's name is usually one of them.
-    """
+    """Return words too frequent in decisions to be specific, such as the project's name."""
     word_counts = Counter(word for fact in decisions for word in _get_fact_words(fact))
     return frozenset(word for word, count in word_counts.items() if count > max(MAX_DECISIONS, len(decisions) // 10))
 

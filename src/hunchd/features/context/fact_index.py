@@ -19,8 +19,7 @@ class FactIndex:
     """Index of facts that are kept elsewhere; `sync` follows their changes.
 
     Only the user's statements are selected by words, because their number grows without limit. Conventions and
-    decisions of
-    the project, and facts that are valid on one branch only, are few and always returned.
+    decisions of the project, and facts that are valid on one branch only, are few and always returned.
     """
 
     def __init__(self, words_of: Callable[[str], frozenset[str]]) -> None:
@@ -31,10 +30,7 @@ class FactIndex:
         self._ranks: list[Rank] = []
 
     def sync(self, facts: Mapping[str, Memory]) -> None:
-        """Update the index with what changed in `facts` since the last call.
-
-        Facts are compared by identity, which takes about 1 ms for 10,000 facts.
-        """
+        """Update the index by comparing identities; takes about 1 ms for 10,000 facts."""
         known_facts = self._known_facts
         for identifier in [one for one in known_facts if one not in facts]:
             self._drop(identifier)

@@ -52,8 +52,7 @@ def iterate_file_candidates(
 
     Up to `outline_count` files are shown with what they define. Files predicted only because they changed recently are
     outlined only if no file has a better reason. If two outlines are identical, as those of fixtures may be, the
-    second is
-    left out. `used` are the names that the current file uses.
+    second is left out. `used` are the names that the current file uses.
     """
     likely = [one for one in prediction.files if one.reasons != (FALLBACK_REASON,)] or list(prediction.files)
     shown_before: set[tuple[str, ...]] = set()
@@ -119,10 +118,7 @@ def _format_occurrences(one: ExpectedFile) -> str:
 
 
 def _iterate_lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile]) -> Iterator[ContextCandidate]:
-    """Yield one list of files per relation, the likeliest list first.
-
-    Within a list, the likeliest file comes first.
-    """
+    """Yield one list of files per relation; likeliest lists and files come first."""
     by_relation: dict[str, dict[str, float]] = {}
     for one in files:
         if one.confidence >= LEAST_NAMED:

@@ -17,8 +17,7 @@ def nearest_topics(topics: Sequence[str], focus: Focus, prediction: Prediction) 
     """Return the topics that the likely files and the question mention.
 
     Topics of the likeliest files come first. If too few topics are mentioned, or nothing is predicted, the largest
-    topics
-    of the project follow.
+    topics of the project follow.
     """
     weights: dict[str, float] = {}
     for path in (focus.file, *focus.open_files):

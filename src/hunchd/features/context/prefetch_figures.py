@@ -22,10 +22,7 @@ FORESIGHT: Final = {
 
 
 def build_prefetch_status(bundles: BundleCache, scoreboard: PrefetchMetrics, now: float) -> PrefetchAnswer:
-    """Return the `prefetch` field of the status.
-
-    `now` is in seconds since the epoch.
-    """
+    """Return the `prefetch` field of the status; `now` is in seconds since the epoch."""
     tally = bundles.tally
     requests = tally.hits + tally.misses
     return PrefetchAnswer(
@@ -64,10 +61,7 @@ def render_prefetch_metrics(bundles: BundleCache, scoreboard: PrefetchMetrics, n
 
 
 def quantiles(seconds: Iterable[float]) -> LatencyAnswer:
-    """Return the median and 95th percentile in milliseconds.
-
-    Both are unset if there are no values.
-    """
+    """Return the median and 95th percentile in milliseconds; unset without values."""
     sorted_seconds = sorted(seconds)
     if not sorted_seconds:
         return LatencyAnswer()

@@ -1,8 +1,7 @@
 """Prefetch metrics of this user: hits, precision, lead time, waste.
 
 They are kept per hour, for a week. Only counts are stored, no paths; the recently opened files are kept in memory
-until
-the daemon ends. There is no timer: expired suggestions are counted at the next event.
+until the daemon ends. There is no timer: expired suggestions are counted at the next event.
 """
 
 from __future__ import annotations

@@ -197,10 +197,7 @@ def _is_trigger_active(trigger: Trigger, project: Project, focus: Focus, now: da
 def _find_habit_of_step(
     prediction: PredictedStep, workflows: list[tuple[Memory, Workflow]], project: Project
 ) -> Memory | None:
-    """Return the habit that contains both the last command and the predicted next one.
-
-    Returns None if there is no such habit.
-    """
+    """Return the habit in which the predicted step follows the last command, or None."""
     last = project.command_history.last
     for memory, workflow in workflows:
         templates = [step.template for step in workflow.steps]

@@ -1,9 +1,8 @@
 """Judgement of freely worded pairs of statements by a language model.
 
-It is used only if the user has switched it on, once per pair, within the daily budget. Its verdict is final,
-whether it
-confirms or denies a contradiction; without a verdict, the rules and the local model decide. Its claims are verified:
-the model has to quote the contradicting words of both statements.
+It is used only if the user has switched it on, once per pair, within the daily budget. Its verdict is final, whether
+it confirms or denies a contradiction; without a verdict, the rules and the local model decide. Its claims are
+verified: the model has to quote the contradicting words of both statements.
 """
 
 from __future__ import annotations
@@ -63,8 +62,7 @@ class ContradictionJudge:
         """Return the contradictions of a memory after the language model's verdict.
 
         `oppositions` are the contradictions found by the rules and the local model. Pairs in which these found none
-        are judged
-        too. Pairs without a verdict stay as they are in `oppositions`.
+        are judged too. Pairs without a verdict stay as they are in `oppositions`.
         """
         free = look.select_for_language_model(oppositions)
         unjudged_memories = [

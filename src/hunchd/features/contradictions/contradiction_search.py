@@ -154,9 +154,8 @@ class ContradictionSearch(Feature):
     async def find_similar(self, memory: Memory, limit: int) -> tuple[list[Memory], str]:
         """Return similar statements that were never reported as contradictions, nearest first.
 
-        Also returns the reason why the search was incomplete, or "". The client that stores a memory can judge
-        better than any
-        rule whether two statements contradict each other.
+        Also returns the reason why the search was incomplete, or "". The client that stores a memory can judge better
+        than any rule whether two statements contradict each other.
         """
         if not is_statement(memory):
             return [], ""
@@ -235,10 +234,7 @@ class ContradictionSearch(Feature):
         return [(one, like) for one, like in newest if one.id != memory.id and matches(one, filters)]
 
     async def _score_pairs(self, look: PairComparison) -> dict[tuple[str, str], float]:
-        """Return the local model's contradiction probability of each undecided pair.
-
-        The result is keyed by the ids of both memories.
-        """
+        """Return the local model's contradiction probability of each undecided pair, keyed by both ids."""
         if not self._uses_model:
             return {}
         pairs = {

@@ -90,8 +90,8 @@ class ContradictionService:
     async def _check_open_limit(self, *sides: Memory) -> None:
         """Raise Conflict if a memory already has MAX_PER_MEMORY open contradictions.
 
-        Open contradictions come before everything else in bundles; questions about one memory should not take up
-        that space.
+        Open contradictions come before everything else in bundles; questions about one memory should not take up that
+        space.
         """
         about = await self._memories.list_conflicts_about({side.id for side in sides}, sides[0].project)
         open_counts = Counter(link["ref"] for one in about if one.status is Status.ACTIVE for link in one.links)
@@ -128,10 +128,7 @@ class ContradictionService:
         return slice_page(conflicts, contradiction_answer, offset=request.offset, limit=request.limit)
 
     async def resolve(self, identifier: str, request: ResolutionRequest) -> ContradictionAnswer:
-        """Resolve a contradiction; the memory that loses is superseded.
-
-        `unresolve` undoes this.
-        """
+        """Resolve a contradiction and supersede the memory that loses; `unresolve` undoes this."""
         async with self._memories.change_lock:
             conflict = await self._load_conflict(identifier)
             present = await self._load_concerned(conflict)

@@ -152,8 +152,7 @@ class DocumentService:
         """Return the project id if the path is /projects/NAME/….
 
         Returns None otherwise: the document then belongs to the user. A project's documents are deleted with the
-        project. NAME
-        may be the project's name or its id.
+        project. NAME may be the project's name or its id.
         """
         root, _, rest = path.strip("/").partition("/")
         name = rest.partition("/")[0]

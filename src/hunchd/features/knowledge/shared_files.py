@@ -59,8 +59,8 @@ class SharedFileBuilder:
     async def _find_named(self, name: str, memories: list[Memory]) -> Memory | None:
         """Return the memory with the id `name`, or else the fact with this key.
 
-        If several facts match, one that was read from a file of the project is the last choice, as everyone has
-        that file.
+        If several facts match, one that was read from a file of the project is the last choice, as everyone has that
+        file.
         """
         for memory in memories:
             if memory.id == name:

@@ -70,10 +70,7 @@ class PatternMiner(Feature):
         self.enqueue(project)
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        """Record permanently which patterns the user deleted.
-
-        Must be called before the project drops these patterns.
-        """
+        """Record permanently which patterns the user deleted, before the project drops them."""
         if project is None:
             return
         deleted_ids = [identifier for identifier in change.deletions if identifier in project.patterns]

@@ -87,10 +87,7 @@ class CodeSearchService(Feature):
         self._work.set()
 
     async def refresh_indexes(self) -> None:
-        """Open the indexes of queued projects, forever.
-
-        Hot paths use only indexes that are already open.
-        """
+        """Open the indexes of queued projects, forever; hot paths use only open ones."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -101,9 +98,8 @@ class CodeSearchService(Feature):
     def reorder(self, prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
         """Reorder the prediction for a question as code search ranks the files.
 
-        Returns the prediction unchanged if the index is not open, or if there is a current file or an error. The
-        n-th file
-        always gets the n-th highest probability, because probabilities are calibrated by rank.
+        Returns the prediction unchanged if the index is not open, or if there is a current file or an error. The n-th
+        file always gets the n-th highest probability, because probabilities are calibrated by rank.
         """
         open_index = self._open_indexes.get(project.id)
         if open_index is None or not focus.query or focus.file or focus.errors:
@@ -255,10 +251,7 @@ def _list_degradations(project: Project) -> tuple[str, ...]:
 
 
 def _render_results(root: Path, results: Sequence[CodeResult]) -> list[SearchResult]:
-    """Return the results with their lines read from the working tree.
-
-    Files that no longer exist are left out.
-    """
+    """Return the results with their current lines; skip files that no longer exist."""
     rendered_results = []
     for result in results:
         source = read_file(root, result.path)

@@ -65,8 +65,8 @@ class SearchService:
     async def search(self, request: SearchRequest, project: str | None, branch: str | None = None) -> SearchAnswer:
         """Search memories; return the results with status and duration.
 
-        The status is "ok", "empty" or "degraded". Memories that are valid only on a branch other than `branch` are
-        not found.
+        The status is "ok", "empty" or "degraded". Memories that are valid only on a branch other than `branch` are not
+        found.
         """
         began = time.perf_counter()
         filters = Filters(
@@ -116,10 +116,7 @@ class SearchService:
     def _apply_pending_changes(
         self, query: str, filters: Filters, results: Sequence[SearchResult], pending_hits: Sequence[Hit]
     ) -> list[SearchResult]:
-        """Drop forgotten results and update changed ones.
-
-        The store may not have these changes yet.
-        """
+        """Drop forgotten results and update those whose changes the store may not have yet."""
         pending_ids, current = {hit.memory.id for hit in pending_hits}, []
         for result in results:
             identifier = result.id

@@ -120,9 +120,8 @@ def extract_facts(
 ) -> tuple[MemoryDraft, ...]:
     """Return the facts stated in `stretch`, the turns not processed yet.
 
-    A fact that changes or withdraws one of `known_facts`, or an earlier fact of these turns, supersedes it. A
-    session may
-    yield about MOST_FACTS_A_HUNDRED facts per hundred turns; beyond that, the least important are left out.
+    A fact that changes or withdraws one of `known_facts`, or an earlier fact of these turns, supersedes it. A session
+    may yield about MOST_FACTS_A_HUNDRED facts per hundred turns; beyond that, the least important are left out.
     """
     most = max(MIN_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
     statements = extract_statements(stretch, vectors)

@@ -48,10 +48,7 @@ def is_about_past(message: str) -> bool:
 
 
 def asks_nothing(message: str) -> bool:
-    """Return True for a short remark such as "ok", "danke" or "继续".
-
-    No memories are searched for such a remark.
-    """
+    """Return True for a short remark ("ok", "danke", "继续") that requires no search."""
     message_text = message.strip()
     return not message_text or (
         not message_text.endswith(("?", "？"))
@@ -63,9 +60,8 @@ def asks_nothing(message: str) -> bool:
 def select_supported(message: str, memories: Sequence[Memory]) -> list[Memory]:
     """Return the memories related to a message, in the given order.
 
-    A memory is related if it shares a significant word with the message. For a question, a few others are returned
-    as well,
-    because they may answer it in other words.
+    A memory is related if it shares a significant word with the message. For a question, a few others are returned as
+    well, because they may answer it in other words.
     """
     words = {stem_prefix(word) for word in extract_terms(message) if len(word) >= LEAST_WORD or not word.isascii()}
     texts = [f"{one.title} {one.content}" for one in memories]

@@ -323,8 +323,7 @@ class SessionRegistry:
         """Return those memories of `ids` that exist, keyed by id.
 
         Memories that are not cached are read from the store in one call. If the store does not answer, only cached
-        ones are
-        returned.
+        ones are returned.
         """
         memories = {one: memory for one in ids if (memory := self._memory_cache.get(one)) is not None}
         missing = [one for one in ids if one not in memories and not self._memory_cache.is_tombstoned(one)]

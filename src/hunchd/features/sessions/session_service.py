@@ -345,9 +345,8 @@ class SessionService(Feature):
     def _get_project_fact_lines(self, session: str, project: str | None, view: HistoryView) -> Sequence[str]:
         """Return the lines with the project's facts for a prompt.
 
-        They remain unchanged until the history is compacted, so that the provider's prompt cache hits. Forgotten
-        facts are
-        dropped immediately.
+        They remain unchanged until the history is compacted, so that the provider's prompt cache hits. Forgotten facts
+        are dropped immediately.
         """
         if project is None:
             return ()

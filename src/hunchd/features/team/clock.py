@@ -20,10 +20,7 @@ def to_milliseconds(moment: datetime) -> int:
 
 
 def tick(last: int, now_ms: int) -> int:
-    """Return the time of a new record.
-
-    It is later than `last`, and not earlier than the machine's clock.
-    """
+    """Return a time for a new record: after `last`, and not before the machine's clock."""
     return max(last + 1, now_ms << COUNTER_BITS)
 
 

@@ -207,9 +207,8 @@ class TeamFeature(Feature):
     async def change_member(self, request: MemberActionRequest) -> TeamMemberChanged:
         """Appoint a maintainer, or exclude or readmit a member.
 
-        The statements of an excluded member are void until the member is readmitted. Raises Conflict if the user
-        does not have
-        the required role, and NotFound if not exactly one member matches.
+        The statements of an excluded member are void until the member is readmitted. Raises Conflict if the user does
+        not have the required role, and NotFound if not exactly one member matches.
         """
         sync = self._find_sync(request.project)
         roster = await sync.get_roster()
@@ -249,10 +248,7 @@ class TeamFeature(Feature):
         return TeamPreview(joined=joined_sync is not None, items=[describe_planned(one) for one in planned])
 
     def _build_unjoined_sync(self, project: Project) -> TeamSync:
-        """Return a synchroniser without a team, for a preview.
-
-        It determines what would be sent, and sends nothing.
-        """
+        """Return a synchroniser without a team, for a preview; it sends nothing."""
         return self._create_sync(TeamMembership(project=project.id, uri="", team="preview", name=""), Mirror(None))
 
     async def list_statements(self, query: StatementsQuery) -> TeamStatements:

@@ -48,10 +48,7 @@ class TeamFolder:
         ensure_private_folder(self._folder)
 
     def load(self) -> TeamMembership | None:
-        """Return the membership.
-
-        Returns None if the project has no team or the file is damaged.
-        """
+        """Return the membership, or None if the project has no team or the file is damaged."""
         try:
             return msgspec.json.decode((self._folder / _SETTINGS_FILE).read_bytes(), type=TeamMembership)
         except (OSError, msgspec.MsgspecError):
@@ -64,10 +61,7 @@ class TeamFolder:
         return Mirror(self._folder / _MIRROR_FILE)
 
     def delete(self) -> None:
-        """Delete the folder with all its files, including the key.
-
-        The user's statements stay in the team.
-        """
+        """Delete all files, including the key; the user's statements stay in the team."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -96,9 +90,8 @@ def create_machine_id() -> str:
 def split_address(address: str) -> tuple[str, str]:
     """Split an address into that of the dataset and the id of the team.
 
-    The id follows after a #, or is "". Raises InvalidInput for an address with credentials, which would end up in
-    logs and
-    repositories.
+    The id follows after a #, or is "". Raises InvalidInput for an address with credentials, which would end up in logs
+    and repositories.
     """
     uri, _, team = address.strip().partition("#")
     parts = urlsplit(uri)

@@ -97,10 +97,7 @@ def get_register_key(record: TeamRecord) -> RegisterKey:
 
 
 def is_later(one: TeamRecord, other: TeamRecord) -> bool:
-    """Return True if `one` replaces `other` in their register.
-
-    If both have the same time, the id decides.
-    """
+    """Return True if `one` replaces `other` in their register; the id breaks ties."""
     return (one.clock, one.id) > (other.clock, other.id)
 
 
@@ -120,8 +117,7 @@ def build_roster(team: str, records: Iterable[TeamRecord]) -> dict[str, Member]:
     """Return the members, keyed by author, from the latest records of `ROSTER_GROUPS`.
 
     Only the founder can appoint maintainers, only the founder and maintainers can exclude members, and nobody can
-    exclude
-    the founder.
+    exclude the founder.
     """
     records = tuple(records)
     founder = next((one.author for one in records if _is_founding(one, team)), "")

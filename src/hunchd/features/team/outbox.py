@@ -31,10 +31,8 @@ def plan_statement(
     """Return the record that tells the team what changed in one of the user's memories.
 
     Returns None if the team already knows. A colleague's resolution may have replaced the user's value here; the
-    user's
-    statement nevertheless stays in the team until the user changes the value. A value that then differs from the
-    resolution
-    is a new statement, which reopens the question.
+    user's statement nevertheless stays in the team until the user changes the value. A value that then differs from
+    the resolution is a new statement, which reopens the question.
     """
     own = next((one for one in view.statements if one.author == author), None)
     if is_from_team(memory):
@@ -77,8 +75,7 @@ def plan_resolution(
     """Return the record of the user's resolution of a contradiction about a key.
 
     If the contradiction was reopened, returns the record that withdraws the resolution. Returns None if there is
-    nothing to
-    send. `records` are the latest records about the subject.
+    nothing to send. `records` are the latest records about the subject.
     """
     mine = next((one for one in records if one.author == author and one.kind is RecordKind.RESOLVE), None)
     known = decode_resolution(mine) if mine is not None else None

@@ -39,8 +39,7 @@ class _Plan:
     """Plan to update the memory as which a subject is shown.
 
     `author` is "" if the subject is a key, which all authors share; otherwise the memory is the statement of one
-    author.
-    `erased_authors` have had their words erased.
+    author. `erased_authors` have had their words erased.
     """
 
     view: SubjectView

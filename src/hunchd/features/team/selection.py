@@ -1,8 +1,8 @@
 """Selection and redaction of the memories that are sent to a team. Pure.
 
 Only memories that the user stated, or marked with the tag `team`, are sent: facts, decisions, conventions and
-workflows
-of the project, fixes of errors, and marked documents. Private or personal memories and commands are never sent.
+workflows of the project, fixes of errors, and marked documents. Private or personal memories and commands are never
+sent.
 """
 
 from __future__ import annotations
@@ -111,8 +111,7 @@ def build_statement(memory: Memory, scope: SharingScope, error: str | None = Non
     """Return the statement that is sent for a memory.
 
     It is redacted, its paths are relative to the project, and its origin is left out. `error` is the fingerprint of
-    the
-    error that a fix is for.
+    the error that a fix is for.
     """
     # Twice: a path that is cut off may have joined what redaction looks for.
     memory = redact_memory(remove_local_paths(redact_memory(memory), scope.root))
@@ -146,9 +145,8 @@ def _list_files(artifacts: tuple[Artifact, ...]) -> tuple[str, ...]:
 def compute_subject(memory: Memory, team: str) -> str:
     """Return the subject of a memory, which is the same for all members if it is a key.
 
-    The subject is a hash keyed with the team's id, so that an erased key cannot be read from it, nor compared with
-    the keys
-    of another team.
+    The subject is a hash keyed with the team's id, so that an erased key cannot be read from it, nor compared with the
+    keys of another team.
     """
     is_key = slot_of(memory) is not None
     identity = ("slot", memory.category or "", normalize_key(memory.key or "")) if is_key else ("memory", memory.id)

@@ -23,10 +23,7 @@ _KEY_BYTES: Final = 32
 
 
 def create_key(file: Path) -> str:
-    """Create a private key in `file` (mode 0600) and return the public key.
-
-    An existing key is kept.
-    """
+    """Create a private key in `file` (mode 0600), unless it exists; return the public key."""
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except FileExistsError:

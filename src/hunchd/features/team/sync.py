@@ -400,8 +400,8 @@ class TeamSync:
 def _find_subject(memory: Memory, team: str) -> str:
     """Return the subject of a memory.
 
-    For a member's statement, this is the subject of its record; otherwise, it is computed from the key or the
-    memory id.
+    For a member's statement, this is the subject of its record; otherwise, it is computed from the key or the memory
+    id.
     """
     if is_from_team(memory):
         return str(memory.source.get("subject", ""))

@@ -86,10 +86,7 @@ class TeamClient:
             yield batch
 
     async def maintain(self, address: StoreAddress, lease: str, holder: str, keep_seconds: float) -> bool:
-        """Compact the dataset unless another machine holds the lease.
-
-        Returns True if the dataset was compacted.
-        """
+        """Compact the dataset unless another machine holds the lease; return True if compacted."""
         params = {**_encode(address), "lease": lease, "holder": holder, "keep_seconds": keep_seconds}
         return await self._helper.call("maintain", params, bool, timeout=CARE_TIMEOUT_SECONDS)
 

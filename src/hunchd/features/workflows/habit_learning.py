@@ -36,10 +36,7 @@ MINING_TIMEOUT_SECONDS: Final = 60.0  # timeout in seconds
 
 
 class HabitLearner(Feature):
-    """Background task that learns habits from commands.
-
-    Commands run in private folders are ignored.
-    """
+    """Background task that learns habits, except from commands run in private folders."""
 
     def __init__(
         self,
