@@ -1,4 +1,4 @@
-"""Daily cost ledger of the language model; it enforces the daily limit."""
+"""Daily cost ledger of the language model, which enforces the daily limit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DailyCost:
 
 @dataclass(frozen=True, slots=True)
 class TokenPrices:
-    """Prices in US dollars for a million tokens."""
+    """Prices in US dollars per million tokens."""
 
     input: float
     output: float
@@ -55,7 +55,7 @@ class TokenPrices:
 class CostLedger:
     """Daily cost ledger, written to disk before each request.
 
-    So a crash loses no expense.
+    Because of that, a crash loses no expense.
     """
 
     def __init__(self, path: Path, *, limit: float, prices: TokenPrices, now: Callable[[], datetime]) -> None:
@@ -74,8 +74,8 @@ class CostLedger:
     def reserve(self, input_tokens: int, output_tokens: int) -> bool:
         """Reserve the maximum cost of a request.
 
-        Return False if today's limit does not allow it. Raises StoreError when that cannot be written: what is not on
-        disk could be spent again.
+        Returns False if today's limit does not allow it. Raises StoreError if the reservation cannot be saved,
+        because an amount that is not on disk could be spent twice.
         """
         worst = self._prices.compute_cost(input_tokens, output_tokens)
         today = self.today
@@ -85,9 +85,9 @@ class CostLedger:
         return True
 
     def settle(self, reserved_tokens: tuple[int, int], used_tokens: tuple[int, int], *, is_failure: bool) -> None:
-        """Replace a reservation by the actual cost.
+        """Replace a reservation with the actual cost.
 
-        If a request broke off and its cost is unknown, all of the reservation is spent.
+        If a request was interrupted and its cost is unknown, the whole reservation counts as spent.
         """
         worst, took = self._prices.compute_cost(*reserved_tokens), self._prices.compute_cost(*used_tokens)
         today = self.today
@@ -102,7 +102,7 @@ class CostLedger:
         )
 
     def seconds_to_midnight(self) -> float:
-        """Return the seconds until the limit is reset, at least 1."""
+        """Return the number of seconds until the limit is reset, at least 1."""
         now = self._now().astimezone()
         return max(1.0, 86_400.0 - (now.hour * 3_600 + now.minute * 60 + now.second))
 
@@ -143,26 +143,23 @@ def _parse_daily_cost(raw: dict[str, Any]) -> DailyCost:
 
 
 def create_ledger(parts: Dependencies) -> CostLedger:
-    """Create the cost ledger.
-
-    One is shared by all users of the language model.
-    """
+    """Create the cost ledger, which all users of the language model share."""
     settings = parts.settings.language
     prices = TokenPrices(settings.input_usd_per_million, settings.output_usd_per_million)
     return CostLedger(parts.paths.state / "spending.json", limit=settings.daily_limit_usd, prices=prices, now=parts.now)
 
 
 def estimate_worst_case(question: ModelRequest) -> tuple[int, int]:
-    """Return the maximum input and output tokens of a request."""
+    """Return the maximum numbers of input and output tokens of a request."""
     return int(
         (count_tokens(question.text) + count_tokens(question.system) + FORM_TOKENS) * TOKEN_MARGIN
     ), question.most
 
 
 def count_billed_tokens(outcome: ModelAnswer | ModelFailure, worst: tuple[int, int]) -> tuple[int, int]:
-    """Return the input and output tokens that a request cost.
+    """Return the numbers of input and output tokens billed for a request.
 
-    A rejected one cost nothing; one that broke off, at most what was reserved.
+    A rejected request costs nothing; an interrupted request costs at most what was reserved.
     """
     used = (outcome.used.input, outcome.used.output)
     if isinstance(outcome, ModelAnswer) or (outcome.used == TokenUsage() and outcome.trouble in ("busy", "refused")):

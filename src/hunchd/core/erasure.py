@@ -1,6 +1,6 @@
-"""Erasure of projects from memory and disk, completed after a crash.
+"""Erasure of projects from memory and disk.
 
-Also completes interrupted erasures of single memories.
+Erasures interrupted by a crash, of projects as well as of single memories, are completed at the next start.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class ProjectErasure:
-    """Service that erases projects, from memory and from disk."""
+    """Service that erases projects from memory and from disk."""
 
     def __init__(
         self,
@@ -53,14 +53,14 @@ class ProjectErasure:
         await self._erase_data(project.id)
 
     async def finish_pending(self) -> None:
-        """Complete erasures of projects that an earlier process began."""
+        """Complete the project erasures that an earlier process started."""
         for pending_file in self._pending_folder.iterdir() if self._pending_folder.is_dir() else ():
             await self._erase_data(pending_file.name)
 
     async def finish_pending_memories(self) -> None:
-        """Complete erasures of memories that a crash or a broken store interrupted.
+        """Complete the memory erasures that a crash or a broken store interrupted.
 
-        All of a project together, as its store is rewritten for it.
+        The memories of a project are erased together, because each erasure rewrites the project's store.
         """
         pending_notes: dict[str | None, list[tuple[Path, list[str]]]] = {}
         for note, project, ids in await asyncio.to_thread(self._memories.pending_erasures.list_pending):

@@ -1,4 +1,4 @@
-"""Recovery at start: replay of the journal, and loading of memories from the store."""
+"""Recovery at start: replay of the journal and loading of memories from the store."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ class Recovery:
     features: Features
 
     async def replay(self) -> None:
-        """Replay the journal in slices, so that requests are answered meanwhile.
+        """Replay the journal in slices, so that requests can be answered in between.
 
-        The writer must start afterwards: if a newer record were stored first, the checkpoint would pass the older ones.
+        The writer must be started afterwards: if a newer record were stored first, the checkpoint would move past
+        the older ones.
         """
         last = self.journal.last_sequence
         for number, (sequence, record) in enumerate(self.journal.iterate_records()):

@@ -1,4 +1,4 @@
-"""Intake of signals: parsed, redacted, made durable, and applied."""
+"""Intake of signals, which are parsed, redacted, made durable and applied."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PARSE_SLICE: Final = 50  # signals parsed before yielding to other requests: abo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalIntake:
-    """Service that accepts signals of clients and watchers."""
+    """Service that accepts signals from clients and watchers."""
 
     projects: OpenProjects
     memory_cache: MemoryCache
@@ -46,7 +46,7 @@ class SignalIntake:
     now: Callable[[], datetime]
 
     async def accept(self, raw: Sequence[Any]) -> AcceptedAnswer:
-        """Accept valid signals and report invalid ones; return when they are durable."""
+        """Accept valid signals and report invalid ones; return when the valid ones are durable."""
         self.activity.touch()
         accepted_signals: list[tuple[Signal, Project, WorkingTree]] = []
         rejections = []
@@ -76,7 +76,7 @@ class SignalIntake:
         return to_relative_path(raw, self.projects.find(project)[1].root, field=field)
 
     async def accept_observed(self, signals: Sequence[Signal]) -> None:
-        """Accept signals of the watchers, on a par with those of clients."""
+        """Accept signals from watchers; they are treated like those from clients."""
         located_signals = []
         for signal in signals:
             try:
@@ -112,7 +112,7 @@ class SignalIntake:
         await self.writer.accept(records, queue)
 
     def apply(self, sequence: int, record: JournalRecord, signal: Signal, project: Project, tree: WorkingTree) -> None:
-        """Apply a durable signal, once."""
+        """Apply a durable signal unless it has been applied already."""
         if self.writer.is_queued(sequence):  # duplicates count once
             return
         effect = apply_signal(signal, project, tree)

@@ -1,6 +1,6 @@
-"""Status of the daemon: figures for `hunch status` and for Prometheus.
+"""Status of the daemon: statistics for `hunch status` and for Prometheus.
 
-Reads in-memory state and hardly calls other processes.
+The module reads in-memory state and rarely calls other processes.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class StatusReporter:
         )
 
     async def list_projects(self) -> list[tuple[Project, ProjectAnswer]]:
-        """Return each project with how the API shows it."""
+        """Return each project together with its representation in the API."""
         await self._refresh_store_stats()
         return [(project, self.describe_project(project)) for project in self._projects]
 
@@ -86,10 +86,10 @@ class StatusReporter:
         return project.to_answer(self._dependencies.store.last_stats.projects.get(project.id))
 
     async def _refresh_store_stats(self) -> None:
-        """Refresh the store's figures if they may be outdated.
+        """Refresh the store's statistics if they may be outdated.
 
-        Waits at most STATS_TIMEOUT_SECONDS. They change only while embeddings are pending, or after something was
-        stored.
+        Waits at most STATS_TIMEOUT_SECONDS. The statistics change only while embeddings are pending or after
+        something was stored.
         """
         if (
             self._dependencies.store.pending_embeddings or self._dependencies.store.is_stats_outdated
@@ -99,7 +99,7 @@ class StatusReporter:
                     await self._dependencies.store.fetch_stats()
 
     def list_degradations(self) -> tuple[str, ...]:
-        """Return what is broken or still loading anywhere."""
+        """List everything that is broken or still loading."""
         return (*self._health.list_problems(()), *self.list_problems(), *list_project_problems(self._projects))
 
     def list_problems(self) -> list[str]:
@@ -119,13 +119,13 @@ class StatusReporter:
         return problems
 
     def _check_disk_space(self) -> str | None:
-        """Return a warning if disk space is low, before the store refuses writes."""
+        """Return a warning if disk space is low, before the store refuses to write."""
         data, least = self._dependencies.paths.data, self._dependencies.settings.store.min_free_mib
         free = FileOperations().count_free_bytes(data) // (1024 * 1024)
         return None if free >= least else f"{free} MiB are free for {data}, less than {least}: free some disk space"
 
     def get_queue_lengths(self) -> QueuesAnswer:
-        """Return the counts of accepted records that are not yet searchable in the store."""
+        """Return the numbers of accepted records that are not yet searchable in the store."""
         return QueuesAnswer(
             journal=self._dependencies.journal.pending_count + self._features.pending_signals(),
             writer=self._writer.pending,
@@ -133,7 +133,10 @@ class StatusReporter:
         )
 
     async def measure_resources(self) -> ResourcesAnswer:
-        """Return memory in bytes (proportional set size where available), CPU seconds, threads, processes."""
+        """Return memory use, CPU seconds, and the numbers of threads and processes.
+
+        Memory is the proportional set size in bytes, where available.
+        """
         own = os.getpid()
         children = [pid for pid in (child.pid for child in self._dependencies.helpers) if pid is not None]
         usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -172,9 +175,9 @@ class StatusReporter:
         return size
 
     def _list_failing_tasks(self) -> list[str]:
-        """Return the tasks that wait after a failure.
+        """Return the names of the tasks that wait to be restarted after a failure.
 
-        Without indexing tasks, which their projects report.
+        Indexing tasks are left out, as their projects report them.
         """
         reported_tasks = {f"index:{project.id}" for project in self._projects if project.index_error}
         failing_tasks = (task.name for task in self._dependencies.tasks.status() if task.state == "restarting")
@@ -182,7 +185,7 @@ class StatusReporter:
 
 
 def measure_folder_bytes(folder: Path) -> int:
-    """Return the disk usage below a folder, hard links counted once."""
+    """Return the disk usage below a folder in bytes, counting hard links once."""
     size_by_inode: dict[tuple[int, int], int] = {}
     for path, _, names in os.walk(folder):
         for name in names:
@@ -195,7 +198,7 @@ def measure_folder_bytes(folder: Path) -> int:
 
 
 def measure_process_memory(pid: int) -> int:
-    """Return the proportional set size of a process in bytes, 0 if unavailable."""
+    """Return the proportional set size of a process in bytes, or 0 if unavailable."""
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

@@ -1,1 +1,1 @@
-"""Write path of memories: validation, one value a key, journal records, store writer, erasure."""
+"""Write path of memories: validation, one value per key, journal records, store writer, erasure."""

@@ -1,4 +1,4 @@
-"""Conversion of a client's draft to a stored memory, with id and without secrets."""
+"""Conversion of a client's draft to a stored memory, with an id and without secrets."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from hunchd.protocol.memories import MemoryDraft, derive_title
 
 
 def draft_to_memory(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
-    """Convert a draft to a memory, with its id and without secrets.
+    """Convert a draft to a memory, with an id and without secrets.
 
-    A fact with a key gets the id of its slot; a draft without a ref gets a random id.
+    The id of a fact with a key is derived from its key, scope and branch. The id of any other draft is derived from
+    its ref, or random if it has none.
     """
     memory = Memory(
         id="",
@@ -55,13 +56,13 @@ def draft_to_memory(draft: MemoryDraft, project: str | None, now: datetime) -> M
 def redact_memory(memory: Memory) -> Memory:
     """Redact secrets in a memory.
 
-    The id stays: it is generated, or a hash of a ref that cannot be reversed.
+    The id is kept: it is either generated or an irreversible hash of a ref.
     """
     redacted_fields, _ = redact_values({memory.key or "": memory.value})  # a value is checked together with its key
     [(key, value)] = redacted_fields.items()
 
     def redact_text(text: str) -> str:
-        """Redact text, including a value that is secret by its key."""
+        """Redact a text, including a value whose key marks it as secret."""
         return redact(text.replace(memory.value, str(value)) if memory.value else text).text
 
     content = redact_text(memory.content)
@@ -86,8 +87,8 @@ def redact_memory(memory: Memory) -> Memory:
 
 
 def memory_id(project: str | None, ref: str) -> str:
-    """Return the memory id of a caller's ref in a project.
+    """Return the memory id for a caller's ref in a project.
 
-    The same request is the same memory.
+    If the same request is sent twice, both get the same id, so that the memory is stored only once.
     """
     return "m" + hashlib.blake2b(f"{project or ''}:{ref}".encode(), digest_size=10).hexdigest()

@@ -19,10 +19,10 @@ _VOICE_BY_TRUST: dict[Trust, Voice] = {Trust.USER: "owner", Trust.PROJECT: "turn
 
 
 def parse_draft(draft: MemoryDraft) -> MemoryDraft:
-    """Add category, key and value to a fact that came without a key.
+    """Add category, key and value to a fact that was sent without a key.
 
-    The draft is unchanged if the rules find no statement in its text. A value that the caller gave stays as it is:
-    `redact_memory` looks for it in the text.
+    The draft is unchanged if the rules find no statement in its text. A value given by the caller is kept as it is,
+    because `redact_memory` looks for it in the text.
     """
     if draft.kind is not Kind.FACT:
         return draft
@@ -61,7 +61,7 @@ def _differ_in_subject(one: str | None, other: str | None) -> bool:
 def complete_patch(memory: Memory, patch: MemoryFields) -> MemoryFields:
     """Complete `patch` so that text, key and value of a fact stay consistent.
 
-    A new text leaves the fact in its slot; another key, category, scope or branch moves it to another one.
+    A new text does not change the id of the fact; a new key, category, scope or branch does.
     """
     if memory.kind is not Kind.FACT or not memory.key:
         return patch
@@ -102,9 +102,10 @@ def _select_statement(statements: list[ExtractedStatement], category: str | None
 
 
 def _category_of(draft: MemoryDraft, statement: ExtractedStatement) -> str:
-    """Return the category of a statement: what "was decided" shares its slot with a decision in a session.
+    """Return the category of a statement.
 
-    A session's category is a guess. Whatever it is for two statements of one matter, they share a slot.
+    The category that a session gives is only a guess, so every decision found in a session gets the category
+    "decision". Thus two statements about the same subject get the same id, whatever was guessed for each.
     """
     is_decided = _DECISION_WORDS.search(draft.content) is not None
     if draft.source.get("type") == "session" and (is_decided or statement.instead_of):
@@ -115,8 +116,8 @@ def _category_of(draft: MemoryDraft, statement: ExtractedStatement) -> str:
 def _extract_value(content: str, key: str) -> str:
     """Extract the value of `key` from a text.
 
-    What follows "key:", what a rule extracts, or else the first line. Secrets are redacted in the whole text first:
-    a part of it may no longer look like one.
+    The value is the text after "key:", or the value that a rule extracts, or else the first line. Secrets are
+    redacted in the whole text first, because part of a secret may no longer be recognised as one.
     """
     content = redact(content).text
     name, _, value = content.partition(":")
@@ -129,7 +130,7 @@ def _extract_value(content: str, key: str) -> str:
 
 
 def _redact_pair(key: str, value: str) -> tuple[str, str]:
-    """Redact both; a value is judged by the key it is stored under."""
+    """Redact a key and its value; whether the value is secret also depends on the key."""
     [(clean_key, clean_value)] = redact_values({key: value})[0].items()
     return str(clean_key), str(clean_value)
 

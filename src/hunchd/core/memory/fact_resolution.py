@@ -1,6 +1,6 @@
-"""Resolution of claims: one value a key, and the conflicts that follow.
+"""Resolution of claims: one value per key, and the conflicts that result.
 
-Reads only.
+This module only reads memories.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hunchd.domain.memory import Kind, Memory, Status, Trust
 
 
 class FactResolver:
-    """Resolver of claims against the memories in `reader`."""
+    """Resolver that compares claims with the memories in `reader`."""
 
     def __init__(self, reader: MemoryReader) -> None:
         self._reader = reader
@@ -98,9 +98,10 @@ class FactResolver:
     async def _supersede_replaced(
         self, claim: Memory, ruling: ClaimResolution, written_by_id: dict[str, Memory], now: datetime
     ) -> ClaimResolution:
-        """Supersede the memory that `claim` is said to replace, at once.
+        """Supersede the memory that `claim` names as replaced, without delay.
 
-        Without this it would happen in the next nightly run. The same applies to a choice that the claim reverses.
+        Otherwise that would happen only in the next nightly run. A choice that the claim reverses is superseded in
+        the same way.
         """
         other_way = reverse_choice(claim) if claim.supersedes is None else None
         replaced_id = slot_of(other_way) if other_way is not None else claim.supersedes
@@ -128,7 +129,7 @@ class FactResolver:
     async def update_conflicts(
         self, stated_memory: Memory, now: datetime, *, undone_memory: Memory | None = None
     ) -> list[Memory]:
-        """Update the open contradictions of a slot after one source states `stated_memory` there."""
+        """Update the open contradictions about a fact after a source states `stated_memory`."""
         place = slot_of(stated_memory)
         open_conflicts = (
             await self._reader.list_conflicts_about({place}, stated_memory.project) if place is not None else []
@@ -144,7 +145,7 @@ class FactResolver:
         return [*conflicts_to_open, *(one for one in updated_conflicts if one.status is not Status.ACTIVE)]
 
     async def _filter_unasked(self, conflicts: Sequence[Memory]) -> list[Memory]:
-        """Return the conflicts that are neither open nor answered already."""
+        """Return the conflicts that are neither open nor already resolved."""
         existing = [await self._reader.find([one.id], one.project) for one in conflicts]
         return [
             one
@@ -153,7 +154,10 @@ class FactResolver:
         ]
 
     async def _load_heads(self, claims: Sequence[Memory]) -> dict[str, Memory]:
-        """Return the current values under the ids of `claims`, where they may exist."""
+        """Return the stored memories that have the ids of `claims`, keyed by id.
+
+        Claims with a random id are skipped, because no memory can exist under it.
+        """
         ids_by_project: dict[str | None, list[str]] = {}
         for claim in claims:
             if claim.ref is not None or slot_of(claim) is not None:
@@ -164,7 +168,7 @@ class FactResolver:
         return heads
 
     def _index_statements(self, claims: Sequence[Memory]) -> dict[tuple[object, ...], Memory]:
-        """Return the cached facts without a slot that a claim may repeat, by statement."""
+        """Return the cached facts without a key that a claim may repeat, keyed by statement."""
         owners = {claim.project for claim in claims if _build_statement_key(claim) is not None}
         facts = (
             fact for owner in owners for fact in self._reader.list_cached(Filters(project=owner, kinds=(Kind.FACT,)))
@@ -173,9 +177,9 @@ class FactResolver:
 
 
 def _build_statement_key(fact: Memory) -> tuple[object, ...] | None:
-    """Return a comparison key of a fact without slot and ref.
+    """Return a comparison key for a fact that has neither a key nor a ref.
 
-    Repeated statements have equal keys.
+    Repeated statements have equal comparison keys. Returns None for other memories.
     """
     if fact.kind is not Kind.FACT or fact.ref is not None or slot_of(fact) is not None:
         return None
@@ -184,19 +188,19 @@ def _build_statement_key(fact: Memory) -> tuple[object, ...] | None:
 
 
 def _is_changed_by_user(stored_memory: Memory, memory: Memory) -> bool:
-    """Return True if the user changed the text under their own ref.
+    """Return True if the user sent a changed text under the same ref.
 
-    The old text is then kept as a version, as when it is edited. What is read again from files and commits has its
-    history there, and session messages never change.
+    The old text is then kept as a version, as with an edit. Facts read again from files and commits need no
+    versions, since their history is there, and session messages never change.
     """
     is_user_statement = stored_memory.status is Status.ACTIVE and stored_memory.trust is memory.trust is Trust.USER
     return is_user_statement and memory.kind is not Kind.MESSAGE and stored_memory.content != memory.content
 
 
 def _merge_resent(stored_memory: Memory, memory: Memory) -> Memory:
-    """Merge a memory that was sent again with the stored one.
+    """Merge a memory that was sent again with the stored memory.
 
-    Unchanged it stays as it is, changed it keeps its past.
+    An unchanged memory is returned as stored; a changed memory keeps its creation time, usage and history.
     """
     merged_memory = replace(
         memory, created=stored_memory.created, at=memory.at if memory.at != memory.created else stored_memory.at

@@ -1,4 +1,4 @@
-"""Problems of the write path and of projects, in words for status and answers."""
+"""Descriptions of problems of the write path and of projects, for status and answers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Health:
     writer: StoreWriter
 
     def list_problems(self, projects: Iterable[Project]) -> tuple[str, ...]:
-        """Return what is broken or still loading in `projects`, the writer's problem first."""
+        """List what is broken or still loading in `projects`, starting with the writer's problem."""
         own = [self.writer.trouble] if self.writer.trouble else []
         return (*own, *list_project_problems(projects))
 
 
 def list_project_problems(projects: Iterable[Project]) -> list[str]:
-    """Return what is broken or still loading in `projects`."""
+    """List what is broken or still loading in `projects`."""
     return [project.problem for project in projects if project.problem]

@@ -1,6 +1,6 @@
 """Journal records of memory changes.
 
-Records of any earlier version can be read.
+Records written by any earlier version can be read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hunchd.store.journal.journal import JournalRecord
 
 
 def change_to_record(change: MemoryChange) -> JournalRecord:
-    """Serialize a change as one record, so that it is atomic."""
+    """Serialize a change as a single record, which makes it atomic."""
     identifier, memory_records = secrets.token_hex(8), [memory_to_json(memory) for memory in change.memories]
     if len(memory_records) == 1 and not change.deletions:
         return JournalRecord(id=identifier, type="memory", project=change.project, data=memory_records[0], at=0.0)
@@ -24,12 +24,12 @@ def change_to_record(change: MemoryChange) -> JournalRecord:
 
 
 def deletion_to_record(identifier: str, project: str | None) -> JournalRecord:
-    """Create the record of a deletion."""
+    """Create a record of a deletion."""
     return JournalRecord(id=secrets.token_hex(8), type="forget", project=project, data={"id": identifier}, at=0.0)
 
 
 def change_from_record(record: JournalRecord) -> MemoryChange | None:
-    """Parse the change of a record, or return None for other records."""
+    """Parse the change in a record; return None for other types of records."""
     match record.type:
         case "memory":
             return MemoryChange((memory_from_json(record.data),), project=record.project, silent=True)
@@ -42,9 +42,9 @@ def change_from_record(record: JournalRecord) -> MemoryChange | None:
 
 
 def contains_memory_text(record: JournalRecord, identifier: str) -> bool:
-    """Return True if a record holds text of a memory.
+    """Return True if a record contains the text of a memory.
 
-    Also for a version of it, or a contradiction that quotes it.
+    That includes the text of its versions and of contradictions that quote it.
     """
     match record.type:
         case "memory":
@@ -59,10 +59,7 @@ def contains_memory_text(record: JournalRecord, identifier: str) -> bool:
 
 
 def contains_any_memory(record: JournalRecord, ids: Collection[str]) -> bool:
-    """Return True if a record holds one of these memories.
-
-    Alone, or in a change of several.
-    """
+    """Return True if a record contains at least one of these memories."""
     if record.type == "memory":
         return record.data.get("id") in ids
     return record.type == "change" and any(raw.get("id") in ids for raw in record.data.get("memories", ()))

@@ -1,4 +1,4 @@
-"""Reading of memories from the cache and the store as one."""
+"""Reading of memories from the cache and the store combined."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAGE_SIZE = 1_000  # memories fetched at once
 
 
 class MemoryReader:
-    """Reading half of `MemoryService`."""
+    """Read operations of `MemoryService`."""
 
     def __init__(self, memory_cache: MemoryCache, store: MemoryStore, writer: StoreWriter) -> None:
         self._memory_cache = memory_cache
@@ -29,9 +29,9 @@ class MemoryReader:
         self._writer = writer
 
     async def get(self, identifier: str, projects: Sequence[str]) -> Memory:
-        """Return the memory with this id, cached or stored.
+        """Return the memory with this id from the cache or the store.
 
-        Raises NotFound.
+        Raises NotFound if it does not exist.
         """
         await self._writer.wait_until_started()
         if self._memory_cache.is_tombstoned(identifier):
@@ -44,7 +44,7 @@ class MemoryReader:
         raise NotFound(f"there is no memory '{identifier}'", field="id")
 
     async def find(self, identifiers: Sequence[str], project: str | None) -> dict[str, Memory]:
-        """Return the existing memories among `identifiers` in one project, by id."""
+        """Return the memories of one project that exist among `identifiers`, keyed by id."""
         await self._writer.wait_until_started()
         memories = {name: memory for name in identifiers if (memory := self._memory_cache.get(name)) is not None}
         missing = [name for name in identifiers if name not in memories and not self._memory_cache.is_tombstoned(name)]
@@ -59,19 +59,19 @@ class MemoryReader:
     def list_cached(self, filters: Filters) -> tuple[Memory, ...]:
         """Return the cached memories that match, newest first.
 
-        The cache holds what is new and what answers need at once.
+        The cache contains new memories and those that answers need without delay.
         """
         return self._memory_cache.list_memories(filters)
 
     async def list_all(self, filters: Filters) -> list[Memory]:
-        """Return every memory that matches, stored or pending, in no order."""
+        """Return every memory that matches, stored or pending, in no particular order."""
         return [memory async for memory in self.iter_all(filters)]
 
     async def iter_all(self, filters: Filters) -> AsyncIterator[Memory]:
-        """Yield every memory that matches, each once.
+        """Yield every memory that matches, each of them once.
 
-        Cached ones come first, so that those that move to the store meanwhile are not missed; a newer cached version
-        wins.
+        Cached memories come first, so that memories which move to the store in the meantime are not missed. If a
+        memory is both cached and stored, the newer cached version is yielded.
         """
         seen_ids = set()
         for memory in self._memory_cache.list_memories(filters):
@@ -101,16 +101,16 @@ class MemoryReader:
     async def list_conflicts_about(self, removed_ids: Container[str], project: str | None) -> list[Memory]:
         """Return the contradictions that quote a memory in `removed_ids`.
 
-        They must be removed with it.
+        They must be removed together with that memory.
         """
         conflicts = await self.list_all(Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=()))
         return [one for one in conflicts if any(link.get("ref") in removed_ids for link in one.links)]
 
     async def load_into_cache(self, project: str | None) -> list[Memory]:
-        """Load the memories that answers need at once into the cache.
+        """Load the memories that answers need without delay into the cache, and return them.
 
-        Returns them. These are the newest MAX_WARM_MEMORIES of each preloaded kind, and without a limit what every
-        prompt may need: facts and profile pages.
+        These are all facts and profile pages, which any prompt may need, and the newest MAX_WARM_MEMORIES of each
+        other preloaded kind.
         """
         memories: dict[str, Memory] = {}
         for standing in (
@@ -139,7 +139,7 @@ async def list_of_owners(
 ) -> MemoryPage:
     """Return a page of the memories of all `owners` that pass `filters`, newest first.
 
-    Raises InvalidInput for a foreign cursor.
+    Raises InvalidInput for a cursor that was not created by this function.
     """
     pages = [await store.list(replace(filters, project=owner), limit, cursor) for owner in owners]
     memories = sorted((one for page in pages for one in page.items), key=lambda one: (-to_microseconds(one.at), one.id))

@@ -1,6 +1,6 @@
 """Memory service: add, edit, undo, forget.
 
-Accepted means durable and searchable at once.
+An accepted memory is durable and can be searched immediately.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class MemoryService(MemoryReader):
     # Storing
 
     async def remember(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[Memory]:
-        """Store `drafts`, each for its project id.
+        """Store each of `drafts` in the project whose id is at the same position.
 
-        The same ref in a project is the same memory.
+        Drafts with the same ref in a project are stored as one memory.
         """
         return [ruling.memory for ruling in await self.store_drafts(drafts, projects)]
 
@@ -82,7 +82,7 @@ class MemoryService(MemoryReader):
     ) -> list[ClaimResolution]:
         """Store `drafts` and return the resolution of each.
 
-        A fact with a key replaces the value in its slot, or is rejected.
+        A fact with a key replaces the current value of that key, or is rejected.
         """
         now = self.now()
         return await self.claim(
@@ -90,23 +90,23 @@ class MemoryService(MemoryReader):
         )
 
     async def claim(self, claims: Sequence[Memory]) -> list[ClaimResolution]:
-        """Store claims under the rule that one key has one value."""
+        """Store claims under the rule that each key has one value."""
         await self._writer.wait_until_started()
         async with self.change_lock:
             return await self.claim_locked(claims)
 
     async def claim_locked(self, claims: Sequence[Memory]) -> list[ClaimResolution]:
-        """Same as `claim`, for callers that hold `change_lock`."""
+        """Store claims as `claim` does, for callers that hold `change_lock`."""
         rulings = await self._resolver.resolve(claims, self.now())
         await self.commit([ruling.change for ruling in rulings if ruling.change.memories])
         return rulings
 
     async def store(self, memories: Sequence[Memory]) -> None:
-        """Make `memories` durable as they are, and searchable."""
+        """Make `memories` durable and searchable without changing them."""
         await self.commit([MemoryChange((memory,), project=memory.project) for memory in memories])
 
     async def commit(self, changes: Sequence[MemoryChange]) -> None:
-        """Make `changes` durable, each atomically, and searchable."""
+        """Make `changes` durable and searchable, each of them atomically."""
         if not changes:
             return
         records = [change_to_record(change) for change in changes]
@@ -120,8 +120,8 @@ class MemoryService(MemoryReader):
     def apply(self, sequence: int, change: MemoryChange, *, is_replay: bool = False) -> None:
         """Make an accepted change visible and queue it for the store.
 
-        Replayed changes (`replayed`) come in the order of acceptance, whatever the clock said then; they never override
-        what was accepted since the start.
+        Replayed changes (`is_replay`) arrive in the order in which they were accepted, regardless of their
+        timestamps. They never override changes accepted since startup.
         """
         for identifier in change.deletions:
             if not is_replay or identifier not in self._written_ids:
@@ -139,10 +139,10 @@ class MemoryService(MemoryReader):
     # Changing
 
     async def edit(self, identifier: str, patch: MemoryFields, projects: Sequence[str]) -> Memory:
-        """Change the given fields; the text is redacted like a new one.
+        """Change the fields in `patch`; secrets are redacted as in a new memory.
 
-        A fact that gets another key, category, scope or branch moves to that slot, and gets another id. Raises Conflict
-        if the memory is a version, a contradiction, or no longer valid.
+        A fact that gets another key, category, scope or branch also gets another id. Raises Conflict if the memory
+        is an earlier version, a contradiction, or no longer valid.
         """
         async with self.change_lock:
             memory, now = await self.get(identifier, projects), self.now()
@@ -165,7 +165,7 @@ class MemoryService(MemoryReader):
             return result
 
     async def undo(self, identifier: str, projects: Sequence[str]) -> Memory:
-        """Undo the last change of a memory: what it said before is valid again.
+        """Undo the last change of a memory, so that its previous content is valid again.
 
         Raises Conflict if there is nothing to undo.
         """
@@ -183,9 +183,9 @@ class MemoryService(MemoryReader):
             return result
 
     async def _undo_step(self, head: Memory, now: datetime) -> tuple[Memory, MemoryChange]:
-        """Undo the last step of `head`.
+        """Undo the last change of `head`.
 
-        A move is undone into the slot it came from.
+        If that change gave the fact a new id, the fact under its old id becomes valid again.
         """
         ids = [one for one in (head.supersedes, find_origin_id(head)) if one is not None]
         memories = await self.find(ids, head.project)
@@ -197,9 +197,9 @@ class MemoryService(MemoryReader):
         return back, replace(change, memories=(*change.memories, back))
 
     async def _reactivate(self, memory: Memory, now: datetime) -> tuple[Memory, MemoryChange]:
-        """Reactivate `memory`, which was superseded by another one.
+        """Reactivate `memory`, which was superseded by another memory.
 
-        Raises Conflict if something else must be undone first.
+        Raises Conflict if another change must be undone first.
         """
         by = memory.superseded_by or ""
         other = (await self.find([by], memory.project)).get(by)
@@ -215,7 +215,7 @@ class MemoryService(MemoryReader):
         )
 
     async def record_feedback(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> dict[str, Memory]:
-        """Count feedback on memories; return those that exist, by id."""
+        """Count feedback on memories; return the memories that exist, keyed by id."""
         updated_memories: dict[str, Memory] = {}  # an id may occur twice
         async with self.change_lock:
             for item in items:
@@ -229,10 +229,10 @@ class MemoryService(MemoryReader):
     # Forgetting
 
     async def forget(self, identifier: str, projects: Sequence[str]) -> tuple[Memory, int]:
-        """Remove a memory and everything stored under it from all answers.
+        """Remove a memory and everything stored under its id from all answers.
 
-        Its bytes leave the disk as soon as the store has purged them. Returns the memory and the sequence number of the
-        deletion in the journal.
+        The data leaves the disk as soon as the store has been purged. Returns the memory and the sequence number of
+        its deletion in the journal.
         """
         async with self.change_lock:
             memory = await self.get(identifier, projects)
@@ -249,7 +249,7 @@ class MemoryService(MemoryReader):
     async def delete(self, identifiers: Sequence[str], project: str | None) -> int:
         """Delete memories of one project durably.
 
-        Returns the sequence number of the last journal record, 0 if there is none.
+        Returns the sequence number of the last journal record, or 0 if `identifiers` is empty.
         """
         if not identifiers:
             return 0
@@ -270,8 +270,8 @@ class MemoryService(MemoryReader):
     async def erase(self, identifier: str, projects: Sequence[str]) -> None:
         """Forget a memory and wait until no file contains it.
 
-        A memory that is accepted under the same id meanwhile is another one, and stays. Callers must have recorded the
-        erasure with `PendingErasures.record`, including everything removed with it.
+        If another memory is accepted under the same id in the meantime, that memory is kept. Callers must have
+        recorded the erasure with `PendingErasures.record`, including everything that is removed with the memory.
         """
         with self.purges.announce_deletion():
             memory, sequence = await self.forget(identifier, projects)
@@ -289,9 +289,9 @@ class MemoryService(MemoryReader):
         await self.purges.purge(memory.project)
 
     async def _delete_signals(self, errors: Sequence[str], project: str | None) -> frozenset[str]:
-        """Delete the signals that hold the text of forgotten errors.
+        """Delete the signals that contain the text of forgotten errors.
 
-        Returns their ids.
+        Returns the ids of the deleted signals.
         """
         if project is None:
             return frozenset()
@@ -304,10 +304,10 @@ class MemoryService(MemoryReader):
         return removed_ids
 
     async def finish_erasing(self, ids: Sequence[str], project: str | None) -> list[str]:
-        """Complete an erasure that an earlier process began; return the ids erased.
+        """Complete an erasure that an earlier process started; return the ids erased.
 
-        An id that exists was not forgotten, or is another memory by now. Of the others no file contains anything when
-        this returns.
+        Ids under which a memory exists are skipped: that memory was not forgotten, or is a new one. When this
+        returns, no file contains anything of the other ids.
         """
         there = await self.find(ids, project)
         erased_ids = [one for one in ids if one not in there]
@@ -323,10 +323,10 @@ class MemoryService(MemoryReader):
         return erased_ids
 
     async def relink(self, removed_memories: Sequence[Memory], project: str | None) -> frozenset[str]:
-        """Close the gaps in version histories that forgetting `removed` will leave.
+        """Close the gaps that forgetting `removed_memories` will leave in version histories.
 
-        The value that one of them replaced becomes valid again. Returns the ids among them that now hold another value.
-        The caller holds `change_lock`.
+        If a forgotten version had replaced another value, that value becomes valid again. Returns those of the
+        removed ids that now have another value. The caller must hold `change_lock`.
         """
         removed_ids = frozenset(one.id for one in removed_memories)
         changes = []
@@ -348,10 +348,7 @@ def _reject_version(memory: Memory) -> None:
 
 
 def _reject_invalid_memory(memory: Memory, patch: Mapping[str, Any]) -> None:
-    """Reject a change of a memory that is not valid.
-
-    It would have no visible effect.
-    """
+    """Raise Conflict if a memory is not valid, as changing it would have no visible effect."""
     if memory.kind is Kind.CONTRADICTION:
         raise Conflict(
             f"'{memory.id}' is a contradiction; resolve it instead of editing it",

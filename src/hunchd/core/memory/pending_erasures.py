@@ -1,6 +1,6 @@
 """Record of erasures in progress.
 
-A crash leaves them to the next start. Only ids are stored, no text.
+An erasure interrupted by a crash is completed at the next start. The record contains only ids, no text.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ logger = logging.getLogger(__name__)
 
 
 class PendingErasures:
-    """Files below `folder`, one for each erasure in progress."""
+    """Folder with one file for each erasure in progress."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @asynccontextmanager
     async def record(self, ids: Sequence[str], project: str | None) -> AsyncIterator[None]:
-        """Record the ids while the block erases them.
+        """Keep the ids on record while the block erases them.
 
-        A failure is left to the next start. A full disk that does not take the note does not prevent the erasure.
+        If the block fails, the erasure is repeated at the next start. If the disk is too full to write the record,
+        the erasure goes ahead anyway.
         """
         note = self._folder / secrets.token_hex(8)
         content = json.dumps({"project": project, "ids": list(ids)}).encode()
@@ -41,9 +42,9 @@ class PendingErasures:
         note.unlink(missing_ok=True)
 
     def list_pending(self) -> list[tuple[Path, str | None, list[str]]]:
-        """Return the erasures that earlier processes began: note, project, ids.
+        """Return the erasures that earlier processes started, as (file, project, ids).
 
-        Notes that cannot be read are skipped and deleted.
+        Files that cannot be read are skipped and deleted.
         """
         pending: list[tuple[Path, str | None, list[str]]] = []
         for note in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():

@@ -1,6 +1,6 @@
-"""Purging of deleted memories from disk, batched for concurrent callers.
+"""Purging of deleted memories from disk.
 
-The store rewrites all files of a project for a purge.
+Concurrent callers share a purge, because each purge rewrites all files of a project.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ GATHER_TIMEOUT_SECONDS: Final = 2.0  # seconds
 
 
 class PurgeScheduler:
-    """Scheduler that shares one purge of a project among callers."""
+    """Scheduler that lets concurrent callers share one purge of a project."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
@@ -30,7 +30,7 @@ class PurgeScheduler:
     def announce_deletion(self) -> Iterator[None]:
         """Announce a deletion that will request a purge.
 
-        A purge not yet begun waits for it.
+        Purges that have not started yet wait until the block ends.
         """
         self._pending_callers += 1
         self._all_arrived.clear()
@@ -42,9 +42,9 @@ class PurgeScheduler:
                 self._all_arrived.set()
 
     async def purge(self, project: str | None) -> None:
-        """Purge a project; return when no deleted byte is left on disk.
+        """Purge a project; return when no deleted data is left on disk.
 
-        Covers what the store had deleted before the call.
+        The purge covers everything that was deleted from the store before the call.
         """
         task = self._gathering_tasks.get(project)
         if task is None:

@@ -1,4 +1,4 @@
-"""Session log and session head, converted to memories and back without loss."""
+"""Conversion of session messages and session metadata to memories and back, without loss."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SessionHead:
 
 @dataclass(slots=True)
 class SessionLog:
-    """Messages of one session, held while it is in use."""
+    """Messages of one session, kept in memory while the session is in use."""
 
     head: SessionHead
     messages: list[Message] = field(default_factory=list)
@@ -73,7 +73,7 @@ class SessionLog:
 
 
 def session_tag(session: str) -> str:
-    """Return the tag of all memories of a session."""
+    """Return the tag that all memories of a session have."""
     return redact_name(f"session:{session}")
 
 
@@ -82,7 +82,7 @@ def session_head_id(session: str, project: str | None) -> str:
 
 
 def draft_to_message(draft: MessageDraft, session: str, project: str | None, number: int, now: datetime) -> Message:
-    """Convert a draft to a message without secrets, with its number in the log."""
+    """Convert a draft to the message with this number in the log, without secrets."""
     text = redact(draft.text).text
     if draft.event in (MessageType.USER, MessageType.ASSISTANT):
         text = redact_speech(text)
@@ -134,7 +134,7 @@ def message_to_memory(message: Message, session: str, project: str | None, now: 
 
 
 def message_from_memory(memory: Memory) -> Message | None:
-    """Convert a memory to its session message, or return None if it holds none."""
+    """Convert a memory to a session message; return None if it is not a message."""
     source = memory.source
     number = source.get("number")
     if memory.kind is not Kind.MESSAGE or not isinstance(number, int) or "session" not in source:
@@ -191,7 +191,7 @@ def head_to_memory(head: SessionHead, now: datetime) -> Memory:
 
 
 def head_from_memory(memory: Memory) -> SessionHead | None:
-    """Convert a memory to its session head, or return None if it holds none."""
+    """Convert a memory to session metadata; return None for other memories."""
     session = memory.source.get("session")
     if memory.kind is not Kind.DOCUMENT or HEAD_TAG not in memory.tags or not isinstance(session, str):
         return None

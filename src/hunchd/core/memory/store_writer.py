@@ -1,6 +1,6 @@
-"""Writer from the journal to the store.
+"""Writer that moves accepted records from the journal to the store.
 
-One task writes batches in the order of acceptance, and moves the checkpoint after each.
+A single task writes batches in the order of acceptance and moves the journal's checkpoint after each batch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RETRY_AFTER_SECONDS = 2.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """Store operations of one accepted record."""
+    """Store operations of a single accepted record."""
 
     sequence: int
     memories: tuple[Memory, ...] = ()
@@ -45,8 +45,7 @@ class PendingWrite:
 class StoreWriter:
     """Queue of at most `limit` accepted records that are not stored yet.
 
-    `trouble` is the reason why writing is stuck, if it is. Records of an earlier process are added before `run`
-    begins.
+    `trouble` says why writing is stuck, if it is. Records of an earlier process must be added before `run` is called.
     """
 
     def __init__(
@@ -79,15 +78,15 @@ class StoreWriter:
 
     @property
     def pending(self) -> int:
-        """Number of records that wait for the store."""
+        """Number of records waiting to be stored."""
         return len(self._queue)
 
     async def accept(self, records: Sequence[JournalRecord], on_durable: Callable[[list[int]], None]) -> None:
         """Make `records` durable and call `on_durable` with their sequence numbers.
 
-        Both happen even if the caller is cancelled in between: a record that nobody queues would never reach the store.
-        Raises Overloaded when too many records wait, and NotFound if a record's project was removed; nothing is stored
-        then.
+        Both steps happen even if the caller is cancelled in between, since a record that is never queued would
+        never reach the store. Raises Overloaded if too many records are waiting, and NotFound if a record's project
+        was removed; in both cases nothing is stored.
         """
         if any(record.project in self._removed_projects for record in records):
             raise NotFound("the project was removed", field="project")
@@ -109,10 +108,7 @@ class StoreWriter:
             self._appending_count -= len(records)
 
     def is_queued(self, sequence: int) -> bool:
-        """Return True if the record was queued before.
-
-        So a repeated event counts once.
-        """
+        """Return True if the record was queued before, so that a repeated event counts once."""
         return sequence <= self._journal.checkpoint_sequence or sequence in self._queued_sequences
 
     def add(self, write: PendingWrite) -> None:
@@ -128,7 +124,7 @@ class StoreWriter:
     async def remove_project(self, project: str) -> None:
         """Stop accepting and storing records of a project.
 
-        Writes in progress have ended when this returns.
+        Returns when the writes in progress have ended.
         """
         self._removed_projects.add(project)
         if self._accept_tasks:
@@ -147,14 +143,14 @@ class StoreWriter:
     async def wait_until_started(self) -> None:
         """Wait until the records of an earlier process are loaded.
 
-        Questions about a memory have no correct answer before.
+        Before that, answers about a memory may be wrong.
         """
         await self._start_event.wait()
 
     async def drain(self, *, allowed_pending: int = 0) -> None:
-        """Wait until everything accepted so far is stored, except `allowed_pending` records.
+        """Wait until at most `allowed_pending` of the records accepted so far are not stored.
 
-        Records accepted meanwhile are not waited for. Raises Unavailable after DRAIN_TIMEOUT_SECONDS.
+        Records accepted in the meantime are not waited for. Raises Unavailable after DRAIN_TIMEOUT_SECONDS.
         """
         self._drain_waiters += 1
         self._hurry.set()
@@ -186,7 +182,7 @@ class StoreWriter:
     async def _wait_for_batch(self, seconds: float) -> None:
         """Wait for more records to fill the batch.
 
-        Returns at once if it is full or somebody waits.
+        Returns immediately if the batch is full or a caller is waiting for it.
         """
         if self._drain_waiters or len(self._queue) >= self._batch_size:
             return
@@ -220,7 +216,7 @@ class StoreWriter:
         self._progress_event.clear()
 
     async def _commit(self, batch: Sequence[PendingWrite]) -> None:
-        """Store one batch; the last write or deletion of a memory wins."""
+        """Store one batch; of several writes and deletions of a memory, the last wins."""
         latest: dict[str, Memory | None] = {}
         owners: dict[str, str | None] = {}
         for write in batch:

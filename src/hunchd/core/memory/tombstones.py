@@ -1,6 +1,6 @@
 """Tombstones of learned memories that the user forgot.
 
-They keep these from being learned again. Only ids are stored.
+A tombstone keeps a memory from being learned again. Only ids are stored.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ logger = logging.getLogger(__name__)
 
 
 class Tombstones:
-    """Tombstone files below `folder`, one a project."""
+    """Folder with one tombstone file per project."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def load(self, project: str) -> frozenset[str]:
-        """Return the tombstoned ids of a project."""
+        """Return the ids in a project's tombstone file."""
         try:
             return frozenset(json.loads((self._folder / project).read_bytes()))
         except FileNotFoundError:
@@ -33,9 +33,9 @@ class Tombstones:
             return frozenset()
 
     def add(self, project: str, ids: Iterable[str]) -> None:
-        """Add ids; the file is replaced atomically.
+        """Add ids to a project's tombstone file, which is replaced atomically.
 
-        Raises OSError when the disk is full.
+        Raises OSError if the disk is full.
         """
         file = self._folder / project
         content = sorted({*self.load(project), *ids})
@@ -43,5 +43,5 @@ class Tombstones:
         replace_file(FileOperations(), file, json.dumps(content).encode())
 
     def delete(self, project: str) -> None:
-        """Delete the tombstones of a project that is removed."""
+        """Delete the tombstones of a removed project."""
         (self._folder / project).unlink(missing_ok=True)

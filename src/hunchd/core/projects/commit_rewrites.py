@@ -1,4 +1,4 @@
-"""Migration of memories from rewritten commits to their new ids."""
+"""Update of memories and predictor after commits got new ids."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from hunchd.prediction.predictor import Predictor
 
 
 def rename_commits(predictor: Predictor, moved_commits: Sequence[tuple[str, str]]) -> None:
-    """Rename rewritten commits in the predictor, so that the work is not learned twice."""
+    """Replace the ids of rewritten commits in the predictor.
+
+    Otherwise it would learn the same changes twice.
+    """
     for old, new in moved_commits:
         if not predictor.has_unit(new):
             predictor.rewrite_unit_id(old, new)
 
 
 async def move_episodes(memories: MemoryService, project: str, moved_commits: Sequence[tuple[str, str]]) -> list[str]:
-    """Merge the old commits' episodes into the new ones.
+    """Merge the episodes of old commits into those of the new commits.
 
-    Returns the ids removed. Each pair changes atomically. An old episode without a new one stays.
+    Each merge is atomic. Returns the ids of the removed episodes. An episode whose new commit has no episode is kept.
     """
     target = {make_episode_id(project, old): make_episode_id(project, new) for old, new in moved_commits}
     if not target:
@@ -48,9 +51,9 @@ async def move_episodes(memories: MemoryService, project: str, moved_commits: Se
 
 
 async def drop_episodes(memories: MemoryService, project: str, shas: Sequence[str]) -> list[str]:
-    """Delete the episodes of commits that are in no history any more.
+    """Delete the episodes of commits that no history contains any more.
 
-    Returns their ids.
+    Returns the ids of the deleted episodes.
     """
     if not shas:
         return []
@@ -61,9 +64,9 @@ async def drop_episodes(memories: MemoryService, project: str, shas: Sequence[st
 
 
 async def move_fixes(memories: MemoryService, project: Project, moved_commits: Sequence[tuple[str, str]]) -> None:
-    """Update fixes to the new commit ids.
+    """Replace old commit ids in fixes with the new ids.
 
-    The old ones are in nobody's history.
+    The old commits are no longer part of any history.
     """
     newer = dict(moved_commits)
     stale = [(fix, newer[fix.commit]) for fix in project.fixes.iter_all() if fix.commit in newer]

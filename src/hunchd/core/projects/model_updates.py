@@ -1,4 +1,4 @@
-"""Queue of projects whose models are outdated, and their update."""
+"""Queue of projects whose models are outdated, and the task that updates them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ModelUpdater(Feature):
             self._work.set()
 
     async def run(self) -> None:
-        """Process queued work, forever."""
+        """Process queued work forever."""
         while True:
             await self._work.wait()
             self._work.clear()

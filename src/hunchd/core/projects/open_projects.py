@@ -23,7 +23,7 @@ ROOT_POLL_SECONDS = 2.0  # seconds between two checks for a missing folder
 
 
 class OpenProjects(Feature):
-    """Open projects by id and path."""
+    """Open projects, found by id or path."""
 
     def __init__(self, dependencies: Dependencies, indexer: ProjectIndexer, features: Features) -> None:
         self._dependencies = dependencies
@@ -48,7 +48,7 @@ class OpenProjects(Feature):
         self.open_all()
 
     async def stop(self) -> None:
-        """Save the models, so that the next start does not compute them again."""
+        """Save the models, so that the next start need not rebuild them."""
         for project in self:
             if project.predictor is not None and not project.indexing:
                 await asyncio.to_thread(self._indexer.save, project)
@@ -56,7 +56,10 @@ class OpenProjects(Feature):
                 project.code.close()
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        """Show the change in the next bundle: of its project, or of all if it is the user's own."""
+        """Make the next bundle show the change.
+
+        A change of the user's own memories affects the bundles of all projects.
+        """
         if project is not None:
             project.apply_change(change)
         elif change.project is None:
@@ -65,11 +68,11 @@ class OpenProjects(Feature):
                 each.bump_revision()
 
     def resolve_id(self, name: str) -> str:
-        """Return the id of the project that an id or a path names. Raises NotFound."""
+        """Return the id of the project with this id or path. Raises NotFound."""
         return self.find(name)[0].id
 
     def list_roots(self) -> list[Path]:
-        """Return the root folders of the projects that are not missing."""
+        """Return the root folders of the projects whose folder exists."""
         return [project.root for project in self._projects.values() if not project.is_missing]
 
     def open_all(self) -> None:
@@ -85,7 +88,7 @@ class OpenProjects(Feature):
     def add(self, path: str, *, must_exist: bool = True, identifier: str | None = None) -> Project:
         """Register the project that contains `path` and return it.
 
-        A new one gets `identifier`, if that is free. Raises InvalidInput if there is no such folder.
+        A new project gets the id `identifier` if that is free. Raises InvalidInput if the folder does not exist.
         """
         folder = expand_path(path)
         if not folder.is_absolute():
@@ -112,7 +115,7 @@ class OpenProjects(Feature):
     def _move_to_tree(self, project: Project, tree: WorkingTree) -> None:
         """Continue the project in another worktree of its repository.
 
-        Its own folder was deleted or moved; it may have been a linked worktree.
+        This happens when the project's own folder, for instance a linked worktree, was deleted or moved.
         """
         self._features.on_project_closed(project)
         project.trees.pop(project.root, None)
@@ -123,9 +126,9 @@ class OpenProjects(Feature):
         self._features.on_project_opened(project)
 
     def _reject_whole_machine(self, layout: RepositoryLayout) -> None:
-        """Reject the file system root and the home folder, which would never finish indexing.
+        """Reject the file system root and the home folder, as indexing would never finish.
 
-        A home folder that is a repository is accepted: its owner has said what of it counts.
+        A home folder that is a git repository is accepted: its owner has chosen which files belong to it.
         """
         root = layout.root
         what = "the root of the file system" if root == Path(root.anchor) else "your home folder"
@@ -141,9 +144,9 @@ class OpenProjects(Feature):
             raise NotFound(f"there is no project '{identifier}'", hint="GET /projects lists them") from None
 
     def list_standing_facts(self, identifier: str | None) -> list[Memory]:
-        """Return the facts and profile pages held of a project, or of the user for None.
+        """Return all facts of a project, or the user's facts and profile pages for None.
 
-        Unlike a cache they are complete, however many there are.
+        Unlike the contents of a cache, the list is complete, however long it is.
         """
         if identifier is None:
             return [*self.own.profile.values(), *self.own.facts.values()]
@@ -151,14 +154,14 @@ class OpenProjects(Feature):
         return list(project.facts.values()) if project is not None else []
 
     def find_by_id(self, identifier: str | None) -> Project | None:
-        """Return the project with this id, if it exists.
+        """Return the project with this id, or None if it does not exist.
 
-        None stands for the user's own memories.
+        The identifier None, which means the user's own memories, also returns None.
         """
         return self._projects.get(identifier) if identifier is not None else None
 
     def find(self, name: str) -> tuple[Project, WorkingTree]:
-        """Return the project and tree that an id or a path names.
+        """Return the project and working tree for a project id or a path.
 
         Raises NotFound.
         """

@@ -1,8 +1,9 @@
-"""Facts that files and commit messages state.
+"""Facts stated in files and commit messages.
 
-A fact learned on a branch carries its name and the commit it was learned at, and holds there only. It becomes valid on
-the main line when git says that the main line contains that commit, or the tip that the branch had after it. Files need
-no such proof: what the files of the main line say is read again whenever it is checked out.
+A fact learned on a branch is stored with the branch name and the commit at which it was learned, and is valid on
+that branch only. It becomes valid on the main line once the main line contains that commit, or the later tip of the
+branch, according to git. Facts from files need no such proof: the files of the main line are read again whenever it
+is checked out.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ FILE_SOURCE: Final = "convention"  # source type
 
 
 class ProjectClaims:
-    """Updater of the facts that are based on files and commits."""
+    """Service that updates the facts stated in files and commits."""
 
     def __init__(self, memories: MemoryService, indexer: HelperProcess) -> None:
         self._memories = memories
         self._indexer = indexer
 
     async def update_from_files(self, project: Project, file_facts: Sequence[Memory]) -> None:
-        """Update the facts that are based on files.
+        """Update the facts that files state.
 
-        A new value replaces the old one, a fact that no file states any more ends, and a file that repeats an overruled
-        statement changes nothing.
+        A new value replaces the old one, and a fact that no file states any more ends. If a file repeats a
+        statement that has been overruled, nothing changes.
         """
         line = get_side_branch(project)
         facts = [restrict_to_branch(fact, line) for fact in file_facts]
@@ -67,9 +68,9 @@ class ProjectClaims:
         await self._claim_in_batches(claims)
 
     async def store_from_commits(self, project: Project, commit_facts: Sequence[Memory]) -> None:
-        """Store the facts in messages of new commits.
+        """Store the facts stated in the messages of new commits.
 
-        On a branch until it is merged.
+        A fact from a commit that is not merged yet is valid on its branch only.
         """
         line = get_side_branch(project)
         if line is not None:
@@ -80,7 +81,7 @@ class ProjectClaims:
         await self._claim_in_batches(commit_facts)
 
     async def merge_branch_facts(self, project: Project) -> None:
-        """Make facts of merged branches valid on the main line."""
+        """Make the facts of merged branches valid on the main line."""
         branch_facts = [fact for fact in project.facts.values() if fact.branch and fact.status is Status.ACTIVE]
         if not branch_facts:
             return
@@ -106,7 +107,7 @@ class ProjectClaims:
             await self._move_to_main_line([fact for fact in facts if proofs[fact.id] in merged_shas], project)
 
     async def _move_to_main_line(self, merged_memories: Sequence[Memory], project: Project) -> None:
-        """Move facts of branches to the main line; the caller holds `change_lock`."""
+        """Move facts of branches to the main line; the caller must hold `change_lock`."""
         now = self._memories.now()
         claims = claims_from_merged(merged_memories, now, sha=find_default_branch(project.main.layout) or "")
         rulings = await self._memories.claim_locked(claims)
@@ -117,7 +118,7 @@ class ProjectClaims:
         await self._memories.store(moved_memories)
 
     async def _withdraw_missing(self, project: Project, stated_ids: set[str], line: str | None) -> list[MemoryChange]:
-        """Return changes that end facts which no file of this line states any more."""
+        """Return the changes that end facts no longer stated in any file of branch `line`."""
         before = [
             fact.id
             for fact in project.facts.values()
@@ -135,7 +136,7 @@ class ProjectClaims:
             await self._memories.claim(claims[begin : begin + CLAIM_BATCH_SIZE])
 
     async def _find_merged_commits(self, project: Project, shas: Sequence[str]) -> frozenset[str]:
-        """Return the commits that the main line contains."""
+        """Return those of the commits `shas` that the main line contains."""
         into = find_default_branch(project.main.layout)
         if into is None or not shas:
             return frozenset(shas)
@@ -145,7 +146,7 @@ class ProjectClaims:
 
 
 async def is_overruled(memories: MemoryService, fact: Memory, head: Memory) -> bool:
-    """Return True if `fact` repeats a statement that `head` overruled."""
+    """Return True if `fact` repeats a statement that was overruled by `head`."""
     if head.status is Status.SUPERSEDED and head.superseded_by is not None:  # it was superseded by another memory
         return is_same_value(fact, head) and get_source_name(fact) == get_source_name(head)
     if head.status is not Status.ACTIVE or is_same_value(fact, head) or get_source_name(fact) == get_source_name(head):
@@ -159,13 +160,13 @@ async def is_overruled(memories: MemoryService, fact: Memory, head: Memory) -> b
 
 
 def get_side_branch(project: Project) -> str | None:
-    """Return the checked-out branch if it is not the main line, else None."""
+    """Return the checked-out branch, or None if it is the main line."""
     branch, main_line = project.main.branch, project.main.trunk
     return branch if branch and main_line and branch != main_line else None
 
 
 def restrict_to_branch(fact: Memory, line: str | None) -> Memory:
-    """Return the fact restricted to a branch."""
+    """Return the fact restricted to branch `line`, or unchanged if `line` is None."""
     if line is None:
         return fact
     branch_fact = replace(fact, branch=line, ref=None)
@@ -182,7 +183,7 @@ def _is_active(head: Memory | None) -> bool:
 
 
 def _is_on_main_line(fact: Memory, main: Memory | None) -> bool:
-    """Return True if the main line states it too, for the same files."""
+    """Return True if the main line has the same fact for the same files."""
     if main is None or not _is_active(main) or not is_same_value(main, fact):
         return False
     return all(main.source.get(name) == fact.source.get(name) for name in SCOPE_FIELDS if name != "path")
@@ -199,7 +200,7 @@ def _is_unchanged(fact: Memory, head: Memory | None) -> bool:
 
 
 def _is_moved_statement(fact: Memory, head: Memory) -> bool:
-    """Return True if the statement moved to another file, or to other globs."""
+    """Return True if only the file or the globs of a statement have changed."""
     if not fact.source.get("type") == head.source.get("type") == FILE_SOURCE or not is_same_value(fact, head):
         return False
     has_moved = fact.tags != head.tags or any(fact.source.get(name) != head.source.get(name) for name in SCOPE_FIELDS)

@@ -1,4 +1,4 @@
-"""Project models: built by the indexer process, loaded here, updated incrementally."""
+"""Project models, which are built by the indexer process, loaded here and updated incrementally."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ class ProjectIndexer:
         )  # episodes of commits that were rewritten, which are barred until they are back
 
     def load(self, project: Project) -> None:
-        """Load model, code cache and conventions of the last run.
+        """Load the model, code cache and conventions of the last run.
 
-        Rebuild what is unreadable.
+        Files that cannot be read are rebuilt.
         """
         model = project.cache / MODEL_FILE
         try:
@@ -99,7 +99,7 @@ class ProjectIndexer:
         project.code = CodeCache(project.cache / CODE_FILE)
 
     async def index(self, project: Project) -> None:
-        """Update everything: from scratch the first time, incrementally afterwards."""
+        """Update all models: from scratch the first time, incrementally afterwards."""
         project.indexing, project.index_error = True, ""
         project.record_indexing_step("asked for")
         again = False
@@ -122,7 +122,7 @@ class ProjectIndexer:
         await self._follow_embedding(project)
 
     async def _follow_embedding(self, project: Project) -> None:
-        """Report the progress of the store's embedding, as long as there is any."""
+        """Report the progress of embedding until it is complete or stalls."""
         still = 0.0
         while still < EMBEDDING_STALL_SECONDS:
             stats = await self._store.fetch_stats()
@@ -138,8 +138,8 @@ class ProjectIndexer:
     async def catch_up(self, project: Project, rewritten: Sequence[tuple[str, str, bool]] = ()) -> bool:
         """Learn new commits.
 
-        Commits that only have a new id are known already. Returns False if it must wait because a git operation is in
-        progress.
+        Commits whose only change is a new id are not learned again. Returns False if learning must wait because a
+        git operation is in progress.
         """
         params = {"scope": self._build_request(project), "since": project.learned_sha or "", "moved": rewritten}
         answer = await self._indexer.call("units", params, NewUnits, timeout=300)
@@ -168,7 +168,7 @@ class ProjectIndexer:
         return True
 
     async def _find_lost_units(self, project: Project, before: Sequence[str]) -> list[str]:
-        """Return the formerly known units that are in no history any more."""
+        """Return the units in `before` that no history contains any more."""
         predictor = project.predictor
         missing = [sha for sha in before if predictor is None or not predictor.has_unit(sha)]
         if not missing:
@@ -179,9 +179,9 @@ class ProjectIndexer:
     async def _migrate_rewritten(
         self, project: Project, moved_commits: Sequence[tuple[str, str]], lost_shas: Sequence[str]
     ) -> None:
-        """Move memories of rewritten commits to the new ids.
+        """Move the memories of rewritten commits to the new ids.
 
-        Delete those of lost commits.
+        The memories of lost commits are deleted.
         """
         removed_ids = await move_episodes(self._memories, project.id, moved_commits)
         removed_ids += await drop_episodes(self._memories, project.id, lost_shas)
@@ -189,7 +189,7 @@ class ProjectIndexer:
         await move_fixes(self._memories, project, moved_commits)
 
     async def refresh(self, project: Project, paths: Sequence[str] | None = None) -> None:
-        """Parse `paths` again, or everything that changed since it was parsed."""
+        """Parse `paths` again, or, if None, all files that changed since they were parsed."""
         params = {"scope": self._build_request(project), "paths": paths}
         async with aclosing(self._indexer.stream("parse", params, ParsedFiles)) as steps:
             async for step in steps:
@@ -250,7 +250,10 @@ class ProjectIndexer:
         self._events.publish("progress", project=project.id, stage=step.stage, **asdict(project.to_answer().progress))
 
     def _announce_model(self, project: Project) -> None:
-        """Teach a new model the running session, which it does not know, and tell the features about it."""
+        """Record the open files in a new model and notify the features.
+
+        A new model does not know the running session yet.
+        """
         if project.predictor is not None:
             for tree in project.trees.values():
                 for path, at in tree.open_files.items():
@@ -291,7 +294,7 @@ class ProjectIndexer:
             await self._store.put(new)
 
     async def _compact_model(self, project: Project) -> None:
-        """Compact the model's deltas of saved files and free the memory."""
+        """Compact the model's deltas for saved files and free the memory."""
         if self._pack_lock.locked():
             return
         async with self._pack_lock:
@@ -302,8 +305,8 @@ class ProjectIndexer:
     def save(self, project: Project) -> None:
         """Save the model and its state for the next start.
 
-        They are rebuilt if missing. They are not saved where git could not read everything: somebody may have repaired
-        that by the next start.
+        Missing files are rebuilt at the next start. Nothing is saved if git could not read everything, because the
+        repository may have been repaired by then.
         """
         if project.predictor is None or not project.is_indexed or project.incomplete_reason:
             return

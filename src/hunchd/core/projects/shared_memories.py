@@ -1,7 +1,7 @@
-"""Synchronization with the repository's shared files: pulls, checkouts, deletions.
+"""Synchronization with the repository's shared files after pulls, checkouts and deletions.
 
-Shared facts follow the usual resolution with one exception: what the user stated is not replaced by what came with a
-pull. The two are shown as a contradiction until the user settles it, or the file says something else.
+Shared facts are resolved like any other, with one exception: a statement of the user is not replaced by a statement
+that came with a pull. Instead, the two are shown as a contradiction until the user resolves it or the file changes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from hunchd.domain.sharing import SHARED_KINDS, is_shared
 
 
 class SharedMemories:
-    """Synchronizer of shared memories."""
+    """Service that synchronizes shared memories."""
 
     def __init__(self, memories: MemoryService) -> None:
         self._memories = memories
 
     async def update(self, project: Project, file_memories: Sequence[Memory]) -> None:
-        """Update the shared memories to `file_memories`, everything that the working tree's files state."""
+        """Update the shared memories to match the files of the working tree.
+
+        `file_memories` must contain everything that these files state.
+        """
         line = get_side_branch(project)
         before = await self._get_shared_ids(project)
         if not file_memories and not before:
@@ -49,14 +52,14 @@ class SharedMemories:
         project.shared_ids = {name: on for name, on in before.items() if on != line} | stated_ids
 
     async def _get_shared_ids(self, project: Project) -> dict[str, str | None]:
-        """Return the ids shared until now, with the branch of each."""
+        """Return the ids of the memories shared so far, each mapped to its branch."""
         if project.shared_ids is not None:
             return project.shared_ids
         memories = await self._memories.list_all(Filters(project=project.id, kinds=SHARED_KINDS))
         return {one.id: one.branch for one in memories if is_shared(one) and "." not in one.id}
 
     async def _drop_own(self, project: Project, file_memories: Sequence[Memory]) -> list[Memory]:
-        """Drop memories that were shared from here and have no key: they exist already."""
+        """Drop memories that this user shared and that still exist under their own id."""
         ids = [str(memory.source["id"]) for memory in file_memories if memory.source.get("id")]
         memories = await self._memories.find(ids, project.id) if ids else {}
         own = {name for name, memory in memories.items() if _is_active(memory) and not is_shared(memory)}
@@ -65,7 +68,7 @@ class SharedMemories:
     async def _store_facts(self, project: Project, file_facts: Sequence[tuple[Memory, Memory]]) -> None:
         """Store shared facts.
 
-        Each is given as on the main line and as on the current branch.
+        Each fact is given twice: as it is valid on the main line, and on the current branch.
         """
         slots = [fact.id for pair in file_facts for fact in pair]
         heads = await self._memories.find(list(dict.fromkeys(slots)), project.id)
@@ -106,14 +109,14 @@ class SharedMemories:
         )
 
     async def _withdraw_missing(self, project: Project, ids: Sequence[str]) -> None:
-        """End the memories that no file states any more."""
+        """End the memories with these ids, which no file states any more."""
         heads = await self._memories.find(ids, project.id) if ids else {}
         now = self._memories.now()
         valid_heads = (head for head in heads.values() if _is_active(head) and is_shared(head))
         await self._memories.commit([withdraw_fact(head, now) for head in valid_heads])
 
     async def _close_outdated_conflicts(self, project: Project, file_memories: Sequence[Memory]) -> None:
-        """Close contradictions whose shared side changed or was deleted."""
+        """Close contradictions whose shared statement changed or was deleted."""
         statement_keys = {_build_statement_key(memory) for memory in file_memories}
         now = self._memories.now()
         over = [
@@ -127,7 +130,7 @@ class SharedMemories:
 
 
 def _restrict_to_branch(memory: Memory, line: str | None) -> Memory:
-    """Return the memory restricted to a branch, or valid everywhere."""
+    """Return the memory restricted to branch `line`, or valid on all branches if None."""
     if memory.kind is Kind.FACT:
         return restrict_to_branch(memory, line)
     identifier = memory_id(memory.project, f"{line or ''}:{memory.ref}")
@@ -143,9 +146,9 @@ def _build_statement_key(memory: Memory) -> tuple[str, str]:
 
 
 def _update_wording(current: Memory, file_memory: Memory, now: datetime) -> list[MemoryChange]:
-    """Update wording and source of an unchanged value.
+    """Return the change that updates wording and source of an unchanged value.
 
-    Nothing if it was not shared before.
+    Returns an empty list if nothing differs, or if the stored memory is not a shared one.
     """
     if not is_shared(current):
         return []
@@ -171,9 +174,9 @@ def _update_wording(current: Memory, file_memory: Memory, now: datetime) -> list
 
 
 def _merge_known(file_memory: Memory, stored_memory: Memory | None) -> Memory | None:
-    """Return a workflow as it is to be stored.
+    """Return a shared memory with the creation time and usage of its stored version.
 
-    Returns None if it is stored already.
+    Returns None if it is already stored unchanged.
     """
     if stored_memory is None:
         return file_memory
@@ -193,7 +196,10 @@ def _merge_known(file_memory: Memory, stored_memory: Memory | None) -> Memory | 
 
 
 def _build_contradiction(claim: Memory, current: Memory, now: datetime) -> MemoryChange:
-    """Store the claim beside the user's statement, with a contradiction of both."""
+    """Return a change that stores the claim and its contradiction with `current`.
+
+    `current` is the user's statement, which stays valid.
+    """
     ruling = resolve_as_conflict(replace(claim, valid_from=now), current, now)
     conflict = create_contradiction(
         current, ruling.memory, now, reason=f"the project shares something else of '{claim.key}'"

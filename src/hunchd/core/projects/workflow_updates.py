@@ -1,4 +1,4 @@
-"""Storage of the workflows that a project's files define or its commands show."""
+"""Storage of the workflows that a project's files define or that its commands reveal."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ async def update_workflows(
 ) -> None:
     """Update the workflows of one source.
 
-    New ones are stored, changed ones keep their history, and those no longer found (or not seen again, though done
-    after
-    `since`) end.
+    New workflows are stored, and changed ones keep their history. Workflows that are no longer found end, unless
+    they were last run before `since`.
     """
     wanted_workflows = [memory for memory in mined_workflows if memory.id not in project.command_history.forgotten_ids]
     async with memories.change_lock:
@@ -73,11 +72,11 @@ def _to_change(before: Memory | None, memory: Memory, now: datetime) -> MemoryCh
 
 
 def _carry_over(before: Memory, memory: Memory) -> Memory:
-    """Return the new workflow with creation time, usage and history of the old one."""
+    """Return `memory` with the creation time, usage and history of `before`."""
     return replace(memory, created=before.created, usage=before.usage, supersedes=before.supersedes)
 
 
 def _has_more_runs(before: Memory, after: Memory) -> bool:
-    """Return True if the count of runs changed enough to be worth writing."""
+    """Return True if the number of runs changed enough to be worth storing."""
     earlier_runs, now = int(before.source.get("runs") or 0), int(after.source.get("runs") or 0)
     return now >= earlier_runs * 1.2 + 1 or now < earlier_runs * 0.8

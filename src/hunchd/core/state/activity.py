@@ -1,4 +1,4 @@
-"""Clock of what clients do: how long nobody has asked or reported anything."""
+"""Clock that measures the time since a client last sent a request or signal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class ActivityClock:
         self._last = time.monotonic()
 
     def touch(self) -> None:
-        """Note that a client asked or reported something."""
+        """Record that a client has just sent a request or signal."""
         self._last = time.monotonic()
 
     @property

@@ -1,6 +1,6 @@
-"""Application of an accepted signal to the in-memory state. No I/O.
+"""Application of an accepted signal to the in-memory state, without I/O.
 
-Determines what changes in memory and what is to be stored.
+The result says what is to be stored and which work follows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ RESCAN_THRESHOLD = 500  # files
 class SignalEffect:
     """Follow-up work of a signal.
 
-    Files to parse again, a refresh of the whole tree, new commits, rewritten commits, a bundle to prefetch.
+    A signal can require parsing files, rescanning the whole tree, learning new or rewritten commits, or prefetching
+    a bundle.
     """
 
     paths_to_parse: tuple[str, ...] = ()
@@ -59,7 +60,8 @@ NO_EFFECT = SignalEffect()
 def apply_signal(signal: Signal, project: Project, tree: WorkingTree) -> SignalEffect:
     """Apply `signal` to the in-memory state of the project.
 
-    Signals from a shell's history lie long in the past: they teach habits and change nothing here.
+    Signals imported from a shell's history are ignored here: they are too old to affect the current state and are
+    only used to learn habits.
     """
     if signal.source == "history":
         return NO_EFFECT
@@ -120,9 +122,9 @@ def apply_signal(signal: Signal, project: Project, tree: WorkingTree) -> SignalE
 
 
 def derive_event_id(signal: Signal) -> str | None:
-    """Return a stable id for events that git hooks and the watcher both report.
+    """Return a stable id for an event that both a git hook and the watcher report.
 
-    Returns None for a signal without a natural key.
+    Returns None for other events.
     """
     match signal:
         case signals.Commit(sha=str(name)) | signals.Merge(sha=str(name)):
@@ -142,7 +144,7 @@ def redact_signal(signal: Signal) -> Signal:
 
 
 def to_session_event(signal: Signal) -> SessionEvent | None:
-    """Convert a signal to the predictor's event, or return None if it has none."""
+    """Convert a signal to an event for the predictor; return None if there is none."""
     at = int(signal.at.timestamp())
     match signal:
         case signals.FileOpened(path=path):
@@ -161,10 +163,10 @@ def to_session_event(signal: Signal) -> SessionEvent | None:
 
 
 def build_signal_row(signal: Signal, raw: Mapping[str, Any], project: Project, effect: SignalEffect) -> dict[str, Any]:
-    """Build the row that the store keeps of a signal.
+    """Build the row under which the store keeps a signal.
 
-    It is kept until the signal is absorbed into memories. `raw` is the signal as JSON. The id of the error is added
-    where it cannot be derived from the text.
+    The row is kept until the signal has been turned into memories. `raw` is the signal as JSON. The id of a
+    reported error is added if it cannot be derived from the text.
     """
     if isinstance(effect.fix_event, ErrorEvent) and effect.fix_event.error != get_reported_error_id(raw, project.id):
         raw = {**raw, ERROR_ID_FIELD: effect.fix_event.error}
@@ -172,7 +174,7 @@ def build_signal_row(signal: Signal, raw: Mapping[str, Any], project: Project, e
 
 
 def error_from_memory(memory: Memory) -> KnownError:
-    """Convert a stored error memory to a SeenError."""
+    """Convert a stored error memory to a KnownError."""
     path = next((artifact.ref for artifact in memory.artifacts if artifact.type == "file"), None)
     times = int(memory.value) if memory.value and memory.value.isdigit() else 1
     line, command = memory.source.get("line"), memory.source.get("command")
@@ -182,7 +184,10 @@ def error_from_memory(memory: Memory) -> KnownError:
 
 
 def load_errors(project: Project, memories: Sequence[Memory]) -> None:
-    """Load the errors among `memories` (newest first), open and cleared ones, into `project`."""
+    """Load the open and cleared errors among `memories` into `project`.
+
+    `memories` are sorted from newest to oldest.
+    """
     for memory in reversed(memories):
         if memory.kind is Kind.ERROR and not is_fix(memory):
             if is_open_error(memory):
@@ -192,13 +197,13 @@ def load_errors(project: Project, memories: Sequence[Memory]) -> None:
 
 
 def is_open_error(memory: Memory) -> bool:
-    """Return True if an error was not cleared since it was last seen."""
+    """Return True if an error has not been cleared since it was last seen."""
     cleared_at = memory.source.get("cleared")
     return not isinstance(cleared_at, str) or datetime.fromisoformat(cleared_at) < memory.at
 
 
 def get_reported_error_id(raw: Mapping[str, Any], project: str) -> str | None:
-    """Return the id of the error that a stored signal reports, or None."""
+    """Return the id of the error that a stored signal reports or clears, or None."""
     if isinstance(stored_id := raw.get(ERROR_ID_FIELD), str):
         return stored_id
     text = raw.get("text")
@@ -234,9 +239,9 @@ def _apply_error(signal: signals.ErrorReported, project: Project, tree: WorkingT
 
 
 def _clear_errors(signal: signals.ErrorCleared, project: Project) -> tuple[str, ...]:
-    """Clear the errors that match the signal by text, command or file.
+    """Clear the errors that match the signal by text, command and file.
 
-    Returns their ids. A signal that names none of these clears all errors.
+    Returns the ids of the cleared errors. A signal with none of these fields clears all errors.
     """
     cleared_ids: list[str] = []
     error_text = parse_error(signal.text) if signal.text else None
@@ -258,9 +263,9 @@ def _clear_errors(signal: signals.ErrorCleared, project: Project) -> tuple[str, 
 
 
 def _is_headline_of(error: KnownError, text: str | None) -> bool:
-    """Return True if `text` is the headline of a longer error.
+    """Return True if `text` is the headline of `error`.
 
-    An editor may have kept only that line.
+    An editor may have kept only the headline of a longer error.
     """
     return text is not None and "\n" not in text.strip() and parse_error(text).headline == error.headline
 
@@ -268,8 +273,8 @@ def _is_headline_of(error: KnownError, text: str | None) -> bool:
 def _find_own_location(error_text: ParsedError, tree: WorkingTree) -> tuple[str | None, int | None]:
     """Return path and line of an error in this tree.
 
-    The location that a tool reports, or the stack frame nearest to the raise: the last frame for Python, the first for
-    other languages.
+    This is the location that a tool reports, or the stack frame nearest to the point where the error was raised:
+    the last frame in Python, the first in other languages. Returns (None, None) if no location is in this tree.
     """
     for place in error_text.nearest_places:
         if (path := get_path_inside(place.path, str(tree.root))) is not None:
@@ -278,9 +283,9 @@ def _find_own_location(error_text: ParsedError, tree: WorkingTree) -> tuple[str 
 
 
 def _resolve_file_name(path: str | None, project: Project) -> str | None:
-    """Resolve a bare file name to the only file of that name.
+    """Resolve a bare file name if only one file of the project has that name.
 
-    Some tools, such as Go's tests, report no folder.
+    Some tools, such as Go's test runner, report no folder.
     """
     if path is None or "/" in path or project.predictor is None or project.predictor.has_file(path):
         return path
@@ -289,9 +294,10 @@ def _resolve_file_name(path: str | None, project: Project) -> str | None:
 
 
 def _find_copy_location(error_text: ParsedError, project: Project) -> tuple[str | None, int | None]:
-    """Return the nearest location that lies in another copy of the project.
+    """Return path and line of the nearest location in another copy of the project.
 
-    Such as a container's, a colleague's, or a path on Windows.
+    The other copy may be in a container, on a colleague's machine or at a Windows path. Returns (None, None) if no
+    file of this project matches.
     """
     if project.predictor is not None:
         for place in error_text.nearest_places:
@@ -305,9 +311,9 @@ def _find_copy_location(error_text: ParsedError, project: Project) -> tuple[str 
 
 
 def _find_common_path(path: str, known_paths: Sequence[str]) -> str | None:
-    """Return the one path of `known_paths` that matches `path`.
+    """Return the only path in `known_paths` that matches `path`, or None.
 
-    `path` ends with it, or shares its last two parts.
+    A known path matches if `path` ends with it or if both share at least their last two components.
     """
     path_parts = PurePosixPath(path).parts
     ends = {one: count_common_tail(PurePosixPath(one).parts, path_parts) for one in known_paths}
@@ -317,9 +323,9 @@ def _find_common_path(path: str, known_paths: Sequence[str]) -> str | None:
 
 
 def get_path_inside(path: str, root: str) -> str | None:
-    """Return `path` relative to `root` with "/", or None.
+    """Return `path` relative to `root`, with "/" as separator.
 
-    Returns None when it is outside, in installed packages, or not a file.
+    Returns None if it is outside `root`, in installed packages, or not a file.
     """
     if path.startswith("<") or (PureWindowsPath(path).drive and not PurePath(path).is_absolute()):
         return None
@@ -368,7 +374,7 @@ def _build_error_memory(
 def redact_raw_signal(raw: Any) -> Any:
     """Redact secrets in a raw signal.
 
-    Fast path: signals of opened and saved files have few texts, and the same paths again and again.
+    Signals of opened and saved files take a fast path, as they contain little text and the same paths again and again.
     """
     kind = raw.get("kind") if isinstance(raw, dict) else None
     if isinstance(kind, str) and kind in PLAIN_KINDS and raw.keys() <= PLAIN_FIELDS:

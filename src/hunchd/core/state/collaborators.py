@@ -1,4 +1,4 @@
-"""New collaborators of a project: where they work and what they prefer."""
+"""New collaborators of a project, with the files they work on and their preferences."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ MAX_NAME_LENGTH = 60  # characters
 
 
 def detect_collaborators(project: Project, unit: Unit) -> None:
-    """Record the authors of a new unit who were never seen before.
+    """Record the authors of a new unit of work who have not been seen before.
 
-    Call before it is learned.
+    This must be called before the predictor learns the unit.
     """
     predictor = project.predictor
     if predictor is None or len(predictor) < MIN_UNITS or is_bot(unit):

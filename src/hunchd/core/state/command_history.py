@@ -25,9 +25,10 @@ FRESH_SECONDS: Final = 900.0  # seconds after a command in which a next step is 
 
 @dataclass(slots=True)
 class CommandHistory:
-    """Command history with a model of the next step.
+    """Command history with a model that predicts the next step.
 
-    `unsaved` holds the commands not yet written to the log; `shown_step` is the step that the last bundle predicted.
+    `unsaved` contains the commands not yet written to the log; `shown_step` is the step that the last bundle
+    predicted.
     """
 
     log: deque[CommandRun] = field(default_factory=lambda: deque(maxlen=MAX_COMMANDS))
@@ -42,10 +43,7 @@ class CommandHistory:
     _has_late_commands: bool = False  # older commands arrived late: the model must be trained again in order
 
     def record_save(self, path: str) -> None:
-        """Record the kind of a saved file.
-
-        The next step may depend on it.
-        """
+        """Record the kind of a saved file, as the next step may depend on it."""
         kind = classify_file(path)
         self._touched_kinds.pop(kind, None)
         self._touched_kinds[kind] = None
@@ -55,7 +53,7 @@ class CommandHistory:
     def record_command(self, signal: CommandFinished, branch: str) -> bool:
         """Record a finished command.
 
-        Return False if it was known or is not a command.
+        Returns False if it was recorded before or is not a command.
         """
         at = signal.at.timestamp()
         steps = parse_steps(signal.command)
@@ -88,7 +86,7 @@ class CommandHistory:
         return any(abs(ran.at - at) < 0.0005 and ran.command == command for ran in newest)
 
     def learn(self, ran: CommandRun) -> None:
-        """Train the model on one command, the newest so far."""
+        """Train the model on a command that is newer than all before."""
         if self.log and ran.at - self.log[-1].at > IDLE_SECONDS:
             self.model.clear_recent()
         self.model.learn_step(
@@ -98,14 +96,11 @@ class CommandHistory:
 
     @property
     def is_out_of_order(self) -> bool:
-        """True if older commands arrived late.
-
-        The model must then be trained again in order.
-        """
+        """True if older commands arrived late, so that the model must be retrained in order."""
         return self._has_late_commands
 
     def replace_log(self, log: Iterable[CommandRun]) -> None:
-        """Replace the log; the caller trains the model on it afterwards."""
+        """Replace the log; the caller must then train the model on it."""
         self.log = deque(sorted(log, key=lambda ran: ran.at), maxlen=MAX_COMMANDS)
         self.model, self._has_late_commands = NextStepPredictor(), False
 
@@ -119,10 +114,10 @@ class CommandHistory:
         return self.model.predict_steps(k, step_context=build_moment(at, branch, tuple(self._touched_kinds)))
 
     def suggest_next(self, now: datetime, branch: str) -> PredictedStep | None:
-        """Return the next step if it should be shown unasked.
+        """Return the next step if it should be shown without being asked for.
 
-        Somebody must be at work, and the step probable enough. Repeating the last command is no news, as long as
-        nothing was changed since.
+        That is the case if a command ran recently and the step is probable enough. Repeating the last command is
+        not suggested unless files were saved since. Otherwise None is returned.
         """
         if not self.log or not 0 <= now.timestamp() - self.log[-1].at <= FRESH_SECONDS:
             return None
@@ -140,7 +135,7 @@ class CommandHistory:
     def forget(self, identifier: str, workflow: Workflow) -> None:
         """Keep a workflow from being learned again.
 
-        For a habit, drop the commands it was learned from.
+        If the workflow is a habit, the commands from which it was learned are dropped as well.
         """
         self.forgotten_ids.add(identifier)
         self.is_forgotten_changed = True
@@ -154,7 +149,7 @@ class CommandHistory:
 
 
 def build_moment(at: float, branch: str, touched_kinds: Sequence[str]) -> StepContext:
-    """Build the model's context features of a moment, in the user's time zone."""
+    """Build the context features of a point in time, in the user's time zone."""
     local = datetime.fromtimestamp(at).astimezone()
     return StepContext(
         generalize_branch(branch) if branch else "",

@@ -52,11 +52,14 @@ class Dependencies:
 
     @property
     def verdicts_file(self) -> Path | None:
-        """File of the language model's verdicts on contradictions, or None if it does not judge them."""
+        """File with the language model's verdicts on contradictions.
+
+        None if the language model does not judge contradictions.
+        """
         judges = self.language is not None and self.settings.language.contradictions
         return self.paths.state / "verdicts.json" if judges else None
 
     @property
     def helpers(self) -> tuple[HelperProcess, ...]:
-        """Helper processes whose memory and lifetime the daemon is responsible for."""
+        """Helper processes whose memory use and lifetime the daemon manages."""
         return (self.store_process, self.indexer, self.planner, self.miner, self.team_process)

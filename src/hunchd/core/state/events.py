@@ -1,4 +1,4 @@
-"""Event bus; a subscriber that falls behind loses the oldest events."""
+"""Event bus that drops the oldest events of a subscriber that falls behind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EventBus:
             queue.put_nowait({"type": kind, **content})
 
     async def subscribe(self) -> AsyncIterator[JsonObject]:
-        """Yield events from now on, until the subscriber leaves."""
+        """Yield new events until the subscriber leaves."""
         queue: asyncio.Queue[JsonObject] = asyncio.Queue(MAX_LAG)
         self._queues.add(queue)
         try:

@@ -1,8 +1,8 @@
-"""The protocol that every feature of the engine implements, and the list through which they are called.
+"""Protocol that every feature of the engine implements, and the list through which features are called.
 
-A feature is one capability: it keeps its own state and tasks, and hears of everything else through these methods. The
-engine creates the features and knows no more of them than this. Features never call each other; what one of them has to
-tell the others goes through the `Features` list, which it is given when it is created.
+A feature is one capability with its own state and tasks; it learns of everything else through these methods. The
+engine creates the features and knows them only through this protocol. Features never call each other directly: a
+message to the other features goes through the `Features` list, which each feature receives when it is created.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ StatusFields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class AppliedSignal:
-    """A signal that is durable and has changed the state of its project."""
+    """Signal that is durable and has changed the state of its project."""
 
     signal: Signal
     effect: SignalEffect
@@ -35,9 +35,9 @@ class AppliedSignal:
 
 
 class Feature:
-    """Base class of the features; each method does nothing unless a feature overrides it.
+    """Base class of the features, whose methods do nothing unless overridden.
 
-    Only the coroutines may wait. The others run on the event loop between two requests and return at once.
+    Only coroutines may wait. The other methods run on the event loop between two requests and must return quickly.
     """
 
     # Life of the daemon
@@ -46,18 +46,21 @@ class Feature:
         """Restore state from disk and start the background tasks."""
 
     async def stop(self) -> None:
-        """Stop the work at hand and save what the next start needs."""
+        """Stop current work and save what the next start needs."""
 
     # Signals and memories
 
     def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
-        """Look at a new signal before it changes anything; not called for replayed signals."""
+        """Inspect a new signal before it changes anything; not called for replayed signals."""
 
     def on_signal(self, applied_signal: AppliedSignal) -> None:
         """React to a signal, whether new or replayed from the journal."""
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        """React to memories that were kept, changed or deleted; `project` is None for the user's own."""
+        """React to memories that were added, changed or deleted.
+
+        `project` is None for the user's own memories.
+        """
 
     def on_session_grown(self, session: str) -> None:
         """React to new messages in a session."""
@@ -71,22 +74,22 @@ class Feature:
         """React to a project that was added, restored at start, or moved to another folder."""
 
     def on_project_closed(self, project: Project) -> None:
-        """React to a project whose folder is no longer observed."""
+        """React to a project whose folder is no longer watched."""
 
     def on_project_restored(self, project: Project) -> None:
-        """React to a project whose stored memories are back in memory after a start."""
+        """React to a project whose stored memories have been loaded after a start."""
 
     def on_head_moved(self, project: Project) -> None:
-        """React to another branch or commit being checked out."""
+        """React to the checkout of another branch or commit."""
 
     def on_commits_learned(self, units: Sequence[Unit]) -> None:
         """React to commits that were made while the daemon was running."""
 
     def on_model_loaded(self, project: Project) -> None:
-        """React to a new prediction model, which knows nothing of the running session."""
+        """React to a new prediction model, which does not know the running session yet."""
 
     def on_model_updated(self, project: Project) -> None:
-        """React to models that have caught up with the tree and the history."""
+        """React to models that have caught up with the working tree and the history."""
 
     # Erasure
 
@@ -106,26 +109,29 @@ class Feature:
         return 0
 
     def status(self) -> StatusFields:
-        """Return the feature's fields of `GET /status`."""
+        """Return the feature's fields in the answer to `GET /status`."""
         return {}
 
     def project_status(self, project: Project) -> StatusFields:
-        """Return the feature's fields of a project in `GET /status`."""
+        """Return the feature's fields for a project in the answer to `GET /status`."""
         return {}
 
     def metrics(self) -> str:
-        """Return the feature's figures as Prometheus text."""
+        """Return the feature's metrics as Prometheus text."""
         return ""
 
 
 class Features(Feature):
-    """The features of an engine: what is called here is called on each of them, in the order of `add`."""
+    """The features of an engine, called together.
+
+    Each method call is passed on to every feature, in the order of `add`.
+    """
 
     def __init__(self) -> None:
         self._features: list[Feature] = []
 
     def add(self, *features: Feature) -> None:
-        """Append `features`; a feature hears only of what happens afterwards."""
+        """Append `features`; they are not told of earlier events."""
         self._features.extend(features)
 
     def __iter__(self) -> Iterator[Feature]:
@@ -145,7 +151,7 @@ class Features(Feature):
 
 
 def _make_broadcast(name: str) -> Callable[..., Any]:
-    """Return the method of `Features` that calls the method `name` of each feature."""
+    """Return a method of `Features` that calls the method `name` of every feature."""
     method = getattr(Feature, name)
     if method.__annotations__["return"] != "None":
         raise TypeError(f"Features.{name} must say how the results of the features are joined")

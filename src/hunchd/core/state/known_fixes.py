@@ -1,4 +1,4 @@
-"""Registry of a project's known fixes, by error."""
+"""Registry of a project's known fixes, keyed by error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hunchd.ingestion.fixes import Fix, is_fix, memory_to_fix, select_best
 
 @dataclass(slots=True)
 class KnownFixes:
-    """Registry of the fixes that a project knows."""
+    """Registry of the known fixes of a project."""
 
     _by_error: dict[str, dict[str, Fix]] = field(default_factory=dict)
 
@@ -23,12 +23,12 @@ class KnownFixes:
             yield from fixes.values()
 
     def best_for(self, errors: Iterable[str]) -> Mapping[str, Fix]:
-        """Return the best fix of each of `errors` that has one."""
+        """Return the best fix for each of `errors` that has one, keyed by error id."""
         best_fixes = ((error, select_best(tuple(self.for_error(error)))) for error in errors)
         return {error: fix for error, fix in best_fixes if fix is not None}
 
     def apply_change(self, change: MemoryChange) -> None:
-        """Update the registry with changed and deleted memories."""
+        """Apply changed and deleted memories to the registry."""
         for memory in change.memories:
             if is_fix(memory):
                 self._remove(memory.id)

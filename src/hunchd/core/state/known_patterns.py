@@ -1,4 +1,4 @@
-"""Registry of a project's code patterns, and their relevance for a file."""
+"""Registry of a project's code patterns and their relevance to a file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MIN_COMPANION_CONFIDENCE: Final = 0.15  # confidence below which a companion is 
 
 @dataclass(slots=True)
 class KnownPatterns:
-    """Registry of the code patterns that a project knows."""
+    """Registry of the known code patterns of a project."""
 
     _patterns: dict[str, PatternSummary] = field(default_factory=dict)
 
@@ -44,7 +44,7 @@ class KnownPatterns:
         return identifier in self._patterns
 
     def apply_change(self, change: MemoryChange) -> None:
-        """Update the registry with changed and deleted memories."""
+        """Apply changed and deleted memories to the registry."""
         for memory in change.memories:
             if is_pattern(memory) and "." not in memory.id:
                 pattern = memory_to_summary(memory)
@@ -56,11 +56,11 @@ class KnownPatterns:
             self._patterns.pop(identifier, None)
 
     def find_for_path(self, path: str) -> list[tuple[PatternSummary, float]]:
-        """Return the patterns that new code in `path` could belong to, with their value."""
+        """Return the patterns that new code in `path` could follow, with their value."""
         return self._rank_for_path(path)[:MAX_PATTERNS]
 
     def find_useful_for_path(self, path: str, *, building: bool = False) -> list[tuple[PatternSummary, float]]:
-        """Return those patterns that are useful unasked, with their value."""
+        """Return the patterns for `path` that are worth showing unasked, with their value."""
         return [
             (pattern, value)
             for pattern, value in self._rank_for_path(path)
@@ -87,7 +87,7 @@ class KnownPatterns:
         return sorted(ranked_patterns, key=lambda one: (-one[1], one[0].id))
 
     def build_candidates(self, focus: Focus) -> list[ContextCandidate]:
-        """Build candidates for the current file."""
+        """Build bundle candidates from the patterns for the current file."""
         if not focus.file:
             return []
         more = NEW_FEATURE_FACTOR if focus.activity == "new_feature" else 1.0
@@ -95,16 +95,16 @@ class KnownPatterns:
         return [_build_candidate(pattern, min(0.9, value * more), focus) for pattern, value in patterns]
 
     def predict_for_path(self, path: str | None) -> list[PredictedMemoryAnswer]:
-        """Return the same patterns as predicted memories."""
+        """Return the patterns worth showing for `path` as predicted memories."""
         return [
             predict_memory(pattern.id, "pattern", pattern.title, value, *_build_reasons(pattern, path or ""))
             for pattern, value in (self.find_useful_for_path(path) if path else ())
         ]
 
     def predict_companions(self, path: str, besides: Collection[str]) -> list[PredictedFile]:
-        """Predict files for a new file.
+        """Predict the files that a new file will be changed together with.
 
-        These are the files that changed together with new instances of the patterns it could hold.
+        These are the files that changed together with new instances of the patterns that the new file could follow.
         """
         best: dict[str, PredictedFile] = {}
         for pattern, _ in self.find_for_path(path):
@@ -131,7 +131,7 @@ def _is_same_language(path: str, pattern: PatternSummary) -> bool:
 def _is_test_pattern(pattern: PatternSummary) -> bool:
     """Return True if most instances are in tests.
 
-    A line of the code under test may look like one.
+    A line of the code under test may look like an instance as well.
     """
     return 2 * sum(map(_is_test, pattern.paths)) > len(pattern.paths)
 

@@ -1,6 +1,6 @@
-"""Failed commands with their errors and tree snapshots, compared with later passes.
+"""Failed commands with their errors and tree snapshots, compared with later successful runs.
 
-No I/O. A run that passes, or reports another error, ends the errors of the runs before it.
+No I/O. If a later run passes or reports another error, the errors of earlier runs count as fixed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_OPEN_PERIOD: Final = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class ErrorEvent:
-    """Error that was seen."""
+    """Occurrence of an error."""
 
     root: str  # root of the working tree
     error: str  # id of the error's memory
@@ -58,9 +58,9 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class FixedError:
-    """Error that is gone, with the snapshots before and after.
+    """Error that is gone, with tree snapshots before and after the fix.
 
-    `after` None: the current tree.
+    If `after` is None, it is the current tree.
     """
 
     error: str
@@ -70,19 +70,16 @@ class FixedError:
 
 @dataclass(slots=True)
 class OpenFailures:
-    """Failures of one project, by tree and command, oldest first.
+    """Failures of one project, keyed by tree and command, oldest first.
 
-    `last_event_at` is the time of the last event of each.
+    `last_event_at` is the time of the last event for each key.
     """
 
     sightings: dict[str, list[Sighting]] = field(default_factory=dict)
     last_event_at: dict[str, datetime] = field(default_factory=dict)
 
     def is_recorded(self, event: ErrorEvent | PassEvent) -> bool:
-        """Return True if this or a later event is recorded.
-
-        So a replay changes nothing.
-        """
+        """Return True if this or a later event is recorded, so that a replay changes nothing."""
         key = build_command_key(event)
         until = self.last_event_at.get(key, event.at - MAX_OPEN_PERIOD)
         if event.at == until and isinstance(event, ErrorEvent):  # an editor reports several at once
@@ -92,7 +89,7 @@ class OpenFailures:
     def record_failure(self, event: ErrorEvent, picture: TreeSnapshot | None) -> Sighting | None:
         """Record a failure.
 
-        Returns the last open sighting of the same error by the same command.
+        Returns the last occurrence of the same error with the same command, if that is still open.
         """
         key = build_command_key(event)
         sightings = [one for one in self.sightings.pop(key, []) if event.at - one.at <= MAX_OPEN_PERIOD]
@@ -104,9 +101,9 @@ class OpenFailures:
         return before
 
     def record_pass(self, event: PassEvent) -> list[FixedError]:
-        """Record a pass.
+        """Record a command that passed.
 
-        Returns the errors it ended, each with the change that may have fixed it.
+        Returns the errors that are now gone, each with the snapshots around the change that may have fixed it.
         """
         keys = [build_command_key(event)] if event.command is not None else self._find_keys(event)
         fixed_errors: dict[str, FixedError] = {}
@@ -161,7 +158,7 @@ class OpenFailures:
 
     @classmethod
     def from_json(cls, raw: Any) -> OpenFailures:
-        """Parse what `to_json` wrote.
+        """Parse the output of `to_json`.
 
         Raises KeyError, TypeError or ValueError for anything else.
         """
@@ -181,7 +178,7 @@ class OpenFailures:
 def build_command_key(event: ErrorEvent | PassEvent) -> str:
     """Return the key of a command in a tree.
 
-    An error without a command is its own key.
+    For an event without a command, the key is built from the error ids.
     """
     command = event.command
     if command is None:

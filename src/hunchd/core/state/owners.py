@@ -1,4 +1,4 @@
-"""Owner of the memories that a run works on: a project, or the user."""
+"""Owner of the memories on which a run works: a project or the user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class MemoryOwner:
     """Owner of memories, with its folders.
 
-    `root` and `cache` are the folders of its files and of data derived from them; the user's own memories have none.
+    `root` is the folder of the owner's files and `cache` that of data derived from them; for the user's own
+    memories there is neither.
     """
 
     id: str | None

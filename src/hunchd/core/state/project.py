@@ -45,7 +45,7 @@ SHOWN_STATUSES = (Status.ACTIVE, Status.SUSPECT)
 
 @dataclass(slots=True)
 class KnownError:
-    """Recurring error; `memory` is the id under which it is stored."""
+    """Recurring error; `memory` is the id of the memory that stores it."""
 
     memory: str
     headline: str
@@ -60,7 +60,7 @@ class KnownError:
 
 @dataclass(frozen=True, slots=True)
 class Collaborator:
-    """Person who joined the project, and when."""
+    """Person who joined the project, with the time of joining."""
 
     name: str
     email: str
@@ -70,10 +70,7 @@ class Collaborator:
 
 @dataclass(slots=True)
 class WorkingTree:
-    """Working tree with its branch and open files.
-
-    The main one or a linked worktree.
-    """
+    """Main or linked working tree, with its branch and open files."""
 
     root: Path
     layout: RepositoryLayout
@@ -97,7 +94,7 @@ class WorkingTree:
     def open_file(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
         """Record that a file was opened.
 
-        The oldest of more than MAX_OPEN_FILES is closed.
+        If more than MAX_OPEN_FILES are open, the oldest is closed.
         """
         if not by_agent:
             self.agent_files.discard(path)
@@ -109,14 +106,15 @@ class WorkingTree:
             self.close_file(next(iter(self.open_files)))
 
     def record_save(self, path: str, at: datetime) -> None:
-        """Refresh the time of a file that is open."""
+        """Update the time of a file if it is open."""
         if path in self.open_files:
             self.open_files[path] = max(self.open_files[path], at)
 
     def list_active_files(self) -> tuple[str, ...]:
-        """Return the open files of the current sitting.
+        """Return the open files of the current working session.
 
-        Those opened or saved within ACTIVE_PERIOD of the newest one. The others say nothing about the current work.
+        These are the files opened or saved within ACTIVE_PERIOD of the newest one. Older files say nothing about
+        the current work.
         """
         newest = max(self.open_files.values(), default=None)
         return tuple(path for path, at in self.open_files.items() if newest is not None and newest - at < ACTIVE_PERIOD)
@@ -126,9 +124,9 @@ class WorkingTree:
         self.agent_files.discard(path)
 
     def close_agent_files(self) -> None:
-        """Close the files that only agents opened, when an agent's session ends.
+        """Close the files that only agents opened; called when an agent's session ends.
 
-        Agents report what they open, and never that they close it.
+        Agents report when they open a file, but never when they close it.
         """
         for path in tuple(self.agent_files):
             self.close_file(path)
@@ -136,7 +134,7 @@ class WorkingTree:
 
 @dataclass(slots=True)
 class ProgressCount:
-    """Count of finished and of all work items."""
+    """Number of finished work items and of all work items."""
 
     done: int = 0
     total: int = 0
@@ -156,22 +154,19 @@ class IndexingStep:
 
 @dataclass(slots=True)
 class UserState:
-    """State that belongs to the user and to no project.
-
-    Facts and profile pages, by id.
-    """
+    """Facts and profile pages of the user that belong to no project, keyed by id."""
 
     facts: dict[str, Memory] = field(default_factory=dict)
     profile: dict[str, Memory] = field(default_factory=dict)
 
     def apply_change(self, change: MemoryChange) -> None:
-        """Update facts and profile pages with a change."""
+        """Apply a change to facts and profile pages."""
         update_shown(change, self.facts, Kind.FACT)
         update_shown(change, self.profile, Kind.DOCUMENT, key_prefix=PROFILE_PREFIX)
 
 
 def update_shown(change: MemoryChange, memories: dict[str, Memory], kind: Kind, *, key_prefix: str = "") -> None:
-    """Update `memories`, the valid or doubtful memories of one kind, with a change."""
+    """Apply a change to `memories`, the active or suspect memories of one kind."""
     for memory in change.memories:
         if memory.kind is not kind or not (memory.key or "").startswith(key_prefix) or "." in memory.id:
             continue  # versions and chunks are not shown
@@ -187,7 +182,8 @@ def update_shown(change: MemoryChange, memories: dict[str, Memory], kind: Kind, 
 class Project:
     """State of one project.
 
-    `revision` grows with every change that may affect an answer; bundles store the one they were built at.
+    `revision` grows with every change that may affect an answer; each bundle stores the revision at which it was
+    built.
     """
 
     id: str
@@ -236,15 +232,12 @@ class Project:
 
     @property
     def state(self) -> Literal["indexing", "ready", "missing"]:
-        """Lifecycle state as `hunch status` shows it."""
+        """Lifecycle state, as shown by `hunch status`."""
         return "missing" if self.is_missing else "indexing" if self.indexing else "ready"
 
     @property
     def problem(self) -> str:
-        """Description of what is broken or still being read.
-
-        Empty if nothing is.
-        """
+        """Description of what is broken or still being read; empty if there is no problem."""
         if self.is_missing:
             return f"{self.root} {'cannot be read' if is_folder(self.root) else 'is not there'}"
         if self.index_error:
@@ -256,10 +249,7 @@ class Project:
         return f"{self.name}: older history and files are still being read" if self.indexing else ""
 
     def tree_of(self, path: str | os.PathLike[str] | None) -> WorkingTree:
-        """Return the tree that contains an absolute path.
-
-        The main one if none does.
-        """
+        """Return the working tree that contains an absolute path, by default the main tree."""
         if path is not None:
             for root, tree in self.trees.items():
                 if Path(path).is_relative_to(root):
@@ -268,7 +258,7 @@ class Project:
 
     @property
     def user_emails(self) -> frozenset[str]:
-        """Mail addresses of the users of its trees, in lower case."""
+        """Email addresses of the users of the working trees, in lower case."""
         return frozenset(tree.user_email.lower() for tree in (self.main, *self.trees.values()) if tree.user_email)
 
     def record_indexing_step(self, step: str) -> None:
@@ -280,7 +270,7 @@ class Project:
         self.revision += 1
 
     def apply_change(self, change: MemoryChange) -> None:
-        """Update the state with changed memories, so that the next bundle shows them."""
+        """Apply changed memories to the state, so that the next bundle shows them."""
         update_shown(change, self.facts, Kind.FACT)
         update_shown(change, self.conflicts, Kind.CONTRADICTION)
         self._forget_workflows(change.deletions)
@@ -300,7 +290,7 @@ class Project:
                 self.command_history.forget(identifier, workflow)
 
     def record_error(self, error: KnownError) -> KnownError:
-        """Count one more occurrence of an error; the newest comes last."""
+        """Count one more occurrence of an error, which becomes the newest."""
         earlier = self.errors.pop(error.memory, None) or self.cleared_errors.pop(error.memory, None)
         if earlier is not None:
             error.times = earlier.times + 1
@@ -321,7 +311,7 @@ class Project:
     def load_error(self, error: KnownError) -> None:
         """Load an open error from the store.
 
-        It is older than any seen since the start.
+        It is older than any error seen since the start.
         """
         if (open_error := self.errors.get(error.memory)) is not None:
             # A replayed occurrence may be counted in the store already; count it once.
@@ -336,7 +326,7 @@ class Project:
                 self.errors.popitem(last=False)
 
     def load_cleared_error(self, error: KnownError) -> None:
-        """Load from the store an error that had been cleared."""
+        """Load a cleared error from the store."""
         if error.memory not in self.errors:
             self.cleared_errors.setdefault(error.memory, error)
         while len(self.cleared_errors) > MAX_CLEARED_ERRORS:
@@ -351,9 +341,9 @@ class Project:
         return tuple(error for error in reversed(self.errors.values()) if now - error.last <= ERROR_MAX_AGE)
 
     def to_answer(self, store_counts: Mapping[str, int] | None = None) -> ProjectAnswer:
-        """Return the project as the API shows it.
+        """Return the project as shown by the API.
 
-        `store_counts` are the store's own counts, where available.
+        `store_counts` are the counts reported by the store, if available.
         """
         counts = store_counts
         vectors = self.embeddings.pair if counts is None else (counts["embedded"], counts["to_embed"])

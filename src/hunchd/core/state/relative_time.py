@@ -1,4 +1,4 @@
-"""Relative times in coarse words, so that an unchanged answer keeps its text."""
+"""Coarse relative times, so that the text of an unchanged answer stays the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 def format_age(on_durable: datetime, now: datetime) -> str:
     """Format a past time in words.
 
-    Such as "just now", "20 min ago", "5 h ago", "yesterday", "3 days ago" or "2025-05".
+    Examples are "just now", "20 min ago", "5 h ago", "yesterday", "3 days ago" and "2025-05".
     """
     elapsed_units = max(now - on_durable, timedelta())
     if elapsed_units < timedelta(minutes=10):
