@@ -1,1 +1,1 @@
-"""Protocols at the edges: JSON messages, the rendezvous file, helper processes."""
+"""Protocols for communication with other programs: JSON messages, the rendezvous file, helper processes."""

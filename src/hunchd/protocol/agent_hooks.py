@@ -1,7 +1,4 @@
-"""Hook events of coding agents in one shape.
-
-Also formats the reply for each agent.
-"""
+"""Hook events of coding agents in one common form, and the reply in each agent's format."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ _MAX_ERROR_CHARACTERS: Final = 8_000  # characters, from the end, where the mess
 
 
 class HookEvent(NamedTuple):
-    """Hook event of a coding agent, the same for all agents."""
+    """Hook event of a coding agent, in the form common to all agents."""
 
     kind: EventKind
     name: str  # the agent's own name for the event
@@ -84,7 +81,7 @@ def is_session_start(payload: bytes) -> bool:
 def format_reply(agent: str, event: HookEvent | None, context: str) -> str:
     """Format the output of the hook; an empty context prints nothing.
 
-    Agents that expect a reply to every event get their empty reply (EMPTY_REPLIES).
+    Agents that expect a reply to every event get their empty reply (EMPTY_REPLIES) instead.
     """
     if not context or event is None:
         return EMPTY_REPLIES.get(agent, "")
@@ -119,7 +116,7 @@ def _parse_tool_event(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent
 def _is_unfinished(arguments: Mapping[str, Any], payload: Mapping[str, Any]) -> bool:
     """Return True if the outcome of a command is unknown.
 
-    It was interrupted, or still runs in the background.
+    That is the case if it was interrupted or is still running in the background.
     """
     response = payload.get("tool_response")
     is_interrupted = payload.get("is_interrupt") or (isinstance(response, dict) and response.get("interrupted"))
@@ -127,9 +124,9 @@ def _is_unfinished(arguments: Mapping[str, Any], payload: Mapping[str, Any]) -> 
 
 
 def _extract_error(name: str, payload: Mapping[str, Any]) -> str | None:
-    """Return the text of a failed command, or None.
+    """Return the error text of a failed command.
 
-    None if it succeeded or was interrupted.
+    Returns None if the command succeeded or was interrupted.
     """
     message = _get_text(payload, "error") or _get_text(payload, "error_message")
     if name.lower() == "posttoolusefailure":

@@ -1,6 +1,6 @@
-"""The parent's side of the pipe to a helper process.
+"""Parent side of the pipe to a helper process.
 
-The process is started on demand and ends when idle.
+The process is started on demand and ends when it is idle.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ AnswerT = TypeVar("AnswerT")
 
 
 class _ProcessEnded(errors.Unavailable):
-    """The process ended during a call.
+    """Error for a process that ended during a call.
 
-    How much of the call was executed is unknown.
+    It is unknown how much of the call was executed.
     """
 
 
 class HelperProcess:
     """Client of a helper process.
 
-    Starts it on the first call and again after it ended, never twice at once.
+    The process is started at the first call and again after it has ended, but never runs twice at once.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class HelperProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process id while the process runs."""
+        """Process id, or None if the process is not running."""
         process = self._process
         return process.pid if process is not None and process.returncode is None else None
 
     @property
     def has_idled_out(self) -> bool:
-        """Return True if the process ended by itself because it was idle."""
+        """True if the process ended by itself because it was idle."""
         return self._is_ending and self.pid is None
 
     @property
@@ -104,9 +104,8 @@ class HelperProcess:
         """Call a method and return its result, decoded to the type `answer`.
 
         Raises the error that the method raised, or Unavailable if the process fails or takes longer than `timeout`
-        seconds.
-        `retry`: for methods that change nothing. If the process ends meanwhile, the call is retried once in a new
-        process, within what is left of `timeout`.
+        seconds. Set `retry` only for methods that change nothing: if the process ends during the call, the call is
+        then repeated once in a new process, within the rest of `timeout`.
         """
         deadline = asyncio.get_running_loop().time() + timeout
         try:
@@ -133,9 +132,9 @@ class HelperProcess:
     async def stream(
         self, method: str, params: Mapping[str, Any] | Raw, item_type: type[AnswerT]
     ) -> AsyncGenerator[AnswerT, None]:
-        """Yield the items of a streaming method, decoded to a type.
+        """Yield the items of a streaming method, decoded to the type `item_type`.
 
-        They are requested at the speed at which they are consumed.
+        Items are requested only as fast as they are consumed.
         """
         number, inbox = await self._send_call(method, params)
         is_finished = False
@@ -151,9 +150,9 @@ class HelperProcess:
             self._discard_inbox(number)
 
     async def stop(self) -> None:
-        """Close the pipe and wait.
+        """Close the pipe and wait for the process to end.
 
-        Kill the process if it does not end in time. No call may follow.
+        A process that does not end in time is killed. No call may follow.
         """
         self._is_stopped = True
         async with self._start_lock:
@@ -240,7 +239,7 @@ class HelperProcess:
     async def _watch_responsiveness(self, process: asyncio.subprocess.Process) -> None:
         """Kill a process that stops responding during a call.
 
-        Later calls would wait as well.
+        Otherwise later calls would have to wait as well.
         """
         unanswered_count, limit = 0, MAX_UNANSWERED_CHECKS_AT_START
         while unanswered_count < limit:

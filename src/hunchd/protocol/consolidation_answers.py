@@ -1,4 +1,4 @@
-"""JSON shapes of answers about consolidation runs; the log of a run holds some of them too."""
+"""JSON answers about consolidation runs, some of which are also stored in the log of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MemoryState = Annotated[Mapping[str, Any] | None, Meta(description="null: no suc
 
 
 class RunCounts(Struct, kw_only=True):
-    """Number of changes by kind; unset while unknown."""
+    """Number of changes of each type; unset while unknown."""
 
     deduped: Count | UnsetType = UNSET
     summarised: Count | UnsetType = UNSET
@@ -57,7 +57,7 @@ class ChangeAnswer(Struct, frozen=True, kw_only=True):
 
 
 class LostAnswer(Struct, frozen=True, kw_only=True):
-    """Result of a query that was lost, and the change that lost it."""
+    """Memory that a query no longer finds, and the change responsible for that."""
 
     probe: str
     lost: str
@@ -78,7 +78,7 @@ class GateFigures(Struct, frozen=True, kw_only=True):
 
 
 class GateAnswer(GateFigures, frozen=True, kw_only=True):
-    """The queries of a project that were checked, and those that got worse."""
+    """Queries of a project that were checked, and those with worse results than before."""
 
     project: str | None
 

@@ -1,4 +1,4 @@
-"""Requests about consolidation runs: strict parsers of bodies and query strings."""
+"""Requests about consolidation runs, with strict parsers of bodies and query strings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _steps(fields: Fields, name: str) -> tuple[str, ...]:
 
 
 class ConsolidateRequest(Request, frozen=True, kw_only=True):
-    """Request for a consolidation run; without `project`, of all projects and the user's own memories."""
+    """Request for a consolidation run. Without `project`, it covers all projects and the user's own memories."""
 
     dry_run: bool = False
     steps: Annotated[
@@ -49,12 +49,12 @@ def parse_consolidate_body(raw: Any) -> ConsolidateRequest:
 def parse_undo_body(raw: Any) -> int | None:
     """Parse the number of the change to undo.
 
-    None undoes the whole run.
+    Returns None if the whole run is to be undone.
     """
     return decode(raw, UndoRequest).change
 
 
 def parse_changes_query(query: str) -> tuple[int, int]:
-    """Parse the number of the last change already read, and the page size."""
+    """Parse the number of the last change already read and the page size."""
     parsed_request = decode_query(query, ChangesQuery)
     return parsed_request.after, parsed_request.limit

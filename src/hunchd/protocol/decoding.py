@@ -1,6 +1,6 @@
 """Decoder from untrusted bytes to plain JSON values.
 
-Rejects hostile input before it costs anything.
+Hostile input is rejected before it can consume much time or memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class MalformedRequest(InvalidInput):
-    """The request cannot be read: not JSON, or JSON that parsers read differently."""
+    """Error for a request that is not JSON, or is JSON that parsers interpret differently."""
 
     code = "malformed"
 
@@ -35,9 +35,8 @@ def unknown_cursor() -> MalformedRequest:
 def decode_json(raw: bytes, *, depth: int = MAX_DEPTH) -> Any:
     """Decode the JSON value in `raw`.
 
-    Raises Malformed for broken UTF-8, duplicate keys, NaN, infinity, integers beyond 64 bits and nesting beyond
-    `depth`;
-    never a RecursionError.
+    Raises MalformedRequest for broken UTF-8, duplicate keys, NaN, infinity, integers beyond 64 bits and nesting
+    beyond `depth`; never raises RecursionError.
     """
     if not raw.strip():
         raise MalformedRequest("the body is empty; send JSON")
@@ -54,9 +53,9 @@ def decode_json(raw: bytes, *, depth: int = MAX_DEPTH) -> Any:
 
 
 def nests_deeper_than(raw: bytes, depth: int) -> bool:
-    """Return True if brackets outside strings nest deeper than `depth` or do not match.
+    """Return True if brackets outside strings do not match or nest deeper than `depth`.
 
-    Linear time, without recursion.
+    Takes linear time, without recursion.
     """
     if raw.count(b"[") + raw.count(b"{") <= depth:
         return False
@@ -72,9 +71,9 @@ def nests_deeper_than(raw: bytes, depth: int) -> bool:
 
 
 def reject_unstorable(value: Any, field: str) -> None:
-    """Raise Malformed if `value` holds NUL or an unpaired surrogate.
+    """Raise MalformedRequest if `value` contains NUL or an unpaired surrogate.
 
-    Checks keys and values.
+    Both keys and values are checked.
     """
     match value:
         case str():
@@ -89,7 +88,10 @@ def reject_unstorable(value: Any, field: str) -> None:
 
 
 def without_lone_surrogates(value: Any) -> Any:
-    """Return a JSON value with U+FFFD for each half of a character: an escape that was cut."""
+    """Return a JSON value in which U+FFFD replaces lone surrogates.
+
+    A lone surrogate is half of a character, from an escape sequence that was cut off.
+    """
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, list):

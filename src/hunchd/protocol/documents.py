@@ -1,4 +1,4 @@
-"""Documents of the knowledge base on the wire: paths, requests and responses."""
+"""Documents of the knowledge base as sent and received: paths, requests and responses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _prefix(fields: Fields, name: str) -> str:
 
 
 class NewDocument(Request, frozen=True, kw_only=True):
-    """Document to store under a path."""
+    """Document to store at a path."""
 
     content: Annotated[
         str,
@@ -72,7 +72,7 @@ class DocumentAnswer(Struct, frozen=True, kw_only=True):
 
 
 class DocumentsRequest(ListSlice, frozen=True, kw_only=True):
-    """Query of GET /documents; the cursor is an offset in path order."""
+    """Query of GET /documents. The cursor is an offset into the documents sorted by path."""
 
     prefix: Annotated[Name, Meta(description="such as /profile/"), CustomReader(_prefix)] = "/"
     limit: PageSize = DEFAULT_PAGE_SIZE
@@ -81,7 +81,7 @@ class DocumentsRequest(ListSlice, frozen=True, kw_only=True):
 def normalize_document_path(raw: str) -> str:
     """Normalize a document path: absolute, NFC, without empty or dotted segments.
 
-    Raises InvalidInput if it cannot be the path of a document.
+    Raises InvalidInput if no document can have this path.
     """
     path = unicodedata.normalize("NFC", raw)
     segments = path.strip("/").split("/")
@@ -101,7 +101,7 @@ def normalize_document_path(raw: str) -> str:
 def normalize_lookup_path(raw: str) -> str:
     """Normalize the path of a document to look up.
 
-    Raises NotFound, rather than InvalidInput, for a path that no document can have.
+    Raises NotFound, rather than InvalidInput, if no document can have this path.
     """
     try:
         return normalize_document_path(raw)
@@ -124,7 +124,7 @@ def parse_documents_query(query: str) -> DocumentsRequest:
 
 
 def document_answer(memory: Memory, *, content: bool = True) -> DocumentAnswer:
-    """Convert a document to the contract's shape; lists omit the content."""
+    """Convert a document to its form in answers; lists omit the content."""
     return DocumentAnswer(
         path=memory.key or "",
         id=memory.id,

@@ -1,6 +1,6 @@
-"""Integrity check of an export by its number of lines.
+"""Check that an export is complete, based on its number of lines.
 
-The first line announces a count, the last one states it.
+The first line announces that the lines are counted, and the last line gives their number.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def build_closing_line(lines: int) -> ExportLine:
 
 
 class ExportIntegrity:
-    """Checker that is fed each line of an import.
+    """Checker that receives each line of an import.
 
     An import may contain several exports in sequence.
     """
@@ -36,11 +36,11 @@ class ExportIntegrity:
         self._problems: list[str] = []
 
     def count_line(self) -> None:
-        """Count a line that is not empty, valid or not."""
+        """Count a line that is not empty, whether it is valid or not."""
         self._line_count += 1
 
     def check_line(self, line: ExportLine) -> None:
-        """Record a valid export line."""
+        """Check a valid line, which may open or close an export."""
         if line.type != "meta":
             return
         content = line.data
@@ -56,7 +56,10 @@ class ExportIntegrity:
             self._line_count, self._is_announced, self._has_closed = 0, False, True
 
     def summarize(self) -> tuple[bool | None, list[str]]:
-        """Return whether all lines came, None if it cannot be checked, and warnings."""
+        """Return whether all lines arrived, and warnings.
+
+        The first value is None if that cannot be checked.
+        """
         problems = list(self._problems)
         if self._is_announced:
             problems.append(f"the export was cut off after {self._line_count} lines")

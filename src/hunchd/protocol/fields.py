@@ -35,7 +35,7 @@ ProjectLookup = Callable[[str], object]  # raises NotFound for an unknown projec
 
 
 class Fields:
-    """Fields of one object. `where` prefixes the field names in errors ("memories[2].")."""
+    """Fields of one object. `prefix` precedes the field names in errors ("memories[2].")."""
 
     def __init__(
         self, raw: Any, field_names: Sequence[str], *, prefix: str = "", textual: bool = False, strict: bool = False
@@ -54,7 +54,10 @@ class Fields:
 
     @classmethod
     def from_query(cls, query: str, field_names: Sequence[str], *, strict: bool = False) -> Self:
-        """Parse a query string: numbers as digits, lists separated by commas, "" as omitted."""
+        """Parse a query string.
+
+        Numbers are written as digits, lists are separated by commas, and "" counts as omitted.
+        """
         try:
             pairs = parse_qsl(query, errors="strict", max_num_fields=100)
         except UnicodeDecodeError as error:
@@ -82,7 +85,7 @@ class Fields:
         return text
 
     def get_text(self, name: str, *, limit: int = MAX_NAME_CHARACTERS) -> str | None:
-        """Return the text, or None if omitted. `limit` counts bytes of UTF-8."""
+        """Return the text, or None if omitted; `limit` is in bytes of UTF-8."""
         value = self._values.get(name)
         if value is None:
             return None
@@ -93,7 +96,7 @@ class Fields:
         return value
 
     def named_text(self, name: str, *, limit: int) -> str | None:
-        """Return the text, or None if omitted. Raises InvalidInput for an empty one."""
+        """Return the text, or None if omitted. Raises InvalidInput if it is empty."""
         value = self.get_text(name, limit=limit)
         if value is not None and not value.strip():
             instruction = "name a project" if name == "project" else "give a text"
@@ -101,9 +104,9 @@ class Fields:
         return value
 
     def get_shortened_text(self, name: str, *, limit: int = MAX_TEXT_BYTES) -> str | None:
-        """Return the text.
+        """Return the text, or None if omitted.
 
-        Unlike `get_text`, cut the middle out of a long one instead of rejecting it.
+        Unlike in `get_text`, a text that is too long is shortened in the middle instead of rejected.
         """
         value = self.get_text(name, limit=2**62)
         return None if value is None else shorten_middle(value, limit)
@@ -142,9 +145,9 @@ class Fields:
     def get_texts(
         self, name: str, *, limit: int = MAX_NAME_CHARACTERS, max_entries: int = MAX_LIST_ENTRIES
     ) -> tuple[str, ...]:
-        """Return a list of texts without empty ones.
+        """Return a list of texts without the empty ones.
 
-        Returns () if omitted. `limit` counts characters of one.
+        Returns () if the field is omitted. `limit` is in characters of each text.
         """
         value = self._values.get(name, [])
         if self._textual and isinstance(value, str):
@@ -156,7 +159,7 @@ class Fields:
         return tuple(each for each in value if each.strip())
 
     def get_objects(self, name: str, *, max_entries: int) -> list[Any]:
-        """Return the entries of a list, unchecked; [] if omitted."""
+        """Return the entries of a list without checking them, or [] if omitted."""
         value = self._values.get(name, [])
         if not isinstance(value, list):
             raise self.error(name, f"must be a list; got {describe_json_type(value)}")
@@ -171,13 +174,13 @@ class Fields:
         return value
 
     def value(self, name: str) -> Any:
-        """Return the value, unchecked; None if omitted."""
+        """Return the value without checking it, or None if omitted."""
         return self._values.get(name)
 
     def get_mapping(self, name: str, *, limit: int = MAX_TEXT_BYTES) -> JsonObject:
-        """Return a JSON object, unchecked.
+        """Return a JSON object without checking its fields, or {} if omitted.
 
-        Returns {} if omitted. `limit` counts characters of its `repr`.
+        `limit` is in characters of its `repr`.
         """
         value = self._values.get(name, {})
         if not isinstance(value, dict) or len(repr(value)) > limit:
@@ -185,9 +188,9 @@ class Fields:
         return value
 
     def get_time(self, name: str) -> datetime | None:
-        """Return an aware time in UTC.
+        """Return a timezone-aware time in UTC, or None if omitted.
 
-        A time without a zone is taken as UTC.
+        A time without a timezone is interpreted as UTC.
         """
         value = self._values.get(name)
         if value is None:
@@ -202,13 +205,13 @@ class Fields:
         return moment
 
     def qualified_name(self, name: str) -> str:
-        """Return the full name of a field, as errors state it."""
+        """Return the full name of a field for use in errors."""
         return f"{self._prefix}{name}"
 
     def error(self, name: str, reason: str, *, hint: str | None = None) -> InvalidInput:
         """Build the error for a field.
 
-        `reason` completes the sentence that begins with its name.
+        `reason` completes a sentence that starts with the name of the field.
         """
         field = self.qualified_name(name)
         return InvalidInput(f"'{field}' {reason}", field=field, hint=hint)
@@ -236,7 +239,7 @@ class Fields:
 
 
 def refuse_unknown_project(project: str, known_projects: ProjectLookup, *, field: str) -> None:
-    """Raise NotFound that names the field, unless the project is known."""
+    """Raise NotFound with the name of the field if the project is unknown."""
     try:
         known_projects(project)
     except NotFound as error:
@@ -244,9 +247,9 @@ def refuse_unknown_project(project: str, known_projects: ProjectLookup, *, field
 
 
 def get_batch(raw: Any, name: str, *, max_entries: int) -> list[Any]:
-    """Return the entries of {name: […]}, unchecked.
+    """Return the entries of {name: […]} without checking them.
 
-    The caller can then reject each on its own.
+    The caller can then reject single entries.
     """
     entries = raw.get(name) if isinstance(raw, dict) else None
     if not isinstance(entries, list):
@@ -257,9 +260,9 @@ def get_batch(raw: Any, name: str, *, max_entries: int) -> list[Any]:
 
 
 def parse_each(entries: Sequence[Any], parse: Callable[[Any, int], ParsedT]) -> tuple[list[ParsedT], list[Rejection]]:
-    """Parse a batch: return the parsed entries, and the rejected ones with their index.
+    """Parse a batch; return the parsed entries, and the rejected ones with their index.
 
-    If all entries are rejected, raises the first error.
+    If every entry is rejected, the first error is raised.
     """
     parsed_values: list[ParsedT] = []
     rejections: list[Rejection] = []
@@ -276,16 +279,16 @@ def parse_each(entries: Sequence[Any], parse: Callable[[Any, int], ParsedT]) -> 
 
 
 def suggest_similar(value: Any, choices: Sequence[str]) -> str | None:
-    """Return "did you mean …?" for a near miss."""
+    """Return "did you mean …?" if a choice resembles `value`, else None."""
     normalized_text = str(value)[:80].lower().replace("-", "_").replace(" ", "_")
     matches = difflib.get_close_matches(normalized_text, choices, n=1, cutoff=0.6)
     return f"did you mean '{matches[0]}'?" if matches else None
 
 
 def shorten_middle(text: str, limit: int = MAX_TEXT_BYTES) -> str:
-    """Cut the middle of `text` if it exceeds `limit` bytes.
+    """Replace the middle of `text` with a marker if it exceeds `limit` bytes.
 
-    A marker replaces it. Errors say what happened at the end and where at the beginning.
+    Beginning and end are kept, because an error text says what happened at its end and where at its beginning.
     """
     raw = text.encode()
     if len(raw) <= limit:
@@ -312,7 +315,7 @@ def describe_json_type(value: Any) -> str:
 
 
 def format_rejected_value(value: Any) -> str:
-    """Format a rejected value, short and printable."""
+    """Format a rejected value as a short, printable text."""
     return ascii(value[:60]) if isinstance(value, str) else ascii(value)[:60]
 
 

@@ -1,6 +1,6 @@
-"""The helper's side of the pipe to its parent process.
+"""Helper side of the pipe to its parent process.
 
-Serves one task per call, and ends with the parent.
+The helper serves each call in a task of its own and ends together with the parent.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def serve(
 ) -> None:
     """Serve calls until the pipe closes.
 
-    After `idle_seconds` seconds without a call, and if not `is_busy()`, the helper sends `bye`.
+    After `idle_seconds` without a call, the helper sends `bye` unless `is_busy()` returns True.
     """
     pipe = _reserve_pipe()
     _die_with_parent()
@@ -145,7 +145,7 @@ class _Server:
 
 
 def _build_params(handler: Handler) -> type[Struct]:
-    """Return the Struct that the parameters of a handler decode to."""
+    """Return the Struct type into which the parameters of a handler are decoded."""
     parameters = inspect.signature(handler, eval_str=True).parameters.values()
     return defstruct(
         "Params",
@@ -159,7 +159,10 @@ def _build_params(handler: Handler) -> type[Struct]:
 
 
 def _reserve_pipe() -> int:
-    """Reserve the pipe for frames: redirect anything printed to standard output to standard error."""
+    """Reserve the pipe for frames and return its descriptor.
+
+    Anything printed to standard output goes to standard error instead.
+    """
     pipe = os.dup(1)
     os.dup2(2, 1)
     if sys.platform == "linux":
@@ -169,7 +172,7 @@ def _reserve_pipe() -> int:
 
 
 def _die_with_parent() -> None:
-    """Ask Linux to kill this process with its parent.
+    """Ask Linux to kill this process when its parent dies.
 
     The parent may die without closing the pipe.
     """

@@ -1,4 +1,4 @@
-"""Messages between the front and the processes that read projects."""
+"""Messages between the front process and the processes that read projects."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class ProjectRequest(Struct, frozen=True, kw_only=True):
 class IndexRequest(ProjectRequest, frozen=True, kw_only=True):
     """Request to index one project.
 
-    `newest_units` units are read first, `max_units` in all; files with more than `max_file_bytes` bytes are listed but
-    not parsed.
+    The newest `newest_units` units of work are read first, and at most `max_units` in all. Files with more than
+    `max_file_bytes` bytes are listed but not parsed.
     """
 
     project: str
@@ -47,7 +47,7 @@ class IndexRequest(ProjectRequest, frozen=True, kw_only=True):
 
 
 class IndexStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Progress of an index; what else it holds depends on the stage."""
+    """Progress of indexing; which other fields are set depends on the stage."""
 
     stage: Literal["history", "files", "model", "episodes", "facts", "unread"]
     done: int = 0
@@ -68,9 +68,10 @@ class ParsedFiles(Struct, frozen=True, kw_only=True):
 
 
 class NewUnits(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Commits since the last time; nothing but `waits` while git is in the middle of an operation.
+    """New commits; only `waits` is set while a git operation is in progress.
 
-    `moved` only changed their id, `gone` are in no history any more; `rewritten` if the known head is gone itself.
+    `moved` commits have only a new id, and `gone` commits are in no history any more. `rewritten` is true if the
+    known head itself is gone.
     """
 
     units: list[Unit] = []
@@ -84,7 +85,7 @@ class NewUnits(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StatedKnowledge(Struct, frozen=True, kw_only=True):
-    """What the project's own files state."""
+    """Knowledge stated in the project's own files."""
 
     facts: list[Memory]
     shared: list[Memory]
@@ -94,7 +95,7 @@ class StatedKnowledge(Struct, frozen=True, kw_only=True):
 
 
 class FoundHabits(Struct, frozen=True, kw_only=True):
-    """Workflows that recur in a log of commands, and the time of its first command."""
+    """Workflows that recur in a log of commands; `since` is the time of its first command."""
 
     workflows: list[Memory]
     since: float

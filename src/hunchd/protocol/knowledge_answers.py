@@ -1,4 +1,4 @@
-"""JSON shapes of answers about memories, facts, contradictions and sharing."""
+"""JSON answers about memories, facts, contradictions and sharing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class EarlierValue(Struct, frozen=True, kw_only=True):
 
 
 class UnderstoodAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a memory was stored."""
+    """How a memory was interpreted and stored."""
 
     id: str
     verdict: ClaimOutcome
@@ -84,7 +84,7 @@ class FactAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ContradictionAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Two memories, the second newer, that cannot both be true."""
+    """Two memories that cannot both be true; the second is the newer one."""
 
     id: str
     status: Literal["open", "resolved"]

@@ -1,4 +1,4 @@
-"""Settings of the C library's memory allocator: how much freed memory a process keeps."""
+"""Settings of the C library's memory allocator that limit how much freed memory a process keeps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # numbers in ma
 def limit_malloc() -> None:
     """Limit the memory that this process keeps after freeing it.
 
-    Only where the C library supports `mallopt`. Call it before any thread is started.
+    This has an effect only if the C library supports `mallopt`. It must be called before any thread is started.
     """
     if (mallopt := _load_mallopt()) is not None:
         for name, value in (
@@ -35,10 +35,10 @@ def limit_malloc() -> None:
 
 @contextmanager
 def unmap_large_buffers() -> Iterator[None]:
-    """Return each large buffer to the system as soon as it is freed.
+    """Return each large buffer to the system as soon as it is freed, during the block.
 
-    Applies to the block; free memory is returned on entry as well. Does nothing unless the environment names the usual
-    threshold (MMAP_THRESHOLD_VARIABLE) and the C library supports `mallopt`.
+    On entry, memory that is already free is returned as well. Does nothing unless the environment specifies the
+    usual threshold (MMAP_THRESHOLD_VARIABLE) and the C library supports `mallopt`.
     """
     default_threshold = os.environ.get(MMAP_THRESHOLD_VARIABLE, "")
     if not default_threshold.isdigit() or (mallopt := _load_mallopt()) is None:
@@ -53,7 +53,7 @@ def unmap_large_buffers() -> Iterator[None]:
 
 
 def release_free_memory() -> None:
-    """Return freed memory to the system, where the C library supports it."""
+    """Return freed memory to the system if the C library supports it."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:

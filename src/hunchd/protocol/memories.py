@@ -1,4 +1,4 @@
-"""Memories on the wire: drafts, patches, and the full shape."""
+"""Memories as sent and received: drafts, patches and complete records."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class ArtifactRecord(Struct, frozen=True, kw_only=True):
 
 
 class ArtifactBody(ArtifactRecord, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Artifact that a memory is about."""
+    """Artifact to which a memory refers."""
 
 
 class UsageBody(Answer, frozen=True, kw_only=True):
@@ -112,7 +112,7 @@ class UsageBody(Answer, frozen=True, kw_only=True):
 
 
 class MemoryBody(Request, frozen=True, kw_only=True):
-    """Memory to store: `kind` and `content` are enough, for a fact `key` and `value`."""
+    """Memory to store. `kind` and `content` are sufficient; a fact may have `key` and `value` instead of `content`."""
 
     schema_keywords: ClassVar = {"anyOf": [{"required": ["content"]}, {"required": ["key", "value"]}]}
 
@@ -175,7 +175,7 @@ class MemoryDrafts(Request, frozen=True, kw_only=True):
 
 
 class MemoryPatch(Request, frozen=True, kw_only=True):
-    """Omitted fields stay unchanged; null clears category, key, value, branch, valid_to."""
+    """Fields to change. Omitted fields stay unchanged; null clears category, key, value, branch and valid_to."""
 
     title: Annotated[Name, Meta(min_length=1)] | UnsetType = UNSET
     content: Annotated[LongText, Meta(min_length=1)] | UnsetType = UNSET
@@ -201,7 +201,7 @@ class MemoryPatch(Request, frozen=True, kw_only=True):
 
 
 class MemoryRecord(Answer, frozen=True, kw_only=True):
-    """Memory as it is shown, stored and exported; empty optional fields are omitted."""
+    """Memory as shown, stored and exported; empty optional fields are omitted."""
 
     id: RequiredName
     kind: Kind
@@ -235,9 +235,9 @@ class MemoryRecord(Answer, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDraft:
-    """Memory before it has an id.
+    """Memory that has no id yet.
 
-    `project` is a project's path or id; None for the user's own.
+    `project` is the path or id of a project, or None for the user's own memories.
     """
 
     kind: Kind
@@ -272,8 +272,8 @@ class MemoryDraft:
 def parse_drafts_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[list[MemoryDraft], list[Rejection]]:
     """Parse one memory or {"memories": […]}.
 
-    Returns valid drafts and rejected entries with their index. If none is valid, raises InvalidInput, or NotFound for a
-    project that is not `lookup`.
+    Returns the valid drafts, and the rejected entries with their index. If none is valid, raises InvalidInput, or
+    NotFound for a project that `lookup` does not know.
     """
     if not isinstance(raw, dict) or "memories" not in raw:
         return [parse_draft(raw, lookup=lookup)], []
@@ -285,7 +285,8 @@ def parse_drafts_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[li
 def parse_draft(raw: Any, *, number: int | None = None, lookup: ProjectLookup | None = None) -> MemoryDraft:
     """Parse a draft.
 
-    `kind` and `content` are required, a fact may have `key` and `value` instead. `number` is its index in a batch.
+    `kind` and `content` are required; a fact may have `key` and `value` instead of `content`. `number` is the index
+    of the draft in a batch.
     """
     body = decode(raw, MemoryBody, where=_field_prefix(number))
     if body.project is not None and lookup is not None:
@@ -319,7 +320,7 @@ def parse_draft(raw: Any, *, number: int | None = None, lookup: ProjectLookup | 
 
 
 def parse_patch(raw: Any) -> MemoryFields:
-    """Parse the fields to change, in domain types, ready for `dataclasses.replace`.
+    """Parse the fields to change into domain types, ready for `dataclasses.replace`.
 
     null clears a field that may be empty.
     """
@@ -347,7 +348,7 @@ def parse_patch(raw: Any) -> MemoryFields:
 
 
 def memory_to_record(memory: Memory) -> MemoryRecord:
-    """Convert a memory to the contract's shape; empty optional fields are omitted."""
+    """Convert a memory to a record; empty optional fields are omitted."""
     levels, usage = memory.levels, memory.usage
     return MemoryRecord(
         id=memory.id,
@@ -391,13 +392,13 @@ def memory_to_record(memory: Memory) -> MemoryRecord:
 
 
 def memory_to_json(memory: Memory) -> JsonObject:
-    """Convert a memory to plain JSON values, as it is stored and exported."""
+    """Convert a memory to plain JSON values, the form in which it is stored and exported."""
     plain: JsonObject = to_json(memory_to_record(memory))
     return plain
 
 
 def memory_from_json(raw: Any) -> Memory:
-    """Parse the output of `memory_to_json` into an equal memory."""
+    """Parse the output of `memory_to_json`; the result equals the original memory."""
     record = decode(raw, MemoryRecord)
     usage = record.usage
     return Memory(

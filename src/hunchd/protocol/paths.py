@@ -1,4 +1,4 @@
-"""Conversion of client paths to internal ones: relative to the project root, with "/"."""
+"""Conversion of client paths to internal paths, which are relative to the project root and use "/"."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _ALLOWED_PATHS: Final = "a path inside the project, absolute or relative to its 
 def to_relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "path") -> str:
     """Return `raw` relative to `root`.
 
-    Symlinks are resolved, so that two names of a file become one. Raises InvalidInput if it leads outside: by "..", by
-    a symlink, or as another absolute path. The file need not exist and is never opened. `field` is its name in the
-    client's request.
+    Symlinks are resolved, so that two names of the same file yield the same path. Raises InvalidInput if the path
+    leads outside: through "..", through a symlink, or as another absolute path. The file need not exist and is
+    never opened. `field` is the name of the path in the client's request.
     """
     if not raw.strip() or len(raw) > MAX_PATH_CHARACTERS or "\0" in raw:
         raise InvalidInput(f"the path is empty, too long or holds NUL; allowed: {_ALLOWED_PATHS}", field=field)
@@ -43,8 +43,8 @@ def to_relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "pa
 def to_relative_prefix(raw: str | None, root: str | os.PathLike[str]) -> str | None:
     """Convert a client's path prefix to one relative to `root`.
 
-    Returns None for the root itself. A prefix outside the root stays as it is: the paths of documents begin with "/"
-    too.
+    Returns None for the root itself. A prefix outside the root is returned unchanged, because document paths start
+    with "/" too.
     """
     if raw is None:
         return None
@@ -57,8 +57,8 @@ def to_relative_prefix(raw: str | None, root: str | os.PathLike[str]) -> str | N
 def _relative_without_links(raw: str, real_root: str) -> str | None:
     """Return `raw` relative to `real_root` without resolving links.
 
-    None if it is not spelled plainly or contains a symlink. Nearly every path qualifies. This costs one `lstat` per
-    part below the root; `realpath` would check every part above it too.
+    Returns None if the path has segments such as ".." or contains a symlink, which is rarely the case. This costs
+    one `lstat` per segment below the root, whereas `realpath` would also check every segment above it.
     """
     below = raw.removeprefix(real_root + os.sep) if raw.startswith(os.sep) else raw
     parts = below.split("/")
@@ -79,9 +79,9 @@ def _relative_without_links(raw: str, real_root: str) -> str | None:
 
 
 def normalize_project_path(raw: str, *, field: str = "project") -> str:
-    """Return the absolute, normalized path of a project's folder.
+    """Return the normalized absolute path of a project's folder.
 
-    Raises InvalidInput if it is relative.
+    Raises InvalidInput if `raw` is relative.
     """
     if len(raw) > MAX_PATH_CHARACTERS or not PurePath(raw).is_absolute():
         raise InvalidInput(f"'{field}' must be the absolute path of a working tree", field=field)

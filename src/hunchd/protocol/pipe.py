@@ -1,10 +1,10 @@
-"""Wire format of the pipe to helper processes.
+"""Wire format of the pipe to helper processes: JSON lines with numbered calls and flow-controlled streams.
 
-JSON lines, numbered responses, streams with credit. A frame is one line of JSON. To the helper:
-`{"i": n, "m": method, "p": params}` is a call, `{"a": n}` grants one more item of stream n, `{"c": n}` cancels n,
-`{"q": 1}` is a ping, answered by the same frame. From the helper: `{"i": n, "r": result}`, `{"i": n, "s": item}`,
-`{"i": n, "end": 1}`, `{"i": n, "e": {"code", "message"}}`, and `{"bye": 1}` when it has been idle long enough: it
-still serves whatever arrives until the parent, which alone knows what is in flight, closes the pipe.
+A frame is one line of JSON. Frames to the helper: `{"i": n, "m": method, "p": params}` is a call, `{"a": n}` grants
+one more item of stream n, `{"c": n}` cancels n, and `{"q": 1}` is a ping, answered by the same frame. Frames from
+the helper: `{"i": n, "r": result}`, `{"i": n, "s": item}`, `{"i": n, "end": 1}`, `{"i": n, "e": {"code",
+"message"}}`, and `{"bye": 1}` after it has been idle long enough. After `bye` the helper still serves whatever
+arrives until the parent closes the pipe, because only the parent knows which calls are in progress.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _ENCODER: Final = Encoder(enc_hook=to_plain_value)
 
 
 class Failure(Struct):
-    """Error of a call."""
+    """Error response to a call over the pipe."""
 
     code: str
     message: str
 
 
 class CallFrame(Struct, omit_defaults=True):
-    """Frame to the helper."""
+    """Frame sent to the helper."""
 
     i: int | None = None
     m: str = ""
@@ -52,7 +52,7 @@ class CallFrame(Struct, omit_defaults=True):
 
 
 class ReplyFrame(Struct, omit_defaults=True):
-    """Frame from the helper."""
+    """Frame sent by the helper."""
 
     i: int | None = None
     r: Raw | UnsetType = UNSET
@@ -69,7 +69,10 @@ def encode_frame(frame: CallFrame | ReplyFrame) -> bytes:
 
 
 def encode(value: Any) -> Raw:
-    """Encode Structs, dataclasses and plain values; a half of a character, as in the name of a file, stays as it is."""
+    """Encode Structs, dataclasses and plain values as JSON.
+
+    Lone surrogates, which occur in file names, are preserved.
+    """
     try:
         return Raw(_ENCODER.encode(value))
     except UnicodeEncodeError:
@@ -78,7 +81,7 @@ def encode(value: Any) -> Raw:
 
 
 def decode(raw: bytes | Raw, of: type[DecodedT]) -> DecodedT:
-    """Decode what `encode` wrote."""
+    """Decode the output of `encode` to the type `of`."""
     try:
         decoder: Decoder[DecodedT] = _make_decoder(of)  # type: ignore[arg-type]
         return decoder.decode(raw)

@@ -1,4 +1,4 @@
-"""JSON shape of predictions: files, memories and commands that will be needed."""
+"""JSON answers with predictions: files, memories and commands that will be needed."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def prediction_answer(
 ) -> PredictionAnswer:
     """Return the best `k` files, memories and commands.
 
-    `episode_id` maps a commit to the id of the memory that stores it; `memories` are additional ones. A memory that
-    occurs twice is listed once.
+    `episode_id` maps a commit to the id of the memory that stores it; `memories` are added to those predicted. A
+    memory that occurs twice is listed once.
     """
     episodes = [
         predict_memory(episode_id(unit.sha), "episode", unit.subject, unit.confidence, *unit.reasons)

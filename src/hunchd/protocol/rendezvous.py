@@ -1,4 +1,7 @@
-"""The rendezvous file with the running daemon's address and token: private, written atomically."""
+"""Rendezvous file, which contains the running daemon's address and token.
+
+The file is private and is written atomically.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import NamedTuple
 
 
 class Rendezvous(NamedTuple):  # every command reads it: quicker to load than a dataclass
-    """Address, token and process of the running daemon."""
+    """Address, token and process id of the running daemon."""
 
     protocol: int
     url: str
@@ -46,7 +49,7 @@ def read_rendezvous(file: Path) -> Rendezvous | None:
 
 
 def write_rendezvous(file: Path, rendezvous: Rendezvous) -> None:
-    """Replace the file atomically, readable by this user only."""
+    """Replace the file atomically; only this user can read it."""
     draft = file.with_name(f".{file.name}.{os.urandom(8).hex()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:

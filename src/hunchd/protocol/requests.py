@@ -97,7 +97,7 @@ class ContextQuery(Request, frozen=True, kw_only=True):
 
 
 class RecentError(Struct, frozen=True, kw_only=True):
-    """Error as in an `error` signal; its other fields are ignored."""
+    """Error in the form of an `error` signal; additional fields are ignored."""
 
     text: Annotated[str, Meta(min_length=1)]
 
@@ -120,7 +120,7 @@ class AssembleSignals(Request, frozen=True, kw_only=True):
 
 
 class AssembleRequest(Request, frozen=True, kw_only=True):
-    """Request for the context of everything that a client has open."""
+    """Request for context based on everything that a client has open."""
 
     project: ProjectRef
     budget: Budget = DEFAULT_BUDGET
@@ -131,9 +131,8 @@ class AssembleRequest(Request, frozen=True, kw_only=True):
 class ContextRequest:
     """Request for a bundle.
 
-    `project` is the path or the id of a project. Paths are as the client sent them (see `relative_path`);
-    `file_field` and
-    `open_files_field` are the client's names of those fields.
+    `project` is the path or the id of a project. Paths are as the client sent them (see `paths.to_relative_path`).
+    `file_field` and `open_files_field` are the client's names of those fields.
     """
 
     project: str
@@ -165,7 +164,7 @@ class PredictRequest(Request, frozen=True, kw_only=True):
 
 
 class SearchBody(Request, frozen=True, kw_only=True):
-    """Request for code and memories by their text."""
+    """Request to search the text of code and memories."""
 
     project: ProjectRef | None = None
     query: Annotated[str, Meta(min_length=1, max_length=MAX_QUERY_BYTES)]
@@ -184,7 +183,7 @@ class SearchBody(Request, frozen=True, kw_only=True):
 
 
 class ReviewRequest(Request, frozen=True, kw_only=True):
-    """Request for what a change still lacks."""
+    """Request for the files that a change still lacks."""
 
     project: ProjectRef
     base: Annotated[Name, Meta(description="a revision; what was committed since then is part of the change")] = ""
@@ -213,7 +212,7 @@ class SearchRequest:
 
 
 class ExpandRequest(Request, frozen=True, kw_only=True):
-    """Request for a full text by exactly one of `id` and `topic`."""
+    """Request for the full text of exactly one `id` or `topic`."""
 
     schema_keywords = {"oneOf": [{"required": ["id"]}, {"required": ["topic"]}]}  # noqa: RUF012 - a ClassVar
 
@@ -241,7 +240,7 @@ class FeedbackItem(Request, frozen=True, kw_only=True):
 
 
 class Feedback(Request, frozen=True, kw_only=True):
-    """Report of what helped and what did not."""
+    """Report of which items helped and which did not."""
 
     items: Annotated[tuple[FeedbackItem, ...], Meta(max_length=MAX_FEEDBACK_ITEMS)]
 
@@ -290,7 +289,7 @@ class FocusQuery(Request, frozen=True, kw_only=True):
 
 
 class PageCodeRequest(Request, frozen=True, kw_only=True):
-    """Request for a code that opens the page."""
+    """Request for a code that opens the web page."""
 
     read_only: bool = False
 
@@ -312,7 +311,7 @@ def _offset(fields: Fields, name: str) -> str:
 
 
 class ListSlice(Request, frozen=True, kw_only=True):
-    """Slice of a complete list: by default all of it. The cursor is an offset."""
+    """Slice of a list, by default the whole list. The cursor is an offset."""
 
     limit: PageSize = MAX_PAGE_SIZE
     cursor: Annotated[Cursor, CustomReader(_offset)] = None
@@ -342,7 +341,7 @@ class ExportQuery(Request, frozen=True, kw_only=True):
 
 
 class ImportQuery(Request, frozen=True, kw_only=True):
-    """Query of POST /import; empty for one's own export."""
+    """Query of POST /import; empty when importing one's own export."""
 
     colleague: Annotated[Annotated[str, Meta(max_length=100)] | None, Meta(description="who exported them")] = None
     project: Annotated[ProjectRef | None, Meta(description="the project they are about")] = None
@@ -384,7 +383,7 @@ class MemoriesQuery(Request, frozen=True, kw_only=True):
 class MemoriesRequest:
     """Request for a list of memories.
 
-    `filters.project` is the path or the id of a project, as sent.
+    `filters.project` is the path or the id of a project, as sent by the client.
     """
 
     filters: Filters = field(default_factory=Filters)
@@ -463,18 +462,18 @@ def parse_expand_body(raw: Any) -> ExpandRequest:
 
 
 def parse_feedback_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[list[FeedbackItem], list[Rejection]]:
-    """Parse the items.
+    """Parse the feedback items.
 
-    Returns the valid ones, and the rejected ones with their index. If none is valid, raises InvalidInput, or NotFound
-    for a project that is not `lookup`.
+    Returns the valid items, and the rejected ones with their index. If none is valid, raises InvalidInput, or
+    NotFound for a project that `lookup` does not know.
     """
     return decode_batch(raw, Feedback, "items", FeedbackItem, lookup)
 
 
 def parse_signals_body(raw: Any) -> list[Any]:
-    """Return the signals unparsed.
+    """Return the signals without parsing them.
 
-    Each is parsed on its own so that a bad one does not cost the others.
+    Each signal is parsed separately, so that an invalid one does not affect the others.
     """
     return get_batch(raw, "signals", max_entries=MAX_SIGNALS)
 
@@ -489,7 +488,7 @@ def parse_project_query(query: str) -> str | None:
 
 
 def parse_import_query(query: str) -> tuple[str | None, str | None]:
-    """Parse the query of POST /import: the colleague and the project."""
+    """Parse the query of POST /import: the name of a colleague and the project."""
     parsed_request = decode_query(query, ImportQuery)
     return parsed_request.colleague, parsed_request.project
 
@@ -553,7 +552,7 @@ def parse_share_body(raw: Any) -> ShareRequest:
 def _parse_error_text(signals: Fields, raw: Any) -> str:
     """Return the text of a recent error.
 
-    The error is a text, or an object with one, as in an `error` signal.
+    The error is either a text or an object with the field `text`, as in an `error` signal.
     """
     text = raw.get("text") if isinstance(raw, dict) else raw
     if not isinstance(text, str) or not text.strip():
@@ -562,7 +561,10 @@ def _parse_error_text(signals: Fields, raw: Any) -> str:
 
 
 def _split_kinds(kind_names: tuple[str, ...]) -> tuple[tuple[Kind, ...], str | None]:
-    """Return the kinds, and the category: it stands for facts of that category, as bundles name them."""
+    """Return the kinds and the category among the given names.
+
+    As in bundles, the name of a category means facts of that category.
+    """
     if kind_names and kind_names[0] in CATEGORIES:
         return (Kind.FACT,), kind_names[0]
     return tuple(Kind(each) for each in dict.fromkeys(kind_names)), None

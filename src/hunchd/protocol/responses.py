@@ -1,4 +1,4 @@
-"""JSON shapes of responses: bundles, projects, errors, pages."""
+"""JSON responses: bundles, projects, errors, pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ ItemT = TypeVar("ItemT")
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """Base of answers that are also read; what is always written is required in the schema, whatever its default."""
+    """Base of answers that hunchd also decodes.
+
+    A field that is always written is required in the schema, even if it has a default for decoding.
+    """
 
 
 def to_utc(moment: datetime) -> datetime:
@@ -30,7 +33,7 @@ def to_utc(moment: datetime) -> datetime:
 
 
 def format_iso(moment: datetime) -> str:
-    """Format a time as ISO 8601 in UTC, with Z."""
+    """Format a time as ISO 8601 in UTC, ending in Z."""
     return to_utc(moment).isoformat().replace("+00:00", "Z")
 
 
@@ -48,7 +51,7 @@ class ItemAnswer(Struct, frozen=True, kw_only=True):
 
 
 class TiersAnswer(Struct, frozen=True, kw_only=True):
-    """Tokens by tier."""
+    """Number of tokens in each tier."""
 
     tier1: Count
     tier2: Count
@@ -57,7 +60,7 @@ class TiersAnswer(Struct, frozen=True, kw_only=True):
 
 
 class BundleAnswer(Struct, frozen=True, kw_only=True):
-    """Context within a budget."""
+    """Context within a token budget."""
 
     status: Literal["ok", "empty", "degraded"]
     degraded: list[str]
@@ -77,7 +80,7 @@ class MissingAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ReviewAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Files that a change lacks."""
+    """Files that a change probably lacks."""
 
     missing: list[MissingAnswer]
     changed: list[str]
@@ -97,7 +100,7 @@ class OpenedFileAnswer(Struct, frozen=True, kw_only=True):
 
 
 class FocusAnswer(Struct, frozen=True, kw_only=True):
-    """Open files, and the last opened ones with their predictions; both newest first."""
+    """Open files, and the most recently opened files with their predictions, both newest first."""
 
     branch: str
     open_files: list[OpenFileAnswer]
@@ -138,7 +141,7 @@ class ProjectPatternsAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ReadingAnswer(Struct, frozen=True, kw_only=True):
-    """Step of an indexing in progress."""
+    """Current step of indexing."""
 
     step: str
     silent_seconds: Count
@@ -200,7 +203,7 @@ class AcceptedAnswer(Struct, frozen=True, kw_only=True):
 
 
 class PageAnswer(Struct, Generic[ItemT], frozen=True, kw_only=True):
-    """One page of a list; `next` is the cursor of the next one."""
+    """One page of a list; `next` is the cursor of the next page."""
 
     items: list[ItemT]
     next: str | None
@@ -237,7 +240,7 @@ def _item_of(item: ContextItem) -> ItemAnswer:
 
 
 def review_answer(missing: Sequence[MissingFile], changed_paths: Sequence[str]) -> ReviewAnswer:
-    """Return what a change lacks."""
+    """Return the files that a change lacks as an answer."""
     return ReviewAnswer(
         missing=[
             MissingAnswer(path=one.path, probability=round(one.probability, 4), reasons=list(one.reasons))
@@ -250,7 +253,7 @@ def review_answer(missing: Sequence[MissingFile], changed_paths: Sequence[str]) 
 def slice_page(
     entries: Sequence[ListedT], convert: Callable[[ListedT], ItemT], *, offset: int, limit: int
 ) -> PageAnswer[ItemT]:
-    """Return one page of a complete list; its cursor is an offset."""
+    """Return one page of a complete list; the cursor is an offset."""
     end = min(offset + limit, len(entries))
     next_cursor = str(end) if end < len(entries) else None
     return PageAnswer(items=list(map(convert, entries[offset:end])), next=next_cursor, total=len(entries))
@@ -262,12 +265,12 @@ def error_answer(error: HunchError) -> ErrorEnvelope:
 
 
 def make_rejection(index: int, error: HunchError) -> Rejection:
-    """Return a rejected batch entry: its index and the usual error shape."""
+    """Return a rejected batch entry: its index and an error in the usual form."""
     return Rejection(index=index, error=_error_of(error))
 
 
 def sort_rejections(*batches: Sequence[Rejection]) -> list[Rejection]:
-    """Join rejected entries in the order of their index."""
+    """Merge rejected entries, sorted by index."""
     return sorted((one for batch in batches for one in batch), key=lambda one: one.index)
 
 
@@ -276,12 +279,15 @@ def _error_of(error: HunchError) -> ErrorAnswer:
 
 
 def to_json(answer: Any) -> Any:
-    """Convert Structs, alone or inside plain values, to plain JSON values."""
+    """Convert Structs, even inside plain values, to plain JSON values."""
     return to_builtins(answer, enc_hook=to_plain_value)
 
 
 def to_plain_value(value: object) -> object:
-    """Return a plain value in place of a subclass, such as numpy's float, which msgspec refuses."""
+    """Convert a subclass of a plain type, such as numpy's float, to the plain type.
+
+    msgspec rejects such subclasses.
+    """
     for plain in (float, str, int):
         if isinstance(value, plain):
             return plain(value)

@@ -1,4 +1,4 @@
-"""JSON shapes of searches: results, their list, and the text behind a pointer."""
+"""JSON answers to searches: results, lists of results, and the text behind a pointer."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class SearchAnswer(Struct, frozen=True, kw_only=True):
     took_ms: float
 
     def with_results(self, results: Sequence[SearchResult], more_degradations: Sequence[str] = ()) -> SearchAnswer:
-        """Return the answer with other results, and what was missing from all searches."""
+        """Return the answer with other results, and with what was missing from any of the searches."""
         degraded = list(dict.fromkeys([*self.degraded, *more_degradations]))
         return replace(self, results=list(results), degraded=degraded, status=find_status(results, degraded))
 
 
 class ExpandAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Text behind a pointer: of a memory or a file with `id` and `title`, or of a `topic`."""
+    """Text behind a pointer. A memory or file has `id` and `title`, a topic has `topic`."""
 
     id: str | None = None
     title: str | None = None

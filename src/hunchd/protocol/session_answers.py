@@ -1,4 +1,4 @@
-"""JSON shapes of answers about sessions: messages, their state, and the compiled prompt."""
+"""JSON answers about sessions: messages, the state of the session, and the compiled prompt."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class PromptAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def message_answer(message: Message, session: str) -> LoggedMessageAnswer:
-    """Convert a log entry to the client's shape; empty fields are omitted."""
+    """Convert a log entry to its form in answers; empty fields are omitted."""
     return LoggedMessageAnswer(
         id=message.id,
         session=session,

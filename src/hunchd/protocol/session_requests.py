@@ -1,4 +1,4 @@
-"""Sessions on the wire: messages from agents, the session log, the request of /context/compile."""
+"""Requests about sessions: messages from agents, the session log, and POST /context/compile."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _event(fields: Fields, name: str) -> MessageType | None:
 
 
 def validate_session_id(text: str) -> str:
-    """Validate the caller's id of a session: any text of one line."""
+    """Validate a session id chosen by the client, which can be any text of one line."""
     if not text.strip() or len(text) > MAX_SESSION_ID_CHARACTERS or not text.isprintable():
         raise InvalidInput(
             f"a session's id is a line of at most {MAX_SESSION_ID_CHARACTERS} characters", field="session"
@@ -123,7 +123,7 @@ class MessageBody(Request, frozen=True, kw_only=True):
 
 
 class Messages(Request, frozen=True, kw_only=True):
-    """A session belongs to the project of its first request."""
+    """Messages to append to a session, which belongs to the project of its first request."""
 
     messages: Annotated[tuple[MessageBody, ...], Meta(max_length=MAX_MESSAGES)]
     project: ProjectRef | None = None
@@ -137,7 +137,7 @@ class SessionEnd(Request, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDraft:
-    """Message before it has its position in the log."""
+    """Message that has no position in the log yet."""
 
     event: MessageType
     text: str
@@ -151,7 +151,7 @@ class MessageDraft:
 class AppendRequest:
     """Request to append messages.
 
-    `project` is a path or an id as sent; a session belongs to one or none.
+    `project` is a path or an id, as sent by the client; a session belongs to at most one project.
     """
 
     messages: tuple[MessageDraft, ...]
@@ -199,7 +199,7 @@ class SessionsRequest(PageRequest, frozen=True, kw_only=True):
 def parse_append_body(raw: Any) -> AppendRequest:
     """Parse the messages.
 
-    Returns the valid ones, and the rejected ones with their index. Raises InvalidInput if none is valid.
+    Returns the valid messages, and the rejected ones with their index. Raises InvalidInput if none is valid.
     """
     drafts, rejections = decode_batch(raw, Messages, "messages", MessageBody)
     project = decode({**raw, "messages": []}, Messages).project
@@ -211,7 +211,7 @@ def parse_compile_body(raw: Any) -> CompileRequest:
 
 
 def parse_outcome_body(raw: Any) -> str | None:
-    """Parse the outcome of the session; None if the body is empty."""
+    """Parse the outcome of the session; return None if the body is empty."""
     return decode(raw or {}, SessionEnd).outcome or None
 
 

@@ -1,8 +1,9 @@
-"""Memories as Markdown files that people review, with a few `name: value` lines in front.
+"""Memories as Markdown files that people can review, with a few `name: value` lines at the top.
 
-Parsed as untrusted input. The folder gives the category (`.hunch/decisions/…`), the front matter holds key, value,
-files, tags, since when and by whom, in this order; the text below is the memory in its own words. All of it is valid
-YAML front matter, so that code hosts show it as a table; only this subset of YAML is parsed.
+The files are parsed as untrusted input. The folder determines the category (`.hunch/decisions/…`). The front matter
+contains key, value, files, tags, date and author, in this order; the text below is the memory in the author's
+words. The front matter is valid YAML, so that code hosts show it as a table, but only this subset of YAML is
+parsed.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _WINDOWS_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFile:
-    """Shared memory in a file. `path` is relative to the repository's root."""
+    """Shared memory in a file; `path` is relative to the repository's root."""
 
     path: str
     kind: Kind
@@ -71,7 +72,7 @@ class SharedFile:
 def is_shared_path(path: str) -> bool:
     """Return True if a file at `path` is a shared memory.
 
-    `path` is relative to the root.
+    `path` is relative to the repository's root.
     """
     return _PATH.fullmatch(path) is not None
 
@@ -81,9 +82,9 @@ def get_stem(path: str) -> str:
 
 
 def build_shared_file(memory: Memory, *, by: str = "") -> SharedFile:
-    """Convert a memory to a shared file, without its origin.
+    """Convert a memory to a shared file.
 
-    The file names no place, tool or session.
+    The origin of the memory is left out: the file mentions no machine, tool or session.
     """
     key, value = strip_invisible_line(memory.key or ""), strip_invisible_line(memory.value or "")
     if not (key and value):
@@ -111,7 +112,7 @@ def build_shared_file(memory: Memory, *, by: str = "") -> SharedFile:
 def shared_path(memory: Memory) -> str:
     """Return the path of a memory's file.
 
-    It follows from the key, so that two people with the same key share a file.
+    The path is derived from the key, so that memories of two people with the same key share a file.
     """
     folders = {category: folder for folder, category in CATEGORY_FOLDERS.items()}
     folder = describe(memory.kind).shared_folder or folders.get(memory.category, "facts")
@@ -128,7 +129,7 @@ def shared_path(memory: Memory) -> str:
 
 
 def render_shared_file(file: SharedFile) -> str:
-    """Render the file's text; the same memory gives the same text."""
+    """Render the file's text; equal memories yield equal texts."""
     front_matter: list[str] = []
     for name, text in (("key", file.key), ("value", file.value)):
         if text:
@@ -155,7 +156,7 @@ def render_shared_file(file: SharedFile) -> str:
 def parse_shared_file(path: str, content: bytes) -> SharedFile:
     """Parse a file into a shared memory.
 
-    Raises InvalidInput, in words for the file's author.
+    Raises InvalidInput with a message for the file's author.
     """
     match = _PATH.fullmatch(path)
     if match is None:
@@ -189,7 +190,10 @@ def parse_shared_file(path: str, content: bytes) -> SharedFile:
 
 
 def strip_invisible(text: str) -> str:
-    """Remove characters that hide or reorder text: escapes, controls, zero-width and directional ones."""
+    """Remove characters that hide or reorder text.
+
+    These are escape, control, zero-width and directional characters.
+    """
     normalized_text = _LINE_END.sub("\n", text).replace("\t", "    ")
     if normalized_text.isascii() and normalized_text.replace("\n", "").isprintable():
         return normalized_text
@@ -201,9 +205,9 @@ def strip_invisible_line(text: str) -> str:
 
 
 def clean_person_name(text: str) -> str:
-    """Return a person's name if it looks like one, else "".
+    """Return `text` if it looks like a person's name, else "".
 
-    It is shown beside the memory.
+    The name is shown next to the memory.
     """
     name = strip_invisible_line(text)
     return name if len(name) <= 60 and _NAME.fullmatch(name) else ""
@@ -246,9 +250,9 @@ def _check_length(text: str) -> str:
 
 
 def _parse_front_matter(lines: list[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Return single values and lists by name.
+    """Return the single values and the lists, each keyed by field name.
 
-    Unknown names are left to later versions.
+    Unknown fields are accepted, as later versions may add some.
     """
     values: dict[str, str] = {}
     lists: dict[str, list[str]] = {}
@@ -307,7 +311,7 @@ def _slugify(text: str) -> str:
 
 
 def _is_inside(path: str) -> bool:
-    """Return True if a path stays below the root."""
+    """Return True if a path stays below the repository's root."""
     parts = path.split("/")
     return len(path) <= 500 and "\\" not in path and ":" not in path and not {"", ".", ".."} & set(parts)
 

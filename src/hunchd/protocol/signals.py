@@ -1,7 +1,7 @@
-"""Signals on the wire: strict parser from JSON, exact serialization to JSON.
+"""Signals as sent and stored: a strict parser for JSON and lossless serialization to JSON.
 
-Neighbours: `requests` (request bodies and queries), `memories` (drafts, patches, the full shape), `answers` (bundles,
-predictions, projects, errors), `paths`, and below them `fields` and `decoding`.
+Related modules: `requests` (request bodies and queries), `memories` (drafts, patches, records), `responses`
+(bundles, projects, errors), `predictions`, `paths`, and at the lowest level `fields` and `decoding`.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ MAX_SIGNALS: Final = 10_000  # a request; the largest burst a checkout of 10,000
 
 
 class PathResolver(Protocol):
-    """Resolver of a path as sent to a path inside the project.
+    """Resolver of a path, as sent by the client, to a path inside the project.
 
-    `field` is its name in the client's request.
+    `field` is the name of the path in the client's request.
     """
 
     def __call__(self, raw: str, project: str, /, *, field: str) -> str: ...
@@ -139,7 +139,7 @@ ExitCode = Annotated[int, Meta(ge=-(2**31), le=2**32)]
 
 
 class SignalBody(Struct, frozen=True, kw_only=True):
-    """Fields that all signals have. Unknown ones are ignored: newer clients and hooks send them."""
+    """Fields that all signals have. Unknown fields are ignored, because newer clients and hooks may send them."""
 
     kind: Annotated[str, Meta(extra_json_schema={"enum": list(SIGNAL_KINDS)})]
     project: Annotated[PathText, Meta(min_length=1, description="absolute path of the working tree")]
@@ -245,10 +245,9 @@ def parse_signal(
 ) -> Signal:
     """Parse one signal from a client.
 
-    `at` defaults to `now` and is never later; `resolve_path` resolves a path inside the project. The event's own id is
-    `event_id`
-    on the wire (`id` too, except in `used`, where that is a memory). `prefix` prefixes the field names in errors.
-    Raises NotFound for a project that is not `lookup`.
+    `at` defaults to `now` and is never later. `resolve_path` resolves a path inside the project. Clients send the
+    id of the event as `event_id`, or as `id` except in `used`, where `id` is the id of a memory. `prefix` precedes
+    the field names in errors. Raises NotFound for a project that `lookup` does not know.
     """
     kind = _parse_kind(raw, prefix)
     body = decode(raw, BODY_OF_KIND[kind], where=prefix)
@@ -272,7 +271,7 @@ def parse_signal(
 def signal_to_json(signal: Signal) -> dict[str, Any]:
     """Convert a signal to its stored and exported form.
 
-    Omit fields that have their default.
+    Fields with their default value are omitted.
     """
     of = type(signal)
     result: dict[str, Any] = {"kind": _KIND_OF[of]}
@@ -284,7 +283,10 @@ def signal_to_json(signal: Signal) -> dict[str, Any]:
 
 
 def signal_from_json(raw: Any) -> Signal:
-    """Parse the output of `signal_to_json`, unchanged: no disk access, no adjusted time."""
+    """Parse the output of `signal_to_json`.
+
+    The signal is restored unchanged, without disk access and without adjusting its time.
+    """
     of = _STORED_SIGNALS.get(str(raw.get("kind"))) if isinstance(raw, dict) else None
     if of is None:
         raise InvalidInput(f"not a stored signal; its kind is one of: {', '.join(_STORED_SIGNALS)}", field="kind")
@@ -327,7 +329,7 @@ _FieldPathResolver = Callable[[str, str], str]
 
 
 def _parse_kind_fields(body: SignalBody, resolve_field: _FieldPathResolver, where: str) -> dict[str, Any]:
-    """Return the fields that a kind adds to the common ones, with paths inside the project."""
+    """Return the fields specific to a kind of signal, with paths inside the project."""
     match body:
         case FileBody():
             name = "file" if body.file and not body.path else "path"
@@ -355,7 +357,8 @@ def _attributes(of: type[SignalBody]) -> tuple[str, ...]:
 def _resolve_if_inside(path: str | None, resolve_field: _FieldPathResolver) -> str | None:
     """Resolve the path of an error.
 
-    Returns None for one outside the project. Errors point into installed libraries too; the error itself is kept.
+    Returns None if the path is outside the project: errors also point into installed libraries, and the error
+    itself is kept.
     """
     if not path:
         return None

@@ -1,4 +1,4 @@
-"""JSON shape of GET /status: projects, queues, store, resources, and the figures of each feature."""
+"""JSON answer of GET /status: projects, queues, store, resources, and statistics of each feature."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ProjectStatusAnswer(ProjectAnswer, frozen=True, kw_only=True, omit_default
 
 
 class QueuesAnswer(Struct, frozen=True, kw_only=True):
-    """Accepted records that are not yet searchable in the store."""
+    """Number of accepted records that are not yet searchable in the store."""
 
     journal: Count
     writer: Count
@@ -80,7 +80,7 @@ class LanguageAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ForesightAnswer(Struct, frozen=True, kw_only=True):
-    """Figures of a span of time; rates are null where nothing was counted."""
+    """Statistics for a period; a rate is null if nothing was counted."""
 
     opened: Count
     hit_rate: float | None
@@ -97,7 +97,7 @@ class LatencyAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PrefetchAnswer(Struct, frozen=True, kw_only=True):
-    """Figures of the bundles built ahead."""
+    """Statistics about prefetched bundles."""
 
     answers: Count
     warm: Count

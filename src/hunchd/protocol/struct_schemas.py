@@ -1,4 +1,4 @@
-"""JSON Schemas of Structs, as the OpenAPI document shows them."""
+"""JSON Schemas of Structs for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Schema = dict[str, Any]
 
 
 def build_component_schemas(structs: Mapping[str, type[Struct]]) -> dict[str, Schema]:
-    """Return the schema of each Struct under its name in the document.
+    """Return the schema of each Struct, keyed by its name in the document.
 
-    Structs and enums without a name there are stated in place.
+    Structs and enums that have no name in the document are included inline.
     """
     _, raw = msgspec.json.schema_components(structs.values(), ref_template=REF + "{name}")
     names = {of.__name__: name for name, of in structs.items()}
@@ -29,14 +29,14 @@ def build_component_schemas(structs: Mapping[str, type[Struct]]) -> dict[str, Sc
 
 
 def page_schema(name: str, of: type[Struct]) -> Schema:
-    """Return the schema of a page of the Struct with that name in the document."""
+    """Return the schema of a page of `of`, whose name in the document is `name`."""
     page = PageAnswer[of]  # type: ignore[valid-type]
     (reference,), raw = msgspec.json.schema_components([page], ref_template=REF + "{name}")
     return _simplify_schema(raw[reference["$ref"].removeprefix(REF)], raw, {of.__name__: name})
 
 
 def _list_keywords(of: type[Struct]) -> Schema:
-    """Return the keywords that types cannot state."""
+    """Return the schema keywords that types cannot express."""
     if issubclass(of, Request):
         return dict(of.schema_keywords)
     if issubclass(of, Answer):
@@ -45,14 +45,17 @@ def _list_keywords(of: type[Struct]) -> Schema:
 
 
 def list_query_parameters(of: type[Struct]) -> tuple[tuple[str, Schema, bool], ...]:
-    """Return name, schema and necessity of each parameter of a query."""
+    """Return each parameter of a query as (name, schema, is required)."""
     schema = build_component_schemas({of.__name__: of})[of.__name__]
     required_names = schema.get("required", ())
     return tuple((name, each, name in required_names) for name, each in schema["properties"].items())
 
 
 def _simplify_schema(schema: Schema, raw: Mapping[str, Schema], names: Mapping[str, str]) -> Schema:
-    """Return the schema without titles and empty defaults: null, "", [] and {} equal omission."""
+    """Return the schema without titles and empty defaults.
+
+    The defaults null, "", [] and {} mean the same as an omitted field.
+    """
     if "$ref" in schema:
         own = schema["$ref"].removeprefix(REF)
         rest = {key: value for key, value in schema.items() if key != "$ref"}
@@ -81,7 +84,10 @@ def _simplify_schema(schema: Schema, raw: Mapping[str, Schema], names: Mapping[s
 
 
 def _build_property_schema(schema: Schema, raw: Mapping[str, Schema], names: Mapping[str, str]) -> Schema:
-    """Return the schema of a field; null is no alternative where it is the default."""
+    """Return the schema of a field.
+
+    If null is the default, it is not listed as an alternative.
+    """
     if "default" not in schema:
         return _simplify_schema(schema, raw, names)
     rest = {key: value for key, value in schema.items() if key != "default"}
@@ -92,7 +98,7 @@ def _build_property_schema(schema: Schema, raw: Mapping[str, Schema], names: Map
 
 
 def _merge_alternatives(outer: Schema, alternatives: list[Schema]) -> Schema:
-    """Merge a single alternative, or one beside null, into the schema around it."""
+    """Merge a single alternative, apart from null, into the surrounding schema."""
     null = {"type": "null"} in alternatives
     others = [each for each in alternatives if each != {"type": "null"}]
     if len(others) == 1 and isinstance(others[0].get("type"), str):

@@ -1,4 +1,4 @@
-"""Answers about teams, each stated once."""
+"""JSON answers about teams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TeamState = Literal["starting", "in step", "read-only", "unreachable"]
 
 
 class TeamProgress(Struct, frozen=True, kw_only=True):
-    """How far this machine is with a team."""
+    """How far this machine has synchronised with a team."""
 
     state: TeamState
     in_step_at: datetime | None = None
@@ -25,7 +25,7 @@ class TeamProgress(Struct, frozen=True, kw_only=True):
 
 
 class TeamStatus(Struct, frozen=True, kw_only=True):
-    """Team of a project, as this machine knows it."""
+    """Team of a project, as known to this machine."""
 
     joined: bool
     team: Annotated[str, Meta(description="its id")] = ""
@@ -49,7 +49,7 @@ class TeamJoined(Struct, frozen=True, kw_only=True):
 
 
 class TeamLeft(Struct, frozen=True, kw_only=True):
-    """Team that was left; `unsent` records were never stored there."""
+    """Team that was left; `unsent` is the number of records that were never sent to it."""
 
     left: str
     unsent: Count
@@ -72,7 +72,7 @@ class TeamMembers(Struct, frozen=True, kw_only=True):
 
 
 class TeamMemberChanged(Struct, frozen=True, kw_only=True):
-    """Decision about a member that is on its way to all others."""
+    """Decision about a member that will be sent to all other members."""
 
     member: str
     name: str
@@ -110,7 +110,7 @@ class TeamResolution(Struct, frozen=True, kw_only=True):
 
 
 class TeamSubject(Struct, frozen=True, kw_only=True):
-    """What members say about one thing, the earliest statement first."""
+    """Statements of members about the same subject, earliest first."""
 
     subject: str
     statements: list[TeamStatement]
@@ -120,7 +120,7 @@ class TeamSubject(Struct, frozen=True, kw_only=True):
 
 
 class TeamStatements(Struct, frozen=True, kw_only=True):
-    """Page of subjects."""
+    """One page of a team's statements, grouped by subject."""
 
     items: list[TeamSubject]
     next: str | None

@@ -1,7 +1,7 @@
-"""Records of a team's memory as they are stored, signed and sent: one statement, vote or membership each.
+"""Records of a team's memory as stored, signed and sent: a statement, vote or membership each.
 
-A record is immutable. Its id is a hash of what is signed, so the same record always has the same id, and a record that
-was signed for one team is void in every other.
+A record is immutable. Its id is a hash of the signed bytes, so the same record always has the same id, and a record
+signed for one team is invalid in every other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MAX_IDENTIFIER: Final = 128  # characters
 
 
 class RecordKind(StrEnum):
-    """What a record does."""
+    """Purpose of a record."""
 
     FOUND = "found"  # creates the team; its author is the first maintainer
     JOIN = "join"  # names a member
@@ -42,7 +42,7 @@ Identifier = Annotated[str, Meta(max_length=_MAX_IDENTIFIER)]
 
 
 class TeamRecord(Struct, frozen=True, kw_only=True):
-    """Signed record. `author` is the public key, so that a signature needs no directory to be verified."""
+    """Signed record. `author` is the public key, so that no directory is needed to verify the signature."""
 
     id: Identifier
     author: Identifier
@@ -77,7 +77,7 @@ class Statement(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Resolution(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Content of a RESOLVE record. It decides between the STATE records `over` and no later ones."""
+    """Content of a RESOLVE record, which decides between the STATE records in `over`, but not between later ones."""
 
     over: tuple[str, ...]
     chosen: Statement | None = None  # None: each of them holds
@@ -86,7 +86,9 @@ class Resolution(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Vote(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Content of a VOTE record: counts, not increments, so that a repeated record changes nothing."""
+    """Content of a VOTE record, which contains totals instead of increments, so that a repeated record changes
+    nothing.
+    """
 
     useful: int = 0
     wrong: int = 0
@@ -106,7 +108,7 @@ class Founding(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def compute_team_id(founder: str, nonce: str) -> str:
-    """Return the id of a team, which nobody but its founder can have founded."""
+    """Return the id of a team, which only its founder can have created."""
     return blake2b(f"{founder}:{nonce}".encode(), digest_size=10).hexdigest()
 
 
@@ -117,7 +119,7 @@ def build_signed_bytes(record: TeamRecord, team: str) -> bytes:
 
 
 def compute_record_id(record: TeamRecord, team: str) -> str:
-    """Return the id of a record: a hash of what is signed."""
+    """Return the id of a record: a hash of the signed bytes."""
     return blake2b(build_signed_bytes(record, team), digest_size=16).hexdigest()
 
 
@@ -142,7 +144,7 @@ def decode_resolution(record: TeamRecord) -> Resolution:
 
 
 def decode_vote(record: TeamRecord) -> Vote:
-    """Return the vote of a VOTE record, an empty one if it holds none."""
+    """Return the vote in a VOTE record, or an empty vote if it contains none."""
     try:
         return msgspec.json.decode(record.payload, type=Vote)
     except msgspec.MsgspecError:
@@ -150,7 +152,7 @@ def decode_vote(record: TeamRecord) -> Vote:
 
 
 def decode_member_name(record: TeamRecord) -> str:
-    """Return the name in a JOIN record, "" if it holds none."""
+    """Return the name in a JOIN record, or "" if it contains none."""
     try:
         return msgspec.json.decode(record.payload, type=Membership).name
     except msgspec.MsgspecError:
@@ -158,7 +160,7 @@ def decode_member_name(record: TeamRecord) -> str:
 
 
 def decode_founding(record: TeamRecord) -> Founding | None:
-    """Return the content of a FOUND record, or None if it holds none."""
+    """Return the content of a FOUND record, or None if it is not valid."""
     try:
         return msgspec.json.decode(record.payload, type=Founding)
     except msgspec.MsgspecError:

@@ -1,4 +1,4 @@
-"""Requests about teams: strict parsers of bodies and query strings."""
+"""Requests about teams, with strict parsers of bodies and query strings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class JoinTeamRequest(Request, frozen=True, kw_only=True):
 
 
 class MemberActionRequest(Request, frozen=True, kw_only=True):
-    """Decision of a maintainer about a member."""
+    """Decision by a maintainer about a member."""
 
     project: ProjectRef
     member: Annotated[RequiredName, Meta(description="name, or the beginning of the id")]
@@ -60,7 +60,7 @@ def parse_member_action_body(raw: Any) -> MemberActionRequest:
 
 
 def parse_team_query(query: str) -> str:
-    """Parse the project of a question."""
+    """Parse the project of a team request from its query string."""
     return decode_query(query, TeamQuery).project
 
 

@@ -14,8 +14,8 @@ THREADS_VARIABLE: Final = "OPENBLAS_NUM_THREADS"
 def limit_to_one_thread() -> Iterator[None]:
     """Limit libraries imported in the block to one thread.
 
-    The environment's own setting takes precedence. A question's matrices are done before a second thread wakes. Child
-    processes do not inherit the setting.
+    Settings in the environment take precedence. The matrices of a single query are so small that the work is done
+    before a second thread wakes up. Child processes do not inherit the limit.
     """
     if THREADS_VARIABLE in os.environ:
         yield

@@ -1,7 +1,7 @@
-"""Catalogue for agents: six tools, two kinds of resources, two prompts.
+"""Catalogue of the tools, resources and prompts offered to agents.
 
-Agents pay for every word in each session, so the definitions of all tools together stay below 500 tokens (checked by a
-test).
+There are seven tools, two kinds of resources and two prompts. Agents pay for every word in each session, so the
+definitions of all tools together stay below 500 tokens (checked by a test).
 """
 
 from __future__ import annotations

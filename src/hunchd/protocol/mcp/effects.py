@@ -1,7 +1,4 @@
-"""Effects that a conversation yields to its driver.
-
-They are requests to the daemon, and pauses.
-"""
+"""Steps that a conversation yields to its driver: requests to the daemon, and pauses."""
 
 from __future__ import annotations
 
@@ -10,10 +7,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 
 class DaemonRequest(NamedTuple):
-    """Request in terms of the daemon's own HTTP API.
-
-    It is POST with a body, GET without one.
-    """
+    """Request to the daemon's HTTP API: POST if it has a body, otherwise GET."""
 
     path: str
     body: Mapping[str, Any] | None = None
@@ -24,9 +18,10 @@ class Pause(NamedTuple):
 
 
 class RequestFailed(Exception):
-    """Failed request, thrown into the conversation by its driver or raised by it.
+    """Error for a failed request.
 
-    `status` is the daemon's HTTP status, 0 if no daemon answered. The agent reads the message and the hint.
+    It is thrown into the conversation by its driver, or raised by the conversation itself. `status` is the daemon's
+    HTTP status, or 0 if no daemon answered. The message and the hint are shown to the agent.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, status: int = 0) -> None:

@@ -1,6 +1,7 @@
-"""JSON-RPC messages of both protocol eras: with a handshake (until 2025-11-25) and stateless (2026-07-28).
+"""JSON-RPC messages of both generations of the protocol.
 
-In the stateless era each request states its revision in `_meta` and each result says how long it may be cached.
+Until revision 2025-11-25, a session starts with a handshake. Since revision 2026-07-28 the protocol is stateless:
+each request gives its revision in `_meta`, and each result says how long it may be cached.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _CACHE_POLICIES: Final = {
 
 
 class JsonRpcError(Exception):
-    """JSON-RPC error."""
+    """Error that is sent as a JSON-RPC error response."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -61,9 +62,9 @@ class JsonRpcError(Exception):
 
 
 def is_stateless(message: Mapping[str, Any]) -> bool:
-    """Return True if the message has the envelope of the stateless era.
+    """Return True if the message has the envelope of the stateless protocol.
 
-    `initialize` never does.
+    Returns False for `initialize`, which belongs to the handshake.
     """
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
@@ -96,7 +97,7 @@ def is_notification(message: Any) -> bool:
 def error_response(identifier: Any, refusal: JsonRpcError) -> JsonObject:
     """Build an error response.
 
-    An id that is not a text or an integer becomes null.
+    An id that is neither a text nor an integer is replaced by null.
     """
     if not isinstance(identifier, str | int) or isinstance(identifier, bool):
         identifier = None
@@ -105,7 +106,7 @@ def error_response(identifier: Any, refusal: JsonRpcError) -> JsonObject:
 
 
 def answer_request(request: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool) -> Conversation[JsonObject]:
-    """Return the response to a request, an error included."""
+    """Return the response to a request, which may be an error response."""
     identifier, method, params = request["id"], request["method"], request.get("params", {})
     try:
         if stateless and (version := get_version(params)) not in STATELESS_VERSIONS:
@@ -127,7 +128,7 @@ def answer_request(request: Mapping[str, Any], focus: ProjectResolver, *, statel
 def get_version(params: Mapping[str, Any]) -> str:
     """Return the protocol revision of a stateless request.
 
-    Raises Refusal if the revision or the client's capabilities are missing.
+    Raises JsonRpcError if the revision or the client's capabilities are missing.
     """
     meta = params.get("_meta")
     missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
@@ -192,9 +193,9 @@ def _initialize(params: Mapping[str, Any]) -> JsonObject:
 
 
 def _call_tool(params: Mapping[str, Any], focus: ProjectResolver) -> Conversation[JsonObject]:
-    """Run a tool.
+    """Run a tool and return its result.
 
-    A failure is a result too, so that the agent can read it and retry.
+    A failure is returned as a result as well, so that the agent can read it and retry.
     """
     name, arguments = _get_known_name(params, TOOLS, "tool"), _get_arguments(params)
     try:

@@ -1,7 +1,4 @@
-"""Resolution of the project that a call is about.
-
-Also sends requests that register an unknown project first.
-"""
+"""Resolution of the project to which a call refers, and requests that register unknown projects first."""
 
 from __future__ import annotations
 
@@ -18,9 +15,10 @@ _POLL_INTERVAL_SECONDS: Final = 0.25  # seconds between two checks of a project 
 
 
 class ProjectResolver:
-    """Resolver of a call's project.
+    """Resolver of the project to which a call refers.
 
-    `place` is the folder the server was started in; None if it serves all projects.
+    `folder` is the folder in which the server was started, or None if it serves all projects. `root_of` returns the
+    root of the repository that contains a path.
     """
 
     def __init__(self, folder: str | None, root_of: RootOf) -> None:
@@ -29,13 +27,13 @@ class ProjectResolver:
 
     @cached_property
     def home(self) -> str | None:
-        """The repository that the server was started in."""
+        """Root of the repository in which the server was started, if any."""
         return self._root_of(self._folder) if self._folder is not None else None
 
     def resolve_root(self, project: str | None, file: str | None = None) -> Conversation[str]:
         """Return the project's root.
 
-        Raises Trouble, listing the known projects, if it cannot be determined.
+        Raises RequestFailed, with a list of the known projects, if it cannot be determined.
         """
         if project is not None:
             return (yield from self._resolve_named(project))
@@ -65,8 +63,8 @@ class ProjectResolver:
     def _resolve_named(self, project: str) -> Conversation[str]:
         """Return the root of the project with that folder, id or name.
 
-        A folder that is neither a repository nor registered is rejected: an agent must not have a whole disk read by
-        naming it.
+        A folder that is neither in a repository nor registered is rejected. Otherwise an agent could cause a whole
+        disk to be read by naming it.
         """
         if os.path.isabs(project):  # noqa: PTH117
             return (yield from self._resolve_path(project))
@@ -91,12 +89,12 @@ class ProjectResolver:
 
 
 def find_containing(path: str, folders: Sequence[str]) -> str | None:
-    """Return the folder that contains `path`, or None."""
+    """Return the first of `folders` that contains `path`, or None."""
     return next((each for each in folders if path == each or path.startswith(each.rstrip("/") + "/")), None)
 
 
 def request_in_project(root: str, request: DaemonRequest) -> Conversation[Any]:
-    """Send a request; register an unknown project and retry."""
+    """Send a request; if the project is unknown, register it and retry."""
     try:
         return (yield request)
     except RequestFailed as trouble:
@@ -107,9 +105,9 @@ def request_in_project(root: str, request: DaemonRequest) -> Conversation[Any]:
 
 
 def request_bundle(root: str, signals: Mapping[str, Any], budget: int | None) -> Conversation[Any]:
-    """Request the bundle; wait for a useful one during indexing.
+    """Request a bundle; during indexing, repeat the request until the bundle is useful.
 
-    After MAX_INDEXING_WAIT_SECONDS seconds, returns the best one so far.
+    After MAX_INDEXING_WAIT_SECONDS, the latest bundle is returned.
     """
     non_empty_signals = {name: value for name, value in signals.items() if value}
     request = DaemonRequest(

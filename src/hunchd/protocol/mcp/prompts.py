@@ -1,4 +1,4 @@
-"""MCP prompts: instructions for a way of working, with the known context included."""
+"""MCP prompts, which combine instructions for a way of working with the known context."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _START_FEATURE = """Plan this feature before you write it.
 
 
 def get_prompt(name: str, arguments: Mapping[str, Any], focus: ProjectResolver) -> Conversation[JsonObject]:
-    """Build the prompt's messages. Raises Trouble 422 for missing or unknown arguments."""
+    """Build the prompt's messages.
+
+    Raises RequestFailed with status 422 for missing or unknown arguments.
+    """
     prompt = next(each for each in PROMPTS if each["name"] == name)
     argument_names = [argument["name"] for argument in prompt["arguments"]]
     for name_given, value in arguments.items():

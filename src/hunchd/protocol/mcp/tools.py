@@ -1,4 +1,4 @@
-"""MCP tools: from arguments to a text for the agent."""
+"""MCP tools, which turn arguments into a text for the agent."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _SCHEMAS: Final = {tool["name"]: tool["inputSchema"] for tool in TOOLS}
 def call_tool(name: str, arguments: Mapping[str, Any], focus: ProjectResolver, *, reference: str) -> Conversation[str]:
     """Run a tool and return its text.
 
-    Raises Trouble in words for the agent. `reference` is new for each call: a memory that is sent twice under it,
-    because the daemon restarted meanwhile, is stored once.
+    Raises RequestFailed with a message for the agent. `reference` must be new for each call: if a memory is sent
+    twice because the daemon restarted in between, the reference ensures that it is stored only once.
     """
     checked_arguments = validate_arguments(name, arguments)
     match name:
@@ -46,7 +46,7 @@ def call_tool(name: str, arguments: Mapping[str, Any], focus: ProjectResolver, *
 def validate_arguments(name: str, arguments: Mapping[str, Any]) -> JsonObject:
     """Validate the arguments and drop those that are null.
 
-    Raises Trouble that names the mistake and what is allowed.
+    Raises RequestFailed with the mistake and what is allowed.
     """
     schema = _SCHEMAS[name]
     properties: dict[str, JsonObject] = schema["properties"]
@@ -145,7 +145,7 @@ def _call_remember(arguments: Mapping[str, Any], focus: ProjectResolver, referen
 
 
 def _report_contradiction(identifier: str, opposite_id: str) -> Conversation[str]:
-    """Record that the agent sees a contradiction.
+    """Record a contradiction that the agent has noticed; return a text about it.
 
     The user decides which statement is right.
     """
@@ -162,9 +162,9 @@ def _report_contradiction(identifier: str, opposite_id: str) -> Conversation[str
 
 
 def _list_similar(identifier: str) -> Conversation[str]:
-    """List statements on the same subject.
+    """List stored statements on the same subject.
 
-    The agent can judge better than hunchd whether all hold.
+    The agent can judge better than hunchd whether all of them can be true.
     """
     try:
         similar = (yield DaemonRequest(f"/memories/{identifier}/near?limit={_MAX_SIMILAR}"))["items"]
@@ -185,7 +185,7 @@ def _describe_redactions(result: Mapping[str, Any]) -> str:
 
 
 def _describe_outcome(result: Mapping[str, Any]) -> str:
-    """Describe what storing a statement led to, unless it is just new."""
+    """Describe the effect of storing a statement; return "" if it is simply new."""
     if (old := result.get("replaced")) is not None:
         return f" It replaces {quote(old.get('value'))}."
     if (stronger := result.get("rejected_for")) is not None:
@@ -262,7 +262,7 @@ def _call_feedback(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conv
 
 
 def make_relative(path: str, root: str) -> str:
-    """Make an absolute path inside the project relative, as the daemon names it."""
+    """Make an absolute path inside the project relative, in the daemon's notation."""
     inside = root.rstrip("/" + os.sep) + os.sep
     return path[len(inside) :].replace(os.sep, "/") if path.startswith(inside) else path
 
@@ -280,7 +280,7 @@ def flatten_to_line(text: str, limit: int) -> str:
 def strip_invisible(text: str) -> str:
     """Remove control characters and characters that hide or reverse text.
 
-    Keep newlines and tabs.
+    Newlines and tabs are kept.
     """
     return "".join(
         each
