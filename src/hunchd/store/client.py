@@ -1,4 +1,4 @@
-"""Client of the store process: the store's API, answered over a pipe."""
+"""Client of the store process, which implements the store's API over a pipe."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ PROCESS_LIMITS: Final[Mapping[str, str]] = {
 
 
 class StoredPage(Struct, kw_only=True):
-    """Page of memories as the table holds them; `next` is the time and the id of the last one."""
+    """Page of memories in their stored form; `next` is the time and id of the last one."""
 
     memories: list[JsonObject] = []
     next: tuple[int, str] | None = None
@@ -127,9 +127,10 @@ class StoredOwners(Struct, frozen=True):
 
 
 class StoreClient:
-    """`MemoryStore` and `TextModels` of the store process, whose memories lie in one folder of this machine.
+    """`MemoryStore` and `TextModels` implemented by the store process.
 
-    `last_stats` are the figures from the newest answer that had some, for callers that must not wait.
+    The memories are in one folder of this machine. `last_stats` are the latest statistics received, for callers
+    that must not wait.
     """
 
     def __init__(self, child: HelperProcess) -> None:
@@ -303,7 +304,7 @@ class StoreClient:
 def build_command(
     data: Path, *, idle_after: float, model: str, embedding: bool, model_idle_after: float
 ) -> tuple[str, ...]:
-    """Return the command line of the store process; times in seconds."""
+    """Return the command line of the store process; times are in seconds."""
     line = [sys.executable, "-m", "hunchd.daemon.store_process", str(data)]
     line += [f"--idle-after={idle_after:g}", f"--model={model}", f"--model-idle-after={model_idle_after:g}"]
     return (*line, *(() if embedding else ("--no-embedding",)))
@@ -312,7 +313,8 @@ def build_command(
 def build_environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of the store process.
 
-    It is `base` (default: ours) plus the limits, which take effect only if set before the process starts.
+    This is `base` (default: the current environment) plus PROCESS_LIMITS, which take effect only if they are set
+    before the process starts.
     """
     return {**(os.environ if base is None else base), **PROCESS_LIMITS}
 

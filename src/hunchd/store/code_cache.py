@@ -1,6 +1,7 @@
-"""Cache of parsed files: outlines, symbols and views, in SQLite.
+"""Cache of parsed files in SQLite: outlines, symbols and views.
 
-It may be deleted at any time; nothing in it is the only copy. The indexer process writes, the front reads.
+The file may be deleted at any time, since it contains only derived data. The indexer process writes to it, and the
+front process reads it.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ _CACHE_SCHEMA = CacheSchema(VERSION, _SCHEMA)
 
 
 class CodeCache:
-    """Cache of file outlines by path.
+    """Cache of file outlines, keyed by path.
 
-    A reader never creates the file, and finds nothing until there is one.
+    A reader never creates the file and finds nothing until the file exists.
     """
 
     def __init__(self, path: Path, *, writable: bool = False) -> None:
@@ -70,7 +71,7 @@ class CodeCache:
         self.close()
 
     def close(self) -> None:
-        """Close for good; later reads find nothing."""
+        """Close the cache permanently; later reads find nothing."""
         with self._lock:
             self._is_closed = True
             if self._connection is not None:
@@ -82,35 +83,35 @@ class CodeCache:
         return sum(count for (count,) in self._query("SELECT COUNT(*) FROM files"))
 
     def load_blob_ids(self) -> dict[str, str]:
-        """Return the git blob id of every file, by path."""
+        """Return the git blob id of every file, keyed by path."""
         return dict(self._query("SELECT path, blob FROM files"))
 
     def load_stamps(self) -> dict[str, int]:
-        """Return the stamp of every file, by path.
+        """Return the stamp of every file, keyed by path.
 
-        A file that still has its stamp need not be parsed again.
+        A file whose stamp has not changed need not be parsed again.
         """
         return dict(self._query("SELECT path, stamp FROM files WHERE stamp != 0"))
 
     def get(self, path: str, *, words: bool = False) -> FileOutline | None:
-        """Return the outline of one file, or None.
+        """Return the outline of one file, or None if it is not cached.
 
-        `words` adds words and references, which are most of its size.
+        With `words`, the outline includes words and references, which make up most of its size.
         """
         row = next(iter(self._query(f"SELECT {_FILE_COLUMNS} FROM files WHERE path = ?", path)), None)
         return self._build_outline(row, words=words) if row else None
 
     def iterate_outlines(self) -> Iterator[FileOutline]:
-        """Yield all outlines, complete, in the order of paths, in bounded memory."""
+        """Yield all outlines with their words, ordered by path, in bounded memory."""
         after = ""
         while rows := self._query(f"SELECT {_FILE_COLUMNS} FROM files WHERE path > ? ORDER BY path LIMIT 200", after):
             yield from (self._build_outline(row, words=True) for row in rows)
             after = rows[-1][1]
 
     def find_symbol(self, name: str, limit: int = 20) -> list[tuple[str, Symbol]]:
-        """Return path and symbol of the definitions of `name`.
+        """Return the definitions of `name`, as (path, symbol).
 
-        Definitions outside of containers come first.
+        Definitions outside classes and other containers come first.
         """
         rows = self._query(
             f"SELECT files.path, {_SYMBOL_COLUMNS} FROM symbols JOIN files ON files.id = symbols.file "
@@ -123,7 +124,7 @@ class CodeCache:
     def count_symbols_by_file(self) -> list[tuple[str, str, int]]:
         """Return path, language and number of symbols of every file.
 
-        The topics of a project are derived from it.
+        The topics of a project are derived from these numbers.
         """
         return self._query(
             "SELECT path, language, (SELECT COUNT(*) FROM symbols WHERE file = files.id) FROM files ORDER BY path"
@@ -136,15 +137,21 @@ class CodeCache:
         return frozenset(symbols | parts | {part.partition(".")[0] for part in parts})
 
     def chunk_cache_id(self) -> str:
-        """Return what tells this cache from one that was made anew, whose serials begin again."""
+        """Return an id that changes when the cache is recreated and its serials start over."""
         return "".join(str(value) for (value,) in self._query("SELECT value FROM about WHERE name = 'id'"))
 
     def chunk_serials(self) -> dict[str, int]:
-        """Return the serial of the chunks of each file; they grow with every change."""
+        """Return the serial number of each file's chunks, keyed by path.
+
+        Every change of a file gives its chunks a higher serial.
+        """
         return dict(self._query("SELECT path, serial FROM chunks"))
 
     def chunks_since(self, serial: int) -> Iterator[tuple[str, str, int, bytes]]:
-        """Yield path, language, serial and packed chunks of the files that changed after `serial`, oldest first."""
+        """Yield the chunks of files that changed after `serial`, oldest first.
+
+        Each item is (path, language, serial, packed chunks).
+        """
         while rows := self._query(
             "SELECT path, language, serial, packed FROM chunks WHERE serial > ? ORDER BY serial LIMIT 200", serial
         ):
@@ -152,7 +159,7 @@ class CodeCache:
             serial = rows[-1][2]
 
     def load_views(self, paths: Sequence[str]) -> dict[str, FileView]:
-        """Return the cached views of `paths`, in one small read."""
+        """Return the cached views of `paths`, keyed by path, in a single query."""
         placeholders = ", ".join("?" * len(paths))
         rows = self._query(f"SELECT path, blob, lines, more, doc FROM views WHERE path IN ({placeholders})", *paths)
         return {
@@ -161,7 +168,7 @@ class CodeCache:
         }
 
     def load_used_names(self, path: str) -> frozenset[str]:
-        """Return the names that a file uses and does not define."""
+        """Return the names that a file uses but does not define."""
         rows = self._query("SELECT uses FROM views WHERE path = ?", path)
         return frozenset(rows[0][0].split()) if rows else frozenset()
 
@@ -174,7 +181,8 @@ class CodeCache:
     ) -> None:
         """Replace the outlines of these files in one transaction.
 
-        `view` derives from each outline what is shown of the file; `chunks` are the packed chunks by path.
+        `view` derives from each outline the parts of the file that are shown; `chunks` are the packed chunks, keyed
+        by path.
         """
         stamp_by_path = stamps or {}
         with self._lock, self._require_writable() as connection:
@@ -213,7 +221,7 @@ class CodeCache:
                     connection.execute("INSERT INTO views VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def update_stamps(self, stamps: Mapping[str, int]) -> None:
-        """Set new stamps for unchanged files (touched, checked out again)."""
+        """Set new stamps for files with unchanged content (touched or checked out again)."""
         with self._lock, self._require_writable() as connection:
             connection.executemany("UPDATE files SET stamp = ? WHERE path = ?", [(n, p) for p, n in stamps.items()])
 
@@ -237,7 +245,7 @@ class CodeCache:
                 return []
 
     def _open_for_reading(self) -> sqlite3.Connection | None:
-        """Return the connection, opened once the writer has created the file."""
+        """Return the connection, or None until the writer has created the file."""
         if self._connection is None and not self._is_closed and self.path.exists():
             uri = f"{self.path.absolute().as_uri()}?mode=ro"
             connection = sqlite3.connect(uri, uri=True, timeout=1.0, check_same_thread=False, isolation_level=None)

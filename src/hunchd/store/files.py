@@ -26,9 +26,9 @@ class FileOperations:
     """File operations that raise the system's OSError; tests substitute failing ones."""
 
     def create(self, path: Path) -> int:
-        """Create a new file with mode 0600, whatever the umask.
+        """Create a new file with mode 0600, regardless of the umask.
 
-        The descriptor appends.
+        The returned descriptor is opened for appending.
         """
         return self._restrict_mode(
             os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | _OPEN_FLAGS, _FILE_MODE)
@@ -46,14 +46,14 @@ class FileOperations:
     def write(self, descriptor: int, content: bytes) -> None:
         """Write all of `content` or raise OSError.
 
-        After an error a part may be in the file.
+        After an error, the file may contain part of it.
         """
         rest = memoryview(content)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
 
     def sync(self, descriptor: int) -> None:
-        """Sync content and size to the device."""
+        """Sync the content and size of a file to the device."""
         if sys.platform == "darwin":
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # fsync alone stops at the drive's cache there
         elif hasattr(os, "fdatasync"):
@@ -62,7 +62,7 @@ class FileOperations:
             os.fsync(descriptor)
 
     def sync_folder(self, path: Path) -> None:
-        """Sync creations and renames inside `path` to the device."""
+        """Sync creations and renames in the folder `path` to the device."""
         if sys.platform == "win32":
             return  # a folder cannot be opened there; NTFS journals its names
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _OPEN_FLAGS)
@@ -88,7 +88,7 @@ class FileOperations:
         path.unlink(missing_ok=True)
 
     def count_free_bytes(self, folder: Path) -> int:
-        """Return the free space for us on the file system."""
+        """Return the space on the file system that this user can use, in bytes."""
         if sys.platform == "win32":
             return sys.maxsize
         system = os.statvfs(folder)
@@ -105,9 +105,9 @@ class FileOperations:
 
 
 def replace_file(files: FileOperations, path: Path, content: bytes | Iterable[bytes]) -> None:
-    """Replace the content of `path` atomically, also with respect to power cuts.
+    """Replace the content of `path` atomically, even if the power fails.
 
-    The new content may come in parts.
+    The new content may be given in parts.
     """
     temporary_file = temporary_path(path)
     files.remove(temporary_file)
@@ -128,15 +128,15 @@ def replace_file(files: FileOperations, path: Path, content: bytes | Iterable[by
 
 
 def temporary_path(path: Path) -> Path:
-    """Return the temporary name of `path` until it is complete.
+    """Return the name that `path` has until it is completely written.
 
-    A crash leaves the file.
+    After a crash, the temporary file is left behind.
     """
     return path.with_name(path.name + ".tmp")
 
 
 def create_private_folder(path: Path) -> Path:
-    """Create `path` as a folder with mode 0700, whatever the umask.
+    """Create `path` as a folder with mode 0700, regardless of the umask.
 
     Raises NotADirectoryError for a symlink and PermissionError for another user's folder.
     """

@@ -1,4 +1,4 @@
-"""Search hits of a store, before ranking."""
+"""Search hits of a store before ranking."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hunchd.store.ranking_view import RankingView
 class Hit:
     """Memory with its score from each search method.
 
-    None means that the method missed it.
+    A score is None if the method did not find the memory.
     """
 
     memory: Memory
@@ -23,7 +23,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingHit:
-    """Hit whose memory is decoded only as far as ranking reads it."""
+    """Hit with only those fields of the memory decoded that ranking needs."""
 
     memory: RankingView
     lexical: float | None = None
@@ -35,8 +35,8 @@ class RankingHit:
 class SearchCandidate:
     """Memory found by a search, as its intact JSON body.
 
-    `lexical` is its BM25 score if it was found by words, `similarity` its cosine similarity if it has a vector.
-    Most are passed on unread: parsing one costs more than finding it.
+    `lexical` is the BM25 score if the memory was found by words; `similarity` is its cosine similarity if it has a
+    vector. Most candidates are passed on unparsed, because parsing a memory costs more than finding it.
     """
 
     body: str

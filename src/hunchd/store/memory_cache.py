@@ -1,4 +1,7 @@
-"""In-memory cache of memories: searchable on acceptance, and the newest stored ones."""
+"""In-memory cache of new memories and of the newest stored ones.
+
+Memories can be searched as soon as they are accepted.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class CacheHit(NamedTuple):
 class _ProjectCache:
     """Memories and index of one project.
 
-    They are separate so that no query crosses projects.
+    Projects are kept separate so that no query finds memories of another project.
     """
 
     memories: dict[str, Memory] = field(default_factory=dict)
@@ -43,9 +46,10 @@ class _ProjectCache:
 
 
 class MemoryCache:
-    """Bounded cache: above `max_count` or `max_bytes` it evicts committed memories, oldest first.
+    """Bounded cache of memories.
 
-    Memories that the store does not have yet are never evicted. Not thread-safe.
+    Above `max_count` or `max_bytes`, stored memories are evicted, oldest first. Memories that the store does not
+    have yet are never evicted. Not thread-safe.
     """
 
     def __init__(self, *, max_count: int = 5_000, max_bytes: int = 32 * 1024 * 1024) -> None:
@@ -68,11 +72,11 @@ class MemoryCache:
         return len(self._uncommitted_ids)
 
     def is_uncommitted(self, identifier: str) -> bool:
-        """Return True if the store lacks this version of the memory."""
+        """Return True if the store does not have this version of the memory yet."""
         return identifier in self._uncommitted_ids
 
     def list_uncommitted_facts(self, project: str | None, branch: str) -> list[str]:
-        """Return the uncommitted facts of a branch, as ids."""
+        """Return the ids of a branch's facts that the store does not have yet."""
         project_cache = self._projects.get(project)
         if project_cache is None:
             return []
@@ -80,7 +84,7 @@ class MemoryCache:
         return [one.id for one in memories if one is not None and one.kind is Kind.FACT and one.branch == branch]
 
     def upsert(self, memory: Memory) -> None:
-        """Add or replace a memory; it stays until it is committed."""
+        """Add or replace a memory, which is kept until the store has it."""
         self._remove(memory.id)
         self._tombstones.pop(memory.id, None)
         project_cache = self._projects.setdefault(memory.project, _ProjectCache())
@@ -95,9 +99,9 @@ class MemoryCache:
         self._evict()
 
     def tombstone(self, identifier: str) -> None:
-        """Remove a memory and bar its id until it is upserted again.
+        """Remove a memory and block its id until it is added again.
 
-        Results of the store with a barred id are not served.
+        Results of the store with a blocked id must not be returned.
         """
         self._remove(identifier)
         self._tombstones.pop(identifier, None)
@@ -109,7 +113,7 @@ class MemoryCache:
         return identifier in self._tombstones
 
     def mark_committed(self, committed_entries: Iterable[str | Memory]) -> None:
-        """Mark memories as stored, unless they changed since they were handed over."""
+        """Mark memories as stored, unless they have changed since they were sent to the store."""
         for item in committed_entries:
             identifier = item if isinstance(item, str) else item.id
             if identifier not in self._owners or (isinstance(item, Memory) and self.get(identifier) != item):
@@ -120,7 +124,7 @@ class MemoryCache:
         self._evict()
 
     def drop_committed(self, identifiers: Iterable[str]) -> None:
-        """Drop memories that the store has."""
+        """Drop those of the memories that the store has."""
         for identifier in identifiers:
             if identifier in self._committed_ids:
                 self._remove(identifier)
@@ -135,7 +139,7 @@ class MemoryCache:
         return self._projects[self._owners[identifier]].memories[identifier]
 
     def get_by_ref(self, project: str | None, ref: str) -> Memory | None:
-        """Return the memory with this caller's key."""
+        """Return the memory with this ref (key chosen by the client), or None."""
         project_cache = self._projects.get(project)
         identifier = project_cache.refs.get(ref) if project_cache is not None else None
         return None if identifier is None else self.get(identifier)
@@ -143,8 +147,8 @@ class MemoryCache:
     def search(self, query: str, filters: Filters, k: int, *, uncommitted_only: bool = False) -> tuple[CacheHit, ...]:
         """Return the `k` best memories for `query` that pass `filters`.
 
-        Each shares a word with it. `uncommitted_only` restricts the search to memories that the store does not have
-        yet.
+        Each of them shares a word with the query. `uncommitted_only` restricts the search to memories that the
+        store does not have yet.
         """
         project_cache = self._projects.get(filters.project)
         if project_cache is None or (uncommitted_only and not self.uncommitted_count):
@@ -157,7 +161,7 @@ class MemoryCache:
         )
 
     def list_memories(self, filters: Filters) -> tuple[Memory, ...]:
-        """Return every cached memory that passes, newest first."""
+        """Return every cached memory that passes `filters`, newest first."""
         project_cache = self._projects.get(filters.project, _ProjectCache())
         passing = [memory for memory in project_cache.memories.values() if matches(memory, filters)]
         return tuple(sorted(passing, key=lambda memory: (memory.at, memory.id), reverse=True))

@@ -1,4 +1,4 @@
-"""Memories as JSON-compatible dictionaries, the form in which they are stored and cross processes."""
+"""Memories as JSON-compatible dictionaries, in which they are stored and sent between processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MICROSECOND = timedelta(microseconds=1)
 def memory_to_plain(memory: Memory) -> JsonObject:
     """Encode a memory as a JSON-compatible dictionary.
 
-    Its keys are the names of table columns where there is a column.
+    If a field has a table column, its key is the name of that column.
     """
     row: JsonObject = {
         "id": memory.id,
@@ -64,7 +64,7 @@ def memory_to_plain(memory: Memory) -> JsonObject:
 
 
 def memory_from_plain(memory_data: Mapping[str, Any]) -> Memory:
-    """Decode what `memory_data` returned."""
+    """Decode the output of `memory_to_plain`."""
     creation_time, update_time = memory_data["created"], memory_data["updated"]
     created_at = from_microseconds(creation_time)
     return Memory(
@@ -106,7 +106,7 @@ def _build_usage(memory_data: Mapping[str, Any]) -> Usage:
 
 
 def to_microseconds(at: datetime) -> int:
-    """Convert a time to microseconds since the epoch, exactly."""
+    """Convert a time to microseconds since the epoch, without rounding errors."""
     return (at - _EPOCH) // _MICROSECOND
 
 
@@ -116,7 +116,7 @@ def from_microseconds(at: int) -> datetime:
 
 
 def replace_surrogates(value: Any) -> Any:
-    """Replace lone surrogates, which no UTF-8 column can hold."""
+    """Replace lone surrogates, which a UTF-8 column cannot store."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, list):

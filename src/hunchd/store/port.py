@@ -1,7 +1,8 @@
-"""The port between the product and where memories lie.
+"""Interfaces between the rest of hunchd and the store.
 
-Everything above the store knows these protocols only; `daemon/wiring.py` chooses who implements them. An owner is the
-id of a project, or None for the user's own memories. `tests/store/contract` is what an implementation must pass.
+Everything above the store depends only on these protocols; `daemon/wiring.py` chooses the implementations. The
+owner of memories is a project, given by its id, or the user, given as None. Every implementation must pass
+`tests/store/contract`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ EMBEDDING_WAIT_SECONDS: Final = 0.05  # seconds
 class MemoryPage:
     """Page of memories, newest first.
 
-    `next` is the cursor that continues behind the last item; None on the last page.
+    `next` is the cursor of the next page, or None on the last page.
     """
 
     items: tuple[Memory, ...]
@@ -43,7 +44,7 @@ class MemoryPage:
 
 @dataclass(frozen=True, slots=True)
 class SearchHits:
-    """Search hits, best first, before ranking.
+    """Search hits before ranking, best first.
 
     `degraded` lists what could not be used for the search.
     """
@@ -64,9 +65,10 @@ class RankedResults:
 
 
 class StoreStats(Struct, kw_only=True):
-    """Figures of a store, in all and by owner; of a process that has just started, only some are known.
+    """Statistics of a store, in total and by owner.
 
-    Counts are of memories; `degraded` lists problems; there may be more counts by owner than `rows` and `embedded`.
+    A process that has just started knows only some of them. The numbers are counts of memories; `degraded` lists
+    problems. The counts by owner may include more than `rows` and `embedded`.
     """
 
     rows: int | None = None
@@ -79,33 +81,39 @@ class StoreStats(Struct, kw_only=True):
 
 
 class MemoryBatch(Struct, frozen=True, kw_only=True):
-    """Memories of one owner as `memory_to_plain` writes them, and vectors by id: one signed byte a dimension."""
+    """Memories of one owner, with their vectors.
+
+    `memories` are in the form of `memory_to_plain`; `vectors` are keyed by id and have one signed byte per dimension.
+    """
 
     memories: list[JsonObject]
     vectors: dict[str, bytes] = {}
 
 
 class MemoryStore(Protocol):
-    """Durable memories and signals of all owners.
+    """Durable store of memories and signals of all owners.
 
-    Several processes may read and write the same store: nobody may rely on being the only one, on where the bytes lie,
-    or on anything but ids, filters and times. Each method may wait; none is called on a hot path. What `put` and
-    `delete` did is durable, and visible to every later call, when they return. Calls about an unknown owner find
-    nothing and create nothing. Raises a HunchError if the store cannot answer.
+    Several processes may read and write the same store. Callers must not rely on being the only one, on where the
+    data is stored, or on anything except ids, filters and times. Each method may wait; none is called on a hot
+    path. When `put` and `delete` return, their effect is durable and visible to every later call. Calls with an
+    unknown owner find nothing and create nothing. Raises a HunchError if the store cannot answer.
     """
 
     # Memories
 
     async def put(self, memories: Sequence[Memory]) -> None:
-        """Add or overwrite memories by id. Idempotent. Raises StoreClosed if their project was erased."""
+        """Add memories, or overwrite those with the same id. Idempotent.
+
+        Raises StoreClosed if their project was erased.
+        """
 
     async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
-        """Return the memories that exist, each once, in the order of `ids`."""
+        """Return the memories that exist, each of them once, in the order of `ids`."""
 
     async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> MemoryPage:
-        """Return a page of the memories that pass `filters`, by falling time and then by id.
+        """Return a page of the memories that pass `filters`, newest first, then by id.
 
-        Cursors are those of `format_cursor`. Raises InvalidInput for another one.
+        Raises InvalidInput for a cursor that was not created by `format_cursor`.
         """
 
     async def search(
@@ -120,11 +128,12 @@ class MemoryStore(Protocol):
         embedding_wait: float = EMBEDDING_WAIT_SECONDS,
         is_background: bool = False,
     ) -> SearchHits:
-        """Search by words and, if it has vectors, by vector among the memories that pass `filters`.
+        """Search among the memories that pass `filters`, by words and, if possible, by vector.
 
-        Returns `k` hits, or `k_without_messages` if no message is among them. `specific` also finds an id, a caller's
-        key or a key; `deep` also follows the links of the best hits. Waits `embedding_wait` seconds for the vector of
-        the query. Nobody waits for a search in the background, so other such work goes on beside it.
+        Returns `k` hits, or `k_without_messages` hits if none of those is a message. The depth `specific` also
+        finds a memory by its id, ref or key; `deep` also follows the links of the best hits. The vector of the
+        query is waited for at most `embedding_wait` seconds. Nobody waits for a search with `is_background`, so
+        other background work continues in parallel.
         """
 
     async def search_ranked(
@@ -141,32 +150,34 @@ class MemoryStore(Protocol):
         now: datetime,
         embedding_wait: float,
     ) -> RankedResults:
-        """Search and rank together with the hits `cached_hits`; return API results.
+        """Search, and rank the results together with `cached_hits`; return API results.
 
-        Returns `results` results, some more if parts of documents are among them. Facts of the main line are left out
-        if the branch of the filters overrides them, in the store or in one of the facts named in
-        `branch_fact_ids`.
+        Returns `results` results, or some more if parts of documents are among them. Facts of the main line are
+        left out if the branch in `filters` overrides them with a fact in the store or one in `branch_fact_ids`.
         """
 
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
-        """Delete memories; return how many there were.
+        """Delete memories; return how many of them existed.
 
-        Their bytes are removed within a time that the store states; `purge` does not return before.
+        Their data is removed within a time defined by the store; `purge` returns only when that has been done.
         """
 
     def stream_memories(self, project: str | None) -> AsyncIterator[MemoryBatch]:
-        """Yield all memories of one owner in batches; those without a vector are missing among the vectors."""
+        """Yield all memories of one owner in batches.
+
+        Memories without a vector do not appear in the batch's `vectors`.
+        """
 
     # Signals
 
     async def put_signals(self, signals: Sequence[StoredSignal]) -> int:
-        """Store signals, each once; return how many were new."""
+        """Store signals that are not stored yet; return how many were new."""
 
     def stream_signals(self, project: str | None) -> AsyncIterator[StoredSignal]:
         """Yield the stored signals of an owner."""
 
     async def delete_signals(self, ids: Sequence[str], project: str) -> None:
-        """Delete signals; their bytes leave the store with the next purge."""
+        """Delete signals; their data leaves the store with the next purge."""
 
     async def delete_signals_before(self, before: datetime) -> None:
         """Delete the signals of all owners that are older than `before`."""
@@ -174,57 +185,69 @@ class MemoryStore(Protocol):
     # Owners
 
     async def list_owners(self) -> Sequence[str | None]:
-        """Return the owners of which something is stored."""
+        """Return the owners for which anything is stored."""
 
     async def erase(self, project: str) -> None:
-        """Remove everything that is stored for a project, for good: its id is never used again."""
+        """Remove everything stored for a project permanently; its id is never used again."""
 
     async def purge(self, project: str | None) -> None:
-        """Remove the bytes of what was deleted."""
+        """Remove the data of deleted memories and signals from the disk."""
 
     # Upkeep
 
     async def optimise(self) -> None:
-        """Merge what was written since the last time."""
+        """Merge what was written since the last call."""
 
     async def snapshot(self, keep: int) -> None:
-        """Back up every owner and keep the newest `keep` backups; a store with backups of its own does nothing."""
+        """Back up the data of every owner and keep the newest `keep` backups.
+
+        A store that makes backups of its own does nothing here.
+        """
 
     async def fetch_stats(self) -> StoreStats:
-        """Return the figures of the store."""
+        """Return the statistics of the store."""
 
     @property
     def last_stats(self) -> StoreStats:
-        """The newest figures that are known without waiting."""
+        """Latest statistics that are known without waiting."""
 
     @property
     def is_stats_outdated(self) -> bool:
-        """True if something was put since `fetch_stats`."""
+        """True if anything was stored since `fetch_stats`."""
 
     @property
     def pending_embeddings(self) -> int:
-        """Number of memories that wait for their vector, as last reported."""
+        """Number of memories without a vector, as last reported."""
 
 
 class TextModels(Protocol):
-    """The models that read texts, where they are loaded."""
+    """Models that process texts, in the process where they are loaded."""
 
     async def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[float, ...] | None:
-        """Return the probability that each pair of statements contradicts itself; None without a model."""
+        """Return the probability that the two statements of each pair contradict each other.
+
+        Returns None if there is no model.
+        """
 
     async def vector(self, query: str, patience: float) -> tuple[bytes | None, tuple[str, ...]]:
-        """Return the vector of a question, and what keeps it from being made within `patience` seconds."""
+        """Return the vector of a query, and the reasons why there is none, if any.
+
+        The vector is waited for at most `patience` seconds.
+        """
 
     async def embed(self, texts: Sequence[str]) -> Sequence[bytes] | None:
-        """Return the vectors of texts for which nobody waits; None where no model makes any."""
+        """Return the vectors of texts with low priority; None if there is no model."""
 
     @property
     def seconds_since_query(self) -> float:
-        """Seconds since somebody last waited for the answer to a query."""
+        """Seconds since a caller last waited for the answer to a query."""
 
 
 def format_cursor(at: int, identifier: str) -> str:
-    """Return the cursor behind a memory; `at` is its time in microseconds since the epoch."""
+    """Return a cursor that continues after a memory.
+
+    `at` is the memory's time in microseconds since the epoch.
+    """
     return json.dumps([at, identifier])
 
 

@@ -24,9 +24,9 @@ _ID = re.compile(r"p[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class RegisteredProject:
-    """Known working tree.
+    """Registered working tree.
 
-    Linked worktrees of one repository share the project. `common_dir` is the git folder of the repository.
+    Linked worktrees of one repository share a project. `common_dir` is the git folder of the repository.
     """
 
     id: str
@@ -38,9 +38,9 @@ class RegisteredProject:
 
     @property
     def is_missing(self) -> bool:
-        """True if the folder does not exist now.
+        """True if the folder does not exist at the moment.
 
-        It was deleted or moved, or its disk is not mounted.
+        It may have been deleted or moved, or its disk may not be mounted.
         """
         return not os.path.isdir(self.path)  # noqa: PTH112 - Path.is_dir raises where we may not look
 
@@ -48,12 +48,12 @@ class RegisteredProject:
 class ProjectRegistry:
     """Registry of projects.
 
-    It reads the file once; every change is on disk when it returns. `warning` describes a problem while reading, or is
-    None.
+    The file is read once; every change is on disk when the call returns. `warning` describes a problem found while
+    reading, or is None.
     """
 
     def __init__(self, path: Path, *, files: FileOperations | None = None) -> None:
-        """Read the file; a damaged one is moved aside, never overwritten.
+        """Read the file; a damaged file is renamed and never overwritten.
 
         Raises StoreError if it cannot be read at all.
         """
@@ -68,7 +68,7 @@ class ProjectRegistry:
         return tuple(self._projects.values())
 
     def get(self, identifier: str) -> RegisteredProject:
-        """Return a project. Raises NotFound, which names the known ids."""
+        """Return a project. Raises NotFound with a list of the known ids."""
         project = self._projects.get(identifier)
         if project is None:
             known_ids = ", ".join(self._projects) or "none"
@@ -78,8 +78,8 @@ class ProjectRegistry:
     def find(self, path: Path, *, common_dir: Path | None = None) -> RegisteredProject | None:
         """Return the project of a folder, or None.
 
-        A match has the same real path, is another worktree of the same repository, or is the repository moved here from
-        a folder that no longer exists.
+        A project matches if it has the same real path, if the folder is another worktree of its repository, or if
+        its repository was moved here from a folder that no longer exists.
         """
         real_path, git_folder, fingerprint = (
             _resolve_path(path),
@@ -107,8 +107,9 @@ class ProjectRegistry:
     ) -> RegisteredProject:
         """Return the project of `path`, adding it if it is new. Idempotent.
 
-        A project whose own folder is gone follows its repository to the worktree that is added, or to where the
-        repository was moved. A new one gets `identifier` if that is a valid, unused id.
+        If a project's own folder no longer exists, the project follows its repository: to the worktree being added,
+        or to the place where the repository was moved. A new project gets the id `identifier` if that is valid and
+        unused.
         """
         existing = self.find(path, common_dir=common_dir)
         if existing is not None:
@@ -142,7 +143,7 @@ class ProjectRegistry:
         return current
 
     def remove(self, identifier: str) -> RegisteredProject:
-        """Remove a project, also from damaged copies that were moved aside."""
+        """Remove a project, also from damaged files that were renamed."""
         removed_project = self.get(identifier)
         self._save({key: project for key, project in self._projects.items() if key != identifier})
         for copy in self._list_damaged_copies():
@@ -217,11 +218,11 @@ def _parse_project(entry: Mapping[str, Any]) -> RegisteredProject:
 
 
 def _fingerprint_git_folder(common_dir: Path | None) -> str | None:
-    """Return a fingerprint of a git folder that survives moves.
+    """Return a fingerprint of a git folder that survives a move.
 
-    It is None without a `description` file. It consists of the inode numbers of the folder and of a file that git
-    writes once, and of that file's time. They stay when the folder is moved within a disk, and a clone in its place has
-    others.
+    Returns None if there is no `description` file. The fingerprint combines the inode numbers of the folder and of
+    that file, which git writes only once, with the file's modification time. Moving the folder within a file system
+    keeps them; a new clone in the same place has different ones.
     """
     if common_dir is None:
         return None

@@ -1,7 +1,8 @@
-"""Log of the changes of consolidation runs.
+"""Log of the changes made by consolidation runs.
 
-It is written ahead so that a run can be resumed or undone. There is one file for each run, with one JSON object a line.
-A torn last line, from a crash while it was written, was never acted upon and is not read.
+Changes are logged before they are made, so that a run can be resumed or undone. There is one file per run, with one
+JSON object per line. If a crash interrupts the writing of the last line, the change was not made, and the
+incomplete line is ignored.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ _READ_BACK_BYTES: Final = 64 * 1024  # bytes at a time
 
 
 class RunLog:
-    """Files of all runs.
+    """Log files of all runs.
 
-    It is thread-safe; every call blocks, so use it in threads.
+    Thread-safe. Every call blocks, so call it from a thread.
     """
 
     def __init__(self, folder: Path, files: FileOperations | None = None) -> None:
@@ -39,7 +40,7 @@ class RunLog:
         self._write_lock = Lock()  # an append during a rewrite would be lost
 
     def list_runs(self) -> list[str]:
-        """Return the run ids, newest first: they sort by time."""
+        """Return the run ids, which sort by time, newest first."""
         if not self._folder.is_dir():
             return []
         return sorted((path.stem for path in self._folder.glob(f"*{FILE_SUFFIX}")), reverse=True)
@@ -47,7 +48,7 @@ class RunLog:
     def append(self, run: str, lines: Sequence[Line]) -> None:
         """Append lines durably.
 
-        Raises StorageFull; a part of the lines may be in the file then.
+        Raises StorageFull; some of the lines may then be in the file.
         """
         create_private_folder(self._folder)
         path = self._path(run)
@@ -75,16 +76,16 @@ class RunLog:
             self._files.sync_folder(self._folder)
 
     def open_spill_file(self) -> SpillFile:
-        """Open a spill file for a plan.
+        """Open a temporary file for a plan that is too large for memory.
 
-        It is lost in a crash. Raises StorageFull.
+        The file is lost in a crash. Raises StorageFull.
         """
         return SpillFile(self._folder)
 
     def read_lines(self, run: str, *, changes: bool = True) -> Iterator[Line]:
-        """Yield lines in the order they were written. Raises NotFound.
+        """Yield lines in the order in which they were written. Raises NotFound.
 
-        `changes=False` skips the lines of changes, which are nearly all.
+        `changes=False` skips the lines of changes, which are almost all lines.
         """
         path = self._path(run)
         try:
@@ -98,9 +99,9 @@ class RunLog:
             raise _unknown_run(run) from None
 
     def read_last_line(self, run: str) -> Line | None:
-        """Return the last whole line, or None.
+        """Return the last complete line, or None.
 
-        The other lines are not read. Raises NotFound.
+        Only the end of the file is read. Raises NotFound.
         """
         path = self._path(run)
         try:
@@ -116,7 +117,7 @@ class RunLog:
             raise _unknown_run(run) from None
 
     def read_backwards(self, run: str) -> Iterator[Line]:
-        """Yield lines, last first, in bounded memory. Raises NotFound."""
+        """Yield lines from last to first, in bounded memory. Raises NotFound."""
         path = self._path(run)
         try:
             with path.open("rb") as file:
@@ -133,9 +134,9 @@ class RunLog:
             raise _unknown_run(run) from None
 
     def find_changes(self, identifier: str, limit: int) -> list[tuple[str, int, Line]]:
-        """Return up to `limit` newest changes of a memory.
+        """Return up to `limit` changes of a memory, newest first.
 
-        Each comes with its run id and its number in the run.
+        Each change is returned as (run id, number of the change in the run, line).
         """
         matches: list[tuple[str, int, Line]] = []
         needle = json.dumps(identifier).encode()
@@ -151,14 +152,14 @@ class RunLog:
         return matches[:limit]
 
     def delete_old_runs(self, keep: int) -> None:
-        """Delete all runs but the newest `keep`."""
+        """Delete all runs except the newest `keep`."""
         for run in self.list_runs()[max(keep, 1) :]:
             self._files.remove(self._path(run))
 
     def rewrite_lines(self, change: Callable[[Line], Line | None]) -> None:
-        """Replace each line by `change(line)`, or remove it for None.
+        """Replace each line with `change(line)`, or remove it if that is None.
 
-        Used by erasure: what was erased must not stand here either.
+        This is used by erasure, because erased data must not remain in the log.
         """
         for run in self.list_runs():
             with self._write_lock, suppress(NotFound):  # pruned meanwhile
@@ -177,9 +178,9 @@ def _unknown_run(run: str) -> NotFound:
 
 
 def _parse_line(raw: bytes, path: Path) -> Line | None:
-    """Parse a line; None if it is damaged.
+    """Parse a line; return None if it is damaged.
 
-    A damaged change cannot be undone, the others can.
+    A damaged change cannot be undone, but the other changes can.
     """
     try:
         line = json.loads(raw)
@@ -195,9 +196,9 @@ def _encode_line(line: Line) -> bytes:
 
 
 def _find_torn_end(descriptor: int) -> int | None:
-    """Return the end of the last whole line.
+    """Return the offset at which an incomplete last line starts.
 
-    Returns None if nothing is torn.
+    Returns None if the last line is complete.
     """
     end = os.fstat(descriptor).st_size
     if end == 0 or os.pread(descriptor, 1, end - 1) == b"\n":

@@ -1,7 +1,7 @@
 """Cache of the code shapes of files, in SQLite.
 
-Mining keeps them between two runs. It may be deleted at any time. Only the mining process opens it; the meaning of the
-rows is not known here.
+Pattern mining keeps shapes here between two runs. The file may be deleted at any time. Only the mining process
+opens it, and only that process can interpret the rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CACHE_SCHEMA: Final = CacheSchema(VERSION, _SCHEMA, is_synced=False)
 
 
 class ShapeEntry(NamedTuple):
-    """Shapes of one file, as the caller wrote them."""
+    """Shapes of one file, in the form written by the caller."""
 
     path: str
     blob: str
@@ -34,7 +34,7 @@ class ShapeEntry(NamedTuple):
 
 
 class ShapeCache:
-    """Cache of shapes by path."""
+    """Cache of shapes, keyed by path."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,18 +47,18 @@ class ShapeCache:
         self._connection.close()
 
     def load_blob_ids(self) -> dict[str, str]:
-        """Return the git blob id of every file, by path."""
+        """Return the git blob id of every file, keyed by path."""
         return dict(self._connection.execute("SELECT path, blob FROM files"))
 
     def load_stamps(self) -> dict[str, int]:
-        """Return the stamp of every file, by path.
+        """Return the stamp of every file, keyed by path.
 
-        A file that still has its stamp need not be read again.
+        A file whose stamp has not changed need not be read again.
         """
         return dict(self._connection.execute("SELECT path, stamp FROM files WHERE stamp != 0"))
 
     def iterate_entries(self) -> Iterator[ShapeEntry]:
-        """Yield all entries in the order of paths."""
+        """Yield all entries, ordered by path."""
         rows = self._connection.execute(
             "SELECT path, blob, language, shapes FROM files WHERE shapes != x'' ORDER BY path"
         )
@@ -92,7 +92,7 @@ class ShapeCache:
             )
 
     def update_stamps(self, stamps: Mapping[str, int]) -> None:
-        """Set new stamps for unchanged files (touched, checked out again)."""
+        """Set new stamps for files with unchanged content (touched or checked out again)."""
         with self._connection:
             self._connection.executemany(
                 "UPDATE files SET stamp = ? WHERE path = ?", [(stamp, path) for path, stamp in stamps.items()]

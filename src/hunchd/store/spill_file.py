@@ -1,6 +1,6 @@
-"""Temporary spill file for JSON values that are read back once.
+"""Temporary file for JSON values that are written and then read back.
 
-It has no name on disk, so it disappears with the process that opened it.
+The file has no name on disk, so it disappears with the process that opened it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _LENGTH_BYTES: Final = 4  # bytes of the length prefix of each value
 
 
 class SpillFile:
-    """Temporary file of JSON values, too many to be held in memory.
+    """Temporary file for more JSON values than memory should contain.
 
-    Every call blocks: use it in a thread, one call at a time.
+    Every call blocks: use the file in a thread, one call at a time.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,7 +44,7 @@ class SpillFile:
             raise _translate_error(error) from error
 
     def read_lines(self) -> Iterator[Any]:
-        """Yield all values from the first on. Raises StorageFull."""
+        """Yield all values, starting with the first. Raises StorageFull."""
         try:
             self._file.seek(0)
         except OSError as error:  # the last value was still in the buffer

@@ -1,6 +1,6 @@
 """SQLite caches that may be deleted at any time.
 
-A cache that is damaged or of another version is recreated.
+A cache that is damaged or has another version is recreated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BUSY_SECONDS: Final = 10.0  # the writer's transactions last milliseconds
 class CacheSchema:
     """Version and schema of a cache.
 
-    `schema` creates missing tables only (IF NOT EXISTS): two processes may open a new cache at once.
+    `schema` must create only missing tables (IF NOT EXISTS), because two processes may open a new cache at once.
     """
 
     version: int
@@ -37,7 +37,7 @@ class CacheSchema:
 def open_cache(path: Path, schema: CacheSchema) -> sqlite3.Connection:
     """Open a cache for writing, recreating it if it is damaged.
 
-    Raises StoreError if it cannot be created, or if another process holds its lock for longer than BUSY_SECONDS.
+    Raises StoreError if it cannot be created, or if another process locks it for longer than BUSY_SECONDS.
     """
     try:
         return _connect(path, schema)
@@ -54,10 +54,7 @@ def open_cache(path: Path, schema: CacheSchema) -> sqlite3.Connection:
 
 
 class _VersionMismatch(sqlite3.DatabaseError):
-    """Error for an intact cache of another version.
-
-    It is left by an upgrade or a downgrade.
-    """
+    """Error for an intact cache of another version, left by an upgrade or a downgrade."""
 
 
 def _describe_error(error: sqlite3.DatabaseError) -> str:
@@ -80,12 +77,15 @@ def compress_json(value: Any) -> bytes:
 
 
 def decompress_json(data: bytes) -> Any:
-    """Decode what `compress_json` returned."""
+    """Decode the output of `compress_json`."""
     return json.loads(zlib.decompress(data))
 
 
 def _connect(path: Path, schema: CacheSchema) -> sqlite3.Connection:
-    """Connect and create missing tables; raise sqlite3.DatabaseError for another version."""
+    """Connect and create missing tables.
+
+    Raises sqlite3.DatabaseError for another version.
+    """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(FileExistsError):  # closing it would take the locks away from this process's other connections
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))  # SQLite gives its side files the same mode

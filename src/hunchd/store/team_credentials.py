@@ -1,6 +1,7 @@
-"""Options of object stores from a private file; without one the provider's usual chain decides.
+"""Options for object stores, read from a private file.
 
-The usual chain is environment variables, shared configuration files, and the machine's role.
+Without the file, the provider's usual sources apply: environment variables, shared configuration files, and the
+machine's role.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ _DEFAULTS: Final = {"timeout": "30s", "connect_timeout": "5s", "client_max_retri
 
 
 def load_store_options(file: Path, uri: str) -> dict[str, str]:
-    """Return the options for an address: those of the section of `file` with the longest matching beginning.
+    """Return the options for an address.
 
-    Raises ConfigError if others can read the file, or if it is not valid.
+    They are read from the section of `file` whose name is the longest prefix of the address. Raises ConfigError if
+    other users can read the file, or if it is not valid.
     """
     options = {} if uri.startswith(("/", "file:")) else dict(_DEFAULTS)
     if not file.exists():

@@ -1,8 +1,8 @@
-"""A team's dataset: one LanceDB table on an object store or a shared folder, appended to by many machines.
+"""Dataset of a team: one LanceDB table on an object store or in a shared folder.
 
-Commits are conditional writes of the next manifest (`If-None-Match`), so no lock is needed: of two writers one is
-refused and tries again on top of the other. Readers ask for the rows that were added after a version, which
-compaction does not change, because row ids are stable. Runs in the team process only.
+Many machines append to it. Commits are conditional writes of the next manifest (`If-None-Match`), so no lock is
+needed: of two writers, one is rejected and retries on top of the other's commit. Readers ask for the rows added
+after a version. Compaction does not change that answer, because row ids are stable. Used in the team process only.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LEASE_SCHEMA: Final = pa.schema([pa.field("holder", pa.string())])
 
 
 class TeamDataset:
-    """Dataset at an address. Every error of the store is raised as StoreError."""
+    """Dataset at an address; every error of the object store is raised as StoreError."""
 
     def __init__(self, connection: Any, table: Any) -> None:
         self._connection = connection
@@ -51,7 +51,10 @@ class TeamDataset:
 
     @classmethod
     async def open(cls, uri: str, options: Mapping[str, str], *, create: bool = False) -> TeamDataset:
-        """Open the dataset, or create it. Raises NotFound if there is none, InvalidInput for a wrong address."""
+        """Open the dataset, creating it if `create` is True.
+
+        Raises NotFound if it does not exist, and InvalidInput for an invalid address.
+        """
         if not uri.startswith(SCHEMES):
             raise InvalidInput(f"an address begins with one of {', '.join(SCHEMES)}", field="uri")
         try:
@@ -68,9 +71,10 @@ class TeamDataset:
             raise StoreError(f"{uri} cannot be opened: {_shorten(error)}") from error
 
     async def append(self, rows: Sequence[Mapping[str, Any]], *, may_exist: bool) -> int:
-        """Append rows in one commit and return the version that holds them.
+        """Append rows in one commit and return the version that contains them.
 
-        `may_exist`: an earlier attempt may have succeeded without our learning of it, so existing ids are skipped.
+        If `may_exist`, ids that exist already are skipped, because an earlier attempt may have succeeded without a
+        response.
         """
         if may_exist:
             existing_ids = await self._find_ids([str(row["id"]) for row in rows])
@@ -85,19 +89,19 @@ class TeamDataset:
         return set(found.column("id").to_pylist())
 
     async def find_rows(self, column: str, value: str) -> list[Row]:
-        """Return the rows with this value in a column."""
+        """Return the rows that have this value in a column."""
         await _run(self._table.checkout_latest())
         query = self._table.query().where(f"{column} = '{_quote(value)}'").select(list(_SCHEMA.names))
         found: list[Row] = (await _run(query.to_arrow())).to_pylist()
         return found
 
     async def read_version(self) -> int:
-        """Return the newest version; it grows with every commit."""
+        """Return the number of the newest version, which grows with every commit."""
         await _run(self._table.checkout_latest())
         return int(await _run(self._table.version()))
 
     async def read_since(self, version: int, until: int) -> AsyncIterator[list[Row]]:
-        """Yield the rows that were added after `version`, up to version `until`, in batches."""
+        """Yield the rows added after `version`, up to version `until`, in batches."""
         condition = f"{_CREATED} > {version} AND {_CREATED} <= {until}"
         query = self._table.query().where(condition).select(list(_SCHEMA.names))
         reader = await _run(query.to_batches(max_batch_length=BATCH_ROWS))
@@ -105,9 +109,10 @@ class TeamDataset:
             yield batch.to_pylist()
 
     async def erase(self, author: str, subjects: Sequence[str], keep_ids: Sequence[str]) -> int:
-        """Delete an author's rows about `subjects`, except `keep_ids`, and rewrite the files that hold them.
+        """Delete an author's rows about `subjects`, except `keep_ids`.
 
-        The old files go with the versions that name them (`compact`). Returns the number of deleted rows.
+        The files that contain the rows are rewritten. `compact` removes the old files together with the versions
+        that reference them. Returns the number of deleted rows.
         """
         await _run(self._table.checkout_latest())
         listed_subjects = ", ".join(f"'{_quote(subject)}'" for subject in subjects)
@@ -125,9 +130,9 @@ class TeamDataset:
         return int(found.num_rows)
 
     async def claim_lease(self, name: str, holder: str) -> bool:
-        """Return True for the first who claims the lease `name`.
+        """Claim the lease `name`; return True only for the first holder.
 
-        Its table is created by a conditional write, which succeeds once.
+        The lease is a table that is created by a conditional write, which succeeds only once.
         """
         table = f"{LEASE_PREFIX}{name}"
         try:
@@ -147,7 +152,10 @@ class TeamDataset:
                 await _run(self._connection.drop_table(table))
 
     async def compact(self, *, keep: timedelta) -> dict[str, int]:
-        """Merge small files and drop the versions older than `keep`, with the files that only they name."""
+        """Merge small files and drop the versions older than `keep`.
+
+        Files referenced only by these versions are removed as well.
+        """
         stats = await _run(self._table.optimize(cleanup_older_than=keep))
         return {"merged": stats.compaction.fragments_removed, "freed_bytes": stats.prune.bytes_removed}
 
@@ -170,5 +178,5 @@ async def _run(work: Any) -> Any:
 
 
 def _shorten(error: Exception) -> str:
-    """Return the first line of an error; the rest names source files of the library."""
+    """Return the text of an error on one line, with at most 300 characters."""
     return " ".join(str(error).split())[:300]

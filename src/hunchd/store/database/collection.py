@@ -1,6 +1,6 @@
-"""Collection of one project or of the user.
+"""Collection of memories and signals of one project or of the user.
 
-It consists of two tables in a folder and has one writer.
+It consists of two tables in a folder and has a single writer.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _QUARANTINE_FILE: Final = "quarantine.json"
 
 
 class Collection:
-    """Tables of one owner. Every write is on disk when it returns.
+    """Tables of one project or of the user; every write is on disk when it returns.
 
-    Use as `await Collection.open(folder, session)`, and close it when done.
+    Create it with `await Collection.open(folder, session)` and close it when done.
     """
 
     def __init__(self, folder: Path, tables: MirroredTables, files: FileOperations) -> None:
@@ -59,7 +59,7 @@ class Collection:
     async def open(cls, folder: Path, session: Any) -> Collection:
         """Open the tables.
 
-        Repairs crash damage, migrates the schema and finishes an interrupted erasure.
+        This repairs crash damage, migrates the schema and completes an interrupted erasure.
         """
         create_private_folder(folder)
         rescue.finish_rebuild(folder)
@@ -86,7 +86,7 @@ class Collection:
         return self
 
     async def close(self) -> None:
-        """Close after the work in progress; later calls raise StoreClosed."""
+        """Close the tables once the work in progress is done; later calls raise StoreClosed."""
 
         def end() -> None:
             self._tables.close()
@@ -101,39 +101,40 @@ class Collection:
         return await self._lock.run_write(lambda: self._put(rows, self._tables[into]), retry_after_repair=True)
 
     async def delete(self, ids: Sequence[str]) -> int:
-        """Delete memories; return how many there were.
+        """Delete memories; return how many of them existed.
 
-        Their bytes leave the disk with the next `purge`, also if the process crashes in between.
+        Their data leaves the disk with the next `purge`, even if the process crashes in between.
         """
         return await self._lock.run_write(lambda: self._delete(ids), retry_after_repair=True)
 
     async def delete_signals(self, ids: Sequence[str]) -> None:
         """Delete signals by id.
 
-        Their bytes leave the disk with the next `purge`, also if the process crashes in between.
+        Their data leaves the disk with the next `purge`, even if the process crashes in between.
         """
         await self._lock.run_write(lambda: self._delete_signals(ids), retry_after_repair=True)
 
     async def delete_signals_before(self, before: int) -> None:
-        """Delete signals older than `before` (microseconds); compaction frees their space."""
+        """Delete signals older than `before` (in microseconds); compaction frees their space."""
         await self._lock.run_write(lambda: self._forget_signals(before), retry_after_repair=True)
 
     async def purge(self) -> None:
         """Remove deleted rows from the disk.
 
-        No file holds their text or vector afterwards.
+        Afterwards no file contains their text or vector.
         """
         await self._lock.run_write(self._purge)
 
     async def set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
-        """Store vectors by id; return how many rows took theirs.
+        """Store vectors; return how many rows were updated.
 
-        Each vector comes with the digest of the text it was computed from: a row that changed meanwhile is left alone.
+        `vectors` maps an id to a vector and the digest of the text from which it was computed. Rows whose text has
+        changed in the meantime are skipped.
         """
         return await self._lock.run_write(lambda: self._set_vectors(vectors, model), retry_after_repair=True)
 
     async def optimise(self, *, force: bool = False, quiet: bool = True) -> bool:
-        """Merge and prune if enough has changed.
+        """Merge files and remove old versions if enough has changed.
 
         Returns True if anything was done.
         """
@@ -143,9 +144,10 @@ class Collection:
         return True
 
     async def compact_and_prune(self) -> bool:
-        """Merge and prune old versions; return True if any were removed.
+        """Merge files and remove old versions; return True if any version was removed.
 
-        Versions that a reader still uses stay. Call it while there are no queries: at the end they have to wait.
+        Versions that a reader still uses are kept. Call this while there are no queries, since queries have to wait
+        at the end of it.
         """
         if not self.writable or not await self._lock.run_read(self._has_old_versions):
             return False
@@ -153,17 +155,17 @@ class Collection:
         return await self.prune()
 
     async def prune(self) -> bool:
-        """Remove all versions but the newest.
+        """Remove all versions except the newest.
 
-        Returns False if a reader is still active. Queries that arrive meanwhile wait for a quarter of a second. Call it
-        right after compaction: what is not merged yet would be merged here.
+        Returns False if a reader is still active. Queries that arrive in the meantime wait for a quarter of a
+        second. Call this right after compaction, because everything that is not merged yet would be merged here.
         """
         return await self._lock.run_write(self._prune)
 
     async def index_words(self, count: CountTerms = count_all_terms) -> bool:
-        """Add some more rows to the word index.
+        """Add more rows to the word index; return True if unindexed rows remain.
 
-        Returns True if rows remain. There are unindexed rows after an update of hunchd, for example.
+        There are unindexed rows after an update of hunchd, for example.
         """
         if not self.writable or self._tables.mirror.words.is_complete:
             return False
@@ -172,7 +174,7 @@ class Collection:
         )
 
     async def snapshot(self, *, keep: int) -> Path:
-        """Copy the tables by hard links and keep the newest `keep` snapshots."""
+        """Copy the tables with hard links and keep the newest `keep` snapshots."""
         return await self._lock.run_write(lambda: asyncio.to_thread(snapshots.take_snapshot, self.folder, keep=keep))
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -186,13 +188,13 @@ class Collection:
         return self._quarantine.filter_intact(rows)
 
     async def find_by_name(self, name: str, filters: Filters, limit: int) -> list[Row]:
-        """Return the rows with this id, caller's key or key, newest first."""
+        """Return the rows whose id, ref or key is `name`, newest first."""
         return await self._lock.run_read(lambda: self.queries.find_by_name(name, filters, limit))
 
     async def load_page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
-        """Return a page of rows, newest first, and the total.
+        """Return a page of rows, newest first, and the total number of rows.
 
-        The page starts after a (time, id) position.
+        The page starts after the position `after`, given as (time, id).
         """
         return await self._lock.run_read(lambda: self.queries.load_page(filters, limit, after))
 
@@ -208,11 +210,12 @@ class Collection:
         k_without_messages: int | None = None,
         on_bodies: Callable[[Sequence[str]], object] | None = None,
     ) -> list[SearchCandidate]:
-        """Search by words and by vector within the filters.
+        """Search by words and by vector among the rows that pass `filters`.
 
-        `select` selects from the candidates; of rows that have no neighbours only the first `k_without_messages` are
-        returned. The word search does not wait for the vector; meanwhile `on_bodies` is called in another thread with
-        the bodies that will probably be found.
+        `select` chooses among the candidates. If the best `k_without_messages` rows chosen include no message of a
+        session, only those rows are returned. The word search does not wait for the query vector; while the vector
+        is computed, `on_bodies` is called in another thread with the bodies (stored JSON) that will probably be
+        found.
         """
         query_vector = asyncio.ensure_future(vector) if isinstance(vector, Awaitable) else vector
         return await self._lock.run_read(
@@ -220,19 +223,19 @@ class Collection:
         )
 
     async def read_ahead(self, compress: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
-        """Load some more bodies into memory; return True if more remain."""
+        """Load more bodies into memory; return True if unread bodies remain."""
         return await self._lock.run_read(lambda: self.queries.read_ahead(compress))
 
     async def load_unembedded(self, model: str, limit: int) -> list[Row]:
-        """Return rows that this model has not embedded yet, newest first."""
+        """Return the newest rows that `model` has not embedded yet."""
         return await self._lock.run_read(lambda: self.queries.load_unembedded(model, limit))
 
     async def load_vectors(self, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
-        """Return vectors computed earlier, by digest of the text."""
+        """Return vectors computed earlier, keyed by the digest of the text."""
         return await self._lock.run_read(lambda: load_vectors(self._tables.memories, digests, model))
 
     async def iterate_rows(self, table: str = MEMORIES) -> AsyncIterator[Row]:
-        """Yield every intact row once, also if the table is repaired meanwhile."""
+        """Yield every intact row once, even if the table is repaired in the meantime."""
         yielded_ids: set[str] = set()
         for last_try in (False, True):
             try:
@@ -252,15 +255,15 @@ class Collection:
             await self._lock.run_repair()
 
     async def needs_compaction(self, *, quiet: bool = True) -> bool:
-        """Return True if unmerged writes slow searches down.
+        """Return True if unmerged writes slow down searches.
 
-        Unless `quiet`, only if they slow them down considerably.
+        If `quiet` is False, returns True only if they slow down searches considerably.
         """
         mirror = self._tables.mirror
         return is_compaction_due(self.counters.since_optimise, mirror.row_count, len(mirror.fresh_slots), idle=quiet)
 
     async def load_state(self, model: str) -> dict[str, int]:
-        """Return the figures for the status."""
+        """Return the statistics for the status."""
         figures = dict(await self._lock.run_read(self._tables.memories.load_state))
         figures["embedded"] = int(self._tables.mirror.mask_embedded(model).sum())
         figures["signals"] = await self._lock.run_read(self._tables[SIGNALS].count_rows)
@@ -270,16 +273,16 @@ class Collection:
 
     @property
     def is_word_index_complete(self) -> bool:
-        """False while texts are missing from the word index, which is being rebuilt."""
+        """False while some texts are not in the word index because it is being rebuilt."""
         return self._tables.mirror.words.is_complete
 
     @property
     def is_erasure_pending(self) -> bool:
-        """True while bytes of deleted rows may still be on disk."""
+        """True while data of deleted rows may still be on disk."""
         return is_erasure_pending(self.folder)
 
     def list_problems(self) -> list[str]:
-        """Return the problems of this store as texts for the status."""
+        """Describe the problems of this store for the status."""
         problems = [repair.describe() for repair in self.counters.repairs]
         if not self.writable:
             problems.append(
@@ -336,10 +339,7 @@ class Collection:
         await self._tables.record_commit()
 
     def _record_erasure(self, ids: Sequence[str]) -> None:
-        """Record on disk that a purge is due.
-
-        `ids` are deleted before it.
-        """
+        """Record on disk that a purge is due and must delete `ids` first."""
         replace_file(self._files, self.folder / ERASURE_MARKER, json.dumps(list(ids)).encode())
 
     async def _purge(self) -> None:

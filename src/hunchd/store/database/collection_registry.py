@@ -1,4 +1,4 @@
-"""Registry of collections, one for each project and one of the user.
+"""Registry of collections: one for each project and one for the user.
 
 A collection is opened when it is first used.
 """
@@ -27,7 +27,7 @@ DELETED_FOLDER: Final = "leaving"  # folder for projects that are being deleted
 class CollectionRegistry:
     """Registry of the collections of the process.
 
-    `noticed` is called with each collection after it was opened.
+    `on_open` is called with each collection after it has been opened.
     """
 
     def __init__(self, data: Path, session: Any, on_open: Callable[[Collection], Awaitable[None]]) -> None:
@@ -41,24 +41,24 @@ class CollectionRegistry:
 
     @property
     def open_collections(self) -> dict[str | None, Collection]:
-        """Open collections by project."""
+        """Open collections, keyed by project id (None for the user)."""
         return dict(self._collections)
 
     @property
     def projects(self) -> list[str | None]:
-        """Owners of the collections on disk; None stands for the user."""
+        """Project ids of the collections on disk, with None for the user."""
         project_ids = sorted(path.name for path in (self._data / "projects").glob("*") if path.is_dir())
         return [*([None] if (self._data / "user").is_dir() else []), *project_ids]
 
     def has_collection(self, project: str | None) -> bool:
-        """Return True if the project has a collection, without creating one."""
+        """Return True if the project has a collection; does not create one."""
         return project in self._collections or locate_collection(self._data, project).is_dir()
 
     async def get_collection(self, project: str | None) -> Collection:
-        """Return the collection of a project, opened on first use.
+        """Return the collection of a project, opening it on first use.
 
-        Opening runs to its end even if the caller is cancelled, so its repairs and erasures never overlap with another
-        opening.
+        Opening is completed even if the caller is cancelled, so that its repairs and erasures never overlap with
+        another attempt to open the collection.
         """
         collection = self._collections.get(project)
         return (
@@ -80,9 +80,9 @@ class CollectionRegistry:
     async def map_collections(
         self, work: Callable[[Collection], Awaitable[Result]], projects: Sequence[str | None] | None = None
     ) -> dict[str | None, Result]:
-        """Call `work` for each project and return the results.
+        """Call `work` with the collection of each project; return the results, keyed by project.
 
-        Calls it for `projects` only, if given. Projects that are erased meanwhile are left out.
+        If `projects` is given, only their collections are used. Projects that are erased in the meantime are left out.
         """
         results: dict[str | None, Result] = {}
         for project in self.projects if projects is None else projects:
@@ -92,7 +92,7 @@ class CollectionRegistry:
         return results
 
     async def erase(self, project: str) -> None:
-        """Erase a project for good."""
+        """Erase a project permanently."""
         self._erased_projects.add(project)
         async with self._open_locks[project]:
             if (collection := self._collections.pop(project, None)) is not None:
@@ -100,10 +100,7 @@ class CollectionRegistry:
             await asyncio.to_thread(_delete_folder, locate_collection(self._data, project), self._data / DELETED_FOLDER)
 
     async def finish_erasures(self) -> None:
-        """Finish erasures that an earlier process began.
-
-        They concern whole projects and single memories.
-        """
+        """Complete the erasures of projects and memories that an earlier process started."""
         for folder in self._leftover_folders:  # not the ones being deleted now: their removal must not race with this
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         for project in self.projects:
@@ -116,9 +113,9 @@ class CollectionRegistry:
 
 
 def _delete_folder(folder: Path, trash: Path) -> None:
-    """Rename the folder out of the way, then delete it.
+    """Move the folder to `trash`, then delete it.
 
-    A crash in between leaves a folder that is not taken for a project.
+    If a crash interrupts the deletion, the rest of the folder is not mistaken for a project.
     """
     if not folder.exists():
         return

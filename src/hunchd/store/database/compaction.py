@@ -1,6 +1,6 @@
-"""Decision when a table is due for compaction. Pure.
+"""Decision whether a table is due for compaction, without I/O.
 
-Compaction rewrites all rows: its cost grows with the table, and so do the limits.
+Compaction rewrites all rows, so its cost grows with the table; the limits grow accordingly.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ MAX_FRESH: Final = 4_000  # such rows, queries or not: the mirror holds little m
 def is_compaction_due(commits: int, rows: int, fresh_rows: int, *, idle: bool) -> bool:
     """Return True if a table is worth compacting.
 
-    Args are the commits since the last compaction, the rows, and those of them that were written since (`fresh_rows`).
-    `idle` means that there are no queries at the moment.
+    The arguments are the number of commits since the last compaction, the number of rows, and the number of rows
+    written since then (`fresh_rows`). `idle` means that there are no queries at the moment.
     """
     if commits == 0:
         return False

@@ -9,7 +9,7 @@ from hunchd.store.database.repair import RepairReport
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """Number of rows that a put added, changed, or found unchanged."""
+    """Numbers of rows that a put added, changed, or left unchanged."""
 
     added: int = 0
     changed: int = 0

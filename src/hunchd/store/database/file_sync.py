@@ -1,4 +1,4 @@
-"""Syncing of the database's files, which the database itself never syncs."""
+"""Syncing of the database's files to disk, which the database itself does not do."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ HINT_FILE: Final = "latest_version_hint.json"
 
 
 class FolderSyncer:
-    """Tracker that syncs each file of a folder once.
+    """Syncer that remembers which files of a folder are synced already.
 
-    Files of the database never change after they were written.
+    Each file is synced once, because files of the database never change after they are written.
     """
 
     def __init__(self, folder: Path, files: FileOperations | None = None) -> None:

@@ -13,14 +13,14 @@ ERASURE_MARKER: Final = "erasing.json"  # marker: bytes of deleted rows may stil
 
 
 def is_erasure_pending(folder: Path) -> bool:
-    """Return True if bytes of deleted rows may be left."""
+    """Return True if data of deleted rows may still be on disk."""
     return (folder / ERASURE_MARKER).exists()
 
 
 def measure_folder(folder: Path) -> int:
-    """Return the size of a folder in bytes, without snapshots.
+    """Return the size of a folder in bytes, excluding snapshots.
 
-    Files that disappear meanwhile, as old versions do, count as zero.
+    Files that disappear in the meantime, such as old versions, count as zero.
     """
     size = 0
     for parent, folders, files in os.walk(folder):
@@ -33,7 +33,7 @@ def measure_folder(folder: Path) -> int:
 
 
 def locate_collection(data: Path, project: str | None) -> Path:
-    """Return the folder of a project, or of the user for None.
+    """Return the folder of a project's collection, or the user's for None.
 
     Raises NotFound if `project` is not a valid project id.
     """

@@ -1,7 +1,7 @@
-"""LanceDB tables; the only module that imports lancedb.
+"""LanceDB tables; this is the only module that imports lancedb.
 
-A table alone is neither durable nor safe beside another writer: `store.mirrored` syncs, `store.collection` serializes
-writers.
+A table alone is neither durable nor safe with several writers: `mirrored_tables` syncs the files, and `collection`
+serializes writers.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ class Database:
         return cls(folder, await lancedb.connect_async(str(folder), session=session))
 
     async def open_table(self, name: str) -> Table:
-        """Open the table, or create it with our columns. Raises StoreError."""
+        """Open the table, creating it with the current columns if necessary.
+
+        Raises StoreError.
+        """
         try:
             # Checked by path: listing tables is a call of the client that we did not import.
             if (self._folder / f"{name}.lance" / "_versions").is_dir():
@@ -65,9 +68,9 @@ class Database:
         return await self.create_table(name, COLUMNS[name], SCHEMA_VERSION)
 
     async def open_reader(self, name: str) -> Table:
-        """Open the table for reading at its current version. Raises StoreError.
+        """Open the table for reading at its current version.
 
-        Later writes are not visible in it.
+        Later writes are not visible in it. Raises StoreError.
         """
         table = await self.open_table(name)
         await table.pin_version()
@@ -86,14 +89,14 @@ class Database:
 
 
 def create_session() -> Any:
-    """Return the caches that all tables of the process share."""
+    """Create the caches that all tables of the process share."""
     return lancedb.Session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES)
 
 
 def build_schema(columns: Sequence[ColumnSpec], version: int) -> pa.Schema:
-    """Return the Arrow schema of these columns.
+    """Return the Arrow schema for these columns.
 
-    The metadata of the first column carries the schema version.
+    The metadata of the first column contains the schema version.
     """
     fields = [pa.field(column.name, _TYPES[column.type], nullable=not column.is_required) for column in columns]
     fields[0] = fields[0].with_metadata({VERSION_KEY: str(version).encode()})
@@ -101,7 +104,7 @@ def build_schema(columns: Sequence[ColumnSpec], version: int) -> pa.Schema:
 
 
 class Table:
-    """Table whose rows go in and come out as plain dictionaries.
+    """Table that reads and writes rows as plain dictionaries.
 
     Errors of the database are raised as StoreError.
     """
@@ -130,7 +133,7 @@ class Table:
         return tuple((await self._run(self._inner.schema())).names)
 
     async def add_columns(self, columns: Sequence[ColumnSpec]) -> None:
-        """Add nullable columns in place; existing rows hold NULL."""
+        """Add nullable columns in place; they are NULL in existing rows."""
         await self._run(self._inner.add_columns(pa.schema([pa.field(one.name, _TYPES[one.type]) for one in columns])))
 
     async def set_schema_version(self, version: int) -> None:
@@ -142,11 +145,11 @@ class Table:
         await self._run(self._inner.add(_to_arrow_table(rows, self.columns)))
 
     async def replace(self, rows: Sequence[Row]) -> None:
-        """Overwrite the rows with these ids.
+        """Overwrite the rows that have the ids of `rows`.
 
-        Takes two commits, the new rows first: after a crash in between both are there, and the one at the higher
-        address counts. The database's own merge takes three times as long, and keeps a dozen megabytes for each 256
-        rows.
+        This takes two commits, the first of which adds the new rows. After a crash in between, both versions of a
+        row exist, and the one at the higher address is valid. The database's own merge takes three times as long
+        and keeps a dozen megabytes for each 256 rows.
         """
         with_id = self._inner.query().where(sql_conditions.match_ids(row["id"] for row in rows)).select(["id"])
         before = (await self._run(with_id.with_row_id().to_arrow())).column("_rowid").to_pylist()
@@ -157,10 +160,7 @@ class Table:
         await self._run(self._inner.delete(condition))
 
     async def rewrite(self) -> None:
-        """Rewrite every row.
-
-        No file is left then that also holds a deleted row.
-        """
+        """Rewrite every row, so that no current file contains a deleted row."""
         await self._run(self._inner.update(updates_sql={"id": "id"}))
 
     async def count_rows(self, condition: str = "") -> int:
@@ -168,7 +168,7 @@ class Table:
         return int(await self._run(self._inner.count_rows(condition or None)))
 
     async def select_rows(self, condition: str = "", *, columns: Sequence[str] | None = None) -> list[Row]:
-        """Return the rows that pass, whole or only `columns`."""
+        """Return the rows that match the condition, with all columns or only `columns`."""
         query = self._inner.query()
         if condition:
             query = query.where(condition)
@@ -181,10 +181,10 @@ class Table:
             yield _to_rows(pa.Table.from_batches([batch]))
 
     async def scan_columns(self, columns: Sequence[str]) -> AsyncIterator[dict[str, Any]]:
-        """Yield all rows as columns, in batches of bounded size.
+        """Yield all rows in batches of bounded size, as one sequence per column.
 
-        Texts, bytes and numbers come as lists; flags, vectors (arbitrary where there is none) and the address
-        (`_rowid`) as arrays.
+        Texts, bytes and numbers are lists; flags, vectors (with arbitrary values for rows without one) and the
+        address (`_rowid`) are arrays.
         """
         query = self._inner.query().select(list(columns)).with_row_id()
         async for batch in self._iterate_batches(query, COLUMN_BATCH):
@@ -210,7 +210,7 @@ class Table:
         return _to_rows(await self._run(query.to_arrow()))
 
     async def load_state(self) -> dict[str, int]:
-        """Return counts of rows, fragments and versions, and the version."""
+        """Return the current version and the numbers of rows, fragments and versions."""
         stats = await self._run(self._inner.stats())
         return {
             "rows": stats["num_rows"],
@@ -220,25 +220,28 @@ class Table:
         }
 
     async def count_unmerged(self) -> int:
-        """Return the number of writes that no compaction has merged yet, approximately."""
+        """Return the approximate number of writes that no compaction has merged yet."""
         return max(0, int((await self._run(self._inner.stats()))["fragment_stats"]["num_fragments"]) - 1)
 
     async def drop_indexes(self) -> None:
-        """Drop the indexes that earlier versions created: each compaction would extend them, and no query asks one."""
+        """Drop the indexes created by earlier versions.
+
+        Each compaction would extend them, although no query uses them.
+        """
         for index in await self._run(self._inner.list_indices()):
             await self._run(self._inner.drop_index(index.name))
 
     async def optimise(self, *, keep: timedelta, exclusive: bool = False) -> None:
-        """Merge small files, drop versions older than `keep`.
+        """Merge small files and drop versions older than `keep`.
 
-        `exclusive` also removes files that no version references; safe only while nobody else reads or writes.
+        `exclusive` also removes files that no version references; this is safe only while nobody else reads or writes.
         """
         await self._run(self._inner.optimize(cleanup_older_than=max(keep, _MIN_AGE), delete_unverified=exclusive))
 
     async def keep_newest_version(self) -> None:
         """Keep only the newest version and the files it needs.
 
-        Nobody else may read or write meanwhile.
+        Nobody else may read or write in the meantime.
         """
         for _ in range(3):  # the first run creates versions itself: of the merged files, of the indexes
             await asyncio.sleep(_MIN_AGE.total_seconds() * 5)
@@ -251,11 +254,11 @@ class Table:
         return len(await self._run(self._inner.list_versions())) == 1
 
     async def read_version(self) -> int:
-        """Return the version, which grows with every commit."""
+        """Return the number of the version, which grows with every commit."""
         return int(await self._run(self._inner.version()))
 
     async def pin_version(self) -> None:
-        """Pin the table to the current version, regardless of later writes."""
+        """Pin the table to the current version, so that later writes are not visible."""
         await self._run(self._inner.checkout(await self.read_version()))
 
     async def checkout_latest(self) -> None:

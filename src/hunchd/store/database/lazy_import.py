@@ -1,6 +1,6 @@
 """Import of lancedb without its REST client and Arrow's datasets.
 
-An embedded user never calls them, and they are most of its weight.
+hunchd never uses these modules, which account for most of the cost of the import.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ def import_without(
     excluded_modules: Sequence[str] = (REST_CLIENT, ARROW_DATASETS),
     keep: Sequence[str] = ("lancedb._lancedb",),
 ) -> ModuleType:
-    """Import `name` with empty placeholder classes for the modules in `excluded`.
+    """Import `name` with empty placeholder classes for the modules in `excluded_modules`.
 
-    The real modules can still be imported afterwards. If a new release needs them while it is imported, it gets them.
+    The real modules can still be imported afterwards. If a new release of the library needs an excluded module
+    during its own import, the real module is loaded.
     """
     if name in sys.modules or not sys.modules.keys().isdisjoint(excluded_modules):
         return importlib.import_module(name)
@@ -62,7 +63,7 @@ class _PlaceholderFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _PlaceholderModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: attributes are created on access."""
+        """Do nothing, because attributes are created on access."""
 
 
 class _PlaceholderModule(ModuleType):

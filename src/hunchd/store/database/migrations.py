@@ -1,4 +1,4 @@
-"""Schema migrations: nullable columns are added in place; nothing is rebuilt."""
+"""Schema migrations, which add nullable columns in place without rebuilding tables."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ADDED_COLUMNS: Final[dict[int, dict[str, tuple[str, ...]]]] = {
 
 
 async def migrate_table(table: Table) -> bool:
-    """Migrate the table to our schema.
+    """Migrate the table to the current schema.
 
-    Returns False if it belongs to a newer hunchd. Such a table may only be read.
+    Returns False if the table was written by a newer hunchd and may only be read.
     """
     version = await table.read_schema_version()
     if version > SCHEMA_VERSION:

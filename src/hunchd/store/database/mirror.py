@@ -1,9 +1,11 @@
 """In-memory mirror of a table.
 
-It holds addresses, filter columns and short vectors of all rows, because the database would scan the table for every
-query. Rows are read at the version of the last compaction (`reader` is pinned to it), those written since are held here
-complete. Nothing of the mirror is on disk, except for the word index: it is loaded when the table is opened, in one
-second for 100,000 rows.
+The mirror contains addresses, filter columns and short vectors of all rows, because the database would scan the
+whole table for every query. Rows are read at the version of the last compaction, to which `reader` is pinned; rows
+written since then are kept here complete. Only the word index is stored on disk. Everything else is loaded when the
+table is opened, which takes one second for 100,000 rows.
+
+A slot is the position of a row in the mirror's arrays.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ _COLUMN_TYPES: Final[Mapping[str, Any]] = {
 
 @dataclass(slots=True)
 class _Interner:
-    """Interned texts: maps each text to a number. 0 stands for None."""
+    """Mapping of texts to numbers; 0 means None."""
 
     numbers: dict[str | None, int] = field(default_factory=lambda: {None: 0})
     names: list[str | None] = field(default_factory=lambda: [None])
@@ -72,9 +74,9 @@ class _Interner:
 
 
 class TableMirror:
-    """Mirror of one table, used from one thread.
+    """Mirror of one table, to be used from one thread.
 
-    `reader` is the table, pinned to the version that the addresses belong to.
+    `reader` is the table, pinned to the version to which the addresses belong.
     """
 
     def __init__(self, reader: Table) -> None:
@@ -107,7 +109,7 @@ class TableMirror:
     async def switch_reader(self, reader: Table) -> None:
         """Switch to a newer `reader` that contains everything written so far.
 
-        Rows have new addresses in it, and no row is fresh any more.
+        All rows get their addresses in the new reader, and no row counts as fresh any more.
         """
         addresses = np.full(self._count, NO_ADDRESS, np.uint64)
         async for batch in reader.scan_columns(("id",)):
@@ -125,7 +127,7 @@ class TableMirror:
     async def find_duplicates(self) -> list[int]:
         """Return the addresses of rows that also exist at a higher address.
 
-        They are left by a crash while rows were replaced.
+        Such duplicates remain if a crash interrupts the replacement of rows.
         """
         slots = self._ids.find_shared_slots()
         rows = await self.reader.load_rows(self._columns["address"][slots].tolist(), ("id",)) if len(slots) else []
@@ -145,23 +147,23 @@ class TableMirror:
 
     @property
     def row_count(self) -> int:
-        """Number of living rows."""
+        """Number of rows that are not deleted."""
         return int(np.count_nonzero(self._columns["alive"][: self._count]))
 
     @property
     def exceeds_fresh_limit(self) -> bool:
-        """True if more rows are fresh than should be held here."""
+        """True if there are more fresh rows than the mirror should keep."""
         return len(self.fresh_slots) > MAX_FRESH_ROWS
 
     @property
     def has_many_dead_slots(self) -> bool:
-        """True if enough slots are dead to be worth reclaiming."""
+        """True if there are enough slots of deleted rows to be worth reclaiming."""
         return self._count > 2 * self.row_count + MAX_FRESH_ROWS
 
     def put(self, rows: Sequence[Row]) -> None:
         """Record rows that were written.
 
-        A row that is unchanged and has a vector now keeps its slot.
+        A row with unchanged content, to which only a vector was added, keeps its slot.
         """
         for row in rows:
             slot = int(self._ids.find_last_slots([row["id"]])[0])
@@ -186,9 +188,9 @@ class TableMirror:
         self.fresh_slots.pop(identifier, None)
 
     def find_unread_slots(self, limit: int) -> Slots:
-        """Return up to `limit` reader slots with unread bodies.
+        """Return up to `limit` slots of rows whose body has not been read yet.
 
-        Returns none if there is no room for more.
+        Returns no slots if the body cache is full.
         """
         if self.bodies.is_full:
             return np.zeros(0, np.intp)
@@ -199,14 +201,17 @@ class TableMirror:
         return waiting[:limit]
 
     def cache_bodies(self, bodies: Mapping[int, bytes], slots: Sequence[int] = ()) -> None:
-        """Store the packed bodies read of `slots`; the other slots are damaged."""
+        """Cache the packed bodies that were read for `slots`.
+
+        Slots without a body are damaged, and are marked as read.
+        """
         self._columns["seen"][[*bodies, *slots]] = True
         for slot, body in bodies.items():
             if self._is_alive(slot):
                 self.bodies.put(slot, body)
 
     def load_digests(self, ids: Sequence[str]) -> dict[str, bytes]:
-        """Return the digests of the rows that exist, by id.
+        """Return the digests of the rows that exist, keyed by id.
 
         A different digest means that the row has changed.
         """
@@ -220,24 +225,27 @@ class TableMirror:
     # -- queries ---------------------------------------------------------------------------------------------------
 
     def find_slots(self, ids: Iterable[str]) -> Slots:
-        """Return the slots of the rows that exist."""
+        """Return the slots of the rows that exist among `ids`."""
         return self._filter_living(self._ids.find_last_slots(list(ids)))
 
     def find_by_name(self, name: str) -> Slots:
-        """Return the slots whose id, caller's key or key may be `name`."""
+        """Return the slots whose id, ref or key may be `name`.
+
+        Texts are compared by hash.
+        """
         return self._filter_living(
             np.concatenate([keys.find_slots(name) for keys in (self._ids, self._refs, self._keys)])
         )
 
     def mask_messages(self, slots: Slots) -> Mask:
-        """Return a mask of the slots with messages of sessions."""
+        """Return a mask of the slots that are messages of sessions."""
         mask: Mask = self._columns["session"][slots] > 0
         return mask
 
     def find_neighbours(self, slots: Slots, reach: int) -> Slots:
-        """Return the messages up to `reach` before and after those in `slots`.
+        """Return the messages up to `reach` positions before and after those in `slots`.
 
-        The given slots are left out. A hash collision may add one more.
+        The given slots are left out. A hash collision may add a wrong message.
         """
         messages = slots[self.mask_messages(slots)]
         if not len(messages):
@@ -256,11 +264,11 @@ class TableMirror:
         return np.array([slot for slot in neighbours.tolist() if slot not in given_slots], np.intp)
 
     def get_digest(self, slot: int) -> bytes:
-        """Return the digest of the text of a row."""
+        """Return the digest of a row."""
         return bytes(self._columns["digest"][slot])
 
     def get_address(self, slot: int) -> int:
-        """Return the address of the row in the reader, or NO_ADDRESS."""
+        """Return the row's address in the reader, or NO_ADDRESS if it is not there."""
         return int(self._columns["address"][slot])
 
     def get_times(self, slots: Slots) -> npt.NDArray[np.int64]:
@@ -269,13 +277,13 @@ class TableMirror:
         return times
 
     def mask_embedded(self, model: str) -> Mask:
-        """Return a mask of the rows whose vector this model computed."""
+        """Return a mask of the rows whose vector was computed by `model`."""
         return self._mask_alive() & self._mask_values("model", [model])
 
     def mask_comparable(self, passing: Mask, model: str) -> Mask:
-        """Return a mask of `mask_passing` rows with a vector of `model`.
+        """Return a mask of the `passing` rows that have a vector of `model`.
 
-        The last mask is cached.
+        The latest mask is cached.
         """
         last = self._comparable_cache
         if last is None or last[0] is not passing or last[1:3] != (model, self._vector_changes):
@@ -284,14 +292,14 @@ class TableMirror:
         return last[3]
 
     def mask_unembedded(self, model: str) -> Mask:
-        """Return a mask of living rows without a vector of this model."""
+        """Return a mask of the rows that have no vector of `model` and are not deleted."""
         return self._mask_alive() & ~self.mask_embedded(model)
 
     async def mask_passing(self, filters: Filters) -> Mask:
         """Return a read-only mask of the rows that pass `filters`.
 
-        Texts are compared by hash. The last mask is cached until a row is added or removed, because most queries have
-        the same filters.
+        Texts are compared by hash. The latest mask is cached until a row is added or removed, because most queries
+        have the same filters.
         """
         if filters.path_prefix is not None:
             paths = await self._mask_paths(filters.path_prefix)  # first: rows may be added while the reader searches
@@ -335,27 +343,27 @@ class TableMirror:
         return passing
 
     def get_row_keys(self) -> RowKeys:
-        """Return the key of each slot in `words`.
+        """Return the key by which the word index identifies each slot's row.
 
-        It consists of the first bytes of the row's digest. Unlike the slot it survives a restart.
+        The key consists of the first bytes of the row's digest. Unlike the slot, it stays the same after a restart.
         """
         row_keys: RowKeys = self._columns["digest"][: self._count].view("<u8")[:: DIGEST_BYTES // 8]
         return row_keys
 
     def mask_living(self) -> Mask:
-        """Return a mask of the living rows."""
+        """Return a mask of the rows that are not deleted."""
         return self._mask_alive()
 
     def find_nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
-        """Return the `k` slots nearest to the vector, with similarities."""
+        """Return the `k` slots nearest to the vector, with cosine similarities."""
         return self._nearness.find_nearest(vector, among, k)
 
     def compute_similarities(self, slots: Slots, vector: bytes) -> npt.NDArray[np.float32]:
-        """Return the cosine of each slot's vector with `vector`."""
+        """Return the cosine similarity of each slot's vector to `vector`."""
         return self._nearness.compute_similarities(slots, vector)
 
     def load_short_vectors(self, ids: Sequence[str], model: str) -> dict[str, bytes]:
-        """Return the vectors of this model as signed bytes, by id."""
+        """Return the vectors of `model` as signed bytes, keyed by id."""
         there = self.mask_embedded(model)
         pairs = zip(ids, self._ids.find_last_slots(ids).tolist(), strict=True)
         return {one: self._nearness.get_short_vector(slot) for one, slot in pairs if slot >= 0 and there[slot]}
@@ -365,7 +373,7 @@ class TableMirror:
     async def _mask_paths(self, prefix: str) -> Mask:
         """Return a mask of the rows about paths with this prefix.
 
-        The reader searches its own rows.
+        The database searches the rows of `reader`; fresh rows are searched here.
         """
         rows = await self.reader.select_rows(sql_conditions.match_path_prefix(prefix), columns=("id",))
         reader_slots = self._ids.find_last_slots([row["id"] for row in rows])
@@ -434,7 +442,7 @@ class TableMirror:
                     keys.add(text, slot)
 
     def _load_batch(self, batch: Mapping[str, Any]) -> None:
-        """Add rows of the reader, given as columns."""
+        """Add a batch of the reader's rows, given as columns."""
         size = len(batch["id"])
         self._row_changes += 1
         begin, self._count = self._count, self._count + size

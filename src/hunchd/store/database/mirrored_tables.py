@@ -1,4 +1,4 @@
-"""Tables of one folder on disk with the mirror of the memories."""
+"""Tables in one folder on disk, with the mirror of the memories table."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ MIN_VERSION_AGE: Final = timedelta(minutes=1)
 
 
 class MirroredTables:
-    """Tables and their mirror. Open with `await MirroredTables.open(…)`, then `reload_mirror`.
+    """Tables and their mirror.
 
-    Callers that change something must hold the write lock; callers that repair or erase, the exclusive lock.
+    Open them with `await MirroredTables.open(…)`, then call `reload_mirror`. Callers must hold the write lock to
+    change anything, and the exclusive lock to repair or erase.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class MirroredTables:
     async def open(cls, folder: Path, session: Any, files: FileOperations) -> MirroredTables:
         """Open the tables and migrate their schema.
 
-        They are read-only if the schema is newer than ours.
+        They are read-only if their schema is newer than the current one.
         """
         database = await Database.open(folder, session)
         repairs: list[RepairReport] = []
@@ -102,7 +103,7 @@ class MirroredTables:
         return None
 
     async def load_digests(self, ids: Sequence[str], table: Table) -> dict[str, bytes]:
-        """Return the digests of the rows that exist, by id."""
+        """Return the digests of the rows that exist, keyed by id."""
         if table is self.memories:
             return self.mirror.load_digests(ids)
         rows = await table.select_rows(sql_conditions.match_ids(ids), columns=("id", "digest"))
@@ -130,7 +131,7 @@ class MirroredTables:
             await asyncio.to_thread(syncer.sync)
 
     async def optimise(self) -> None:
-        """Merge, and drop versions that nobody reads any more."""
+        """Merge files and drop versions that nobody reads any more."""
         keep = self._prunable_age()
         try:
             with unmap_large_buffers():
@@ -150,7 +151,7 @@ class MirroredTables:
     async def rewrite_tables(self, *, without: Sequence[str]) -> None:
         """Rewrite every row into new files that do not contain deleted rows.
 
-        The old files stay for active readers.
+        The old files are kept for active readers.
         """
         keep = self._prunable_age()
         if without:
@@ -166,7 +167,7 @@ class MirroredTables:
         self.counters.since_optimise = max(self.counters.since_optimise, 1)
 
     async def keep_newest_versions(self) -> None:
-        """Remove all versions but the newest. Requires the exclusive lock."""
+        """Remove all versions except the newest. Requires the exclusive lock."""
         try:
             for table in self:
                 await table.keep_newest_version()
@@ -177,13 +178,13 @@ class MirroredTables:
                 await self.update_mirror()
 
     def _prunable_age(self) -> timedelta:
-        """Return an age that spares the version being read."""
+        """Return a minimum age for pruning that spares the version being read."""
         return MIN_VERSION_AGE + timedelta(seconds=time.monotonic() - self._switched_at)
 
     # -- repair ------------------------------------------------------------------------------------------------------
 
     async def clean_up_after_crash(self) -> None:
-        """Remove files that unfinished writes left, before anybody else has access."""
+        """Remove files left by unfinished writes, before anybody else has access."""
         for table in self:
             try:
                 await table.optimise(keep=MIN_VERSION_AGE, exclusive=True)
@@ -195,7 +196,7 @@ class MirroredTables:
         await self.sync_tables()
 
     async def repair_tables(self) -> None:
-        """Make everything readable: drop indexes, and rebuild tables that cannot be read."""
+        """Make everything readable by dropping indexes and rebuilding unreadable tables."""
         self.counters.repair_count += 1
         for name, table in list(self._tables.items()):
             try:
@@ -210,7 +211,7 @@ class MirroredTables:
         await self.sync_tables()
 
     async def rebuild_table(self, name: str) -> None:
-        """Rebuild the table from readable rows, here or in snapshots."""
+        """Rebuild the table from rows that are readable in the table or in snapshots."""
         self._tables[name].close()
         lost_rows = await rescue.rebuild_table(self._folder, name, self._session)
         self._tables[name] = await self._database.open_table(name)
@@ -220,7 +221,7 @@ class MirroredTables:
 async def _open_or_repair(folder: Path, database: Database, name: str, repairs: list[RepairReport]) -> Table:
     """Open the newest readable version of the table, or rebuild the table.
 
-    What had to be set aside is added to `repairs`.
+    Versions and files that had to be set aside are added to `repairs`.
     """
     try:
         return await _open_readable(database, name)

@@ -1,4 +1,7 @@
-"""Quarantine of damaged rows: never served, remembered across restarts."""
+"""Quarantine of damaged rows, which are never returned.
+
+Their ids are remembered across restarts.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ logger = logging.getLogger(__name__)
 class Quarantine:
     """Set of ids of damaged rows.
 
-    An id is released once its row is rewritten.
+    An id is released when its row is rewritten.
     """
 
     def __init__(self, path: Path, files: FileOperations) -> None:
@@ -27,9 +30,9 @@ class Quarantine:
         self.ids: set[str] = set(load_ids(path))
 
     def filter_intact(self, rows: Sequence[Row], filters: Filters | None = None) -> list[Row]:
-        """Return the rows that may be served, and quarantine the others.
+        """Return the rows that are intact, and quarantine the others.
 
-        A row that passed `filters` in the database and does not pass here has damage in the compared columns.
+        If a row passed `filters` in the database but does not pass here, the compared columns are damaged.
         """
         intact_rows = [row for row in rows if is_intact(row) and (filters is None or matches(get_memory(row), filters))]
         damaged_ids = {row["id"] for row in rows} - {row["id"] for row in intact_rows}
@@ -40,7 +43,7 @@ class Quarantine:
         return intact_rows
 
     def release(self, ids: Bag[str]) -> None:
-        """Release ids of rows that were rewritten or deleted."""
+        """Release the ids of rows that were rewritten or deleted."""
         if self.ids & set(ids):
             self.ids -= set(ids)
             self._write()
@@ -52,7 +55,7 @@ class Quarantine:
 def load_ids(path: Path) -> list[str]:
     """Return the ids in a JSON file.
 
-    There are none if it is missing or unreadable.
+    Returns an empty result if the file is missing or cannot be read.
     """
     try:
         ids = json.loads(path.read_bytes())

@@ -1,7 +1,4 @@
-"""Queries on the memories of a project.
-
-They search by id, by name, by page, by words and by vector.
-"""
+"""Queries on the memories of one collection: by id, name, page, words and vector."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ QueryVector = bytes | None | Awaitable[bytes | None] | Callable[[], bytes | None
 class CollectionQueries:
     """Read-only queries of a collection.
 
-    `mirror()` returns the current mirror: it is replaced when the table is repaired.
+    `mirror()` returns the current mirror, which is replaced when the table is repaired.
     """
 
     def __init__(self, mirror: Callable[[], TableMirror], quarantine: Quarantine) -> None:
@@ -59,7 +56,7 @@ class CollectionQueries:
         return [row for row in rows.values() if row["id"] in wanted_ids]
 
     async def find_by_name(self, name: str, filters: Filters, limit: int) -> list[Row]:
-        """Return the rows with this id, caller's key or key, newest first."""
+        """Return the rows whose id, ref or key is `name`, newest first."""
         mirror = self._mirror()
         slots = mirror.find_by_name(name)
         slots = slots[(await mirror.mask_passing(filters))[slots]]
@@ -68,9 +65,9 @@ class CollectionQueries:
         return _newest_first(self._quarantine.filter_intact(rows, filters))[:limit]
 
     async def load_page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
-        """Return a page of rows, newest first, and the total.
+        """Return a page of rows, newest first, and the total number of rows.
 
-        The page starts after a (time, id) position.
+        The page starts after the position `after`, given as (time, id).
         """
         mirror = self._mirror()
         slots = np.flatnonzero(await mirror.mask_passing(filters))
@@ -92,9 +89,9 @@ class CollectionQueries:
         return page_rows[:limit], total
 
     async def load_unembedded(self, model: str, limit: int) -> list[Row]:
-        """Return rows that this model has not embedded yet, newest first.
+        """Return the newest rows that `model` has not embedded yet.
 
-        Each row carries the digest of the text to embed.
+        Each row includes the digest of the text to embed.
         """
         mirror = self._mirror()
         slots = np.flatnonzero(mirror.mask_unembedded(model))
@@ -103,7 +100,7 @@ class CollectionQueries:
         return [row | {"text_digest": compute_digest([get_embedded_text(get_memory(row))])} for row in rows]
 
     def load_short_vectors(self, ids: Sequence[str], model: str) -> dict[str, bytes]:
-        """Return the vectors of this model as signed bytes, by id."""
+        """Return the vectors of `model` as signed bytes, keyed by id."""
         return self._mirror().load_short_vectors(ids, model)
 
     async def search(
@@ -119,9 +116,10 @@ class CollectionQueries:
     ) -> list[SearchCandidate]:
         """Search by words and, once the query has a vector, by vector.
 
-        `select` selects from the candidates: only the first `k_without_messages` if no message is among those. They are
-        followed by the messages next to the best messages chosen. While the vector is computed, `on_bodies` is called
-        in another thread with the bodies that will probably be found.
+        `select` chooses among the candidates. If the best `k_without_messages` rows chosen include no message, only
+        those rows are returned. The rows are followed by the messages next to the best messages chosen. While the
+        vector is computed, `on_bodies` is called in another thread with the bodies (stored JSON) that will probably
+        be found.
         """
         mirror, self.was_searched = self._mirror(), True
         candidate_count = min(max(k * OVERSAMPLING, MIN_CANDIDATES), MAX_CANDIDATES)
@@ -171,9 +169,9 @@ class CollectionQueries:
         return self._recheck_filters(hits, filters) if _uses_hash_comparison(filters) else hits
 
     async def read_ahead(self, compress: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
-        """Load more bodies once there was a search.
+        """Load more bodies into memory, but only after the first search.
 
-        Returns True if more remain.
+        Returns True if unread bodies may remain.
         """
         mirror = self._mirror()
         if not self.was_searched or not len(slots := mirror.find_unread_slots(READ_AHEAD_ROWS)):
@@ -190,16 +188,16 @@ class CollectionQueries:
         return [hit for hit, row in zip(hits, rows, strict=True) if row["id"] in passing_ids]
 
     async def _load_rows(self, mirror: TableMirror, slots: Slots) -> dict[int, Row]:
-        """Return the intact rows in these slots, in their order."""
+        """Return the intact rows in these slots, in the same order."""
         bodies = await self._load_bodies(mirror, slots)
         return {slot: parse_row(body, mirror.get_digest(slot)) for slot, body in bodies.items()}
 
     async def _load_bodies(
         self, mirror: TableMirror, slots: Slots, preloaded_bodies: Mapping[int, str] | None = None
     ) -> dict[int, str]:
-        """Return the intact bodies in these slots, in their order.
+        """Return the intact bodies in these slots, in the same order.
 
-        `loaded` are bodies that are already loaded. Bodies that were read ahead were verified then.
+        `loaded` contains bodies that are already loaded. Bodies that were read ahead have been verified already.
         """
         loaded_bodies = preloaded_bodies or {}
         cached_bodies = {slot: loaded_bodies[slot] for slot in slots.tolist() if slot in loaded_bodies}
@@ -236,7 +234,7 @@ def _search_words_with_bodies(
 ) -> tuple[dict[int, float], dict[int, str]]:
     """Search `words`; return the hits and the first cached bodies.
 
-    `limits` is (k, few): how many bodies will be needed depends on whether messages are among the hits.
+    `limits` is (k, few); which of the two numbers of bodies is needed depends on whether messages are among the hits.
     """
     lexical = _search_word_index(mirror, words, passing, candidate_count)
     (k, few), slots = limits, list(lexical)
@@ -279,7 +277,7 @@ def _compute_similarities(
 def _uses_hash_comparison(filters: Filters) -> bool:
     """Return True if a filter is compared by hash only.
 
-    Such a filter may let too much through.
+    Such a filter may let wrong rows through.
     """
     return bool(filters.tags or filters.key or filters.family or filters.path_prefix)
 

@@ -1,8 +1,8 @@
 """Repair of damaged tables before they are opened.
 
-The damage comes from power cuts or failing disks. Versions are described by manifests, `_versions/<2^64-1 -
-version>.manifest`; each names its data files. A version whose manifest or data cannot be read makes the whole table
-unreadable, so it is set aside and the previous one is used.
+The damage is caused by power cuts or failing disks. Each version is described by a manifest, `_versions/<2^64-1 -
+version>.manifest`, which names its data files. A version whose manifest or data cannot be read makes the whole
+table unreadable, so it is set aside and the previous version is used.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PATH = re.compile(rb"\x0a(?=([\x26-\x7f])([0-9a-z-]{32,121}\.lance))")
 class RepairReport:
     """Report of the damage to one table.
 
-    `lost_versions` were newer than the version that is used now.
+    `lost_versions` are the versions newer than the one that is used now.
     """
 
     table: str
@@ -44,7 +44,7 @@ class RepairReport:
         return bool(self.lost_versions or self.damaged_files)
 
     def describe(self) -> str:
-        """Return a description for the status."""
+        """Return a description of the damage for the status."""
         problems = []
         if self.lost_versions:
             problems.append(f"the {len(self.lost_versions)} newest versions could not be read and were set aside")
@@ -54,7 +54,7 @@ class RepairReport:
 
 
 def repair_table(folder: Path) -> RepairReport:
-    """Set aside unreadable newest versions and a wrong hint.
+    """Set aside unreadable newest versions and a wrong version hint.
 
     `folder` is the folder of the table (`….lance`).
     """
@@ -81,9 +81,9 @@ def repair_table(folder: Path) -> RepairReport:
 
 
 def discard_newest_version(folder: Path) -> RepairReport:
-    """Set aside the newest version if an older one is intact.
+    """Set aside the newest version if an older version is intact; return a report.
 
-    Returns the report. For a version that looks whole and cannot be read.
+    This is for a version that appears complete but cannot be read.
     """
     manifests = _list_manifests(folder)
     if not any(not find_damaged_files(folder, path) for _, path in manifests[1:]):
@@ -96,10 +96,7 @@ def discard_newest_version(folder: Path) -> RepairReport:
 
 
 def find_damaged_files(folder: Path, manifest: Path) -> tuple[str, ...]:
-    """Return the files that make a version unreadable.
-
-    These are its manifest or data files.
-    """
+    """Return the manifest or data files that make a version unreadable."""
     if not _has_valid_end(manifest):
         return (manifest.name,)
     return tuple(name for name in list_data_files(manifest.read_bytes()) if not _has_valid_end(folder / "data" / name))
@@ -108,8 +105,8 @@ def find_damaged_files(folder: Path, manifest: Path) -> tuple[str, ...]:
 def list_data_files(manifest: bytes) -> list[str]:
     """Return the names of the data files of a version.
 
-    The part of the manifest before the version itself describes how it came about: a merge names the files that it
-    replaced there, which may be missing rightly.
+    The first part of a manifest, before the version itself, is skipped. It describes how the version was created:
+    after a merge it names the replaced files, which may be missing without any damage.
     """
     begin = int.from_bytes(manifest[-_FOOTER_BYTES:][:8], "little")
     manifest = manifest[begin:] if begin < len(manifest) else manifest
@@ -119,7 +116,7 @@ def list_data_files(manifest: bytes) -> list[str]:
 
 
 def move_aside(folder: Path, paths: list[Path]) -> None:
-    """Move files out of the table into a folder for inspection."""
+    """Move files from the table to a folder for inspection."""
     for path in paths:
         target = folder.parent / DAMAGED_FOLDER / folder.name
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -127,7 +124,7 @@ def move_aside(folder: Path, paths: list[Path]) -> None:
 
 
 def move_table_aside(folder: Path) -> None:
-    """Move a whole table away that cannot be opened."""
+    """Move a table that cannot be opened to a folder for inspection."""
     target = folder.parent / DAMAGED_FOLDER / f"{folder.name}.whole"
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     shutil.rmtree(target, ignore_errors=True)
@@ -135,7 +132,7 @@ def move_table_aside(folder: Path) -> None:
 
 
 def bound_fragment_ids(folder: Path) -> int:
-    """Return an upper bound of the fragment ids of a table."""
+    """Return an upper bound for the fragment ids of a table."""
     return len(list((folder / "data").glob("*.lance"))) + max(
         (version for version, _ in _list_manifests(folder)), default=0
     )

@@ -1,4 +1,4 @@
-"""Rebuilding of tables from readable rows after damage."""
+"""Rebuilding of damaged tables from their readable rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_GAP: Final = 64 * _BATCH_ROWS
 
 
 async def rebuild_table(folder: Path, name: str, session: Any) -> int:
-    """Rebuild the table from readable rows, else from snapshots.
+    """Rebuild the table from its readable rows, and otherwise from snapshots.
 
     Returns the number of lost rows.
     """
@@ -44,9 +44,9 @@ async def rebuild_table(folder: Path, name: str, session: Any) -> int:
 
 
 def finish_rebuild(folder: Path) -> None:
-    """Finish a rebuild that a crash interrupted.
+    """Complete a rebuild that a crash interrupted.
 
-    An incomplete one is discarded.
+    If the rebuilt table is incomplete, it is discarded.
     """
     draft = folder / _DRAFT_FOLDER
     for table in draft.glob("*.lance"):
@@ -56,12 +56,12 @@ def finish_rebuild(folder: Path) -> None:
 
 
 def delete_folder(folder: Path) -> None:
-    """Remove what was set aside."""
+    """Delete a folder of damaged files that were set aside."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _load_readable(folder: Path, name: str, session: Any) -> tuple[int | None, dict[str, Row]]:
-    """Return the row count and the intact rows by id.
+    """Return the row count and the intact rows, keyed by id.
 
     The count is None if it is unknown.
     """
@@ -84,7 +84,7 @@ async def _load_readable(folder: Path, name: str, session: Any) -> tuple[int | N
 async def _load_fragment(table: Table, fragment: int) -> list[Row]:
     """Return the rows of one data file.
 
-    There are none if it cannot be read.
+    Returns no rows if the file cannot be read.
     """
     rows_found: list[Row] = []
     begin = last = 0
@@ -107,7 +107,7 @@ async def _load_fragment(table: Table, fragment: int) -> list[Row]:
 async def _load_intact(table: Table, addresses: Sequence[int]) -> list[Row]:
     """Return the intact rows at these addresses.
 
-    If only the body of a memory is intact, its other columns are derived from it again.
+    If only the body of a memory is intact, its other columns are derived from the body.
     """
     try:
         intact_rows = [row for row in await table.load_rows(addresses) if is_intact(row)]

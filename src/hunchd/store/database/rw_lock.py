@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 
 class ReadWriteLock:
-    """Lock that many readers share, or one holder has exclusively."""
+    """Lock that is either shared by many readers or held exclusively by one."""
 
     def __init__(self) -> None:
         self._condition = asyncio.Condition()
@@ -17,7 +17,7 @@ class ReadWriteLock:
 
     @asynccontextmanager
     async def hold_shared(self) -> AsyncIterator[None]:
-        """Hold the gate with other readers while no writer has it."""
+        """Hold the lock together with other readers, once no one holds it exclusively."""
         async with self._condition:
             await self._condition.wait_for(lambda: not self._is_exclusive)
             self._reader_count += 1

@@ -1,7 +1,7 @@
-"""Snapshots of the tables for repair.
+"""Snapshots of the tables, from which damaged tables can be repaired.
 
-They are hard links, because the database's files never change. A hard link shares the bytes on disk, so the first
-snapshot of each week copies them.
+Snapshots are hard links, because the database's files never change. Since a hard link shares the data on disk, the
+first snapshot of each week is a real copy instead.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _TIME_FORMAT: Final = "%Y%m%dT%H%M%S"
 
 
 def take_snapshot(folder: Path, *, keep: int, now: float | None = None) -> Path:
-    """Snapshot every table of `folder`.
+    """Take a snapshot of every table in `folder`.
 
-    The newest `keep` snapshots and the newest copy stay. Nobody may write meanwhile.
+    The newest `keep` snapshots and the newest real copy are kept. Nobody may write in the meantime.
     """
     at = time.time() if now is None else now
     snapshots = list_snapshots(folder)
@@ -53,7 +53,7 @@ def list_snapshots(folder: Path) -> list[Path]:
 
 
 def delete_snapshots(folder: Path) -> None:
-    """Remove all snapshots: they hold what was to be erased."""
+    """Delete all snapshots, because they contain data that was to be erased."""
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""SQL conditions; the only module that writes them."""
+"""SQL conditions; this is the only module that builds them."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ from collections.abc import Iterable
 
 
 def match_ids(ids: Iterable[str]) -> str:
-    """Return the condition for rows with one of these ids."""
+    """Return a condition for rows with one of these ids."""
     return _match_one_of("id", ids) or "false"
 
 
 def match_addresses(addresses: Iterable[int]) -> str:
-    """Return the condition for rows at these addresses in the current version."""
+    """Return a condition for rows at these addresses in the current version."""
     address_list = ", ".join(str(int(address)) for address in addresses)
     return f"_rowid IN ({address_list})" if address_list else "false"
 
 
 def match_older_than(before: int) -> str:
-    """Return the condition for rows older than `before`, in microseconds."""
+    """Return a condition for rows older than `before`, in microseconds."""
     return f"at < {before}"
 
 
 def match_text_digests(digests: Iterable[bytes]) -> str:
-    """Return the condition for rows with a vector of these texts."""
+    """Return a condition for rows that have a vector for one of these texts."""
     literals = ", ".join(f"X'{digest.hex()}'" for digest in digests)
     return f"embedded AND text_digest IN ({literals})" if literals else "false"
 
 
 def match_model(model: str) -> str:
-    """Return the condition for rows whose vector this model computed.
+    """Return a condition for rows whose vector was computed by `model`.
 
-    Only those can be compared with its queries.
+    Only those vectors can be compared with query vectors of the same model.
     """
     return f"model = {quote_text(model)}"
 
 
 def join_conditions(*conditions: str) -> str:
-    """Join conditions by AND; empty ones are ignored."""
+    """Join conditions with AND; empty conditions are ignored."""
     return " AND ".join(f"({condition})" for condition in conditions if condition)
 
 
 def quote_text(text: str) -> str:
-    """Quote `text` as a literal; only the single quote needs escaping."""
+    """Quote `text` as a literal; only single quotes need escaping."""
     sanitized_text = text.encode("utf-8", "replace").decode("utf-8")
     return "'" + sanitized_text.replace("'", "''") + "'"
 
@@ -56,6 +56,6 @@ def _quote_list(values: Iterable[str]) -> str:
 
 
 def match_path_prefix(prefix: str) -> str:
-    """Return the condition for rows about a path with this prefix."""
+    """Return a condition for rows about a path with this prefix."""
     # An empty prefix passes only rows that have a path, as in Python.
     return f"strpos(paths, {quote_text(chr(10) + prefix)}) > 0"

@@ -27,7 +27,7 @@ CLOSE_WAIT_SECONDS: Final = 5.0  # seconds: an export runs at the pace of its re
 class StoreLock:
     """Locks of the store in `folder`.
 
-    `mend` is called with the write lock held. Unless `writable`, nothing is written or repaired.
+    `repair` is called with the write lock held. If `writable` is False, nothing is written or repaired.
     """
 
     def __init__(self, folder: Path, repair: Callable[[], Awaitable[None]], *, writable: bool) -> None:
@@ -40,10 +40,10 @@ class StoreLock:
         self._is_closed = False
 
     async def run_write(self, work: Callable[[], Awaitable[Result]], *, retry_after_repair: bool = False) -> Result:
-        """Run `work` with the write lock.
+        """Run `work` with the write lock held.
 
-        It runs to its end even if the caller is cancelled. `retry_after_repair` allows to repeat the work from its
-        beginning after the store was repaired.
+        `work` is completed even if the caller is cancelled. With `retry_after_repair`, it is run again from the
+        beginning after the store has been repaired.
         """
         if not self._writable:
             raise StoreError("this store was written by a newer hunchd and is read-only")
@@ -62,7 +62,7 @@ class StoreLock:
         return await asyncio.shield(asyncio.ensure_future(run_locked()))
 
     async def run_read(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Run a read, retried once after a repair."""
+        """Run a read; if it fails, retry once after a repair."""
         try:
             async with self.hold_shared():
                 return await work()
@@ -85,11 +85,14 @@ class StoreLock:
         return self._rw_lock.hold_exclusive()
 
     async def run_repair(self) -> None:
-        """Repair the tables in the turn of a write."""
+        """Repair the tables, with the write lock held."""
         await self.run_write(self._repair)
 
     def should_repair(self, error: StoreError) -> bool:
-        """Return True if a repair may help: the first failure within REPAIR_INTERVAL."""
+        """Return True if a repair may help.
+
+        That is the case for the first failure within REPAIR_INTERVAL.
+        """
         is_recent = time.monotonic() - self._repaired_at < REPAIR_INTERVAL
         if not self._writable or isinstance(error, StoreClosed) or is_recent:
             return False
@@ -98,9 +101,9 @@ class StoreLock:
         return True
 
     async def close(self, close_tables: Callable[[], None]) -> None:
-        """Call `close_tables` after active writes and reads; later calls raise StoreClosed.
+        """Call `close_tables` once active writes and reads have ended.
 
-        A read that stalls for CLOSE_WAIT_SECONDS seconds is not waited for.
+        Later calls raise StoreClosed. If a read does not end within CLOSE_WAIT_SECONDS, it is not waited for.
         """
         async with self._write_lock:
             self._is_closed = True

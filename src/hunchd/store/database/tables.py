@@ -1,10 +1,10 @@
-"""Columns and schema version of the tables, and row conversion.
+"""Columns and schema version of the tables, and conversion of rows.
 
-A row is a plain dictionary: texts, numbers, lists of texts, and bytes for digests and the vector (little-endian
-float32). Times are microseconds since the epoch. Only `store.lance` converts rows for the database.
+A row is a plain dictionary with texts, numbers, lists of texts, and bytes for digests and the vector (little-endian
+float32). Times are in microseconds since the epoch. Only `lance` converts rows for the database.
 
-A memory is stored whole as JSON in `body`, and in columns of its own where it can be filtered: reading ten rows costs
-0.3 ms a column, and a search reads three columns instead of forty.
+A memory is stored as JSON in the column `body`, and fields that can be filtered also have columns of their own.
+Reading ten rows costs 0.3 ms per column, and a search reads three columns instead of forty.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ COLUMNS: Final[Mapping[str, Sequence[ColumnSpec]]] = {MEMORIES: MEMORY_COLUMNS, 
 
 
 def build_row(memory_data: Mapping[str, Any]) -> Row:
-    """Return the whole row for what `memory_data` returned."""
+    """Return the complete row for the output of `memory_to_plain`."""
     body = _to_json(memory_data)
     memory = get_memory({"body": body})
     row = {column.name: memory_data[column.name] for column in MEMORY_COLUMNS if column.name in memory_data}
@@ -123,14 +123,14 @@ def build_row(memory_data: Mapping[str, Any]) -> Row:
 
 
 def parse_row(body: str, digest: bytes) -> Row:
-    """Return a served row with its intact body already parsed."""
+    """Return a row with its intact body already parsed."""
     memory_data: Row = json.loads(body)
     parsed_values = {PLAIN_KEY: memory_data, MEMORY_KEY: memory_from_plain(memory_data)}
     return {"id": memory_data["id"], "at": memory_data["at"], "body": body, "digest": digest} | parsed_values
 
 
 def get_plain(row: Mapping[str, Any]) -> Row:
-    """Return what `memory_to_plain` returned for the memory in a row."""
+    """Return the memory in a row in the form of `memory_to_plain`."""
     memory_data: Row = row[PLAIN_KEY] if PLAIN_KEY in row else json.loads(row["body"])
     return memory_data
 
@@ -142,9 +142,9 @@ def get_memory(row: Mapping[str, Any]) -> Memory:
 
 
 def signal_to_row(signal: Mapping[str, Any]) -> Row:
-    """Return the row of a signal.
+    """Return the row for a signal.
 
-    A signal has `id`, `kind`, `project` (its id), `at` (ISO 8601, aware) and `data`.
+    A signal has `id`, `kind`, `project` (project id), `at` (ISO 8601 with timezone) and `data`.
     """
     row: Row = {
         "id": str(signal["id"]),
@@ -159,7 +159,7 @@ def signal_to_row(signal: Mapping[str, Any]) -> Row:
 
 
 def signal_from_row(row: Mapping[str, Any]) -> StoredSignal:
-    """Return the signal in a row, in the form that `signal_to_row` takes."""
+    """Return the signal in a row, in the form accepted by `signal_to_row`."""
     return {
         "id": row["id"],
         "kind": row["kind"],
@@ -183,7 +183,7 @@ def add_hash(row: Mapping[str, Any]) -> Row:
 def is_intact(row: Mapping[str, Any]) -> bool:
     """Return True if the row matches its checksum.
 
-    For a partial row that is the digest of its body.
+    For a partial row, the checksum is the digest of its body.
     """
     if PLAIN_KEY in row:  # it was verified before it was parsed
         return True
@@ -193,10 +193,10 @@ def is_intact(row: Mapping[str, Any]) -> bool:
 
 
 def compute_row_hash(row: Mapping[str, Any]) -> bytes:
-    """Hash every column that has a value.
+    """Return the hash of all columns that have a value.
 
-    A column that is added later leaves the hash of older rows valid. Names with a leading underscore, which the
-    database adds to an answer, are skipped.
+    Adding a column later does not invalidate the hash of older rows. Names with a leading underscore are skipped,
+    because the database adds such columns to its results.
     """
     values = {name: value for name, value in row.items() if value is not None and not name.startswith("_")}
     values.pop("hash", None)
@@ -204,7 +204,7 @@ def compute_row_hash(row: Mapping[str, Any]) -> bytes:
 
 
 def compute_digest(values: Iterable[Any]) -> bytes:
-    """Return a digest that is equal on all machines and versions."""
+    """Return a digest that is the same on all machines and in all versions."""
     digest = blake2b(digest_size=DIGEST_BYTES)
     for value in values:
         if isinstance(value, Mapping):
@@ -221,7 +221,7 @@ def compute_digest(values: Iterable[Any]) -> bytes:
 def get_embedded_text(memory: Memory) -> str:
     """Return the text to embed for a memory.
 
-    Of episodes, by far the most numerous kind, only the summary is embedded.
+    Episodes are by far the most numerous kind; only their summary is embedded.
     """
     if describe(memory.kind).embeds_summary and memory.levels.summary:
         return memory.levels.summary[:MAX_EPISODE_CHARACTERS]

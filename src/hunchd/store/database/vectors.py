@@ -1,4 +1,4 @@
-"""Vectors of rewritten rows: each stays with its text."""
+"""Vectors of rewritten rows, which are kept as long as the text stays the same."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hunchd.store.database.tables import Row, is_intact, set_vector
 
 
 async def keep_vectors(table: Table, rows: Sequence[Row]) -> list[Row]:
-    """Return changed rows with their current vectors.
+    """Return the changed rows with their current vectors.
 
-    Rows with another embedded text get none.
+    Rows whose embedded text has changed get no vector.
     """
     condition = sql_conditions.match_ids(row["id"] for row in rows)
     stored_rows = await table.select_rows(condition, columns=("id", "vector", "model", "text_digest"))
@@ -27,8 +27,8 @@ async def keep_vectors(table: Table, rows: Sequence[Row]) -> list[Row]:
 async def apply_vectors(table: Table, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> list[Row]:
     """Return the rows with these vectors.
 
-    `vectors` maps ids to a vector and the digest of its text. Rows that are deleted, damaged or changed meanwhile
-    are left out.
+    `vectors` maps ids to a vector and the digest of its text. Rows that were deleted, damaged or changed in the
+    meantime are left out.
     """
     return [
         set_vector(row, vectors[row["id"]][0], model)
@@ -38,7 +38,7 @@ async def apply_vectors(table: Table, vectors: Mapping[str, tuple[bytes, bytes]]
 
 
 async def load_vectors(table: Table, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
-    """Return vectors computed earlier, by digest of the text."""
+    """Return vectors computed earlier, keyed by the digest of the text."""
     condition = sql_conditions.join_conditions(
         sql_conditions.match_text_digests(digests), sql_conditions.match_model(model)
     )

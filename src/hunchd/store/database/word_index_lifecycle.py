@@ -1,6 +1,7 @@
-"""Lifecycle of the word index: open, catch up, merge, write, erase.
+"""Lifecycle of the word index: open, complete, merge, write, erase.
 
-It can always be rebuilt from the table. Until it contains every row, searches find fewer rows by words and say so.
+The index can always be rebuilt from the table. Until it contains every row, word searches find fewer rows and
+report that.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ CountTerms = Callable[[Sequence[str]], Awaitable[list[dict[int, int]]]]
 
 
 class WordIndexMaintainer:
-    """Maintainer of the word index, used by one writer at a time.
+    """Maintainer of the word index, to be used by one writer at a time.
 
-    If the file cannot be written, that is logged and the additions stay in memory.
+    If the file cannot be written, the failure is logged and the additions stay in memory.
     """
 
     def __init__(self, folder: Path, files: FileOperations) -> None:
@@ -42,10 +43,7 @@ class WordIndexMaintainer:
         self._has_failed = False
 
     async def open(self, mirror: TableMirror) -> None:
-        """Load the index into the mirror.
-
-        Completes it if that is quick.
-        """
+        """Load the index into the mirror, and complete it if that is quick."""
         block = await asyncio.to_thread(postings_file.read_block, self._path)
         mirror.words = WordPostings(block, mirror.get_row_keys(), mirror.mask_living())
         await self._complete_if_quick(mirror)
@@ -78,7 +76,7 @@ class WordIndexMaintainer:
         return not mirror.words.is_complete
 
     async def write(self, mirror: TableMirror) -> None:
-        """Merge additions into the file and leave out deleted rows."""
+        """Merge additions into the file and drop deleted rows from it."""
         if not mirror.words.needs_merge(living := mirror.mask_living().copy()):
             return
         try:

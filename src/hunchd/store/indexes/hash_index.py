@@ -1,6 +1,6 @@
 """Index of rows by the hash of a text.
 
-It takes 12 bytes a row, about 1 MB for 100,000 rows.
+The index takes 12 bytes per row, about 1 MB for 100,000 rows.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Slots = npt.NDArray[np.intp]
 
 
 class HashIndex:
-    """Multimap from texts to slots, by hash.
+    """Multimap from texts to slots (row numbers), based on hashes.
 
-    Two texts may share a hash: callers compare the text of the row.
+    Since two texts may have the same hash, callers must compare the text of the row.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class HashIndex:
         )
 
     def find_last_slots(self, texts: Sequence[str]) -> Slots:
-        """Return the slot added last for each text, or -1."""
+        """Return the slot added last for each text, or -1 if there is none."""
         hashes = np.fromiter(map(hash, texts), np.int64, len(texts))
         last_slots = np.full(len(texts), -1, np.intp)
         if len(self._hashes):
@@ -58,7 +58,7 @@ class HashIndex:
         return last_slots
 
     def find_shared_slots(self) -> Slots:
-        """Return merged slots whose hash another slot has too."""
+        """Return the slots whose hash occurs more than once, without recent additions."""
         _, counts = np.unique(self._hashes, return_counts=True)
         shared_slots: Slots = self._slots[np.repeat(counts > 1, counts)].astype(np.intp)
         return shared_slots

@@ -1,8 +1,8 @@
 """Inverted index with BM25 ranking, made of arrays that may be memory-mapped.
 
-A query adds up the gain of each text, term by term: 1 ms for ten terms among 100,000 texts. Older texts are in one
-immutable block, which may be mapped from a file; newer ones are added to a tail. From time to time both are merged into
-a new block without the texts that were deleted.
+A query sums up the score of each text, term by term, which takes 1 ms for ten terms and 100,000 texts. Older texts
+are in one immutable block, which may be mapped from a file; newer texts are added to a tail. From time to time,
+block and tail are merged into a new block without the deleted texts.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ NormArray = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class PostingsBlock:
-    """Immutable part of the index; texts are numbered from 0 up.
+    """Immutable part of the index; texts are numbered from 0.
 
-    `postings[begins[i]:begins[i + 1]]` are the postings of `terms[i]`, in order.
+    `postings[begins[i]:begins[i + 1]]` are the postings of `terms[i]`, in ascending order.
     """
 
     terms: KeyArray  # ascending
@@ -47,7 +47,7 @@ class PostingsBlock:
     keys: KeyArray  # by which the owner identifies the text
 
     def count_texts(self, begin: int = 0, end: int | None = None) -> npt.NDArray[np.int64]:
-        """Return the number of texts with each term of a range."""
+        """Return the number of texts that contain each term in a range of terms."""
         begins = self.begins[begin : len(self.begins) if end is None else end + 1].astype(np.int64)
         return begins[1:] - begins[:-1]
 
@@ -56,7 +56,7 @@ class PostingsBlock:
 class PostingsChunk:
     """Postings of some terms of a new block.
 
-    Pieces come in the order of their terms.
+    Chunks are produced in the order of their terms.
     """
 
     terms: KeyArray
@@ -71,7 +71,7 @@ def create_empty_block() -> PostingsBlock:
 
 
 class _NormCache:
-    """Cache of the BM25 length norms, which seldom change."""
+    """Cache of the BM25 length norms, which rarely change."""
 
     def __init__(self) -> None:
         self._norms: NormArray = np.zeros(0, np.float32)
@@ -90,15 +90,15 @@ class _NormCache:
 class WordPostings:
     """Inverted index of texts.
 
-    The owner identifies a text by its slot, a number from 0 up, and across restarts by its key.
+    The caller identifies a text by its slot, a number from 0, and across restarts by its key.
     """
 
     def __init__(
         self, block: PostingsBlock | None = None, keys: KeyArray | None = None, living: Mask | None = None
     ) -> None:
-        """Take over the texts of `block` that still exist.
+        """Create an index from the texts of `block` that still exist.
 
-        Their keys belong to `living` slots.
+        A text exists if its key in `keys` belongs to a slot in `living`.
         """
         self.block = block or create_empty_block()
         keys = np.zeros(0, np.uint64) if keys is None else keys
@@ -123,7 +123,7 @@ class WordPostings:
         return len(self._tail_slots)
 
     def needs_merge(self, living: Mask) -> bool:
-        """Return True if texts were added or deleted since."""
+        """Return True if texts were added or deleted since the block was built."""
         return bool(self._tail_slots) or not bool(_mask_slots(self._slots, living).all())
 
     @property
@@ -136,14 +136,14 @@ class WordPostings:
         return self._unindexed_slots[-limit:][::-1]
 
     def drop_unindexed(self, count: int) -> None:
-        """Remove the first `count` waiting slots.
+        """Remove the first `count` slots from the unindexed ones.
 
-        They were added or deleted.
+        Their texts have been indexed or deleted.
         """
         del self._unindexed_slots[-count:]
 
     def add(self, slot: int, key: int, counts: Mapping[int, int]) -> None:
-        """Index the text in `slot`, given as terms with counts."""
+        """Index the text in `slot`, given as the count of each term."""
         number = len(self._tail_slots)
         tail = self._tail
         for term, times in counts.items():
@@ -159,9 +159,9 @@ class WordPostings:
         self._total_length += length
 
     def search(self, query_terms: Mapping[int, int], among: Mask, k: int) -> tuple[Slots, ScoreArray]:
-        """Return the `k` best slots of `among` with BM25 scores.
+        """Return the `k` best slots in `among`, with BM25 scores.
 
-        `query_terms` maps each term to its weight. Ties are in the order of slots.
+        `query_terms` maps each term to its weight. Slots with equal scores are returned in ascending order.
         """
         terms = np.fromiter(query_terms, np.uint64, len(query_terms))
         places = np.searchsorted(self.block.terms, terms)
@@ -190,10 +190,10 @@ class WordPostings:
         return slots[order], scores[order]
 
     def merge_blocks(self, living: Mask) -> tuple[Iterator[PostingsChunk], NumberArray, KeyArray]:
-        """Return a new block of the living texts, in pieces.
+        """Return a new block of the texts that are not deleted, as chunks.
 
-        Their lengths and keys are returned too. Nothing may be added before the pieces are consumed; searching is
-        allowed.
+        The lengths and keys of the texts are returned as well. Nothing may be added until the chunks are consumed;
+        searching is allowed.
         """
         tail_slots = np.array(self._tail_slots, np.intp)
         keep, keep_added = (_mask_slots(slots, living) for slots in (self._slots, tail_slots))
@@ -205,9 +205,9 @@ class WordPostings:
         return self._merge_chunks(keep, numbers, keep_added, tail_numbers), lengths, keys
 
     def _mask_living(self, among: Mask) -> Mask:
-        """Return a mask of the block's texts in `among`.
+        """Return a mask of the block's texts whose slots are in `among`.
 
-        The last mask is cached.
+        The latest mask is cached.
         """
         if self._living_cache is None or self._living_cache[0] is not among:
             self._living_cache = (among, _mask_slots(self._slots, among))
@@ -249,9 +249,9 @@ _NONE: Final = np.zeros(0, np.uint32)
 def _rank_part(
     weighted_postings: Sequence[tuple[float, NumberArray]], norms: NormArray, slots: Slots, living: Mask, k: int
 ) -> tuple[Slots, ScoreArray]:
-    """Return the best living texts of one part.
+    """Return the `k` best living texts of the block or the tail, with scores.
 
-    `weighted_postings` holds the weight and the postings of each term.
+    `weighted_postings` contains the weight and the postings of each term.
     """
     if not weighted_postings:
         return np.zeros(0, np.intp), np.zeros(0, np.float64)
@@ -277,9 +277,9 @@ def _kth_best(k: int, scores: ScoreArray) -> float:
 
 
 def _mask_slots(slots: Slots, living: Mask) -> Mask:
-    """Return a mask of the slots that exist and live.
+    """Return a mask of `slots` that is True where the slot is set in `living`.
 
-    Slots newer than the mask do not.
+    It is False for negative slots and for slots beyond the end of `living`.
     """
     if not len(living):
         return np.zeros(len(slots), np.bool_)
@@ -306,9 +306,9 @@ def _build_chunk(terms: KeyArray, parts: Sequence[tuple[NumberArray, npt.NDArray
 
 
 def _find_living_slots(wanted_keys: KeyArray, keys: KeyArray, living: Mask) -> Slots:
-    """Return the living slot of each key, or -1.
+    """Return the living slot of each key, or -1 if there is none.
 
-    A repeated key is found once.
+    Of a repeated key, only the first occurrence gets a slot.
     """
     key_slots = np.full(len(wanted_keys), -1, np.intp)
     slots = np.flatnonzero(living)

@@ -1,7 +1,7 @@
-"""File of a postings block, read by memory mapping.
+"""File of a postings block, read through memory mapping.
 
-It is written piece by piece. Only the parts that are accessed take memory. The file can always be rebuilt: a caller
-that finds it missing, damaged or of another format does so.
+The file is written in pieces, and only the parts that are accessed take up memory. It can always be rebuilt;
+callers do so if it is missing, damaged or in another format.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def write_block(
 
 
 def read_block(path: Path) -> PostingsBlock | None:
-    """Map the block after verifying its checksum.
+    """Verify the checksum of the file and map the block.
 
-    Returns None if it has to be rebuilt.
+    Returns None if the block must be rebuilt.
     """
     try:
         with path.open("rb", buffering=0) as file:
@@ -104,7 +104,7 @@ def _map_block(file: Any, path: Path) -> PostingsBlock:
 def _compute_checksum(file: Any, size: int) -> int:
     """Return the CRC32 of the first `size` bytes.
 
-    The file is read in chunks instead of through the mapping, whose pages take memory once they were accessed.
+    The file is read in chunks instead of through the mapping, whose pages would occupy memory once accessed.
     """
     file.seek(0)
     crc, remaining = 0, size

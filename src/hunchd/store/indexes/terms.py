@@ -1,7 +1,7 @@
 """Terms of texts and queries: lowercase words without accents, stemmed and hashed.
 
-The rules are those of the database's own full-text index, so that both find the same: English stems (Snowball), no stop
-words, no words of more than 64 characters. Increase `RULES_VERSION` with every change.
+The rules are the same as in the database's full-text index, so that both find the same texts: English stems
+(Snowball), no stop words, no words of more than 64 characters. Increase `RULES_VERSION` with every change.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def count_terms(text: str) -> dict[int, int]:
 
 
 def clear_stem_cache() -> None:
-    """Clear the cache of stems, which takes memory after many texts."""
+    """Clear the cache of stems, which grows large after many texts."""
     term_of.cache_clear()
 
 
 @lru_cache(maxsize=_STEM_CACHE_SIZE)
 def term_of(word: str) -> int:
-    """Return the hashed stem of a lower-case word; 0 if it is no term."""
+    """Return the hashed stem of a lowercase word, or 0 if it is not a term."""
     if len(word) > LONGEST_WORD:
         return 0
     root = stem_english(fold_diacritics(word))

@@ -20,7 +20,10 @@ def build_index_text(*texts: str | None) -> str:
 
 
 def build_query_text(text: str) -> str:
-    """Return the full-text query for `text`: distinct words with their subwords, truncated."""
+    """Return the full-text query for `text`.
+
+    The query consists of the distinct words with their subwords, and is truncated if it is too long.
+    """
     words = dict.fromkeys(find_words(normalize_letters(text)))
     query_words = list(words)[:MAX_QUERY_WORDS]
     return " ".join(dict.fromkeys([*query_words, *find_subwords(" ".join(query_words))]))

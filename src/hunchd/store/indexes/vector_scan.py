@@ -1,7 +1,8 @@
-"""Vector search in two passes: sign bits, then bytes.
+"""Vector search in two passes: first by sign bits, then by bytes.
 
-A vector of 384 numbers is stored as 384 bits and as 384 bytes. Comparing the bits of 100,000 vectors takes 1.5 ms; the
-thousand that agree most are then compared as precisely as bytes allow, which is to three decimals.
+A vector of 384 numbers is stored as 384 bits and as 384 bytes. Comparing the bits of 100,000 vectors takes 1.5 ms;
+the thousand vectors with the most equal bits are then compared as precisely as bytes allow, which is to three
+decimals.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ Mask = npt.NDArray[np.bool_]
 
 
 class VectorIndex:
-    """Vectors by slot, a number from 0 up that the owner assigns.
+    """Vectors keyed by slot, a number from 0 assigned by the caller.
 
-    All vectors have one length, a multiple of 64.
+    All vectors have the same length, a multiple of 64.
     """
 
     def __init__(self, dimensions: int) -> None:
@@ -35,7 +36,7 @@ class VectorIndex:
         self._reserved_slots = 0  # slots to allocate as soon as one has a vector
 
     def reserve(self, slots: int) -> None:
-        """Announce the number of slots; memory is allocated with the first vector."""
+        """Set the expected number of slots; memory is allocated with the first vector."""
         self._reserved_slots = max(self._reserved_slots, slots)
         if len(self._scales):
             self._grow(self._reserved_slots)
@@ -66,7 +67,7 @@ class VectorIndex:
             self._scales[slots] = 0.0
 
     def find_nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
-        """Return the `k` slots of `among` nearest to `vector`, with cosine similarities."""
+        """Return the `k` slots in `among` nearest to `vector`, with cosine similarities."""
         if not len(self._scales):
             return np.zeros(0, np.intp), np.zeros(0, np.float32)
         query = np.frombuffer(vector, "<f4")
@@ -79,7 +80,7 @@ class VectorIndex:
         return slots[best], similarities[best]
 
     def compute_similarities(self, slots: Slots, vector: bytes) -> npt.NDArray[np.float32]:
-        """Return the cosine of each slot with `vector`.
+        """Return the cosine similarity of each slot's vector to `vector`.
 
         It is 0 for a slot without a vector.
         """
@@ -92,7 +93,7 @@ class VectorIndex:
     def get_short_vector(self, slot: int) -> bytes:
         """Return the vector in this slot as signed bytes.
 
-        It has the same direction and another length.
+        It has the same direction as the original vector, but another length.
         """
         vector: bytes = self._bytes[slot].tobytes()
         return vector

@@ -28,7 +28,7 @@ _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 
 
 class WordMatch(NamedTuple):
-    """Text found by its words."""
+    """Text that matches words of a query."""
 
     id: str
     score: float
@@ -49,15 +49,15 @@ def count_words(text: str) -> Counter[str]:
 
 
 def _find_words(text: str) -> list[str]:
-    """Return the words of a normalized text; names with underscores are one word."""
+    """Return the words of a normalized text; a name with underscores is one word."""
     return find_words(text) if has_special_words(text) else _WORD.findall(text)
 
 
 def extract_query_words(question: str) -> Iterable[str]:
     """Return the words of a query without stop words.
 
-    Returns all words if nothing else is left. "the" is rare in templates of code, and would be taken for a significant
-    word there.
+    Returns all words if the query contains only stop words. Stop words must be removed because a word like "the" is
+    rare in templates of code and would be considered significant there.
     """
     words = count_words(question)
     return [word for word in words if word not in INDEX_STOP_WORDS] or words
@@ -66,8 +66,8 @@ def extract_query_words(question: str) -> Iterable[str]:
 def inflect_word(word: str) -> Iterable[str]:
     """Return the word and its possible inflections.
 
-    A fact says "deploys", a query "deploy". The store indexes stems; this index holds whole words and tries their
-    forms.
+    A fact may say "deploys" where a query says "deploy". The store indexes stems, whereas this index contains whole
+    words and tries their inflections.
     """
     if not (word.isascii() and word.isalpha() and len(word) >= _SHORTEST_WITH_FORMS):
         return (word,)
@@ -116,7 +116,8 @@ class WordIndex:
     def search(self, question: str, among: Set[str] | None = None) -> Iterator[WordMatch]:
         """Yield texts that share a word with `question`, best first.
 
-        Ties are ordered by id. `among` restricts the search to these ids, and saves the cost of the others.
+        Texts with equal scores are ordered by id. `among` restricts the search to these ids, which also makes it
+        faster.
         """
         forms_by_word = {
             word: indexed_forms for word in extract_query_words(question) if (indexed_forms := self._find_forms(word))
@@ -145,7 +146,7 @@ class WordIndex:
         return self._iterate_best_first(scores, query_words, missing)
 
     def _find_forms(self, word: str) -> dict[str, int]:
-        """Return the indexed forms of a word with their frequencies."""
+        """Return the indexed inflections of a word with their frequencies."""
         return {form: len(postings) for form in inflect_word(word) if (postings := self._postings.get(form))}
 
     def _iterate_best_first(

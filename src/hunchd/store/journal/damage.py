@@ -18,7 +18,7 @@ _MAX_COPY_BYTES = 4 * 1024 * 1024
 class DamageRecorder:
     """Damage found since the journal was opened.
 
-    Copies of the bytes are in `folder`.
+    Copies of the damaged bytes are in `folder`.
     """
 
     def __init__(self, files: FileOperations, folder: Path) -> None:
@@ -30,8 +30,8 @@ class DamageRecorder:
     def record_range(self, path: Path, content: bytes, damage: DamagedRange, *, base_offset: int = 0) -> None:
         """Count, log and copy a damaged range once.
 
-        `content` begins `base_offset` bytes into the file. A torn end was never acknowledged, so it is not counted as
-        loss.
+        `content` starts `base_offset` bytes into the file. An incomplete write at the end of a file was never
+        acknowledged, so it does not count as loss.
         """
         begin = base_offset + damage.offset
         if (path.name, begin) in self._reported_damage:
@@ -52,7 +52,7 @@ class DamageRecorder:
             logger.warning("the damaged bytes of %s could not be copied aside: %s", path.name, error)
 
     def record_gap(self, path: Path, first: int, last: int) -> None:
-        """Count a gap between segments: a file was removed or emptied."""
+        """Count a gap between segments, left by a file that was removed or emptied."""
         if (path.name, -1) not in self._reported_damage:
             self._reported_damage.add((path.name, -1))
             self.count += 1
@@ -66,7 +66,7 @@ class DamageRecorder:
             logger.warning("%s cannot be read: %s", path, error)
 
     def move_file(self, path: Path) -> None:
-        """Move a whole file into the folder."""
+        """Move a whole file into `folder`."""
         try:
             create_private_folder(self._folder)
             self._files.rename(path, self._folder / path.name)
@@ -74,7 +74,7 @@ class DamageRecorder:
             logger.warning("%s could not be moved aside: %s", path, error)
 
     def delete_copies(self) -> None:
-        """Remove every copy: erased records must not survive here."""
+        """Delete all copies, because erased records must not survive in them."""
         for copy in self._list_copies():
             self._files.remove(copy)
 

@@ -1,4 +1,4 @@
-"""Disk reserve, so that a full disk can be cleaned up."""
+"""Reserved disk space that makes it possible to clean up a full disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MIN_FREE_BYTES = 2 * 1024 * 1024
 class DiskReserve:
     """File that reserves `size` bytes of disk space.
 
-    It is deleted when the disk is full and recreated when there is room.
+    It is deleted when the disk is full and recreated when there is enough space.
     """
 
     def __init__(self, files: FileOperations, path: Path, size: int) -> None:
@@ -30,7 +30,7 @@ class DiskReserve:
     def allocate(self) -> bool:
         """Allocate the reserve if it is missing.
 
-        Returns True if it exists now.
+        Returns True if the reserve exists afterwards.
         """
         if self._size == 0:
             return True
@@ -38,9 +38,9 @@ class DiskReserve:
             return self._allocate()
 
     def release(self) -> bool:
-        """Give the space back to the disk.
+        """Delete the reserve to free its space.
 
-        Returns False if there was none.
+        Returns False if there was no reserve.
         """
         with self._lock:
             return self._release()

@@ -32,10 +32,10 @@ class SegmentRemainder:
 def erase_records(
     content: bytes, first: int, should_erase: Callable[[JournalRecord], bool], *, up_to: int | None = None
 ) -> SegmentRemainder | None:
-    """Return the segment without some records; None if unchanged.
+    """Return the segment without the records to erase, or None if it is unchanged.
 
-    Records for which `should_erase` is true are left out. Only records up to number `up_to` are erased. Unreadable
-    bytes are dropped too: they may hold what is to be erased, and nobody can tell.
+    A record is erased if `should_erase` returns True for it and its number is at most `up_to`. Unreadable bytes are
+    dropped as well, since it is impossible to tell whether they contain data to be erased.
     """
     has_header = read_header(content) is not None
     pieces = [content[:HEADER_BYTES] if has_header else encode_header(first, 0)]

@@ -1,6 +1,6 @@
-"""Lock of a folder against other processes.
+"""Lock that protects a folder against other processes.
 
-The system releases it when the process exits.
+The system releases the lock when the process exits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if sys.platform != "win32":
 
 
 class FolderLock:
-    """Exclusive lock file that holds the process id of its owner."""
+    """Exclusive lock file that contains the process id of its holder."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -26,7 +26,7 @@ class FolderLock:
     def acquire(self) -> None:
         """Acquire the lock.
 
-        Raises Conflict with the owner's process id if it is taken.
+        Raises Conflict with the holder's process id if another process holds it.
         """
         guards = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | guards, 0o600)

@@ -1,6 +1,6 @@
 """Index of accepted record ids with their sequence numbers.
 
-It holds the newest ids, at 16 bytes each.
+The index contains only the newest ids and takes 16 bytes per id.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Numbers = npt.NDArray[np.uint64]
 
 
 class IdIndex:
-    """Index of `limit` to twice `limit` newest ids."""
+    """Index of the newest ids: at least `limit` and at most twice as many."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -29,9 +29,9 @@ class IdIndex:
         return len(self._keys) + len(self._recent)
 
     def get_sequence(self, key: int) -> int | None:
-        """Return the sequence number of an id, or None.
+        """Return the sequence number of an id, or None if it is unknown.
 
-        Ids beyond the limit are unknown again.
+        Ids beyond the limit become unknown again.
         """
         recent = self._recent.get(key)
         if recent is not None:
@@ -51,9 +51,9 @@ class IdIndex:
             )
 
     def add_many(self, keys: Numbers, sequences: Numbers) -> None:
-        """Add many ids, older ones first.
+        """Add many ids, starting with the oldest.
 
-        A known id keeps its first number.
+        An id that is already known keeps its sequence number.
         """
         order = np.lexsort((sequences, keys))
         keys, sequences = keys[order], sequences[order]

@@ -1,6 +1,6 @@
 """Log of the ids of records whose segments were dropped.
 
-It is used for deduplication after a restart.
+The log is used to detect duplicates after a restart.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class IdEntries:
         self.project_keys.extend(other.project_keys)
 
     def to_array(self) -> Numbers:
-        """Return an array of 3 rows: sequence numbers, id keys, project keys."""
+        """Return an array with three rows: sequence numbers, id keys, project keys."""
         return np.array([self.sequences, self.id_keys, self.project_keys], dtype="<u8").reshape(3, -1)
 
 
 class IdLog:
     """Log with one file for each generation of `limit` ids.
 
-    An old generation is deleted when the newer ones hold `limit` ids by themselves.
+    An old generation is deleted once the newer ones contain `limit` ids.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class IdLog:
     ) -> None:
         """Create the log.
 
-        `on_unreadable` is called with each file that cannot be read. What it raises is propagated.
+        `on_unreadable` is called with each file that cannot be read; an exception raised by it is propagated.
         """
         self._on_unreadable = on_unreadable
         self._files = files
@@ -71,11 +71,11 @@ class IdLog:
 
     @property
     def newest_sequence(self) -> int:
-        """Highest sequence number in the log; 0 if it is empty."""
+        """Highest sequence number in the log, or 0 if it is empty."""
         return self._newest_sequence
 
     def load_into(self, id_index: IdIndex) -> None:
-        """Load the ids of all generations, oldest file first."""
+        """Load the ids of all generations into `index`, oldest file first."""
         self._counts = {}
         for path in sorted(self._folder.glob("ids-*.log")):
             newest, entries = self._read_generation(path)
@@ -84,9 +84,9 @@ class IdLog:
             id_index.add_many(entries[1], entries[0])
 
     def add(self, entries: IdEntries) -> None:
-        """Append entries and sync.
+        """Append entries and sync them to disk.
 
-        Entries that are in the log already are skipped.
+        Entries that are already in the log are skipped.
         """
         if not entries or entries.sequences[-1] <= self._newest_sequence:
             return
@@ -104,7 +104,7 @@ class IdLog:
         self._drop_old_generations()
 
     def erase_entries(self, should_erase: Callable[[Numbers], np.ndarray[tuple[int], np.dtype[np.bool_]]]) -> Numbers:
-        """Erase the entries for which `unwanted(columns)` is true; return their id keys."""
+        """Erase the entries for which `unwanted(columns)` is True; return their id keys."""
         erased_keys = [np.empty(0, np.uint64)]
         for path in list(self._counts):
             newest, entries = self._read_generation(path)
@@ -120,7 +120,7 @@ class IdLog:
         return np.concatenate(erased_keys)
 
     def _read_generation(self, path: Path) -> tuple[int, Numbers]:
-        """Return the newest sequence number of a generation, and its entries."""
+        """Return the newest sequence number of a generation and its entries."""
         try:
             content = self._files.read(path)
         except OSError as error:

@@ -1,7 +1,8 @@
 """Write-ahead log of records that are not in the store yet.
 
-Acknowledged means synced. Appends that arrive while the disk is busy share the next write and sync (group commit). They
-are written in one thread; checkpoints are written in another, so that they never delay an acknowledgement.
+A record is acknowledged only after it is synced to disk. Appends that arrive while the disk is busy share the next
+write and sync (group commit). Records are written in one thread and checkpoints in another, so that checkpoints
+never delay an acknowledgement.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _RETRY_WHEN_BEHIND = 5.0
 
 @dataclass(slots=True)
 class _Group:
-    """Records that are written and synced together, and accepted or rejected together."""
+    """Records that are written, synced, and accepted or rejected together."""
 
     done_future: asyncio.Future[Exception | None]
     blocks: list[bytes] = field(default_factory=list)
@@ -64,7 +65,7 @@ class _Group:
 
 
 class _TimedRunner:
-    """Runner of one call at a time that measures its duration."""
+    """Runner of one call at a time, which measures how long the call takes."""
 
     def __init__(self) -> None:
         self._started_at: float | None = None
@@ -83,10 +84,10 @@ class _TimedRunner:
 
 
 class Journal:
-    """Journal of a process, used from one event loop.
+    """Journal of a process, to be used from one event loop.
 
-    Close it, or use `async with`. Nothing runs in the background while nothing is appended. `failure` describes the
-    current problem, None if there is none.
+    Close it or use `async with`. As long as nothing is appended, nothing runs in the background. `failure`
+    describes the current problem, or is None.
     """
 
     def __init__(self, log: SegmentLog, limits: JournalLimits) -> None:
@@ -119,8 +120,8 @@ class Journal:
     ) -> Journal:
         """Open the journal within milliseconds; older segments are checked in the background.
 
-        The check ends before the first append. Raises Conflict if another process has it open, StoreError if the folder
-        cannot be used.
+        The check is completed before the first append. Raises Conflict if another process has opened the journal,
+        and StoreError if the folder cannot be used.
         """
         journal_limits = limits or JournalLimits(reserve_bytes=reserve_bytes, max_pending=max_pending)
         log = SegmentLog(directory, journal_limits, files or FileOperations())
@@ -143,8 +144,8 @@ class Journal:
     async def append(self, records: Sequence[JournalRecord]) -> list[int]:
         """Append records durably; return their sequence numbers.
 
-        A known id gets the number it had. StorageFull, Overloaded, TooLarge, InvalidInput and StoreError mean that none
-        of the records was accepted.
+        A record with a known id is not stored again; its earlier number is returned. If StorageFull, Overloaded,
+        TooLarge, InvalidInput or StoreError is raised, none of the records was accepted.
         """
         frames = [(hash_key(record.id), hash_project(record.project), encode_record(record)) for record in records]
         await self._wait_until_prepared()
@@ -159,7 +160,7 @@ class Journal:
     def _join_groups(self, frames: list[tuple[int, int, bytes]]) -> tuple[list[int], list[_Group]]:
         """Assign sequence numbers; return them and the groups to wait for.
 
-        There is no await in here: two appends of one id must see each other.
+        This must not await anything, because two appends with the same id must see each other.
         """
         self._log.forget_erased()
         numbers, groups = list[int](), list[_Group]()
@@ -188,9 +189,9 @@ class Journal:
             self._write_task.add_done_callback(self._on_write_task_done)
 
     def _get_open_group(self) -> _Group:
-        """Return the group that new records join.
+        """Return the newest group, or a new one if that is full.
 
-        It is the newest, unless that is full.
+        New records join this group.
         """
         if not self._groups or self._groups[-1].size >= _GROUP_BYTES:
             self._groups.append(_Group(asyncio.get_running_loop().create_future()))
@@ -272,7 +273,7 @@ class Journal:
     async def _wait_until_prepared(self) -> None:
         """Wait until opening is finished.
 
-        Appends proceed in the order of their arrival.
+        Appends continue in the order of their arrival.
         """
         if self._is_prepared and not self._waiting_appends:
             return
@@ -300,16 +301,16 @@ class Journal:
     # -- replay and checkpoints ---------------------------------------------------------------------------------
 
     def iterate_records(self, after: int | None = None) -> Iterator[tuple[int, JournalRecord]]:
-        """Yield accepted records in order after `after` (default: the checkpoint).
+        """Yield accepted records after the sequence number `after`, in order.
 
-        Reads the disk.
+        By default, records after the checkpoint are yielded. Reads the disk.
         """
         return self._log.iterate_after(self._log.checkpoint if after is None else after)
 
     async def write_checkpoint(self, sequence: int) -> None:
-        """Record that everything up to `sequence` is durable elsewhere.
+        """Record that everything up to `sequence` is durable in the store.
 
-        It is not replayed again, and its segments are dropped.
+        These records are not replayed again, and segments that contain only such records are dropped.
         """
         if sequence >= self._log.next_sequence:
             raise ValueError(f"no record {sequence} was ever accepted")
@@ -322,11 +323,11 @@ class Journal:
         forget_projects: Collection[str] = (),
         up_to: int | None = None,
     ) -> int:
-        """Erase acknowledged records for which `should_erase` is true, and all set-aside bytes.
+        """Erase acknowledged records that match `should_erase`, and all damaged bytes set aside.
 
-        With `up_to` only records up to this number. Returns the number of erased records. Their ids count as new again;
-        ids of records that left the journal earlier are forgotten by project (`forget_projects`). Appends wait
-        meanwhile. `should_erase` runs in another thread.
+        With `up_to`, only records up to this number are erased. Returns the number of erased records. Their ids
+        count as new again. Ids of records that left the journal earlier can only be forgotten by project
+        (`forget_projects`). Appends wait in the meantime. `should_erase` runs in another thread.
         """
         projects = frozenset(hash_key(project) for project in forget_projects)
         return await asyncio.shield(asyncio.to_thread(self._erase_records, should_erase, projects, up_to))
@@ -334,7 +335,7 @@ class Journal:
     async def erase_project(self, project: str) -> int:
         """Erase all records and ids of one project.
 
-        Returns the number of records.
+        Returns the number of erased records.
         """
         return await self.erase_records(lambda record: record.project == project, forget_projects=(project,))
 
@@ -375,7 +376,7 @@ class Journal:
     def release_reserve(self) -> bool:
         """Release the disk reserve; return False if there was none.
 
-        Nothing is accepted until it is allocated again.
+        No record is accepted until the reserve is allocated again.
         """
         has_released = self._log.release_reserve()
         if has_released:
@@ -410,30 +411,27 @@ class Journal:
 
     @property
     def checkpoint_sequence(self) -> int:
-        """Sequence number up to which the store has everything."""
+        """Sequence number of the checkpoint: all records up to it are in the store."""
         return self._log.checkpoint
 
     @property
     def last_sequence(self) -> int:
-        """Highest sequence number assigned so far; 0 before the first."""
+        """Highest sequence number assigned so far, or 0 if there is none."""
         return self._log.next_sequence - 1
 
     @property
     def damage_count(self) -> int:
-        """Number of damaged ranges since opening; copies are in the folder `set-aside`."""
+        """Number of damaged ranges found since opening; copies are in the folder `set-aside`."""
         return self._log.damage.count
 
     @property
     def stalled_seconds(self) -> float:
-        """Seconds that the current disk operation has taken.
-
-        It is 0 if there is none.
-        """
+        """Seconds since the current disk operation started, or 0 if there is none."""
         return max(self._accept_runner.running_seconds, self._checkpoint_runner.running_seconds)
 
     @property
     def is_disk_full(self) -> bool:
-        """True if the disk had no room for the last record."""
+        """True if there was not enough disk space for the last record."""
         return self._log.is_disk_full
 
 

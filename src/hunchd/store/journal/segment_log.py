@@ -1,12 +1,13 @@
 """Files of the journal.
 
-One thread appends to them, and they are dropped as the store catches up.
+One thread appends to the segments; a segment is dropped once the store has its records. The folder contains:
 
-journal/ ├── 00000000000000000001.segment   records from sequence 1 on; the newest is appended to ├── checkpoint
-up to where the store has everything, replaced as a whole ├── ids-….log                      ids of records whose
-segments were dropped ├── set-aside/                     bytes that were damaged, for inspection ├── reserve
-16 MiB that are released when the disk is full └── lock                           held by the one process that has the
-journal open
+`00000000000000000001.segment`: records from sequence number 1 on; new records are appended to the newest segment
+`checkpoint`: sequence number up to which the store has everything; replaced as a whole
+`ids-….log`: ids of records whose segments were dropped
+`set-aside/`: damaged bytes, kept for inspection
+`reserve`: 16 MiB that are released when the disk is full
+`lock`: held by the one process that has opened the journal
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ MAX_PENDING = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalLimits:
-    # Small enough that the newest one, the only one read before the daemon answers, is checked in some 10 ms.
     """Limits of the journal, in bytes and records."""
 
+    # Small enough that the newest one, the only one read before the daemon answers, is checked in some 10 ms.
     segment_bytes: int = 1024 * 1024
     reserve_bytes: int = RESERVE_BYTES
     max_pending: int = MAX_PENDING
@@ -73,9 +74,9 @@ class JournalLimits:
 class Segment:
     """Segment file.
 
-    `size` counts the bytes that are known to be on the device. `entries` are its records, None until the file was
-    read; `last` is the newest sequence number in it, 0 if there is none. (The newest record may be erased and its
-    number still be used.)
+    `size` is the number of bytes known to be on the device. `entries` are its records, or None until the file has
+    been read. `last` is the newest sequence number used in it, or 0 if there is none; the record with this number
+    may have been erased.
     """
 
     path: Path
@@ -86,10 +87,10 @@ class Segment:
 
 
 class SegmentLog:
-    """Blocking log of segments.
+    """Log of segments; its calls block.
 
-    One thread may `prepare`, `append_block`, `close_active` and `erase_records`, one other may `write_checkpoint`, any
-    may read.
+    One thread may call `prepare`, `append_block`, `close_active` and `erase_records`, one other thread may call
+    `write_checkpoint`, and any thread may read.
     """
 
     def __init__(self, folder: Path, limits: JournalLimits, files: FileOperations) -> None:
@@ -177,7 +178,7 @@ class SegmentLog:
         )
 
     def _prepare_newest(self, segment: Segment) -> None:
-        """Cut the newest segment's torn end and sync the rest."""
+        """Cut off an incomplete write at the end of the newest segment, and sync the rest."""
         content = self._read_segment(segment)
         if content is None:
             self._move_aside(segment)
@@ -215,7 +216,7 @@ class SegmentLog:
     def _read_segment(self, segment: Segment) -> bytes | None:
         """Return the durable bytes of a segment.
 
-        Returns None if it is gone or unreadable.
+        Returns None if the file is missing or cannot be read.
         """
         try:
             return self._files.read(segment.path)[: segment.size]
@@ -239,7 +240,7 @@ class SegmentLog:
     def append_block(self, block: bytes, entries: IdEntries) -> None:
         """Write and sync a block of records.
 
-        On OSError nothing of it is kept.
+        If OSError is raised, no part of the block is kept.
         """
         if self.is_disk_full:
             if not self._reserve.allocate():
@@ -265,7 +266,7 @@ class SegmentLog:
         segment.last = self._newest_sequence = entries.sequences[-1]
 
     def close_active(self) -> None:
-        """Close the active segment; the next record begins a new one."""
+        """Close the active segment; the next record starts a new one."""
         descriptor, self._descriptor, self._active = self._descriptor, None, None
         if descriptor is not None:
             self._files.close(descriptor)
@@ -303,9 +304,9 @@ class SegmentLog:
         return segment, descriptor
 
     def _undo_write(self, segment: Segment) -> None:
-        """Undo a failed write and seal the segment.
+        """Undo a failed write and append nothing more to the segment.
 
-        After a failed sync its cached pages prove nothing.
+        After a failed sync, the cached pages of the file do not show what is on the device.
         """
         self.close_active()
         self._rejected_tails.append(segment)
@@ -358,7 +359,7 @@ class SegmentLog:
     def pending_count(self) -> int:
         """Number of records after the checkpoint.
 
-        For segments not read yet it is an upper bound.
+        For segments that have not been read yet, it is an upper bound.
         """
         segments = list(self._segments)
         ends = [*(segment.first for segment in segments), self._newest_sequence + 1][1:]
@@ -367,7 +368,7 @@ class SegmentLog:
     # -- checkpoints --------------------------------------------------------------------------------------------
 
     def write_checkpoint(self, checkpoint: int, next_sequence: int) -> None:
-        """Write the checkpoint durably: everything up to it is in the store."""
+        """Record durably that everything up to `sequence` is in the store."""
         state = json.dumps({"checkpoint": checkpoint, "next": next_sequence}).encode("ascii")
         content = encode_header(1, 0) + encode_frame(1, 0, 0, state)
         write = partial(replace_file, self._files, self._folder / "checkpoint", content)
@@ -382,7 +383,7 @@ class SegmentLog:
             self._reserve.allocate()
 
     def drop_checkpointed(self) -> None:
-        """Delete the segments below the checkpoint.
+        """Delete the segments whose records are all before the checkpoint.
 
         The ids of their records are logged first.
         """
@@ -397,10 +398,10 @@ class SegmentLog:
             self._segments.remove(segment)
 
     def _drop_oldest(self, checkpoint: int) -> bool:
-        """Delete the oldest settled segment before its ids are logged.
+        """Delete the oldest segment that is no longer needed, before its ids are logged.
 
-        Needed when not even the reserve is left. A crash in between loses these ids, but the store, which has the
-        records, still recognises them.
+        This is necessary if not even the reserve is left. A crash in between loses these ids, but the store, which
+        has the records, still recognises duplicates.
         """
         oldest = self._segments[0] if self._segments else None
         if oldest is None or oldest is self._active or oldest.entries is None or oldest.last > checkpoint:
@@ -412,10 +413,7 @@ class SegmentLog:
 
     @property
     def is_active_checkpointed(self) -> bool:
-        """True if a new segment should replace the active one.
-
-        The active one can be dropped then.
-        """
+        """True if a new segment should replace the active one, which can then be dropped."""
         active = self._active
         return active is not None and active.size >= _MIN_DROPPED_BYTES and active.last <= self.checkpoint
 
@@ -424,7 +422,7 @@ class SegmentLog:
     ) -> int:
         """Erase records from the files; return their number.
 
-        Ids of records that were dropped earlier are erased by project.
+        The ids of records dropped earlier are erased by project.
         """
         self.close_active()
         self._truncate_rejected_tails()
@@ -436,9 +434,9 @@ class SegmentLog:
         return erased_count
 
     def forget_erased(self) -> None:
-        """Forget erased ids, which count as new again.
+        """Forget the ids of erased records, so that they count as new again.
 
-        Called by the thread that uses `id_index`, before it does.
+        The thread that uses `id_index` must call this before using it.
         """
         if self._erased_keys:
             self.id_index.remove_ids(self._erased_keys.popleft() for _ in range(len(self._erased_keys)))
@@ -463,7 +461,7 @@ class SegmentLog:
         return True
 
     def _with_reserve(self, work: Callable[[], None]) -> None:
-        """Run `work`, and on a full disk again with the reserve released."""
+        """Run `work`; if the disk is full, release the reserve and run it again."""
         try:
             work()
         except OSError as error:

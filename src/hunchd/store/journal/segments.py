@@ -36,7 +36,7 @@ _JSON = json.JSONEncoder(separators=(",", ":"))  # created once: json.dumps woul
 class JournalRecord:
     """Accepted record, deduplicated by `id`.
 
-    `at` is in seconds since the epoch; `data` holds JSON values.
+    `at` is in seconds since the epoch; `data` contains JSON values.
     """
 
     id: str
@@ -54,9 +54,9 @@ class Header(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Frame of a segment.
+    """Frame of a segment, which contains one record.
 
-    `id_key` 0 marks a record that was erased: only its sequence number is left.
+    An `id_key` of 0 marks an erased record, of which only the sequence number is left.
     """
 
     offset: int
@@ -67,9 +67,9 @@ class Frame(NamedTuple):
 
 
 class DamagedRange(NamedTuple):
-    """Range of bytes that is no frame.
+    """Range of bytes that is not a valid frame.
 
-    `is_torn` marks an incomplete write, as a crash leaves it.
+    `is_torn` marks an incomplete write, such as one interrupted by a crash.
     """
 
     offset: int
@@ -80,7 +80,7 @@ class DamagedRange(NamedTuple):
 def hash_key(text: str) -> int:
     """Return 8 bytes of a hash as an integer, never 0.
 
-    Among 200,000 remembered ids, about one in 10^14 new ones collides.
+    With 200,000 remembered ids, about one new id in 10^14 collides.
     """
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") or 1
@@ -88,14 +88,14 @@ def hash_key(text: str) -> int:
 
 @lru_cache(maxsize=256)  # few projects, many records
 def hash_project(project: str | None) -> int:
-    """Return the key of a project; records without one share a key."""
+    """Return the key of a project; all records without a project have the same key."""
     return _NO_KEY if project is None else hash_key(project)
 
 
 def encode_record(record: JournalRecord) -> bytes:
     """Encode a record as ASCII JSON.
 
-    Raises InvalidInput for values that JSON cannot hold.
+    Raises InvalidInput for values that JSON cannot represent.
     """
     content = {"id": record.id, "type": record.type, "project": record.project, "at": record.at, "data": record.data}
     try:
@@ -120,20 +120,20 @@ def encode_header(first: int, previous: int) -> bytes:
 
 
 def encode_frame(sequence: int, id_key: int, project_key: int, payload: bytes) -> bytes:
-    """Encode a frame: head, checksum, payload."""
+    """Encode a frame: header, checksum, payload."""
     head = _FRAME.pack(_MARKER, len(payload), sequence, id_key, project_key)
     return b"".join((head, _CRC.pack(zlib.crc32(payload, zlib.crc32(head))), payload))
 
 
 def encode_erased_frame(sequence: int) -> bytes:
-    """Encode the frame that stands for an erased record."""
+    """Encode the frame that replaces an erased record."""
     return encode_frame(sequence, _NO_KEY, _NO_KEY, b"")
 
 
 def read_header(content: bytes) -> Header | None:
-    """Parse the header; None if it is damaged or incomplete.
+    """Parse the header; return None if it is damaged or incomplete.
 
-    Raises StoreError for a file of a later version, which is left alone.
+    Raises StoreError for a file of a later version, which is left unchanged.
     """
     if len(content) < HEADER_BYTES:
         return None
@@ -150,7 +150,7 @@ def read_header(content: bytes) -> Header | None:
 
 
 def scan_segment(content: bytes) -> Iterator[Frame | DamagedRange]:
-    """Yield intact frames by rising sequence, and the damaged ranges between them."""
+    """Yield the intact frames in ascending order, and the damaged ranges between them."""
     view = memoryview(content)
     offset = HEADER_BYTES if read_header(content) is not None else 0
     newest = 0
@@ -167,7 +167,7 @@ def scan_segment(content: bytes) -> Iterator[Frame | DamagedRange]:
 
 
 def iterate_frames(content: bytes) -> Iterator[Frame]:
-    """Return the intact frames only."""
+    """Yield the intact frames only."""
     return (item for item in scan_segment(content) if isinstance(item, Frame))
 
 
@@ -194,7 +194,7 @@ def _find_next_frame(content: bytes, view: memoryview, start: int, newest: int) 
 
 
 def _is_incomplete(view: memoryview, offset: int) -> bool:
-    """Return True for an incomplete frame or header at `offset`."""
+    """Return True if the frame or header at `offset` is incomplete."""
     rest = len(view) - offset
     if rest < FRAME_BYTES:
         beginning = bytes(view[offset : offset + len(_MARKER)])
