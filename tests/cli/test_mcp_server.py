@@ -127,12 +127,12 @@ def test_restarted_daemon_stores_memory_once(fake: FakeDaemon, repository: Path)
     fake.routes["POST /memories"] = (201, {"ids": ["m7"]})
 
     with agent() as it:
-        assert it.call("remember", text="tests use real git", category="convention") == ("Kept as m7.", False)
+        assert it.call("remember", text="tests use real git", category="convention") == ("Stored as m7.", False)
         # As after a restart: the old address leads nowhere, the new one is in the file.
         fake.routes["POST /memories"] = (401, {"error": {"code": "unauthorized", "message": "an old token"}})
         assert it.call("remember", text="x") == ("An old token.", True)
         fake.routes["POST /memories"] = (201, {"ids": ["m8"]})
-        assert it.call("remember", text="sessions are signed") == ("Kept as m8.", False)
+        assert it.call("remember", text="sessions are signed") == ("Stored as m8.", False)
 
     kept = fake.bodies("POST /memories")
     assert kept[0] == {
@@ -277,20 +277,20 @@ def test_remember_lists_similar_statements(fake: FakeDaemon, repository: Path) -
     with agent() as it:
         told, _ = it.call("remember", text="The mixer is mono")
         assert "- «Audio is mixed in› stereo» (id m1)" in told.splitlines()
-        assert told.splitlines()[-1].endswith("with the same text and contradicts: its id.")
+        assert told.splitlines()[-1].endswith("with the same text and that id as contradicts.")
 
         fake.routes["POST /contradictions"] = (201, opened)
         told, failed = it.call("remember", text="The mixer is mono", contradicts="m1")
         assert fake.bodies("POST /contradictions") == [{"a": "m1", "b": "m2", "note": "an agent says so"}]
         assert told == (
-            "Kept as m2. It contradicts «Audio is mixed in› stereo»: ask the user which is right "
+            "Stored as m2. It contradicts «Audio is mixed in› stereo»: ask the user which is right "
             "(`hunch contradictions`)."
         )
         fake.routes["POST /contradictions"] = (200, opened | {"status": "resolved"})
-        assert "is settled" in it.call("remember", text="The mixer is mono", contradicts="m1")[0]
+        assert "already been resolved" in it.call("remember", text="The mixer is mono", contradicts="m1")[0]
         fake.routes["POST /contradictions"] = (404, {"error": {"code": "not_found", "message": "there is no m9"}})
         told, failed = it.call("remember", text="The mixer is mono", contradicts="m9")
-        assert (told, failed) == ("Kept as m2. That it contradicts 'm9' is not noted: there is no m9.", False)
+        assert (told, failed) == ("Stored as m2. The contradiction of 'm9' was not recorded: there is no m9.", False)
 
 
 def test_remember_reports_outcome(fake: FakeDaemon, repository: Path) -> None:
@@ -298,10 +298,10 @@ def test_remember_reports_outcome(fake: FakeDaemon, repository: Path) -> None:
     fake.routes["POST /memories"] = lambda _: (201, {"ids": ["m1"], "understood": [{"id": "m1", **told}]})
     with agent() as it:
         told |= {"replaced": {"id": "m0", "value": "MySQL", "since": "2026-01-01T00:00:00Z"}}
-        assert it.call("remember", text="we use Postgres")[0] == "Kept as m1. It replaces «MySQL»."
+        assert it.call("remember", text="we use Postgres")[0] == "Stored as m1. It replaces «MySQL»."
         told.clear()
         told |= {"rejected_for": {"id": "m0", "value": "MySQL", "since": "2026-01-01T00:00:00Z"}}
-        assert "«MySQL» is better founded" in it.call("remember", text="we use Postgres")[0]
+        assert "«MySQL» is more certain" in it.call("remember", text="we use Postgres")[0]
         told.clear()
         told |= {"contradiction": "c1"}
         assert "ask the user which is right" in it.call("remember", text="we use Postgres")[0]

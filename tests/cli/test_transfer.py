@@ -173,7 +173,7 @@ def test_import_sends_file_unchanged(fake: FakeDaemon, tmp_path: Path, capsys: O
 
 def test_import_lists_rejected_lines(fake: FakeDaemon, tmp_path: Path, capsys: Output) -> None:
     refused = {"code": "conflict", "message": "'m1' is the id of a memory of /shop already", "field": "data.id"}
-    newer = {"code": "invalid", "message": "written by a newer hunchd: its format is 2, this one reads 1"}
+    newer = {"code": "invalid", "message": "written by a newer hunchd in format 2; this one reads 1"}
     rejected = [{"index": 6, "error": refused}, *({"index": index, "error": newer} for index in range(7, 10))]
     fake.routes["POST /import"] = (200, {"memories": 3, "rejected": rejected})
     file = tmp_path / "export.jsonl"

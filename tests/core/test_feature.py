@@ -65,5 +65,5 @@ def test_unjoined_result_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         return 1
 
     monkeypatch.setattr(Feature, "count", count, raising=False)
-    with pytest.raises(TypeError, match="joined"):
+    with pytest.raises(TypeError, match="combined"):
         _make_broadcast("count")

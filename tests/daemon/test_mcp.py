@@ -33,7 +33,7 @@ def test_session_survives_killed_daemon(daemon: RunningDaemon, tmp_path: Path) -
 
     assert not failed
     assert "the shop takes euros only" in text
-    assert kept.removeprefix("Kept as ").rstrip(".") in text
+    assert kept.removeprefix("Stored as ").rstrip(".") in text
 
 
 @pytest.mark.slow

@@ -233,7 +233,9 @@ def test_patch_of_immutable_field_is_rejected(raw: Any) -> None:
 
 @pytest.mark.parametrize("name", sorted({*PATCH_FIELDS} - {*CLEARABLE_FIELDS}))
 def test_patch_null_of_required_field_is_rejected(name: str) -> None:
-    with pytest.raises(InvalidInput, match=f"'{name}' cannot be cleared; can be: category, key, value"):
+    with pytest.raises(
+        InvalidInput, match=f"'{name}' cannot be cleared; fields that can be cleared: category, key, value"
+    ):
         parse_patch({"branch": "main", name: None})
 
     assert parse_patch(dict.fromkeys(CLEARABLE_FIELDS)) == dict.fromkeys(CLEARABLE_FIELDS)

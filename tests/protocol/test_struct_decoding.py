@@ -85,9 +85,9 @@ def test_decode_null_equals_omission() -> None:
         ({"inner": []}, "inner", "expected a JSON object with size; got a list"),
         ({"inner": {"size": 10}}, "inner.size", "'inner.size' must be an integer from 0 to 9; got 10"),
         ({"others": [{}, {"size": "x"}]}, "others[1].size", "'others[1].size' must be an integer"),
-        ({"nmae": 1}, "nmae", "'nmae' is not a field here; known: name, depth"),
-        ({"colour": 1}, "colour", "'colour' is not a field here; known: name, depth"),
-        ({"inner": {"weight": 1}}, "inner.weight", "'inner.weight' is not a field here; known: size"),
+        ({"nmae": 1}, "nmae", "'nmae' is not a known field; allowed: name, depth"),
+        ({"colour": 1}, "colour", "'colour' is not a known field; allowed: name, depth"),
+        ({"inner": {"weight": 1}}, "inner.weight", "'inner.weight' is not a known field; allowed: size"),
         ({"name": "never"}, "name", "'name' is never allowed"),
     ],
 )
@@ -111,7 +111,7 @@ def test_decode_query_reads_lists_and_numbers() -> None:
     assert decode_query("name=n&tags=a,b&kinds=fact,error", Whole) == Whole(
         name="n", tags=("a", "b"), kinds=(Kind.FACT, Kind.ERROR)
     )
-    with pytest.raises(InvalidInput, match="'colour' is not a parameter here"):
+    with pytest.raises(InvalidInput, match="'colour' is not a known parameter"):
         decode_query("name=n&colour=red", Whole)
 
 

@@ -40,7 +40,7 @@ async def test_official_client_over_http(daemon: Daemon, mode: str) -> None:
         kept = await client.call_tool("remember", {"text": "cookies stay signed"})
         found = await client.call_tool("search", {"query": "signed"})
         assert "cookies stay signed" in found.content[0].text
-        assert kept.content[0].text.removeprefix("Kept as ").rstrip(".") in found.content[0].text
+        assert kept.content[0].text.removeprefix("Stored as ").rstrip(".") in found.content[0].text
         refused = await client.call_tool("predict", {})
         assert refused.is_error
         assert "'file' or 'query' is needed" in refused.content[0].text

@@ -88,7 +88,7 @@ async def test_tool_call_queries_engine(daemon: Daemon) -> None:
     )
 
     _, answer = await stateless(daemon, "tools/call", name="remember", arguments={"text": "x is y"})
-    assert answer["result"]["content"][0]["text"].startswith("Kept as ")
+    assert answer["result"]["content"][0]["text"].startswith("Stored as ")
     [kept] = daemon.engine.known.values()
     assert (kept.content, kept.trust, kept.project) == ("x is y", "derived", "/p")
 

@@ -306,7 +306,7 @@ async def test_newer_schema_is_read_only(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="newer hunchd"):
         await collection.put([row_of(memory(2))])
     assert collection.list_problems() == [
-        f"written by a newer hunchd (ours has schema {SCHEMA_VERSION}); read-only until hunchd is updated"
+        f"written by a newer hunchd (this one has schema {SCHEMA_VERSION}); read-only until hunchd is updated"
     ]
     await collection.close()
 

@@ -148,5 +148,5 @@ def test_credentials_that_others_can_read_are_refused(tmp_path: Path) -> None:
     file.write_text('["s3://"]\n')
     file.chmod(0o644)
 
-    with pytest.raises(ConfigError, match="others can read"):
+    with pytest.raises(ConfigError, match="other users can read"):
         load_store_options(file, "s3://team/x")

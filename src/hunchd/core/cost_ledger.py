@@ -119,7 +119,7 @@ class CostLedger:
         try:
             replace_file(FileOperations(), self._path, json.dumps(content).encode())
         except OSError as error:
-            raise StoreError(f"cost of the language model could not be saved: {error}") from error
+            raise StoreError(f"could not save the cost of the language model: {error}") from error
         self._days = kept_days
 
     def _load(self) -> None:
@@ -131,7 +131,7 @@ class CostLedger:
             pass
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             # Assume today's budget is spent: better no requests for a day than twice the limit.
-            logger.exception("%s is not readable; the language model is not used any more today", self._path)
+            logger.exception("could not read %s; the language model will not be used again today", self._path)
             self._days = {self._get_today_key(): DailyCost(usd=self._limit)}
 
 

@@ -71,7 +71,9 @@ class ProjectErasure:
                 if project is None or self._projects.find_by_id(project) is not None:  # else it went with its project
                     await self._features.forget_memories(await self._memories.finish_erasing(ids, project))
             except HunchError as error:  # nothing shows it; the next start tries again
-                logger.warning("what was forgotten before the last stop is not off the disk yet: %s", error.message)
+                logger.warning(
+                    "could not finish erasing forgotten memories; retrying at the next start: %s", error.message
+                )
                 continue
             for note, _ in notes:
                 note.unlink(missing_ok=True)

@@ -47,7 +47,7 @@ class Recovery:
             try:
                 self._apply_record(sequence, record)
             except Exception:  # one invalid record must not block all others
-                logger.exception("journal record of type %r is skipped", record.type)
+                logger.exception("could not apply a journal record of type %r; skipping it", record.type)
                 self.writer.add(PendingWrite(sequence))
             if number % REPLAY_SLICE_RECORDS == REPLAY_SLICE_RECORDS - 1:
                 await asyncio.sleep(0)
@@ -60,7 +60,7 @@ class Recovery:
             signal = signal_from_json(record.data)
             self.intake.apply(sequence, record, signal, project, project.tree_of(signal.project))
         else:  # of a project that is gone, or of a later version of ours: passed over, or it would wait for ever
-            logger.warning("a record of type %r in the journal concerns nothing that is known", record.type)
+            logger.warning("skipping a journal record of type %r: its project or type is unknown", record.type)
             self.writer.add(PendingWrite(sequence))
 
     async def load_memories(self) -> None:

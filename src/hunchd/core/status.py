@@ -109,7 +109,9 @@ class StatusReporter:
         if journal.failure is not None:
             problems.append(journal.failure)
         if journal.stalled_seconds >= STANDSTILL_SECONDS:
-            problems.append(f"a disk write has taken {journal.stalled_seconds:.0f} s so far; new records wait for it")
+            problems.append(
+                f"a disk write has taken {journal.stalled_seconds:.0f} s so far; new records are waiting for it"
+            )
         if journal.damage_count:
             problems.append(f"{journal.damage_count} damaged parts of the journal were quarantined")
         if self._dependencies.registry.warning:
@@ -122,7 +124,11 @@ class StatusReporter:
         """Return a warning if disk space is low, before the store refuses to write."""
         data, least = self._dependencies.paths.data, self._dependencies.settings.store.min_free_mib
         free = FileOperations().count_free_bytes(data) // (1024 * 1024)
-        return None if free >= least else f"{free} MiB are free for {data}, less than {least}: free some disk space"
+        return (
+            None
+            if free >= least
+            else f"only {free} MiB are free for {data}, less than {least} MiB; free some disk space"
+        )
 
     def get_queue_lengths(self) -> QueuesAnswer:
         """Return the numbers of accepted records that are not yet searchable in the store."""

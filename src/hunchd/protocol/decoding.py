@@ -109,7 +109,7 @@ def _reject_unstorable_text(text: str, field: str) -> None:
     if unstorable:
         printable_field = field.encode("ascii", "backslashreplace").decode()[:80]
         raise MalformedRequest(
-            "the text holds a NUL or an unpaired surrogate; send valid Unicode", field=printable_field or None
+            "the text contains a NUL or an unpaired surrogate; send valid Unicode", field=printable_field or None
         )
 
 
@@ -124,7 +124,7 @@ def _build_object(pairs: list[tuple[str, Any]]) -> JsonObject:
 
 def _parse_integer(digits: str) -> int:
     if len(digits) > 20 or abs(number := int(digits)) > MAX_INTEGER:
-        raise MalformedRequest("an integer is beyond 64 bits")
+        raise MalformedRequest("an integer exceeds 64 bits")
     return number
 
 
@@ -136,7 +136,7 @@ def _parse_float(digits: str) -> float:
 
 
 def _reject_constant(name: str) -> NoReturn:
-    raise MalformedRequest(f"{name} is not JSON; numbers are finite")
+    raise MalformedRequest(f"{name} is not JSON; numbers must be finite")
 
 
 _DECODER: Final = json.JSONDecoder(

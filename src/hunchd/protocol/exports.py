@@ -71,7 +71,7 @@ def parse_export_line(raw: Any) -> ExportLine:
         raise InvalidInput('an export line is {"type":…,"version":1,"data":{…}}', field="data")
     if isinstance(raw.get("version"), int) and raw["version"] > EXPORT_VERSION:
         raise InvalidInput(
-            f"written by a newer hunchd: its format is {ascii(raw['version'])[:20]}, this one reads {EXPORT_VERSION}",
+            f"written by a newer hunchd in format {ascii(raw['version'])[:20]}; this one reads {EXPORT_VERSION}",
             field="version",
         )
     if raw.get("version") != EXPORT_VERSION:

@@ -66,12 +66,12 @@ class Fields:
             ) from error
         except ValueError as error:
             raise MalformedRequest(
-                "the query string is not valid: broken percent-encoding, or over 100 fields"
+                "the query string is not valid: broken percent-encoding, or more than 100 fields"
             ) from error
         duplicates = {name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1}
         if duplicates:
             raise MalformedRequest(
-                f"the query names {min(duplicates)[:40]!a} twice", field=ascii(min(duplicates)[:40])[1:-1]
+                f"the query contains {min(duplicates)[:40]!a} twice", field=ascii(min(duplicates)[:40])[1:-1]
             )
         return cls(dict(pairs), field_names, textual=True, strict=strict)
 
@@ -155,7 +155,7 @@ class Fields:
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise self.error(name, f"must be a list of texts; got {describe_json_type(value)}")
         if len(value) > max_entries or any(len(each) > limit for each in value):
-            raise self.error(name, f"may hold {max_entries} texts of {limit:,} characters")
+            raise self.error(name, f"may contain at most {max_entries} texts of at most {limit:,} characters")
         return tuple(each for each in value if each.strip())
 
     def get_objects(self, name: str, *, max_entries: int) -> list[Any]:
@@ -164,7 +164,7 @@ class Fields:
         if not isinstance(value, list):
             raise self.error(name, f"must be a list; got {describe_json_type(value)}")
         if len(value) > max_entries:
-            raise self.error(name, f"may hold {max_entries:,} entries; got {len(value):,}")
+            raise self.error(name, f"may contain at most {max_entries:,} entries; got {len(value):,}")
         return value
 
     def flag(self, name: str) -> bool | None:
@@ -201,7 +201,7 @@ class Fields:
                 name, f"must be an ISO 8601 time like 2025-01-31T12:00:00Z; got {format_rejected_value(value)}"
             )
         if not MIN_TIME <= moment <= MAX_TIME:
-            raise self.error(name, f"must lie between 1970 and 2100; got {format_rejected_value(value)}")
+            raise self.error(name, f"must be between 1970 and 2100; got {format_rejected_value(value)}")
         return moment
 
     def qualified_name(self, name: str) -> str:
@@ -234,8 +234,8 @@ class Fields:
             if matches or strict:
                 hint = f"did you mean '{matches[0]}'?" if matches else None
                 shown_name = name if matches else ascii(name[:40])[1:-1]
-                known = f"known: {', '.join(field_names)}" if field_names else "there are none"
-                raise self.error(shown_name, f"is not a {self._noun} here; {known}", hint=hint)
+                known = f"allowed: {', '.join(field_names)}" if field_names else "none is allowed"
+                raise self.error(shown_name, f"is not a known {self._noun}; {known}", hint=hint)
 
 
 def refuse_unknown_project(project: str, known_projects: ProjectLookup, *, field: str) -> None:
@@ -255,7 +255,7 @@ def get_batch(raw: Any, name: str, *, max_entries: int) -> list[Any]:
     if not isinstance(entries, list):
         raise InvalidInput(f'expected {{"{name}": […]}}', field=name)
     if len(entries) > max_entries:
-        raise InvalidInput(f"'{name}' may hold {max_entries:,} entries a request; got {len(entries):,}", field=name)
+        raise InvalidInput(f"'{name}' may contain at most {max_entries:,} entries; got {len(entries):,}", field=name)
     return entries
 
 

@@ -58,7 +58,7 @@ def _read_links(fields: Fields, name: str, *, most: int = MAX_LIST_ENTRIES) -> t
     links = fields.get_objects(name, max_entries=most)
     for link in links:
         if not isinstance(link, dict) or not all(isinstance(text, str) for text in link.values()) or "ref" not in link:
-            raise fields.error(name, 'must hold objects of texts, {"type": …, "ref": …}')
+            raise fields.error(name, 'must contain objects of texts, {"type": …, "ref": …}')
     return tuple(links)
 
 
@@ -167,7 +167,7 @@ class MemoryBody(Request, frozen=True, kw_only=True):
             if self.is_fact and getattr(self, name) < least:
                 raise fields.error(name, f"of a fact must be at least {least:g}; facts below that are not stored")
         if self.valid_from and self.valid_to and self.valid_to < self.valid_from:
-            raise fields.error("valid_to", "lies before 'valid_from'")
+            raise fields.error("valid_to", "is before 'valid_from'")
 
 
 class MemoryDrafts(Request, frozen=True, kw_only=True):
@@ -328,10 +328,12 @@ def parse_patch(raw: Any) -> MemoryFields:
     fields: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
     for name, value in fields.items():
         if name in list_wire_names(MemoryRecord) and name not in changeable:
-            raise InvalidInput(f"'{name}' cannot be changed; can be: {', '.join(changeable)}", field=name)
+            raise InvalidInput(
+                f"'{name}' cannot be changed; fields that can be changed: {', '.join(changeable)}", field=name
+            )
         if value is None and name in changeable and name not in CLEARABLE_FIELDS:
             raise InvalidInput(
-                f"'{name}' cannot be cleared; can be: {', '.join(CLEARABLE_FIELDS)}",
+                f"'{name}' cannot be cleared; fields that can be cleared: {', '.join(CLEARABLE_FIELDS)}",
                 field=name,
                 hint="leave it out to keep it",
             )
@@ -343,7 +345,7 @@ def parse_patch(raw: Any) -> MemoryFields:
         patch["artifacts"] = _artifacts_of(decoded_patch.artifacts)
     patch |= {name: None for name in CLEARABLE_FIELDS if name in fields and fields[name] is None}
     if not patch:
-        raise InvalidInput(f"nothing to change; can be: {', '.join(changeable)}")
+        raise InvalidInput(f"nothing to change; fields that can be changed: {', '.join(changeable)}")
     return patch
 
 

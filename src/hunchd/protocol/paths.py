@@ -23,7 +23,7 @@ def to_relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "pa
     never opened. `field` is the name of the path in the client's request.
     """
     if not raw.strip() or len(raw) > MAX_PATH_CHARACTERS or "\0" in raw:
-        raise InvalidInput(f"the path is empty, too long or holds NUL; allowed: {_ALLOWED_PATHS}", field=field)
+        raise InvalidInput(f"the path is empty, too long or contains NUL; allowed: {_ALLOWED_PATHS}", field=field)
     if not PurePath(raw).is_absolute() and os.path.normpath(raw).split(os.sep, 1)[0] == os.pardir:
         raise _outside_error(raw, field)  # before any disk access
     real_root = _resolve_root(os.fspath(root))
@@ -35,7 +35,7 @@ def to_relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "pa
         raise (
             _outside_error(raw, field)
             if real != real_root
-            else InvalidInput(f"the path names the project folder itself; allowed: {_ALLOWED_PATHS}", field=field)
+            else InvalidInput(f"the path is the project folder itself; allowed: {_ALLOWED_PATHS}", field=field)
         )
     return _check_encodable(real[len(base) :], field)
 
@@ -105,7 +105,7 @@ def _check_encodable(relative: str, field: str) -> str:
     try:
         relative.encode()
     except UnicodeEncodeError as error:
-        raise InvalidInput("the path leads to a name that is not Unicode", field=field) from error
+        raise InvalidInput("the path contains a name that is not valid Unicode", field=field) from error
     return relative if os.sep == "/" else PurePath(relative).as_posix()
 
 

@@ -225,7 +225,7 @@ class ExpandRequest(Request, frozen=True, kw_only=True):
 
     def check(self, fields: Fields) -> None:
         if (self.id is None) == (self.topic is None):
-            raise fields.error("id", "or 'topic' is needed, one of them")
+            raise fields.error("id", "or 'topic' is required, but not both")
 
 
 class FeedbackItem(Request, frozen=True, kw_only=True):
@@ -349,7 +349,8 @@ class ImportQuery(Request, frozen=True, kw_only=True):
     def check(self, fields: Fields) -> None:
         if (self.colleague is None) != (self.project is None):
             raise InvalidInput(
-                "'colleague' and 'project' go together", field="colleague" if self.colleague is None else "project"
+                "'colleague' and 'project' must be given together",
+                field="colleague" if self.colleague is None else "project",
             )
 
 
@@ -556,7 +557,7 @@ def _parse_error_text(signals: Fields, raw: Any) -> str:
     """
     text = raw.get("text") if isinstance(raw, dict) else raw
     if not isinstance(text, str) or not text.strip():
-        raise signals.error("recent_errors", 'holds an entry that is neither a text nor {"text": …}')
+        raise signals.error("recent_errors", 'contains an entry that is neither a text nor {"text": …}')
     return shorten_middle(text)
 
 
@@ -573,4 +574,4 @@ def _split_kinds(kind_names: tuple[str, ...]) -> tuple[tuple[Kind, ...], str | N
 def _refuse_mixed_kinds(kind_names: tuple[str, ...], fields: Fields, name: str) -> None:
     categories = [each for each in kind_names if each in CATEGORIES]
     if categories and len(set(kind_names)) > 1:
-        raise fields.error(name, f"may hold '{categories[0]}', a category of facts, but nothing beside it")
+        raise fields.error(name, f"may contain '{categories[0]}', a category of facts, only on its own")

@@ -291,4 +291,4 @@ def to_plain_value(value: object) -> object:
     for plain in (float, str, int):
         if isinstance(value, plain):
             return plain(value)
-    raise NotImplementedError(f"{type(value).__name__} cannot be written as JSON")
+    raise NotImplementedError(f"{type(value).__name__} cannot be encoded as JSON")

@@ -64,7 +64,7 @@ def validate_session_id(text: str) -> str:
     """Validate a session id chosen by the client, which can be any text of one line."""
     if not text.strip() or len(text) > MAX_SESSION_ID_CHARACTERS or not text.isprintable():
         raise InvalidInput(
-            f"a session's id is a line of at most {MAX_SESSION_ID_CHARACTERS} characters", field="session"
+            f"a session id must be one line of at most {MAX_SESSION_ID_CHARACTERS} characters", field="session"
         )
     return text
 
@@ -73,7 +73,7 @@ def _parse_tools(fields: Fields, name: str) -> tuple[Mapping[str, Any], ...]:
     tools = fields.get_objects(name, max_entries=MAX_TOOLS)
     for tool in tools:
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-            raise fields.error(name, 'must hold objects with a "name"')
+            raise fields.error(name, 'must contain objects with a "name"')
     return tuple(tools)
 
 

@@ -167,10 +167,12 @@ def parse_shared_file(path: str, content: bytes) -> SharedFile:
     if bool(key) != bool(value):
         raise InvalidInput(f"it has a {'key' if key else 'value'}, but no {'value' if key else 'key'}")
     if len(key) > MAX_KEY_CHARACTERS or len(value) > MAX_VALUE_CHARACTERS:
-        raise InvalidInput(f"a key may have {MAX_KEY_CHARACTERS} characters, a value {MAX_VALUE_CHARACTERS:,}")
+        raise InvalidInput(
+            f"a key may have at most {MAX_KEY_CHARACTERS} characters and a value {MAX_VALUE_CHARACTERS:,}"
+        )
     statement = body or (f"{key}: {value}" if key else "")
     if not statement:
-        raise InvalidInput("it is empty: it has no text, and no key with a value")
+        raise InvalidInput("it is empty: it has neither a text nor a key with a value")
     return SharedFile(
         path=path,
         kind=KIND_FOLDERS.get(match["folder"], Kind.FACT),
@@ -261,7 +263,7 @@ def _parse_front_matter(lines: list[str]) -> tuple[dict[str, str], dict[str, lis
         if (field := _FIELD.fullmatch(line)) is not None:
             name = field[1]
             if name in values or name in lists:
-                raise InvalidInput(f"it sets '{name}' twice")
+                raise InvalidInput(f"'{name}' is set twice")
             text = _unquote(field[2] or "")
             if text:
                 values[name] = text

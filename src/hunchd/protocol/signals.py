@@ -296,7 +296,7 @@ def signal_from_json(raw: Any) -> Signal:
         if name in raw:
             values[each.name] = tuple(raw[name]) if isinstance(raw[name], list) else raw[name]
         elif each.default is MISSING:
-            raise InvalidInput(f"the stored signal has no '{name}'", field=name)
+            raise InvalidInput(f"the stored signal lacks the field '{name}'", field=name)
     at = Fields({"at": values["at"]}, ("at",)).get_time("at")
     return of(**(values | {"at": at}))
 
@@ -340,7 +340,8 @@ def _parse_kind_fields(body: SignalBody, resolve_field: _FieldPathResolver, wher
         case UsedBody():
             if not body.path and not body.id:
                 raise InvalidInput(
-                    f"'{where}path' is missing; give the 'path' or the 'id' of what was acted on", field=f"{where}path"
+                    f"'{where}path' is missing; give the 'path' of the file or the 'id' of the memory that was used",
+                    field=f"{where}path",
                 )
             return {"path": resolve_field("path", body.path) if body.path else None, "memory": body.id}
     own = {name: getattr(body, name) for name in _attributes(type(body))}

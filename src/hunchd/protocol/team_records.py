@@ -132,7 +132,7 @@ def decode_statement(record: TeamRecord) -> Statement:
     try:
         return msgspec.json.decode(record.payload, type=Statement)
     except msgspec.MsgspecError as error:
-        raise InvalidInput(f"record {record.id} holds no statement: {error}") from error
+        raise InvalidInput(f"record {record.id} does not contain a valid statement: {error}") from error
 
 
 def decode_resolution(record: TeamRecord) -> Resolution:
@@ -140,7 +140,7 @@ def decode_resolution(record: TeamRecord) -> Resolution:
     try:
         return msgspec.json.decode(record.payload, type=Resolution)
     except msgspec.MsgspecError as error:
-        raise InvalidInput(f"record {record.id} holds no resolution: {error}") from error
+        raise InvalidInput(f"record {record.id} does not contain a valid resolution: {error}") from error
 
 
 def decode_vote(record: TeamRecord) -> Vote:

@@ -143,7 +143,7 @@ def create_private_folder(path: Path) -> Path:
     path.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode):
-        raise NotADirectoryError(errno.ENOTDIR, "a private folder may not be a link", str(path))
+        raise NotADirectoryError(errno.ENOTDIR, "a private folder must not be a symbolic link", str(path))
     if sys.platform == "win32":
         return path
     if status.st_uid != os.geteuid():

@@ -181,8 +181,10 @@ class ProjectRegistry:
         try:
             self._files.rename(self._path, backup)
         except OSError as failure:
-            raise StoreError(f"{self._path} is damaged ({error}) and cannot be moved aside: {failure}") from failure
-        self.warning = f"{self._path} was damaged ({error}) and moved to {backup.name}; add your projects again"
+            raise StoreError(f"{self._path} is damaged ({error}) and cannot be renamed: {failure}") from failure
+        self.warning = (
+            f"{self._path} was damaged ({error}) and has been renamed to {backup.name}; add your projects again"
+        )
         logger.warning("%s", self.warning)
 
     def _list_damaged_copies(self) -> list[Path]:

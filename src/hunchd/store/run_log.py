@@ -58,7 +58,9 @@ class RunLog:
                 self._append(path, content)
         except OSError as error:
             if error.errno in DISK_FULL_ERRORS:
-                raise StorageFull("the disk is full; changes could not be undone, so none was made") from error
+                raise StorageFull(
+                    "the disk is full; no change was made, because it could not be undone later"
+                ) from error
             raise
 
     def _append(self, path: Path, content: bytes) -> None:

@@ -28,7 +28,7 @@ def load_store_options(file: Path, uri: str) -> dict[str, str]:
     if not file.exists():
         return options
     if stat.S_IMODE(file.stat().st_mode) & 0o077:
-        raise ConfigError(f"others can read {file}", hint=f"chmod 600 {file}")
+        raise ConfigError(f"other users can read {file}", hint=f"run `chmod 600 {file}`")
     try:
         sections = tomllib.loads(file.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:  # its message may quote a line with a secret

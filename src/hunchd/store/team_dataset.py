@@ -56,14 +56,14 @@ class TeamDataset:
         Raises NotFound if it does not exist, and InvalidInput for an invalid address.
         """
         if not uri.startswith(SCHEMES):
-            raise InvalidInput(f"an address begins with one of {', '.join(SCHEMES)}", field="uri")
+            raise InvalidInput(f"a team address must start with one of {', '.join(SCHEMES)}", field="uri")
         try:
             connection = await lancedb.connect_async(uri, storage_options=dict(options) or None)
             if create:
                 await connection.create_table(TABLE, schema=_SCHEMA, exist_ok=True, storage_options=_STABLE_ROWS)
             names = (await connection.list_tables()).tables
             if TABLE not in names:
-                raise NotFound(f"there is no team at {uri}", hint="hunch team create URI creates one")
+                raise NotFound(f"there is no team at {uri}", hint="run `hunch team create URI` to create one")
             return cls(connection, await connection.open_table(TABLE))
         except NotFound:
             raise
@@ -174,7 +174,7 @@ async def _run(work: Any) -> Any:
     except StopAsyncIteration:
         return None
     except Exception as error:  # the client raises errors of no common class
-        raise StoreError(f"the team's dataset: {_shorten(error)}") from error
+        raise StoreError(f"the team's dataset failed: {_shorten(error)}") from error
 
 
 def _shorten(error: Exception) -> str:

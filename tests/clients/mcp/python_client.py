@@ -65,7 +65,7 @@ async def check_all(client: Client, project: str) -> float:
 
     assert file in await call("context", file=file, budget=1500)
     assert await call("predict", file=file)
-    assert (await call("remember", text="sessions stay signed cookies", category="decision")).startswith("Kept as")
+    assert (await call("remember", text="sessions stay signed cookies", category="decision")).startswith("Stored as")
     assert "signed cookies" in await call("search", query="signed cookies")
     assert await call("expand", topic=file)
     assert await call("feedback", id=file, outcome="cited") == "Noted."

@@ -60,7 +60,7 @@ async function checkAll(client) {
     return result.content[0].text;
   };
   assert.ok((await call('context', { file, budget: 1500 })).includes(file));
-  assert.ok((await call('remember', { text: 'sessions stay signed cookies' })).startsWith('Kept as'));
+  assert.ok((await call('remember', { text: 'sessions stay signed cookies' })).startsWith('Stored as'));
   assert.ok((await call('search', { query: 'signed cookies' })).includes('signed cookies'));
   assert.ok(await call('expand', { topic: file }));
   assert.equal(await call('feedback', { id: file, outcome: 'cited' }), 'Noted.');

@@ -152,7 +152,7 @@ class MemoryService(MemoryReader):
                 patch = {"valid_to": None, **patch}  # valid again
             edited_memory = redact_memory(replace(memory, **patch, updated=now))
             if edited_memory.valid_to is not None and edited_memory.valid_to < get_valid_from(edited_memory):
-                raise InvalidInput("'valid_to' lies before 'valid_from'", field="valid_to")
+                raise InvalidInput("'valid_to' is before 'valid_from'", field="valid_to")
             place = slot_of(edited_memory)
             if place is None or place == slot_of(memory):  # an imported memory may have an id other than its slot's
                 change = revise_fact(memory, edited_memory, now)
@@ -211,7 +211,7 @@ class MemoryService(MemoryReader):
             return result, change
         raise Conflict(
             f"'{memory.id}' was replaced by '{by}'",
-            hint=f"'hunch why {memory.id}' shows how: undo that run, that contradiction, or the value of '{by}'",
+            hint=f"run 'hunch why {memory.id}' to see how; then undo that run, that resolution, or the value of '{by}'",
         )
 
     async def record_feedback(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> dict[str, Memory]:
@@ -342,8 +342,8 @@ class MemoryService(MemoryReader):
 def _reject_version(memory: Memory) -> None:
     if "." in memory.id:
         raise Conflict(
-            f"'{memory.id}' is what '{memory.id.partition('.')[0]}' said before; history cannot be changed",
-            hint="change or undo the memory itself",
+            f"'{memory.id}' is an earlier version of '{memory.id.partition('.')[0]}' and cannot be changed",
+            hint="change or undo the current version instead",
         )
 
 
@@ -352,12 +352,12 @@ def _reject_invalid_memory(memory: Memory, patch: Mapping[str, Any]) -> None:
     if memory.kind is Kind.CONTRADICTION:
         raise Conflict(
             f"'{memory.id}' is a contradiction; resolve it instead of editing it",
-            hint=f"hunch contradictions resolve {memory.id}",
+            hint=f"run `hunch contradictions resolve {memory.id}`",
         )
     if memory.status in (Status.ARCHIVED, Status.SUPERSEDED) and "status" not in patch:
         raise Conflict(
             f"'{memory.id}' is no longer valid: it is {memory.status}",
-            hint=f"'hunch undo {memory.id}' may restore it; or state it again",
+            hint=f"try 'hunch undo {memory.id}' to restore it, or store it again",
         )
 
 

@@ -37,7 +37,7 @@ class PendingErasures:
         try:
             await asyncio.to_thread(self._write_note, note, content)
         except OSError as error:
-            logger.warning("erasure in progress could not be recorded: %s", error)
+            logger.warning("could not record the pending erasure: %s", error)
         yield
         note.unlink(missing_ok=True)
 
@@ -52,7 +52,7 @@ class PendingErasures:
                 note_content = json.loads(note.read_bytes())
                 pending.append((note, note_content["project"], [str(one) for one in note_content["ids"]]))
             except (OSError, ValueError, TypeError, KeyError):
-                logger.warning("%s is not readable: erased memories may still be on disk", note)
+                logger.warning("could not read %s; erased memories may still be on disk", note)
                 note.unlink(missing_ok=True)
         return pending
 

@@ -92,7 +92,7 @@ class StoreWriter:
             raise NotFound("the project was removed", field="project")
         queue_length = len(self._queue) + self._appending_count
         if queue_length and queue_length + len(records) > self._queue_limit:
-            raise Overloaded(f"{queue_length:,} records wait for the store", retry_after=RETRY_AFTER_SECONDS)
+            raise Overloaded(f"{queue_length:,} records are waiting for the store", retry_after=RETRY_AFTER_SECONDS)
         self._appending_count += len(records)
         task = asyncio.create_task(self._append_and_queue(records, on_durable), name="accept")
         self._accept_tasks.add(task)
@@ -251,6 +251,6 @@ class StoreWriter:
         try:
             await self._journal.write_checkpoint(stored_sequence)
         except HunchError as error:  # the next batch retries; replaying is idempotent
-            logger.warning("journal checkpoint failed: %s", error.message)
+            logger.warning("could not write the journal checkpoint: %s", error.message)
         else:
             self._queued_sequences = {sequence for sequence in self._queued_sequences if sequence > stored_sequence}

@@ -29,7 +29,7 @@ class Tombstones:
         except FileNotFoundError:
             return frozenset()
         except (OSError, ValueError, TypeError):
-            logger.warning("tombstones of project %s are not readable", project, exc_info=True)
+            logger.warning("could not read the tombstones of project %s", project, exc_info=True)
             return frozenset()
 
     def add(self, project: str, ids: Iterable[str]) -> None:

@@ -94,14 +94,16 @@ class OpenProjects(Feature):
         if not folder.is_absolute():
             raise InvalidInput("'path' must be absolute", field="path")
         if must_exist and not layouts.is_folder(folder):
-            raise InvalidInput(f"there is no folder {path}", field="path", hint="name a git working tree or a folder")
+            raise InvalidInput(f"there is no folder {path}", field="path", hint="give the path of an existing folder")
         layout = layouts.find_repository(folder) or layouts.make_plain_layout(folder.resolve())
         if layout.bare:
             raise InvalidInput(f"{path} is a bare repository; a working tree is needed", field="path")
         if must_exist:
             self._reject_whole_machine(layout)
             if not layouts.is_readable(layout.root):
-                raise InvalidInput(f"{layout.root} cannot be read", field="path", hint="it needs read permission")
+                raise InvalidInput(
+                    f"{layout.root} cannot be read", field="path", hint="give hunchd permission to read it"
+                )
         record = self._dependencies.registry.add(layout.root, common_dir=layout.common_dir, identifier=identifier)
         if record.id in self._projects:
             project = self._projects[record.id]
@@ -134,7 +136,7 @@ class OpenProjects(Feature):
         what = "the root of the file system" if root == Path(root.anchor) else "your home folder"
         is_everything = root == Path(root.anchor) or (layout.git_dir is None and root == expand_path("~").resolve())
         if is_everything and self._dependencies.registry.find(root, common_dir=layout.common_dir) is None:
-            raise InvalidInput(f"{root} is {what}", field="path", hint="name a git working tree, or a folder inside it")
+            raise InvalidInput(f"{root} is {what}", field="path", hint="give a git working tree, or a folder inside it")
 
     def get(self, identifier: str) -> Project:
         """Return the project with this id. Raises NotFound."""
@@ -175,7 +177,7 @@ class OpenProjects(Feature):
             raise NotFound(
                 f"{name} does not belong to a known project",
                 field="project",
-                hint="POST /projects (`hunch add`) first",
+                hint="run `hunch add` first (POST /projects)",
             )
         if len(self._by_path) < 4_096:
             self._by_path[name] = entry

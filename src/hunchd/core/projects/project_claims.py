@@ -92,7 +92,7 @@ class ProjectClaims:
                 project, [sha for sha in {*tips.values(), *proofs.values()} if sha]
             )
         except HunchError as error:  # retried with the next commit
-            logger.warning("%s: merged branches could not be determined: %s", project.name, error.message)
+            logger.warning("%s: could not determine which branches are merged: %s", project.name, error.message)
             return
         async with self._memories.change_lock:  # changes made meanwhile stay; the next commit handles them
             heads = await self._memories.find([fact.id for fact in branch_facts], project.id)

@@ -92,7 +92,9 @@ class ProjectIndexer:
             project.learned_sha = None
         except (OSError, ValueError, KeyError, TypeError, HunchError) as error:
             ours = isinstance(error, HunchError)  # no traceback needed: may be a file of an earlier version
-            logger.warning("models of %s are not usable; rebuilding them: %s", project.name, error, exc_info=not ours)
+            logger.warning(
+                "could not load the models of %s; rebuilding them: %s", project.name, error, exc_info=not ours
+            )
             project.learned_sha, project.predictor = None, None
         if project.code is not None:
             project.code.close()
@@ -325,7 +327,7 @@ class ProjectIndexer:
             draft.write_text(json.dumps(state))
             draft.replace(project.cache / STATE_FILE)
         except OSError as error:
-            logger.warning("models of %s could not be saved: %s", project.name, error)
+            logger.warning("could not save the models of %s: %s", project.name, error)
 
     def _build_request(self, project: Project) -> IndexRequest:
         return IndexRequest(

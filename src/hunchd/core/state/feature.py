@@ -154,7 +154,7 @@ def _make_broadcast(name: str) -> Callable[..., Any]:
     """Return a method of `Features` that calls the method `name` of every feature."""
     method = getattr(Feature, name)
     if method.__annotations__["return"] != "None":
-        raise TypeError(f"Features.{name} must say how the results of the features are joined")
+        raise TypeError(f"Features.{name} must specify how the results of the features are combined")
 
     def call_each(self: Features, *arguments: Any) -> None:
         for feature in self:

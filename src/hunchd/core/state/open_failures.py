@@ -163,7 +163,7 @@ class OpenFailures:
         Raises KeyError, TypeError or ValueError for anything else.
         """
         if raw["version"] != 1:
-            raise ValueError("runs of another version")
+            raise ValueError("unsupported version")
         pictures = [TreeSnapshot(str(one["sha"]), dict(one["texts"])) for one in raw["pictures"]]
         sightings = {
             str(key): [

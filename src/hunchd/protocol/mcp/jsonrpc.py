@@ -133,7 +133,7 @@ def get_version(params: Mapping[str, Any]) -> str:
     meta = params.get("_meta")
     missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
     if missing or not isinstance(meta, dict):
-        raise JsonRpcError(INVALID_PARAMS, f"params._meta must hold {' and '.join(missing)}")
+        raise JsonRpcError(INVALID_PARAMS, f"params._meta must contain {' and '.join(missing)}")
     version = meta[VERSION_KEY]
     if not isinstance(version, str) or not isinstance(meta[CAPABILITIES_KEY], dict):
         raise JsonRpcError(INVALID_PARAMS, f"{VERSION_KEY} must be a text and {CAPABILITIES_KEY} an object")
@@ -224,7 +224,7 @@ def _get_known_name(params: Mapping[str, Any], offered_entries: tuple[JsonObject
     name = params.get("name")
     names = [each["name"] for each in offered_entries]
     if not isinstance(name, str) or name not in names:
-        raise JsonRpcError(INVALID_PARAMS, f"there is no {kind} {ascii(name)[:60]}; there are: {', '.join(names)}")
+        raise JsonRpcError(INVALID_PARAMS, f"there is no {kind} {ascii(name)[:60]}; available: {', '.join(names)}")
     return name
 
 

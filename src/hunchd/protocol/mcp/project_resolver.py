@@ -48,7 +48,7 @@ class ProjectResolver:
             return known_roots[0]
         names = ", ".join(known_roots[:10])
         raise RequestFailed(
-            "which project? 'project' is missing",
+            "'project' is missing, and several or no projects are known",
             hint=f"pass its folder as 'project', or an absolute 'file'; known projects: {names}"
             if known_roots
             else "pass the repository's folder as 'project', or an absolute 'file'",

@@ -40,11 +40,11 @@ def get_prompt(name: str, arguments: Mapping[str, Any], focus: ProjectResolver) 
     for name_given, value in arguments.items():
         if name_given not in argument_names or not isinstance(value, str):
             raise RequestFailed(
-                f"{name} takes these texts: {', '.join(argument_names)}; not '{name_given}'", status=422
+                f"'{name_given}' is not a text argument of {name}; allowed: {', '.join(argument_names)}", status=422
             )
     required_name = argument_names[0]
     if not arguments.get(required_name, "").strip():
-        raise RequestFailed(f"'{required_name}' is missing", hint=f"{name} needs it", status=422)
+        raise RequestFailed(f"'{required_name}' is missing", hint=f"{name} requires this argument", status=422)
     subject, file = arguments[required_name], arguments.get("file") or None
     signals = (
         {"error": subject, "activity": "debugging"}

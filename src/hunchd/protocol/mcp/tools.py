@@ -100,7 +100,7 @@ def _call_search(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conver
     answer = yield from request_in_project(root, DaemonRequest("/search", body))
     lines = [_format_result(result) for result in answer["results"]]
     if not lines:
-        lines = ["Nothing found. Other words may find it."]
+        lines = ["Nothing found. Try other words."]
     else:
         lines.insert(0, _QUOTATION_NOTICE)
     if answer.get("degraded"):
@@ -138,7 +138,7 @@ def _call_remember(arguments: Mapping[str, Any], focus: ProjectResolver, referen
     answer = yield from request_in_project(root, DaemonRequest("/memories", body))
     understanding: Mapping[str, Any] = next(iter(answer.get("understood", ())), {})
     identifier = answer["ids"][0]
-    reply = f"Kept as {identifier}." + _describe_outcome(understanding) + _describe_redactions(understanding)
+    reply = f"Stored as {identifier}." + _describe_outcome(understanding) + _describe_redactions(understanding)
     if opposite_id := arguments.get("contradicts"):
         return reply + (yield from _report_contradiction(identifier, opposite_id))
     return reply + (yield from _list_similar(identifier))
@@ -154,10 +154,10 @@ def _report_contradiction(identifier: str, opposite_id: str) -> Conversation[str
             "/contradictions", {"a": opposite_id, "b": identifier, "note": "an agent says so"}
         )
     except RequestFailed as trouble:  # the statement is stored all the same
-        return f" That it contradicts '{flatten_to_line(opposite_id, 80)}' is not noted: {trouble.message}."
+        return f" The contradiction of '{flatten_to_line(opposite_id, 80)}' was not recorded: {trouble.message}."
     opposite = next(contradiction[side] for side in ("a", "b") if contradiction[side]["id"] != identifier)
     if contradiction["status"] != "open":
-        return f" That it contradicts {quote(opposite['content'])} was asked before, and is settled."
+        return f" Its contradiction of {quote(opposite['content'])} has already been resolved."
     return f" It contradicts {quote(opposite['content'])}: ask the user which is right (`hunch contradictions`)."
 
 
@@ -174,14 +174,14 @@ def _list_similar(identifier: str) -> Conversation[str]:
         return ""
     lines = "\n".join(f"- {quote(one['content'])} (id {one['id']})" for one in similar)
     return (
-        f"\nKnown already, perhaps of the same:\n{lines}\n"
-        "If one of these cannot hold beside it, call remember again with the same text and contradicts: its id."
+        f"\nAlready known, perhaps about the same subject:\n{lines}\n"
+        "If it contradicts one of these, call remember again with the same text and that id as contradicts."
     )
 
 
 def _describe_redactions(result: Mapping[str, Any]) -> str:
     secrets = ", ".join(result.get("redacted", ()))
-    return f" Left out as secret: {secrets}." if secrets else ""
+    return f" Removed because secret: {secrets}." if secrets else ""
 
 
 def _describe_outcome(result: Mapping[str, Any]) -> str:
@@ -189,9 +189,9 @@ def _describe_outcome(result: Mapping[str, Any]) -> str:
     if (old := result.get("replaced")) is not None:
         return f" It replaces {quote(old.get('value'))}."
     if (stronger := result.get("rejected_for")) is not None:
-        return f" But {quote(stronger.get('value'))} is better founded and stays valid: ask the user which is right."
+        return f" But {quote(stronger.get('value'))} is more certain and stays valid: ask the user which is right."
     if result.get("contradiction"):
-        return " It contradicts something that is known: ask the user which is right (`hunch contradictions`)."
+        return " It contradicts a known statement: ask the user which is right (`hunch contradictions`)."
     return ""
 
 
@@ -211,8 +211,9 @@ def _call_expand(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conver
         if text.strip():
             return f"{_QUOTATION_NOTICE}\n\n{strip_invisible(text).rstrip()}"
     raise RequestFailed(
-        f"nothing is known of '{flatten_to_line(topic, 80)}'",
-        hint=(failure.hint if failure is not None else None) or "search finds ids; context ends with topics",
+        f"nothing is known about '{flatten_to_line(topic, 80)}'",
+        hint=(failure.hint if failure is not None else None)
+        or "use search to find ids; the result of context ends with topics",
         status=404,
     )
 
@@ -231,7 +232,7 @@ def _call_predict(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conve
         for prediction in answer["predicted_files"]
     ]
     if not lines:
-        lines = [f"No hunch what comes after {arguments.get('file') or arguments['query']}."]
+        lines = [f"No prediction of what comes after {arguments.get('file') or arguments['query']}."]
     if answer.get("degraded"):
         lines.append(f"Not complete yet: {'; '.join(answer['degraded'])}.")
     return "\n".join(lines)

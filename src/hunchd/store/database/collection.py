@@ -286,12 +286,12 @@ class Collection:
         problems = [repair.describe() for repair in self.counters.repairs]
         if not self.writable:
             problems.append(
-                f"written by a newer hunchd (ours has schema {SCHEMA_VERSION}); read-only until hunchd is updated"
+                f"written by a newer hunchd (this one has schema {SCHEMA_VERSION}); read-only until hunchd is updated"
             )
         if self._quarantine.ids:
             problems.append(f"{len(self._quarantine.ids)} damaged memories are quarantined")
         if self.counters.optimise_failures >= 3:
-            problems.append(f"optimising failed {self.counters.optimise_failures} times in a row")
+            problems.append(f"merging and pruning failed {self.counters.optimise_failures} times in a row")
         return problems
 
     async def _put(self, rows: Sequence[Row], table: Table) -> WriteResult:

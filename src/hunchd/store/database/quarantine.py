@@ -37,7 +37,9 @@ class Quarantine:
         intact_rows = [row for row in rows if is_intact(row) and (filters is None or matches(get_memory(row), filters))]
         damaged_ids = {row["id"] for row in rows} - {row["id"] for row in intact_rows}
         if damaged_ids - self.ids:
-            logger.error("%d rows are damaged and not served; their ids are in %s", len(damaged_ids), self._path)
+            logger.error(
+                "%d rows are damaged and will not be returned; their ids are in %s", len(damaged_ids), self._path
+            )
             self.ids |= damaged_ids
             self._write()
         return intact_rows

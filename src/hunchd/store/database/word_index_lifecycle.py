@@ -102,7 +102,7 @@ class WordIndexMaintainer:
     def _write_merged(self, words: WordPostings, mirror: TableMirror, living: Mask) -> WordPostings:
         postings_file.write_block(self._files, self._path, *words.merge_blocks(living))
         if (block := postings_file.read_block(self._path)) is None:
-            raise ValueError("it cannot be read back")
+            raise ValueError("the written file cannot be read")
         return WordPostings(block, mirror.get_row_keys(), living)
 
 

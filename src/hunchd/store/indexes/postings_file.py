@@ -48,7 +48,7 @@ def read_block(path: Path) -> PostingsBlock | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        logger.warning("the word index %s is rebuilt: %s", path, error)
+        logger.warning("rebuilding the word index %s: %s", path, error)
         return None
 
 
@@ -79,11 +79,11 @@ def _iterate_content(pieces: Iterable[PostingsChunk], lengths: NumberArray, keys
 def _map_block(file: Any, path: Path) -> PostingsBlock:
     size = os.fstat(file.fileno()).st_size
     if size < _FOOTER.size:
-        raise ValueError("it is too short")
+        raise ValueError("the file is too short")
     file.seek(size - _FOOTER.size)
     magic, rules, checksum, posting_count, terms, texts = _FOOTER.unpack(file.read(_FOOTER.size))
     if magic != _MAGIC or rules != RULES_VERSION:
-        raise ValueError("it has another format")
+        raise ValueError("the file has a different format")
     padded_size = 4 * posting_count + -4 * posting_count % 8
     if size != padded_size + 8 * (terms + texts) + 4 * (terms + 1 + texts) + _FOOTER.size:
         raise ValueError("its length does not match its footer")
@@ -113,7 +113,7 @@ def _compute_checksum(file: Any, size: int) -> int:
     while remaining:
         byte_count = file.readinto(view[: min(remaining, _READ_BYTES)])
         if not byte_count:
-            raise ValueError("it ends too early")
+            raise ValueError("the file ends too early")
         crc = zlib.crc32(view[:byte_count], crc)
         remaining -= byte_count
     return crc

@@ -49,7 +49,7 @@ class DamageRecorder:
         try:
             self._copy(path.name, begin, content[damage.offset : damage.end][:_MAX_COPY_BYTES])
         except OSError as error:
-            logger.warning("the damaged bytes of %s could not be copied aside: %s", path.name, error)
+            logger.warning("could not save a copy of the damaged bytes of %s: %s", path.name, error)
 
     def record_gap(self, path: Path, first: int, last: int) -> None:
         """Count a gap between segments, left by a file that was removed or emptied."""
@@ -71,7 +71,7 @@ class DamageRecorder:
             create_private_folder(self._folder)
             self._files.rename(path, self._folder / path.name)
         except OSError as error:
-            logger.warning("%s could not be moved aside: %s", path, error)
+            logger.warning("could not move the damaged file %s aside: %s", path, error)
 
     def delete_copies(self) -> None:
         """Delete all copies, because erased records must not survive in them."""

@@ -54,7 +54,7 @@ class DiskReserve:
             self._create_file()
         except OSError as error:
             if error.errno not in DISK_FULL_ERRORS:
-                logger.warning("the disk reserve %s could not be allocated: %s", self._path, error)
+                logger.warning("could not allocate the disk reserve %s: %s", self._path, error)
             with suppress(OSError):
                 self._files.remove(self._path)
             return False
@@ -66,7 +66,7 @@ class DiskReserve:
                 return False
             self._files.remove(self._path)
         except OSError as error:
-            logger.warning("the disk reserve %s could not be released: %s", self._path, error)
+            logger.warning("could not release the disk reserve %s: %s", self._path, error)
             return False
         return True
 

@@ -204,15 +204,17 @@ class Journal:
         if len(frames) > self._limits.max_pending or size > self._limits.max_pending_bytes:
             raise TooLarge(
                 f"{len(frames):,} records with {size:,} bytes at once;"
-                f" at most {self._limits.max_pending:,} with {self._limits.max_pending_bytes:,} bytes are taken"
+                f" at most {self._limits.max_pending:,} with {self._limits.max_pending_bytes:,} bytes are accepted"
             )
         waiting = len(self._pending_ids)
         if waiting + len(frames) > self._limits.max_pending or (
             self._pending_bytes + size > self._limits.max_pending_bytes
         ):
-            raise Overloaded(f"{waiting:,} records wait for the disk", retry_after=_RETRY_WHEN_BUSY)
+            raise Overloaded(f"{waiting:,} records are waiting for the disk", retry_after=_RETRY_WHEN_BUSY)
         if self._log.stored_bytes + self._pending_bytes + size > self._limits.max_stored_bytes:
-            raise Overloaded(f"{self.pending_count:,} records wait for the store", retry_after=_RETRY_WHEN_BEHIND)
+            raise Overloaded(
+                f"{self.pending_count:,} records are waiting for the store", retry_after=_RETRY_WHEN_BEHIND
+            )
 
     async def _write_groups(self) -> None:
         loop = asyncio.get_running_loop()
@@ -313,7 +315,7 @@ class Journal:
         These records are not replayed again, and segments that contain only such records are dropped.
         """
         if sequence >= self._log.next_sequence:
-            raise ValueError(f"no record {sequence} was ever accepted")
+            raise ValueError(f"no record {sequence} has been accepted")
         await asyncio.shield(asyncio.to_thread(self._checkpoint_runner, self._write_checkpoint, sequence))
 
     async def erase_records(
@@ -349,7 +351,7 @@ class Journal:
             try:
                 self._log.drop_checkpointed()
             except OSError as error:  # the next checkpoint retries; this one is valid
-                logger.warning("checkpointed segments of the journal could not be deleted: %s", error)
+                logger.warning("could not delete checkpointed segments of the journal: %s", error)
 
     def _seal_if_checkpointed(self) -> None:
         if self._log.is_active_checkpointed:  # records may have come in between
@@ -370,7 +372,7 @@ class Journal:
                     raise Unavailable("the journal is closed")
                 yield
         except OSError as error:
-            logger.warning("the journal's files could not be changed: %s", error)
+            logger.warning("could not change the journal's files: %s", error)
             raise _translate_error(error) from error
 
     def release_reserve(self) -> bool:
@@ -437,5 +439,7 @@ class Journal:
 
 def _translate_error(error: Exception) -> HunchError:
     if isinstance(error, OSError) and error.errno in DISK_FULL_ERRORS:
-        return StorageFull("the disk is full; nothing was accepted", hint="make room; hunchd continues by itself")
+        return StorageFull(
+            "the disk is full; nothing was accepted", hint="free some disk space; hunchd then continues by itself"
+        )
     return StoreError(f"the journal cannot be written: {error}")
