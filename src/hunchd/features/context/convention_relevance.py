@@ -147,7 +147,11 @@ _NARROW_TESTS: Final = tuple(
     (re.compile(pattern), template, is_test_only)
     for pattern, template, is_test_only in (
         (r"`((?:[\w.-]+ ){0,6}?(?:python3? -m )?pytest)(?: [^`]*)?`", "{0} {file}", True),
-        (r"`(go test(?: -[\w=]+)*)(?: [^`]*)?`|()\bgo test\b", "{0} {folder}", False),
+        (
+            r"`(go test(?: -(?:race|v|short|cover|failfast|[\w.]+=[\w./,-]+))*)(?: [^`]*)?`|()\bgo test\b",
+            "{0} {folder}",
+            False,
+        ),
         (r"`((?:bundle exec |bin/)?rspec)(?: [^`]*)?`|()\brspec\b", "{0} {file}", True),
         (r"`(mix test)[^`]*`", "{0} {file}", True),
         (r"`((?:[\w./]+/)?phpunit)[^`]*`|()\bphpunit\b", "{0} {file}", True),
