@@ -1,6 +1,6 @@
 """File format of packed arrays.
 
-A magic word is followed by a JSON header with the offset of each array, and the arrays.
+A file consists of a magic word, a JSON header with the offset of each array, and the arrays.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_HEADER_BYTES = 1 << 20  # bytes; ours is a few thousand
 
 
 def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> None:
-    """Write the file atomically, also with respect to power cuts."""
+    """Write the arrays atomically: after a power cut the file is the old or the new one."""
     entries: list[list[Any]] = []
     position = 0
     contiguous_arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -50,9 +50,9 @@ def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> None:
 
 
 def read_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays, writable, and the header's description.
+    """Return the arrays, which are writable, and the description from the header.
 
-    Raises StoreError if the file is not ours or incomplete.
+    Raises StoreError if the file has another format or is incomplete.
     """
     try:
         content = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Authors: the units each wrote, and the folders these touched."""
+"""Recent work of an author: number of units and most changed folders."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ MAX_FOLDERS = 3
 def count_units(state: PredictorState, email: str, name: str) -> int:
     """Count the newest units of this author, at most MAX_AUTHOR_UNITS.
 
-    Authors are identified by their mail address.
+    Authors are identified by their mail address, or by name if they have none.
     """
     return len(state.messages.list_units_of_author(hash_author(email, name), MAX_AUTHOR_UNITS))
 
 
 def list_main_folders(state: PredictorState, email: str, name: str) -> tuple[str, ...]:
-    """Return the folders this author touched most.
+    """Return the folders in which this author changed files most often.
 
-    A folder of which they touched one file only is given as that file.
+    If the author changed only one file of a folder, the path of that file is returned instead.
     """
     units = state.messages.list_units_of_author(hash_author(email, name), MAX_AUTHOR_UNITS)
     if not len(units):

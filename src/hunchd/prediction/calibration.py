@@ -26,9 +26,9 @@ class Isotonic:
 
 
 def fit_isotonic(scores: Array, used_mask: Array, knots: int = 120) -> Isotonic:
-    """Fit the map by pool adjacent violators over quantile bins.
+    """Fit the map to quantile bins with the pool-adjacent-violators algorithm.
 
-    After Barlow et al., 1972.
+    See Barlow et al., 1972.
     """
     order = np.argsort(scores, kind="stable")
     bins = [part for part in np.array_split(order, min(knots, max(len(order) // 20, 1))) if len(part)]

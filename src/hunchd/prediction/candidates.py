@@ -1,6 +1,6 @@
-"""Candidate generation from the best files of each source.
+"""Generation of candidates: the best files of each evidence source.
 
-The answers of the sources are kept for the features.
+The scores of the sources are kept, because features are computed from them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_BY_WORDS = 50  # each of paths, contents, definitions
 
 @dataclass(slots=True)
 class QueryEvidence:
-    """Answers of all evidence sources to one query."""
+    """Scores that all evidence sources return for one query."""
 
     query: PredictionQuery
     now: int  # seconds since the epoch
@@ -47,8 +47,8 @@ class QueryEvidence:
 def gather_candidates(state: PredictorState, query: PredictionQuery, now: int) -> QueryEvidence:
     """Query every source and take the best files of each as candidates.
 
-    Answers about a file, an author or a text are cached until something is learned: one open file is queried again and
-    again, and a branch keeps its name.
+    Results for a file, an author or a text are cached until something new is learned, because the same open file
+    and the same branch name are queried again and again.
     """
     query_evidence = QueryEvidence(
         query,
@@ -106,7 +106,7 @@ def _gather_by_seeds(state: PredictorState, query_evidence: QueryEvidence, pools
 
 @dataclass(frozen=True, slots=True)
 class SeedLinks:
-    """Files linked to one seed, by folder, stem or reference."""
+    """Files linked to a seed by folder, file stem or reference."""
 
     seed: int
     sparse: dict[str, Scores]
@@ -188,7 +188,7 @@ def _gather_by_habit(state: PredictorState, query_evidence: QueryEvidence, pools
 
 
 def list_siblings(state: PredictorState, seed: int) -> Array:
-    """Return files of the same folder, the most recently changed first."""
+    """Return the files in the folder of `seed`, most recently changed first."""
     folder = state.folder_of.view
     same = (folder == folder[seed]).nonzero()[0]
     same = same[state.files.alive.view[same]]
@@ -204,7 +204,7 @@ def select_best(files: Array, values: Array, limit: int) -> Array:
 
 
 def merge_scores(scores: list[Scores]) -> Scores:
-    """Add up several answers."""
+    """Add up the scores of several sources, file by file."""
     if len(scores) == 1:
         return scores[0]
     return sum_by_number(

@@ -1,7 +1,7 @@
-"""Co-change of files, decayed at two speeds on read.
+"""Co-change of files, with weights that decay at two speeds when read.
 
-There is one row of neighbours for each file. After ROSE (Zimmermann et al., 2005), with decay instead of a window;
-large changes count less.
+Each file has one row of neighbours. The method follows ROSE (Zimmermann et al., 2005), but uses decay instead of a
+time window; changes of many files count less.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ ROW = np.dtype([("file", "<i4"), ("long", "<f4"), ("short", "<f4"), ("count", "<
 def compute_change_weight(size: int) -> float:
     """Return the weight of a change of `size` files.
 
-    It is 1 for one file and 0.5 for three.
+    The weight is 1 for one file and 0.5 for three.
     """
     return 1.0 / math.log2(1 + max(size, 1))
 
 
 class CoChange:
-    """Rows of neighbours with weights, by file number.
+    """Neighbours of each file, keyed by file number.
 
-    A neighbour has a long-lived and a short-lived weight, a count and a last unit.
+    A neighbour has a long-lived and a short-lived weight, the number of common changes, and the last unit that
+    changed both.
     """
 
     def __init__(self, rows: PackedRows | None = None) -> None:
@@ -42,7 +43,7 @@ class CoChange:
     def record_change(self, numbers: Array, unit: int, weight: float) -> None:
         """Record that these files changed together in `unit`.
 
-        All their rows are updated at once.
+        The rows of all files are updated in one vectorised operation.
         """
         if not 2 <= len(numbers) <= MAX_CHANGE_FILES:
             return
@@ -68,9 +69,9 @@ class CoChange:
                 self.rows[number] = longer if len(longer) <= MAX_ROW_LENGTH else _trim_row(longer, unit)
 
     def _strengthen(self, joined_rows: Array, which: Array, numbers: Array, unit: int, weight: float) -> Array:
-        """Strengthen the elements of the joined rows that are among `numbers`.
+        """Increase the weights of the entries in `joined_rows` that are among `numbers`.
 
-        Returns a mask (rows, numbers): True where the row holds the number, or is its own.
+        Returns a mask of shape (rows, numbers) that is True where the row contains the number or belongs to that file.
         """
         highest = max(int(numbers.max()), int(joined_rows["file"].max(initial=0)))
         if highest >= len(self._position):
@@ -89,9 +90,9 @@ class CoChange:
         return is_known
 
     def load_neighbours(self, number: int, unit: int) -> tuple[Array, Array, Array]:
-        """Return the row of a file and its decayed weights.
+        """Return the neighbours of a file with their decayed weights.
 
-        The result is (row, long, short) as of `unit`.
+        Returns (row, long-lived weights, short-lived weights) as of `unit`.
         """
         row = self.rows[number]
         elapsed_units = np.maximum(unit - row["last"], 0)
@@ -102,9 +103,9 @@ class CoChange:
         )
 
     def load_shares(self, numbers: Array, files: FileTable, unit: int, prior: float) -> tuple[Array, Array, Array]:
-        """Return neighbours of several files with P(neighbour | file).
+        """Return the neighbours of several files with P(neighbour | file).
 
-        The third array is the index of the file in `numbers`.
+        Returns (neighbours, probabilities, indexes); an index tells which file of `numbers` the neighbour belongs to.
         """
         row, which = self.rows.join_rows(numbers)
         weight = row["long"] * np.exp2(-np.maximum(unit - row["last"], 0) / LONG_HALF_LIFE)

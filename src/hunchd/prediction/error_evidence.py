@@ -1,6 +1,6 @@
 """Adjustment of scores for an error.
 
-Features of its traceback are weighed as log odds.
+The features of its traceback are added up as log odds.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ SIGN_WEIGHTS = np.array([1.5, 0.8, 0.5, 0.2, 1.0, 0.5, 0.3, 0.8, 0.8, 1.0, 0.5, 
 
 
 def compute_swing(state: PredictorState, trace: ErrorTrace, files: Array) -> Array:
-    """Return the change of each file's log odds because of the error."""
+    """Return how much the error changes the log odds of each file."""
     change: Array = compute_signs(state, trace, files) @ SIGN_WEIGHTS
     return change
 
 
 def compute_signs(state: PredictorState, trace: ErrorTrace, files: Array) -> Array:
-    """Return the feature matrix of the error (files, signs)."""
+    """Return the features of `files` for the error, with shape (files, features)."""
     traits, size = state.files.traits.view, len(state.files)
     columns = np.zeros((len(files), len(SIGN_NAMES)), "<f4")
     place = {name: number for number, name in enumerate(SIGN_NAMES)}
@@ -66,7 +66,7 @@ def compute_signs(state: PredictorState, trace: ErrorTrace, files: Array) -> Arr
 
 
 def list_candidates(state: PredictorState, trace: ErrorTrace) -> Array:
-    """Return the files worth ranking because of the error alone."""
+    """Return the files that are worth ranking because of the error alone."""
     scores = _score_definitions(state, (*trace.message_names, *trace.quoted_names), len(state.files))
     defining = np.flatnonzero(scores)
     defining = defining[np.argsort(-scores[defining], kind="stable")][:30]
@@ -77,9 +77,9 @@ def list_candidates(state: PredictorState, trace: ErrorTrace) -> Array:
 
 
 def _score_definitions(state: PredictorState, keys: tuple[int, ...], size: int) -> Array:
-    """Return for each file the number of the names it defines.
+    """Score each file by how many of the names it defines.
 
-    Each name counts one, shared among the files that define it; common names are skipped.
+    Each name adds 1, divided by the number of files that define it. Names defined in many files are skipped.
     """
     scores = np.zeros(size, "<f4")
     traits = state.files.traits.view

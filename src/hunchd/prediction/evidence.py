@@ -1,4 +1,4 @@
-"""Evidence sources: each answers a query with files and scores."""
+"""Evidence sources, each of which returns files and scores for a query."""
 
 from __future__ import annotations
 
@@ -38,10 +38,7 @@ PRIOR = 0.7  # smoothing weight added to a file's own changes: a single change p
 
 @dataclass(frozen=True, slots=True)
 class SeedCoChange:
-    """Co-change of one seed.
-
-    It consists of its row, the row's decayed weights, and the seed's own weights.
-    """
+    """Co-change of one seed: its neighbours, their decayed weights, and its own weights."""
 
     seed: int
     row: Array
@@ -52,27 +49,28 @@ class SeedCoChange:
 
     @property
     def shares(self) -> Array:
-        """P(file | seed), smoothed."""
+        """Smoothed P(file | seed)."""
         return self.long / (self.own_long + PRIOR)
 
     @property
     def recent_shares(self) -> Array:
-        """P(file | seed) by the short-lived weights, smoothed."""
+        """Smoothed P(file | seed), computed from the short-lived weights."""
         return self.short / (self.own_short + PRIOR)
 
 
 def load_cochange(state: PredictorState, seed: int) -> SeedCoChange:
-    """Return the co-change of one seed."""
+    """Load the co-change of one seed."""
     row, long, short = state.together.load_neighbours(seed, state.unit_count)
     own_long, own_short = state.files.decayed_weights_of_file(seed, state.unit_count)
     return SeedCoChange(seed, row, long, short, own_long, own_short)
 
 
 def score_second_steps(state: PredictorState, first: SeedCoChange, siblings: Array) -> tuple[Scores, Scores]:
-    """Return scores of files that change together with others than the seed.
+    """Score the files that are related to the seed through a third file.
 
-    First, neighbours of the strongest neighbours: the sum over them of P(neighbour | seed) P(file | neighbour). Second,
-    files that change together with the seed's neighbours in the folder, which is all the evidence for a new file.
+    The first result contains files that change together with the strongest neighbours of the seed; a score is the
+    sum of P(neighbour | seed) P(file | neighbour) over the neighbours. The second contains files that change
+    together with other files in the folder of the seed, which is all the evidence there is for a new file.
     """
     shares = first.shares
     strongest = (-shares).argsort(kind="stable")[:MAX_STEPS]
@@ -90,9 +88,9 @@ def score_second_steps(state: PredictorState, first: SeedCoChange, siblings: Arr
 
 
 def score_imported(state: PredictorState, seed: int) -> Scores:
-    """Return the files that the seed imports.
+    """Score the files that the seed imports.
 
-    The most specific name counts most.
+    The fewer files an import may refer to, the more it counts.
     """
     contents = state.contents
     files, _, which = contents.modules.find_holders_of_keys(contents.imports.get_keys(seed))
@@ -100,14 +98,14 @@ def score_imported(state: PredictorState, seed: int) -> Scores:
 
 
 def score_importers(state: PredictorState, seed: int) -> Scores:
-    """Return the files that import the seed."""
+    """Score the files that import the seed."""
     contents = state.contents
     files, _, which = contents.imports.find_holders_of_keys(contents.modules.get_keys(seed))
     return max_by_number(files, 1.0 / np.log2(1 + np.bincount(which))[which])
 
 
 def score_definers(state: PredictorState, seed: int) -> Scores:
-    """Return the files that define what the seed uses.
+    """Score the files that define names used in the seed.
 
     Rare names count more.
     """
@@ -120,9 +118,9 @@ def score_definers(state: PredictorState, seed: int) -> Scores:
 
 
 def score_users(state: PredictorState, seed: int) -> Scores:
-    """Return the files that use what the seed defines.
+    """Score the files that use names defined in the seed.
 
-    Names that are defined or used in many files are left out.
+    Names that are defined or used in many files are skipped.
     """
     contents = state.contents
     keys = contents.definitions.get_keys(seed)
@@ -142,11 +140,12 @@ def _sum_weights(field: FieldIndex, keys: Array, weights: Array) -> Scores:
 
 
 def score_recent_units(state: PredictorState, seed: int, author: int) -> tuple[Scores, Scores, Scores]:
-    """Return three scores from the seed's newest units.
+    """Return three scores computed from the newest units of the seed.
 
-    The files touched with it lately, decayed by the seed's own units rather than the project's; the same in units of
-    this author; and files of the units just before and after by the same author: the next step of a piece of work is
-    often a commit of its own.
+    The first contains files changed together with the seed lately, decayed by the number of units of the seed
+    rather than of the project. The second is the same for the units of this author only. The third contains files
+    of the units that the same author made just before and after: the next step of a piece of work is often a commit
+    of its own.
     """
     units = state.messages.list_units_of_file(seed, MAX_SEED_UNITS)
     if not len(units):
@@ -176,7 +175,7 @@ def score_recent_units(state: PredictorState, seed: int, author: int) -> tuple[S
 
 
 def score_message_words(state: PredictorState, word_units: WordUnits) -> Scores:
-    """Return BM25 over all messages of a file's units as one document."""
+    """Score files with BM25, taking all messages of a file's units as one document."""
     messages = state.messages
     if not len(word_units.units):
         return create_empty_scores()
@@ -195,9 +194,10 @@ def score_message_words(state: PredictorState, word_units: WordUnits) -> Scores:
 
 
 def score_votes(nearest: SimilarUnits) -> tuple[Scores, Scores]:
-    """Return two votes of the nearest past units for their files.
+    """Return two scores from the past units that are most similar to the text.
 
-    The first MAX_VOTERS vote with squared similarity, shared among a unit's files; all vote with plain similarity.
+    In the first, the MAX_VOTERS most similar units vote for their files with the squared similarity. In the second,
+    all units vote with the similarity. A vote is divided by the square root of the number of files of the unit.
     """
     few = nearest.take_first(MAX_VOTERS)
     hard, soft = sum_each_by_number(
@@ -210,7 +210,7 @@ def score_votes(nearest: SimilarUnits) -> tuple[Scores, Scores]:
 
 
 def score_votes_with_seeds(nearest: SimilarUnits, seeds: tuple[int, ...]) -> Scores:
-    """Return the plain votes of units that touched a seed."""
+    """Return the second score of `score_votes`, from units that touched a seed."""
     touching = np.zeros(len(nearest.units), "?")
     for seed in seeds:
         touching[nearest.which[nearest.files == seed]] = True
@@ -219,7 +219,7 @@ def score_votes_with_seeds(nearest: SimilarUnits, seeds: tuple[int, ...]) -> Sco
 
 
 def score_author_files(state: PredictorState, author: int) -> Scores:
-    """Return what this author touched in their last units.
+    """Score the files that this author touched in their last units.
 
     The newest unit counts most.
     """
@@ -233,7 +233,7 @@ def score_author_files(state: PredictorState, author: int) -> Scores:
 
 
 def score_recent_files(state: PredictorState) -> Scores:
-    """Return what anybody touched in the last units."""
+    """Score the files that anybody touched in the last units."""
     files = state.messages.list_files_since(state.unit_count - RECENT_UNITS)
     once = sort_distinct(files)
     return once, 1.0 / np.log2(2.0 + state.unit_count - state.files.last.view[once])
@@ -248,7 +248,7 @@ def score_session_interest(state: PredictorState) -> Scores:
 
 
 def score_opened_next(state: PredictorState, query: PredictionQuery, now: int) -> Scores:
-    """Return the files often opened after the newest seeds."""
+    """Score the files that are often opened after the newest seeds."""
     rows = [state.session.compute_followers(seed, now) for seed in query.seeds[-3:]]
     if not any(rows):
         return create_empty_scores()

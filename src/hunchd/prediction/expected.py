@@ -1,9 +1,10 @@
-"""Files that change with most things (lock files, change logs), where history says that the change at hand needs them.
+"""Prediction of hubs, such as lock files and change logs, that the current change needs.
 
-They say nothing of the work, so that the ranker leaves them out; how often they went along is counted instead. Three
-readings of it, each smoothed towards how often the file changes at all, are averaged: the two decayed shares of
-co-change, and the newest changes of the file at hand. Three quarters of that mean came true (ten histories, 233 of
-12,355 pairs of a change and such a file; a logistic regression of the three was no better on histories left out).
+Hubs change with almost everything and therefore say nothing about the work, so the ranker leaves them out. Here
+their probability is estimated from counts: the mean of three shares, each smoothed towards how often the file
+changes at all. Two are the decayed shares of co-change, the third comes from the newest changes of the current
+file. The mean is multiplied by 0.75, because three quarters of it came true (ten histories, 233 of 12,355 pairs of
+a change and a hub; a logistic regression of the three was no better on histories left out).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MOST = 6  # files
 
 
 def find_expected_files(state: PredictorState, query: PredictionQuery) -> tuple[ExpectedFile, ...]:
-    """Return those of the hubs that are likely to change with the newest open file, the likeliest first."""
+    """Return the hubs that are likely to change with the newest open file, likeliest first."""
     if not query.seeds or not state.unit_count:
         return ()
     seed = query.seeds[-1]
@@ -66,7 +67,10 @@ def _iterate_files(state: PredictorState, seed: int, units: Array, recent: Array
 
 
 def _iterate_entries(state: PredictorState, units: Array, recent: Array) -> Iterator[ExpectedFile]:
-    """Folders in which each change leaves an entry: its files are new each time, so that folders are counted."""
+    """Yield folders to which each change adds a file, such as a change log entry.
+
+    The files are new each time, so the changes of the folder are counted instead.
+    """
     here, lately = _list_folders(state, units), _list_folders(state, recent)
     for folder, path in _map_entry_folders(state, recent).items():
         times, of_all = (sum(folder in touched_folders for touched_folders in part) for part in (here, lately))
@@ -77,7 +81,11 @@ def _iterate_entries(state: PredictorState, units: Array, recent: Array) -> Iter
 def _build_expected_files(
     path: str, probability: float, of_file: tuple[int, Array], of_all: tuple[int, Array]
 ) -> Iterator[ExpectedFile]:
-    """Build the counts of this file if it changed a few times, else of the whole project."""
+    """Yield the file with its counts, unless its probability is below LEAST.
+
+    The counts are those of the current file (`of_file`) if it changed at least FEWEST times, otherwise those of the
+    whole project (`of_all`).
+    """
     if probability < LEAST:
         return
     own = len(of_file[1]) >= FEWEST
@@ -86,20 +94,20 @@ def _build_expected_files(
 
 
 def _count_changes(state: PredictorState, units: Array) -> Array:
-    """By file, how many of these units touched it."""
+    """Return an array with the number of these units that touched each file."""
     files, _ = state.messages.flatten_files(units)
     counts: Array = np.bincount(files, minlength=len(state.files))
     return counts
 
 
 def _list_folders(state: PredictorState, units: Array) -> list[set[int]]:
-    """By unit, the keys of the folders that it touched."""
+    """Return for each unit the keys of the folders that it touched."""
     folders = state.files.folder.view
     return [set(folders[state.messages.get_files(unit)].tolist()) for unit in units.tolist()]
 
 
 def _map_entry_folders(state: PredictorState, recent: Array) -> dict[int, str]:
-    """The folders of entries that recent units touched, by their key."""
+    """Map the keys of folders with entries that recent units touched to their paths."""
     files, _ = state.messages.flatten_files(recent)
     keys, paths = state.files.folder.view, state.files.paths
     entries = (file for file in np.unique(files).tolist() if is_log_entry(paths[file]))

@@ -1,6 +1,6 @@
-"""Features of candidates: a row a file, a column a feature.
+"""Features of candidates: one row for each file, one column for each feature.
 
-They are the same for every head.
+They are the same for all rankers.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def compute_features(state: PredictorState, query_evidence: QueryEvidence) -> Ar
 class _ScoreLookup:
     """Lookup of sparse scores for the candidates.
 
-    It spreads the scores through one dense scratch array, or by bisection if they are many and sorted.
+    Scores are copied to a dense scratch array, or found by bisection if they are many and sorted.
     """
 
     def __init__(self, size: int, files: Array) -> None:
@@ -129,7 +129,7 @@ class _ScoreLookup:
         return values_by_candidate
 
     def lookup_rows(self, files: Array, values: list[Array]) -> Array:
-        """Return several values of the same files, one row for each value."""
+        """Look up several kinds of values of the same files; returns one row for each kind."""
         padded_rows = np.zeros((len(values), len(files) + 1), "<f4")
         padded_rows[:, 1:] = values
         self._places[files] = np.arange(1, len(files) + 1)
@@ -177,7 +177,7 @@ _SEED_FEATURES = (
 
 
 def _compute_seed_features(state: PredictorState, first: SeedCoChange) -> list[Array]:
-    """Return the values of the seed's neighbours for each feature of _OF_ONE_SEED."""
+    """Compute the features in _OF_ONE_SEED for the neighbours of a seed."""
     files, count = first.row["file"], first.row["count"].astype("<f4")
     changes = state.files.count.view
     own, theirs = float(max(changes[first.seed], 1)), np.maximum(changes[files], 1)
@@ -193,7 +193,7 @@ def _compute_seed_features(state: PredictorState, first: SeedCoChange) -> list[A
 
 
 def _compute_folder_cochange(state: PredictorState, query_evidence: QueryEvidence) -> Array:
-    """Return the share of folder co-change in each candidate's folder."""
+    """Return for each candidate the share of the co-change that its folder has."""
     numbers = state.folder_of.view
     scratch = np.zeros(len(state.folder_numbers), "<f4")
     for seed in query_evidence.query.seeds:
@@ -312,7 +312,7 @@ def _compute_days(state: PredictorState, last: Array, now: int) -> Array:
 
 
 def _compute_traced(query_evidence: QueryEvidence) -> Array | float:
-    """Return 1 at the raise site, less for further frames."""
+    """Return 1 for the file that raised the error, and less for other frames."""
     if not query_evidence.query.trace.files:
         return 0.0
     places = {file: 1.0 / (1 + place) for place, file in enumerate(query_evidence.query.trace.files)}
@@ -340,16 +340,16 @@ def _compute_kind(state: PredictorState, query_evidence: QueryEvidence) -> dict[
 
 
 def _normalise(values: Array) -> Array:
-    """Divide by the highest value: files compare within one query only.
+    """Divide the values by the highest one.
 
-    Words match more or less in general.
+    How well words match differs from query to query, so values can be compared within one query only.
     """
     highest = float(values.max()) if len(values) else 0.0
     return values / highest if highest > 0 else values
 
 
 def _compute_inverse_rank(values: Array) -> Array:
-    """Return 1, 1/2, 1/3 … by falling value.
+    """Return 1 for the highest value, 1/2 for the next, and so on.
 
     Files without a value get 0.
     """

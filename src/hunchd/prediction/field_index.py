@@ -1,7 +1,4 @@
-"""Index of one aspect of the files, with BM25 ranking.
-
-Aspects are paths, words, definitions, …
-"""
+"""Index of one aspect of the files, such as paths, words or definitions, ranked with BM25."""
 
 from __future__ import annotations
 
@@ -29,9 +26,9 @@ LOW_BITS = np.uint32((1 << FREQUENCY_BITS) - 1)
 
 
 class FieldIndex:
-    """Index of keys by file and of files by key.
+    """Index from files to keys and from keys to files.
 
-    A file that is put again gets a new slot; the postings of the old one are dead.
+    A file whose keys are replaced gets a new slot; the postings of the old slot are dead.
     """
 
     def __init__(self) -> None:
@@ -46,9 +43,9 @@ class FieldIndex:
 
     @classmethod
     def create_counting(cls) -> FieldIndex:
-        """Create a field that also returns document frequencies.
+        """Create an index that also counts in how many documents each key occurs.
 
-        It returns those of many keys at once. They are nearly exact.
+        `get_frequencies` returns these counts for many keys at once; they are nearly exact.
         """
         field = cls()
         field._frequency = np.zeros(1 << FREQUENCY_BITS, "<u2")
@@ -83,7 +80,7 @@ class FieldIndex:
         self._total_length -= int(self._length.view[file])
 
     def get_keys(self, file: int) -> Array:
-        """Return the keys of a file, in the order given."""
+        """Return the keys of a file in the order in which they were set."""
         return self._keys[file] if file < len(self._keys) else self._keys[len(self._keys)]
 
     def find_holders(self, key: int) -> tuple[Array, Array]:
@@ -94,13 +91,14 @@ class FieldIndex:
         return (files, counts) if alive.all() else (files[alive], counts[alive])
 
     def count_puts(self, keys: Array) -> Array:
-        """Return for each key how often a file with it was put."""
+        """Return for each key how often a file with this key was indexed."""
         return self._postings.count_documents(keys)
 
     def find_holders_of_keys(self, keys: Array, max_puts: int = sys.maxsize) -> tuple[Array, Array, Array]:
-        """Return files with these keys, counts and key indexes.
+        """Return the files that contain any of these keys.
 
-        They are ordered by key. Keys that were put more than `max_puts` times are skipped.
+        Returns (files, counts, indexes of the keys), ordered by key. Keys that were indexed more than `max_puts`
+        times are skipped.
         """
         slots, counts, sizes = self._postings.get_postings_of_keys(keys, max_postings=max_puts)
         files, which = self._file_of.view.take(slots), np.arange(len(keys)).repeat(sizes)
@@ -110,13 +108,13 @@ class FieldIndex:
         return (files, counts, which) if alive.all() else (files[alive], counts[alive], which[alive])
 
     def get_keys_of_files(self, files: Array) -> tuple[Array, Array]:
-        """Return the keys of several files, with file indexes."""
+        """Return the keys of several files, each with the index of its file in `files`."""
         return self._keys.join_rows(files)
 
     def get_frequencies(self, keys: Array) -> Array:
-        """Return the document frequency of each key.
+        """Return the number of documents that contain each key.
 
-        Rarely a few too many, if two keys share their low bits.
+        In rare cases it is a little too high, because two keys have the same low bits.
         """
         frequencies: Array = self._frequency[keys & LOW_BITS]
         return frequencies
@@ -127,7 +125,7 @@ class FieldIndex:
             np.add.at(self._frequency, places, step if step > 0 else np.uint16(65_535))
 
     def get_lengths(self, files: Array) -> Array:
-        """Return the sum of counts of each file."""
+        """Return the sum of the key counts of each file."""
         is_known = files < len(self._length)
         lengths = np.zeros(len(files), "<f4")
         known_files = files[is_known]
@@ -135,7 +133,7 @@ class FieldIndex:
         return lengths
 
     def search(self, keys: Sequence[int]) -> Scores:
-        """Return the BM25 scores of files with these keys."""
+        """Return the files with any of these keys and their BM25 scores."""
         if not self.documents or not keys:
             return create_empty_scores()
         query_keys, dead_count = np.array(keys, "<u4"), len(self._file_of) - self.documents
@@ -150,9 +148,9 @@ class FieldIndex:
         return sum_by_number(files, rarity[which] * (counts * LARGEST_GAIN) / (counts + norm))
 
     def prepare_merge(self, min_added: int) -> Callable[[], Callable[[], None]] | None:
-        """Return the merge work of the postings, see `Postings.merging`.
+        """Return the work that merges the postings; see `KeyPostings.prepare_merge`.
 
-        None if fewer than `min_added` pairs were added since. Dead slots are left out.
+        Returns None if fewer than `min_added` pairs were added since the last merge. Dead slots are dropped.
         """
         if self._postings.added_count < min_added:
             return None

@@ -1,4 +1,4 @@
-"""Contents of files: words, definitions, uses and imports, updated file by file."""
+"""Contents of files (words, definitions, uses and imports), updated file by file."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _IMPORT_PARTS = re.compile(r"[A-Za-z0-9_\-@.]+")
 
 
 class FileContents:
-    """Fields by file, and sketches of their heaviest words.
+    """Indexes of the contents of files, and a sketch of each file's most important words.
 
-    Sketches have a fixed width and serve the cosine.
+    Sketches have a fixed width; they are used to compute cosine similarities.
     """
 
     def __init__(self) -> None:
@@ -79,16 +79,16 @@ class FileContents:
         self._sketch_weights[file] = 0
 
     def prepare_merges(self, min_added: int) -> list[Callable[[], Callable[[], None]]]:
-        """Return the merge work of fields with enough new pairs.
+        """Return the merge work of the indexes to which at least `min_added` pairs were added.
 
-        These are at least `min_added`; see `Field.merging`.
+        See `KeyPostings.prepare_merge`.
         """
         fields: list[FieldIndex] = [getattr(self, name) for name in _FIELDS]
         works = [field.prepare_merge(min_added) for field in fields]
         return [work for work in works if work is not None]
 
     def compute_similarity(self, file: int, others: Array) -> Array:
-        """Return the cosine of a file's sketch with those of others, 0..1."""
+        """Return the cosine similarity, 0..1, between the sketch of `file` and those of `others`."""
         similarity = np.zeros(len(others), "<f4")
         if file >= len(self._blob_digests):
             return similarity
@@ -112,7 +112,8 @@ class FileContents:
     def _update_sketch(self, file: int, counts: list[tuple[int, int]]) -> None:
         """Compute the tf-idf sketch of a file.
 
-        The document frequencies are those of now; they drift as the project grows, and the next save renews the sketch.
+        It uses the current document frequencies. These drift as the project grows; the sketch is renewed when the
+        file is saved the next time.
         """
         keys = np.array([key for key, _ in counts], "<u4")
         tf = 1.0 + np.log(np.array([count for _, count in counts], "<f4"))
@@ -152,9 +153,9 @@ _FIELDS = ("paths", "words", "names", "definitions", "uses", "imports", "modules
 
 
 def list_module_keys(path: str) -> list[int]:
-    """Return the keys by which others import this file.
+    """Return the keys by which other files import this one.
 
-    They are made of its last two path parts. A file such as `__init__` stands for its folder.
+    They are made from the last two parts of the path. A file such as `__init__` is imported by the name of its folder.
     """
     stem = path.rsplit(".", 1)[0] if "." in path.rsplit("/", 1)[-1] else path
     parts = [part for part in stem.split("/") if part not in {"src", "lib", "."}]
@@ -164,9 +165,9 @@ def list_module_keys(path: str) -> list[int]:
 
 
 def resolve_imports(path: str, imports: Iterable[str]) -> Iterable[int]:
-    """Yield the keys of modules that import strings may mean.
+    """Yield the keys of the modules that import strings may refer to.
 
-    They have the form of `list_module_keys`.
+    The keys are of the same form as those of `list_module_keys`.
     """
     folder = posixpath.dirname(path)
     for text in imports:
@@ -193,9 +194,9 @@ def resolve_imports(path: str, imports: Iterable[str]) -> Iterable[int]:
 
 
 def _resolve_rust_import(path: str, name: str) -> Iterable[int]:
-    """Yield the keys of a Rust path.
+    """Yield the keys of the modules that a Rust path may refer to.
 
-    `crate::runtime::task::{Id}` may mean runtime/task, or something defined in it.
+    `crate::runtime::task::{Id}` may refer to the module runtime/task, or to something defined in it.
     """
     outer = name.split("{", 1)[0]
     parts = [part for part in outer.split("::") if part and part != "*"]

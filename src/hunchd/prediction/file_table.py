@@ -1,6 +1,6 @@
-"""Files of a project with numbers that survive renames.
+"""Files of a project, with numbers that survive renames.
 
-Their history is kept by number.
+The history of a file is stored by its number.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TEST, DOCUMENT, GENERATED_FILE, CODE, ALWAYS_HUB = 1, 2, 4, 8, 16
 
 
 def classify_path(path: str) -> int:
-    """Return the traits of a file by its path, as bits."""
+    """Return the traits of a file, derived from its path, as bits."""
     return (
         (TEST if _TEST.search(path) else 0)
         | (DOCUMENT if _DOCUMENT.search(path) else 0)
@@ -60,14 +60,14 @@ def classify_path(path: str) -> int:
 
 
 def is_log_entry(path: str) -> bool:
-    """Return True if `path` is an entry of a change log with one file a change."""
+    """Return True if `path` is an entry of a change log that has one file for each change."""
     return _IS_ENTRY.search(path) is not None
 
 
 def disambiguate_names(paths: Iterable[str]) -> dict[str, str]:
-    """Return the shortest unambiguous name of each path.
+    """Map each path to its shortest unambiguous name.
 
-    It is the file's name with as few folders as needed.
+    The name is the file's name, preceded by as few folders as needed.
     """
     part_counts = dict.fromkeys(paths, 1)
     while True:
@@ -81,7 +81,7 @@ def disambiguate_names(paths: Iterable[str]) -> dict[str, str]:
 
 
 class FileTable:
-    """Columns by file number.
+    """Columns of values, indexed by file number.
 
     Decayed values are as of the unit `last`; `decayed_weights` converts them to a later unit.
     """
@@ -181,7 +181,7 @@ class FileTable:
         )
 
     def find_numbers(self, paths: Iterable[str]) -> list[int]:
-        """Return the distinct numbers of the known paths, in order."""
+        """Return the distinct numbers of those paths that are known, in order."""
         numbers = (self.numbers.get(path) for path in paths)
         return list(dict.fromkeys(number for number in numbers if number is not None))
 
@@ -213,10 +213,7 @@ class FileTable:
 
 
 class FolderTable:
-    """Table of the path parts of folders, as numbers.
-
-    It serves vectorised prefix comparison.
-    """
+    """Folders as rows of numbered path parts, for vectorised comparison of prefixes."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}  # by part of a path
@@ -224,7 +221,7 @@ class FolderTable:
         self._depth = GrowingColumn.create("<i4")
 
     def set_path(self, folder: int, path: str) -> None:
-        """Set the path of a folder number."""
+        """Set the path of the folder with this number."""
         parts = path.split("/") if path else []
         self._grow(folder + 1, len(parts))
         self._parts[folder] = -1
@@ -232,7 +229,7 @@ class FolderTable:
         self._depth.view[folder] = len(parts)
 
     def compute_common_prefix(self, folder: int, others: Array) -> Array:
-        """Return the share of leading path parts in common.
+        """Return which share of the leading path parts `folder` has in common with `others`.
 
         The root counts as one part.
         """

@@ -1,6 +1,6 @@
 """Learning from the history and the files of one project.
 
-A process that only learns and saves (the indexer) loads this half alone.
+A process that only learns and saves, such as the indexer, imports this module without the predictor.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _weight_of(unit: Unit) -> float:
 class Learner:
     """Model of one project that learns units of work and file contents.
 
-    It is saved in one file.
+    It is saved to a single file.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Learner:
         return self._state.messages.get_unit_id(len(self) - 1) if len(self) else None
 
     def list_unit_ids(self) -> list[str]:
-        """Return the newest id of each unit learned, oldest first."""
+        """Return the current id of each unit learned, oldest first."""
         return [self._state.messages.get_unit_id(unit) for unit in range(len(self))]
 
     def find_files_by_name(self, name: str) -> list[str]:
@@ -67,7 +67,7 @@ class Learner:
         return number is not None and bool(self._state.files.alive.view[number])
 
     def list_hubs(self) -> set[str]:
-        """Return files that nearly everything touches (change logs, lock files): never suggested."""
+        """Return files that nearly every change touches (change logs, lock files); they are never suggested."""
         return {self._state.files.paths[int(number)] for number in np.flatnonzero(self._state.mask_hubs())}
 
     @property
@@ -78,7 +78,7 @@ class Learner:
     def learn_unit(self, unit: Unit) -> None:
         """Learn one more unit.
 
-        A unit already learned (or a rewritten form of it) is not learned twice, but gets its newest subject.
+        If the unit, or a rewritten form of it, was already learned, only its subject is updated.
         """
         unit_number = self._state.messages.find_unit(unit.sha)
         if unit_number is None:
@@ -91,10 +91,10 @@ class Learner:
         return self._state.update_content(outline)
 
     def prepare_packing(self) -> Callable[[], Callable[[], None]] | None:
-        """Return compaction work for another thread, or None.
+        """Return compaction work for another thread, or None if it is not worth it.
 
-        None means that it is not worth it. The work drops the postings of earlier contents of files and packs the
-        current ones. It returns a function that must be called in this thread before `prepare_packing` is called again.
+        The work drops the postings of earlier contents of files and packs the current ones. It returns a function
+        that must be called in this thread before `prepare_packing` is called again.
         """
         if not (merges := self._state.contents.prepare_merges(MIN_PACKED_PAIRS)):
             return None
@@ -114,16 +114,16 @@ class Learner:
         self._state.remove_file(path)
 
     def has_authorship(self, path: str) -> bool:
-        """Return True if line authorship is known and current.
+        """Return True if the line authorship of a file is known and up to date.
 
-        It is current as of the newest unit of the file.
+        It is up to date if it includes the newest unit that touched the file.
         """
         file = self._state.files.numbers.get(path)
         page = None if file is None else self._state.pages.get_blame(file)
         return page is not None and page.newest_unit == self._newest_unit_of(file)
 
     def set_authorship(self, path: str, lines: BlameResult) -> None:
-        """Record the authorship and words of a known file's lines."""
+        """Record who wrote each line of a known file, and the words of the lines."""
         file = self._state.files.numbers.get(path)
         if file is not None:
             self._state.pages.set_blame(file, lines, self._state.messages.find_unit, self._newest_unit_of(file))
@@ -135,7 +135,7 @@ class Learner:
     def rewrite_unit_id(self, old_sha: str, new_sha: str) -> None:
         """Replace the id of a unit.
 
-        After a rebase, amend or filter it is the same work.
+        After a rebase, an amend or a filter, the commit has a new id but is the same unit of work.
         """
         unit = self._state.messages.find_unit(old_sha)
         if unit is not None:

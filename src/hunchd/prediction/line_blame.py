@@ -1,7 +1,7 @@
 """Line authorship and words of recently read files.
 
-A change goes where its words are. Kept in memory only, for the files read last: git computes it again faster than it
-could be kept up to date for all files.
+The words of a question show which lines will be changed, and thereby which past units are relevant. The data is
+kept in memory only, for the files read last: git computes it faster than it could be kept up to date for all files.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ MAX_LINE_CHARACTERS = 400  # characters; longer ones are data
 
 @dataclass(frozen=True, slots=True)
 class BlameResult:
-    """Result of blame for a file.
+    """Result of git blame for one file.
 
-    `commit_ids` are the commits that wrote it, `line_shares` the share of lines of each, `keys` the words of the lines
-    in ascending order, and `commit_indexes` the index of the commit that wrote each word's line.
+    `commit_ids` are the commits that wrote the file and `line_shares` the share of its lines that each wrote.
+    `keys` are the words of the lines in ascending order, and `commit_indexes` the index of the commit that wrote
+    each word's line.
     """
 
     commit_ids: tuple[str, ...]
@@ -34,7 +35,7 @@ class BlameResult:
 
 
 def build_blame_result(lines: Sequence[tuple[str, str]]) -> BlameResult:
-    """Build a reading from commit ids and line texts.
+    """Build the result from pairs of a commit id and the text of a line.
 
     Takes some 10 ms for a thousand lines.
     """
@@ -57,9 +58,10 @@ def build_blame_result(lines: Sequence[tuple[str, str]]) -> BlameResult:
 
 @dataclass(frozen=True, slots=True)
 class FileBlame:
-    """Reading of a file, with the units of its commits.
+    """Blame of a file, with the units of its commits.
 
-    `units` is -1 for commits that were not learned. `newest_unit` is the newest unit that had touched the file.
+    `units` has the unit of each commit, or -1 if it was not learned. `newest_unit` is the newest unit that had
+    touched the file when it was read.
     """
 
     units: Array
@@ -68,14 +70,14 @@ class FileBlame:
 
     @property
     def unit_shares(self) -> Scores:
-        """Units that own lines, and their share of all lines."""
+        """Units that wrote lines of the file, and their shares of all lines."""
         is_known = self.units >= 0
         return self.units[is_known], self.blame.line_shares[is_known]
 
     def score_units_by_words(self, query_keys: Array) -> Scores:
-        """Return units that wrote lines with these words.
+        """Score the units that wrote lines with these words.
 
-        The values are their shares of such lines. Rare words count more.
+        A score is the unit's share of these lines. Rare words count more.
         """
         keys = self.blame.keys
         starts, ends = keys.searchsorted(query_keys), keys.searchsorted(query_keys, side="right")
@@ -88,15 +90,16 @@ class FileBlame:
 
 
 class BlameCache:
-    """Pages by file number, at most MAX_FILES of them."""
+    """Cache of the blame of at most MAX_FILES files, keyed by file number."""
 
     def __init__(self) -> None:
         self._blame_by_file: OrderedDict[int, FileBlame] = OrderedDict()
 
     def set_blame(self, file: int, blame: BlameResult, find_unit: Callable[[str], int | None], newest: int) -> None:
-        """Store the reading of a file.
+        """Store the blame of a file.
 
-        `find_unit` maps a commit id to its unit.
+        `find_unit` maps a commit id to its unit, or to None if the unit is unknown. `newest` is the newest unit
+        that touched the file.
         """
         units = [-1 if (unit := find_unit(sha)) is None else unit for sha in blame.commit_ids]
         self._blame_by_file[file] = FileBlame(np.array(units, "<i4"), blame, newest)
@@ -105,5 +108,5 @@ class BlameCache:
             self._blame_by_file.popitem(last=False)
 
     def get_blame(self, file: int) -> FileBlame | None:
-        """Return the page of a file, or None."""
+        """Return the blame of a file, or None if it is not cached."""
         return self._blame_by_file.get(file)

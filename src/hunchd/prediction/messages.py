@@ -1,7 +1,4 @@
-"""Past units of work, searchable by words.
-
-Each has a subject, an author and files.
-"""
+"""Past units of work with their subjects, authors and files, searchable by words."""
 
 from __future__ import annotations
 
@@ -37,9 +34,9 @@ HALF_LIFE = 3_000.0  # units: the vocabulary of a project outlives its structure
 
 @dataclass(frozen=True, slots=True)
 class SimilarUnits:
-    """Past units similar to a text, best first.
+    """Past units that are similar to a text, best first.
 
-    They come with their similarity (0..1) and files. `which` is the index of the unit of each file.
+    Each has a similarity (0..1) and files; `which` is the index of the unit of each file.
     """
 
     units: Array
@@ -63,10 +60,10 @@ class SimilarUnits:
 
 @dataclass(frozen=True, slots=True)
 class WordUnits:
-    """Units that contain the words of a query, word by word.
+    """Units that contain words of a query, listed word by word.
 
-    `sizes` is the number of units of each word, `rarity` its inverse document frequency (0: too common). `unit_scores`
-    holds the same units once each with the sum of the squared rarities of their words.
+    `sizes` is the number of units of each word, `rarity` its inverse document frequency (0 if it is too common).
+    `unit_scores` lists each unit once, with the sum of the squared rarities of its words.
     """
 
     units: Array
@@ -76,7 +73,7 @@ class WordUnits:
 
 
 class Messages:
-    """Units in learned order, and the postings of their words."""
+    """Units in the order in which they were learned, and an index of their words."""
 
     def __init__(self) -> None:
         self.shas = PackedStrings()
@@ -119,7 +116,7 @@ class Messages:
         return self._rewritten_ids.get(unit) or self.shas[unit]
 
     def find_unit(self, sha: str) -> int | None:
-        """Return the unit with this id, or None."""
+        """Return the unit with this commit id, or None if it is unknown."""
         digest = _hash_id(sha)
         if not self._digest_filter[digest & LOW_BITS]:
             return None
@@ -139,16 +136,16 @@ class Messages:
         return files
 
     def list_files_since(self, unit: int) -> Array:
-        """Return the files of all units from `unit` on.
+        """Return the files of `unit` and all later units.
 
-        A file is listed once for each unit.
+        A file is listed once for each unit that touched it.
         """
         return self._files.view[self._offsets.view[max(unit, 0)] :]
 
     def flatten_files(self, units: Array) -> tuple[Array, Array]:
         """Return the files of several units in one array.
 
-        The second array holds the number of files of each unit.
+        The second array contains the number of files of each unit.
         """
         offsets, units = self._offsets.view, units.astype(np.intp)  # for use as indexes
         starts = offsets.take(units)
@@ -157,7 +154,7 @@ class Messages:
         return self._files.view.take(expand_ranges(starts, sizes)).astype(np.intp), sizes
 
     def find_units_by_words(self, keys: Sequence[int]) -> WordUnits:
-        """Return the newest units with these words, and their rarity.
+        """Return the newest units that contain these words, with the rarity of each word.
 
         Words that nearly all units contain are skipped.
         """
@@ -175,7 +172,7 @@ class Messages:
         return self._postings.count_documents(keys)
 
     def find_similar_units(self, word_units: WordUnits, limit: int = MAX_VOTERS) -> SimilarUnits:
-        """Return the units most similar to the query (cosine of idf weights)."""
+        """Return the units most similar to the query, by the cosine of their idf weights."""
         candidate_units, scores = word_units.unit_scores
         if not len(candidate_units):
             return SimilarUnits.create_empty()
@@ -196,7 +193,7 @@ class Messages:
     def list_units_of_author(self, author: int, limit: int) -> Array:
         """Return the newest units of an author, newest first.
 
-        They are searched among the last 4,000.
+        Only the last 4,000 units are searched.
         """
         start = max(len(self) - 4_000, 0)
         hits = np.flatnonzero(self.author.view[start:] == author)[::-1][:limit]
@@ -205,7 +202,7 @@ class Messages:
     def list_units_of_file(self, file: int, limit: int) -> Array:
         """Return the newest units that touched a file, newest first.
 
-        Never more than the last MAX_UNITS_PER_FILE.
+        At most the last MAX_UNITS_PER_FILE are returned.
         """
         row = (
             self._units_by_file[file]

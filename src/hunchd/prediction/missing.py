@@ -1,4 +1,4 @@
-"""Predict files that a change in progress still lacks."""
+"""Prediction of files that a change in progress still lacks."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ MOST = 5  # files that are told: a longer list is no review
 def find_missing_files(
     predictor: Predictor, changed_paths: Sequence[str], focus: Focus, now: int
 ) -> tuple[MissingFile, ...]:
-    """Return the files that the change most likely still needs, the likeliest first; none where it looks complete.
+    """Return the files that the change most likely still needs, likeliest first.
 
-    `changed`: paths of the change, the newest last. `focus` says whose change it is and on which branch.
+    `changed_paths` are the files changed so far, newest last; `focus` gives the author and the branch. Returns an
+    empty tuple if the change looks complete.
     """
     review_focus = replace(focus, file=None, open_files=tuple(changed_paths[-MAX_SEEDS:]))
     query = build_query(review_focus, predictor.state)
@@ -52,7 +53,7 @@ def _build_predicted(state: PredictorState, query: PredictionQuery, one: Predict
 
 
 def _compute_share(state: PredictorState, seed: int, file: int) -> float:
-    """P(file | seed) of co-change."""
+    """Return P(file | seed), estimated from co-change."""
     first = evidence.load_cochange(state, seed)
     place = (first.row["file"] == file).nonzero()[0]
     return float(first.shares[place[0]]) if len(place) else 0.0
@@ -61,7 +62,10 @@ def _compute_share(state: PredictorState, seed: int, file: int) -> float:
 def _list_expected_hubs(
     state: PredictorState, query: PredictionQuery, changed_paths: Sequence[str]
 ) -> list[MissingFile]:
-    """Lock files, change logs and folders of entries, by the changed file that they go with most often."""
+    """Return hubs (lock files, change logs, folders of entries) that are likely to change.
+
+    Each is explained by the changed file that it most often changes with.
+    """
     best: dict[str, tuple[ExpectedFile, str]] = {}
     for seed in query.seeds:
         for one in find_expected_files(state, replace(query, seeds=(seed,))):

@@ -1,10 +1,11 @@
 """Prediction of the next step from a mixture of contexts.
 
-A view is a context to condition on: the last step, the last two, the last three, the last informative ones, the
-position in a known workflow, the branch, the hour, what failed. Each yields a distribution; its weight depends on how
-often the context was seen before and on how well the view did, which is learned with every step (a mixture of experts
-with multiplicative weights, as in context mixing). So a workflow with noise in it is followed where a chain that only
-knows the last step is lost, and where nothing is known, common steps are predicted with little confidence.
+A view is one kind of context: the last step, the last two, the last three, the last informative steps, the position
+in a known workflow, the branch, the hour, or what failed. Each view yields a distribution. Its weight depends on
+how often the context was seen before and on how well the view has predicted so far, which is learned with every
+step (a mixture of experts with multiplicative weights, as in context mixing). A workflow is therefore recognised
+even if other steps occur in between, where a chain that knows only the last step would fail; and if nothing is
+known, common steps are predicted with low confidence.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ Context = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """Context of a step besides the steps before it."""
+    """Circumstances of a step other than the steps before it."""
 
     branch: str = ""  # its kind: "release/*"
     hour: int = -1
@@ -70,7 +71,7 @@ class PredictedStep:
 
 @dataclass(slots=True)
 class _ContextCounts:
-    """Decayed counts of what followed in one context."""
+    """Decayed counts of the steps that followed one context."""
 
     counts: dict[int, float] = field(default_factory=dict)
     total: float = 0.0
@@ -88,9 +89,9 @@ class _ContextCounts:
 
 
 class NextStepPredictor:
-    """Online predictor of steps: learns by `learn_step`, predicts by `predict_steps`.
+    """Online predictor of steps, which are strings.
 
-    Steps are strings.
+    It learns from `learn_step` and predicts with `predict_steps`.
     """
 
     def __init__(self) -> None:
@@ -107,11 +108,11 @@ class NextStepPredictor:
         return self._step_count
 
     def set_workflows(self, workflows: Iterable[Sequence[str]]) -> None:
-        """Set the workflows whose positions are used as context."""
+        """Set the workflows in which the current position is looked up."""
         self._workflows = [tuple(map(self._intern_step, steps)) for steps in workflows]
 
     def clear_recent(self) -> None:
-        """Clear the recent steps: something unrelated begins."""
+        """Clear the recent steps, because unrelated work begins."""
         self._recent.clear()
 
     def learn_step(self, step: str, *, has_failed: bool = False, step_context: StepContext | None = None) -> None:
@@ -194,9 +195,9 @@ class NextStepPredictor:
             yield "workflow", ("workflow", *place)
 
     def _get_counts(self, context: Context) -> _ContextCounts | None:
-        """Return the counts of a context.
+        """Return the counts of a context, or None if it is unknown.
 
-        An unseen position in a workflow predicts the workflow's next step.
+        A position in a workflow that was not seen before predicts the next step of the workflow.
         """
         row = self._counts_by_context.get(context)
         if row is None and context[0] == "workflow":
@@ -206,9 +207,10 @@ class NextStepPredictor:
         return row
 
     def _locate_in_workflow(self, last: Sequence[int]) -> tuple[tuple[int, ...], int, int] | None:
-        """Return the position in the workflow that most recent steps belong to.
+        """Find the workflow to which most of the recent steps belong.
 
-        The result is (workflow, index of its last step done, number of its steps done, at most 3).
+        Returns (workflow, index of the last step done, number of steps done, at most 3), or None if there is no
+        such workflow.
         """
         best: tuple[float, tuple[int, ...], int, int] | None = None
         for path in self._workflows:
@@ -230,7 +232,7 @@ class NextStepPredictor:
         return [one / total for one in raw] if total else []
 
     def _update_weights(self, views: Sequence[tuple[str, Context]], symbol: int) -> None:
-        """Increase the weight of views that had predicted this step."""
+        """Increase the weights of the views that predicted this step."""
         known_views = [(name, row) for name, context in views if (row := self._get_counts(context))]
         if not known_views:
             return
@@ -254,9 +256,9 @@ class NextStepPredictor:
         return self._view_weights.get((name, bucket), INITIAL_WEIGHTS[name][bucket])
 
     def _update_information(self) -> None:
-        """Measure how informative each step is about the next.
+        """Measure how informative each step is about the next one.
 
-        The measure is the divergence of what follows it from what follows in general.
+        The measure is the divergence between the steps that follow it and the steps in general.
         """
         overall_counts = self._counts_by_context.get(("always",))
         if overall_counts is None:
@@ -290,9 +292,10 @@ class NextStepPredictor:
 
 
 def _match_workflow(path: Sequence[int], last: Sequence[int]) -> tuple[int, int] | None:
-    """Return how many steps of `path` were done, and where.
+    """Return how many steps of `path` were done, and the index of the last one in `last`.
 
-    They were done in order up to the last. Few other steps may lie in between. None if the last one was not done.
+    The steps must have been done in order, with few other steps in between. Returns None if the last step of `path`
+    was not done.
     """
     position, matched_steps, end = len(last) - 1, 0, -1
     for symbol in reversed(path):
@@ -313,9 +316,9 @@ def _iterate_probabilities(row: _ContextCounts) -> Iterator[tuple[int, float]]:
 
 
 def _compute_escape(row: _ContextCounts) -> float:
-    """Return the weight of unseen steps.
+    """Return the weight of steps not yet seen in this context.
 
-    It grows with how often something new was seen (Witten and Bell).
+    The weight grows with the number of distinct steps seen (Witten and Bell).
     """
     return float(len(row.counts)) * 0.5
 

@@ -1,7 +1,7 @@
 """Online linear correction of the ranker for one project.
 
-It is used only while it does better than without. Replayed on a project's own past it does not beat the shipped ranker
-(docs/measurements/prediction.md), so it has to prove itself on what this very user opens.
+It is applied only while it improves the ranking. In replays of a project's history it does not beat the shipped
+ranker (docs/measurements/prediction.md), so it has to prove itself on the files that the user opens.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ MIN_ADVANTAGE = 0.01  # of rolling reciprocal rank that the correction must show
 
 @dataclass(slots=True)
 class HeadCorrection:
-    """Correction of one head, with running scores of both rankings.
+    """Correction of one ranker, with rolling scores of the ranking with and without it.
 
-    `weights` apply to standardised features, `squared` are their Adagrad accumulators.
+    `weights` apply to standardised features; `squared_gradients` are the accumulators of Adagrad.
     """
 
     weights: Array
@@ -37,12 +37,12 @@ class HeadCorrection:
 
     @property
     def is_trusted(self) -> bool:
-        """True if the correction has enough lessons and ranks better."""
+        """True if the correction was trained enough and improves the ranking."""
         return self.lessons >= MIN_LESSONS and self.rank_with >= self.rank_without + MIN_ADVANTAGE
 
 
 class OnlineCorrection:
-    """Corrections by head."""
+    """Corrections of the rankers, keyed by head ("seed", "text" or "both")."""
 
     def __init__(self) -> None:
         self.corrections = {
@@ -50,7 +50,7 @@ class OnlineCorrection:
         }
 
     def correct_scores(self, head: str, matrix: Array, scores: Array) -> Array:
-        """Return scores with the correction of `head`, if it is trusted."""
+        """Return the scores, corrected if the correction of `head` is trusted."""
         correction = self.corrections[head]
         if not correction.is_trusted or len(matrix) < 2:
             return scores
@@ -60,10 +60,10 @@ class OnlineCorrection:
     def learn_from_query(
         self, head: str, matrix: Array, scores: Array, used_mask: Array, *, weight: float = 1.0
     ) -> None:
-        """Learn from one query: of these candidates the `used_mask` ones were right.
+        """Learn from the outcome of one query.
 
-        `scores` are uncorrected. The step follows the gradient of the listwise softmax likelihood (ListNet, Cao et
-        al., 2007), by Adagrad.
+        `used_mask` is True for the candidates that were right; `scores` are uncorrected. The update is an Adagrad
+        step along the gradient of the listwise softmax likelihood (ListNet, Cao et al., 2007).
         """
         if not used_mask.any() or used_mask.all():
             return
@@ -109,7 +109,10 @@ class OnlineCorrection:
 
 
 def _standardise(matrix: Array) -> Array:
-    """Standardise features within the query: what all candidates share cannot separate them."""
+    """Standardise features within the query.
+
+    A value that all candidates share cannot tell them apart.
+    """
     centred_matrix = matrix - matrix.mean(axis=0)
     deviation = centred_matrix.std(axis=0)
     standard: Array = centred_matrix / np.where(deviation > 1e-6, deviation, 1.0)

@@ -1,6 +1,6 @@
 """Growing columns, rows and strings in packed arrays.
 
-They take a tenth of a dictionary's memory.
+They take a tenth of the memory of dictionaries.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def take_ranges(starts: Array, sizes: Array, *arrays: Array) -> list[Array]:
 
 
 def concatenate_arrays(arrays: list[Array]) -> Array:
-    """Concatenate arrays of one type, also structured ones."""
+    """Concatenate arrays of one type, which may be structured."""
     dtype = arrays[0].dtype
     if dtype.names is None:
         return np.concatenate(arrays)
@@ -54,9 +54,9 @@ def concatenate_arrays(arrays: list[Array]) -> Array:
 
 
 def view_as_bytes(records: Array) -> Array:
-    """View records as bytes.
+    """View structured records as bytes.
 
-    Numpy copies structured types field by field, which is slower.
+    Copying them is faster this way, because numpy copies structured types field by field.
     """
     return records.view(np.dtype((np.void, records.dtype.itemsize)))
 
@@ -64,7 +64,7 @@ def view_as_bytes(records: Array) -> Array:
 def sum_by_number(numbers: Array, values: Array) -> Scores:
     """Add up the values of equal numbers.
 
-    The numbers are returned distinct and ascending.
+    Returns the distinct numbers in ascending order, with their sums.
     """
     if not len(numbers):
         return create_empty_scores()
@@ -75,9 +75,9 @@ def sum_by_number(numbers: Array, values: Array) -> Scores:
 
 
 def sum_each_by_number(parts: Sequence[Scores]) -> list[Scores]:
-    """Apply `sum_by_number` to several parts with values of one type.
+    """Apply `sum_by_number` to several parts whose values have the same type.
 
-    Parts that have to be sorted are sorted together.
+    The parts that need sorting are sorted together.
     """
     sorted_parts = [
         place for place, (numbers, _) in enumerate(parts) if len(numbers) and not _prefers_counting(numbers)
@@ -106,7 +106,7 @@ def _prefers_counting(numbers: Array) -> bool:
 def _group_numbers(numbers: Array) -> tuple[Array, Array, Array]:
     """Group equal numbers.
 
-    Returns distinct ascending numbers, the grouping order, and the start of each group.
+    Returns the distinct numbers in ascending order, the order that groups `numbers`, and the start of each group.
     """
     order = numbers.argsort(kind="stable")
     sorted_numbers = numbers.take(order)
@@ -126,7 +126,7 @@ def create_empty_scores() -> Scores:
 
 
 def max_by_number(numbers: Array, values: Array) -> Scores:
-    """Return distinct ascending numbers, each with its highest value."""
+    """Return the distinct numbers in ascending order, each with its highest value."""
     if not len(numbers):
         return create_empty_scores()
     once, order, starts = _group_numbers(numbers)
@@ -134,14 +134,14 @@ def max_by_number(numbers: Array, values: Array) -> Scores:
 
 
 def sort_distinct(numbers: Array) -> Array:
-    """Return distinct ascending numbers."""
+    """Return the distinct numbers in ascending order."""
     sorted_numbers = np.sort(numbers)
     distinct_numbers: Array = sorted_numbers[_mask_run_starts(sorted_numbers)]
     return distinct_numbers
 
 
 def _mask_run_starts(sorted_numbers: Array) -> Array:
-    """Return a mask of the first of each run of equal numbers."""
+    """Return a mask that is True for the first of each run of equal numbers."""
     begins = np.empty(len(sorted_numbers), "?")
     begins[:1] = True
     np.not_equal(sorted_numbers[1:], sorted_numbers[:-1], out=begins[1:])
@@ -149,11 +149,11 @@ def _mask_run_starts(sorted_numbers: Array) -> Array:
 
 
 def select_highest(values: Array, limit: int) -> Array:
-    """Return the indexes of the `limit` highest values.
+    """Return the indexes of the `limit` highest values, in undefined order.
 
-    There are more values than that; the order is not defined. Of many values only those are compared that reach the
-    best of each stretch of them. If a tie has to be decided, all are partitioned, which takes longer than sorting them
-    without their indexes.
+    There must be more than `limit` values. A long array is split into groups, and only values that reach the median
+    of the groups' maxima are compared. If equal values compete for the last place, all values are partitioned,
+    which takes longer than sorting without indexes.
     """
     stretch = len(values) // (2 * limit)
     candidates = values
@@ -178,10 +178,7 @@ def mask_members(values: Array, sorted_members: Array) -> Array:
 
 
 class GrowingColumn:
-    """Growing array.
-
-    It grows at its end or up to a requested size, in amortised constant time.
-    """
+    """Array that grows at its end or to a requested size, in amortised constant time."""
 
     __slots__ = ("_array", "_default", "size")
 
@@ -200,7 +197,7 @@ class GrowingColumn:
 
     @property
     def view(self) -> Array:
-        """Writable view of the values, invalid after the next growth."""
+        """Writable view of the values, which is invalid after the next growth."""
         return self._array[: self.size]
 
     def append(self, value: Any) -> None:
@@ -213,7 +210,7 @@ class GrowingColumn:
         self._array[start : self.size] = values
 
     def grow_to(self, size: int) -> None:
-        """Grow to at least `size` values, filled with the default."""
+        """Grow to at least `size` values, filling in the default."""
         if size <= self.size:
             return
         if size > len(self._array):
@@ -226,9 +223,9 @@ class GrowingColumn:
 
 
 class PackedRows:
-    """Rows of varying length, packed as loaded.
+    """Rows of varying length, stored in one packed array as loaded.
 
-    Rows changed since are beside the base.
+    Rows that were changed after loading are stored separately.
     """
 
     __slots__ = ("_base", "_changed_rows", "_offsets", "dtype", "size")
@@ -242,7 +239,7 @@ class PackedRows:
 
     @classmethod
     def create(cls, dtype: Any) -> PackedRows:
-        """Create rows without elements."""
+        """Create an empty instance."""
         return cls(np.empty(0, dtype), np.zeros(1, "<i8"))
 
     def __len__(self) -> int:
@@ -257,9 +254,9 @@ class PackedRows:
         return self._base[:0]
 
     def join_rows(self, indexes: Array) -> tuple[Array, Array]:
-        """Return several rows in one array.
+        """Return several rows in one array, in undefined order.
 
-        The second array is the index of each element's row in `indexes`. The order is not defined.
+        The second array contains the index in `indexes` of each element's row.
         """
         index_list = indexes.tolist()
         changed_places = (
@@ -299,9 +296,9 @@ class PackedRows:
 
 
 class PackedStrings:
-    """Texts by index, packed as loaded.
+    """Texts by index, stored in one packed array as loaded.
 
-    Texts added since are beside the base.
+    Texts that were added after loading are stored separately.
     """
 
     __slots__ = ("_added_texts", "_base", "_changed_texts", "_offsets")

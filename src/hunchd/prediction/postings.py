@@ -1,6 +1,6 @@
-"""Postings of documents by key, packed as loaded.
+"""Lists of documents by key (postings), packed as loaded.
 
-Additions are stored beside the packed arrays.
+Postings added later are stored separately.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ AdditionSnapshot = list[tuple[int, list[int], list[int], int]]  # key, documents
 
 
 class KeyPostings:
-    """Map from keys to (document, count) pairs, as added.
+    """Map from keys to pairs of a document and a count, in the order of addition.
 
-    Loaded postings are two sorted arrays searched by bisection; additions are stored by key beside them.
+    Loaded postings are two sorted arrays that are searched by bisection; additions are stored separately, by key.
     """
 
     __slots__ = (
@@ -58,10 +58,10 @@ class KeyPostings:
             self.added_count += 1
 
     def prepare_merge(self, keep: Callable[[Array], Array]) -> Callable[[], Callable[[], None]]:
-        """Return work for any thread that merges additions into the packed arrays.
+        """Return work that merges the additions into the packed arrays, in any thread.
 
-        Documents for which `keep` is false are dropped. The work returns a function to be called in the thread that
-        adds, which may have added more meanwhile.
+        Documents for which `keep` is False are dropped. The work returns a function to be called in the thread that
+        adds postings; more may have been added in the meantime.
         """
         snapshot = self._snapshot_additions()
 
@@ -75,11 +75,14 @@ class KeyPostings:
         return build_merged
 
     def _snapshot_additions(self) -> AdditionSnapshot:
-        """Return a snapshot of the additions: the lists only grow."""
+        """Return a snapshot of the additions.
+
+        Lengths are enough, because the lists only grow.
+        """
         return [(key, documents, counts, len(documents)) for key, (documents, counts) in self._additions.items()]
 
     def _collect_pairs(self, snapshot: AdditionSnapshot) -> tuple[Array, Array, Array]:
-        """Return keys, documents and counts of all pairs, the loaded ones first."""
+        """Return the keys, documents and counts of all postings, loaded ones first."""
         late_keys = np.repeat(np.array([key for key, *_ in snapshot], "<u4"), [size for *_, size in snapshot])
         documents = [document for _, documents, _, size in snapshot for document in documents[:size]]
         counts = [count for _, _, counts, size in snapshot for count in counts[:size]]
@@ -99,9 +102,9 @@ class KeyPostings:
             self.added_count -= size
 
     def get_postings(self, key: int, newest: int | None = None) -> tuple[Array, Array]:
-        """Return documents and counts of one key, oldest first.
+        """Return the documents and counts of one key, oldest first.
 
-        At most the `newest` are returned.
+        If `newest` is given, at most that many of the newest are returned.
         """
         if not len(self._keys):
             return self._get_additions(key, newest)
@@ -127,10 +130,10 @@ class KeyPostings:
     def get_postings_of_keys(
         self, keys: Array, newest: int = sys.maxsize, max_postings: int = sys.maxsize
     ) -> tuple[Array, Array, Array]:
-        """Return documents and counts of several keys.
+        """Return the documents and counts of several keys.
 
-        The third array is the number for each key. At most the `newest` of each key, and none of a key with more than
-        `max_postings`.
+        The third array contains the number of postings returned for each key: at most the `newest` ones, and none
+        if the key has more than `max_postings`.
         """
         ends, sizes = self._locate_in_base(keys)
         key_list = keys.tolist()
@@ -150,9 +153,9 @@ class KeyPostings:
     def _get_parts(
         self, key: int, end: int, size: int, newest: int, max_postings: int
     ) -> tuple[list[Array], list[Array]]:
-        """Return loaded and added postings of one key.
+        """Return the loaded and the added postings of one key.
 
-        `size` loaded ones end at `end`.
+        The key has `size` loaded postings, which end at position `end`.
         """
         if not size and key not in self._additions:
             return [], []
@@ -171,7 +174,7 @@ class KeyPostings:
         return sizes
 
     def _locate_in_base(self, keys: Array) -> tuple[Array, Array]:
-        """Return end and number of each key's loaded postings."""
+        """Return where the loaded postings of each key end, and how many there are."""
         if not len(self._keys):
             return np.zeros(len(keys), "<i8"), np.zeros(len(keys), "<i8")
         keys = keys.astype("<u4", copy=False)
@@ -192,9 +195,9 @@ class KeyPostings:
         return cached_arrays if newest is None else (cached_arrays[0][-newest:], cached_arrays[1][-newest:])
 
     def build_packed(self, new_numbers: Array | None = None) -> KeyPostings:
-        """Return the same postings without additions beside the base.
+        """Return a copy in which all additions are packed.
 
-        `renumbered` maps documents to new numbers in the same order; negative ones are dropped.
+        `new_numbers` maps documents to new numbers in the same order; documents with a negative number are dropped.
         """
         keys, documents, counts = self._collect_pairs(self._snapshot_additions())
         if new_numbers is not None:
@@ -204,7 +207,7 @@ class KeyPostings:
         return KeyPostings(*_group_by_key(keys, documents, counts))
 
     def to_arrays(self) -> Arrays:
-        """Return the arrays to save. Valid only right after `build_packed`."""
+        """Return the arrays to save; valid only right after `build_packed`."""
         return {
             "keys": self._keys,
             "offsets": self._offsets,
@@ -218,9 +221,9 @@ class KeyPostings:
 
 
 def _group_by_key(keys: Array, documents: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
-    """Group pairs by key: distinct ascending keys, offsets, documents and counts.
+    """Group the postings by key, keeping the order of those with the same key.
 
-    Pairs of one key keep their order.
+    Returns (distinct ascending keys, offsets, documents, counts).
     """
     order = keys.argsort(kind="stable")
     distinct_keys, starts = np.unique(keys[order], return_index=True)

@@ -37,7 +37,7 @@ MAX_SERVED = 20  # predictions kept to learn from their outcome
 
 @dataclass(frozen=True, slots=True)
 class ServedPrediction:
-    """Prediction that was returned, stored to learn from its outcome."""
+    """Prediction that was returned to a client, stored to learn from its outcome."""
 
     head: str
     files: Array
@@ -47,10 +47,11 @@ class ServedPrediction:
 
 @dataclass(frozen=True, slots=True)
 class RankedCandidates:
-    """Ranking of candidates, best first, with features and scores.
+    """Candidates, best first, with features and scores.
 
-    `uncorrected_scores` are uncorrected scores, `calibration_scores` those that are calibrated to probabilities.
-    `visit_probabilities` are the probabilities of a visit soon, if the query asks for the next file of a session.
+    `uncorrected_scores` are the scores before the online correction, `calibration_scores` those that are calibrated
+    to probabilities. `visit_probabilities` are the probabilities of a visit soon, if the query asks for the next
+    file of a session.
     """
 
     evidence: QueryEvidence
@@ -73,7 +74,7 @@ class Predictor(Learner):
         self._served_predictions: deque[ServedPrediction] = deque(maxlen=MAX_SERVED)
 
     def get_stats(self) -> dict[str, int]:
-        """Return figures for the status."""
+        """Return statistics for the status report."""
         state = self._state
         return {
             "units": state.unit_count,
@@ -86,16 +87,16 @@ class Predictor(Learner):
     def record_event(self, event: SessionEvent) -> None:
         """Record an event of the session.
 
-        A file was opened, edited, saved, closed, checked out or used.
+        Events are files opened, edited, saved, closed, checked out or used.
         """
         file = self._state.files.numbers.get(event.path) if event.path else None
         self._state.session.record_event(event, file)
 
     def record_outcome(self, path: str, *, was_used: bool) -> None:
-        """Learn from the use of a suggested file.
+        """Learn whether a suggested file was used.
 
-        The newest prediction that contained it is the lesson. An ignored suggestion teaches nothing by itself: its rank
-        may be the reason.
+        The newest prediction that contained the file is the training example. An ignored suggestion alone teaches
+        nothing, because its low rank may be the reason.
         """
         file = self._state.files.numbers.get(path)
         if file is None or not was_used:
@@ -157,7 +158,10 @@ class Predictor(Learner):
         )
 
     def score_files(self, focus: Focus, *, now: int, k: int) -> dict[str, float]:
-        """Return the scores of the `k` best files by path; what becomes of them teaches nothing."""
+        """Map the `k` best files to their scores.
+
+        Nothing is learned from what becomes of these files.
+        """
         ranked_candidates = self.rank_candidates(build_query(focus, self._state), now)
         best = ranked_candidates.order[:k]
         paths = self._state.files.paths
@@ -198,7 +202,7 @@ class Predictor(Learner):
     def _compute_confidences(self, query: PredictionQuery, ranking: RankedCandidates, best: Array) -> Array:
         """Return the probabilities of the `best` files.
 
-        They are visited soon, or else part of the same work.
+        This is the probability that a file is visited soon, or, for other queries, that it belongs to the same work.
         """
         if ranking.visit_probabilities is not None:
             return ranking.visit_probabilities[best]
@@ -207,9 +211,9 @@ class Predictor(Learner):
         return likely
 
     def list_session_steps(self, query: PredictionQuery, now: int) -> list[FileVisit]:
-        """Return the session steps up to the query's file.
+        """Return the steps of the session up to the query's file.
 
-        There are none without a file.
+        Returns an empty list if the query has no file.
         """
         if not query.seeds:
             return []
@@ -219,7 +223,7 @@ class Predictor(Learner):
         return steps
 
     def _select_candidates(self, matrix: Array, query_evidence: QueryEvidence) -> Array:
-        """Return the indexes of the candidates to rank, including revisitable ones."""
+        """Return the indexes of the candidates to rank, including files that may be revisited."""
         selected_rows = preselect_rows(matrix, MAX_RANKED)
         visited_files = query_evidence.sparse["interest"][0]
         if not query_evidence.query.allows_revisits or not len(visited_files):

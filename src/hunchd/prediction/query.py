@@ -1,4 +1,4 @@
-"""Queries: a focus as file numbers, word keys and traces."""
+"""Translation of a focus to a query: file numbers, word keys and traces."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ _MENTION = re.compile(r"[\w.\-@+]+(?:/[\w.\-@+]+)*\.[A-Za-z][A-Za-z0-9]{0,4}\b")
 class PredictionQuery:
     """Query for a prediction.
 
-    `trace` is the parsed error, `mentioned_files` are files that the text names. `visible_files` are files that the
-    developer is looking at, which are never suggested; `allows_revisits` allows files visited before.
+    `seeds` are the open files, newest last. `trace` is the parsed error, and `mentioned_files` are files named in
+    the text. `visible_files` are files that the developer is looking at, which are never suggested.
+    `allows_revisits` permits files that were visited before.
     """
 
     seeds: tuple[int, ...] = ()
@@ -46,14 +47,14 @@ class PredictionQuery:
 
     @property
     def head(self) -> str:
-        """Ranker for the query: by file ("seed"), by text, or both."""
+        """Ranker for the query: by open file ("seed"), by text ("text"), or by both ("both")."""
         if self.keys or self.mentioned_files:
             return "both" if self.seeds or self.trace.files else "text"
         return "seed"
 
 
 def build_query(focus: Focus, state: PredictorState) -> PredictionQuery:
-    """Translate a focus; unknown files and words without keys are dropped."""
+    """Translate a focus to a query, dropping unknown files and words without keys."""
     paths = [*focus.open_files[-MAX_SEEDS:], *([focus.file] if focus.file else [])]
     seeds = visible_files = state.files.find_numbers(reversed(paths))[:MAX_SEEDS][::-1]
     if not seeds:  # a new file: the file visited before is better than none
@@ -86,9 +87,9 @@ def _source_of_words(focus: Focus, *, is_spoken: bool) -> str:
 
 
 def find_files_by_name(name: str, state: PredictorState) -> list[int]:
-    """Return the existing file that best matches a path ending.
+    """Return the existing file that best matches the end of a path.
 
-    Returns none if the best match is not unique.
+    Returns an empty list if the best match is not unique.
     """
     exact = state.files.numbers.get(name)
     if exact is not None and state.files.alive.view[exact]:
@@ -114,7 +115,7 @@ def find_files_by_name(name: str, state: PredictorState) -> list[int]:
 def extract_branch_words(branch: str) -> str:
     """Return the words of a branch name.
 
-    Long-lived branches and bare numbers have none.
+    Returns "" for long-lived branches and for bare numbers.
     """
     name = branch.rsplit("/", 1)[-1] if branch.lower().split("/")[0] in UNINFORMATIVE_BRANCHES else branch
     if not name or name.lower() in UNINFORMATIVE_BRANCHES:

@@ -1,6 +1,6 @@
-"""Topic of a text: its strongest files and their co-change.
+"""Topic of a text: the files it points to most strongly, and their co-change.
 
-All sources of words contribute.
+All sources that match words contribute.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ SHARE_PRIOR = 0.1  # smoothing weight added to a file's own changes
 
 @dataclass(frozen=True, slots=True)
 class QueryTopic:
-    """Files that a text points to, the strongest as leads.
+    """Files that a text points to; the strongest of them are the leads.
 
-    `with_leads` is co-change with the leads in the mean over them, `with_lead` with the one of them that a file
-    changes with most.
+    `with_leads` scores files by their weighted mean co-change with all leads, `with_lead` by the co-change with the
+    one lead that the file changes with most.
     """
 
     leads: Array
@@ -45,10 +45,7 @@ class QueryTopic:
     with_lead: Scores
 
     def compute_strength(self, files: Array) -> Array:
-        """Return how strongly the text points to these files.
-
-        1 is the strongest.
-        """
+        """Return how strongly the text points to these files; 1 is the strongest."""
         relative_strength: Array = self.strength[files] / self.strongest
         return relative_strength
 
@@ -60,10 +57,10 @@ def build_topic(
     seeds: tuple[int, ...],
     usable: Array,
 ) -> QueryTopic | None:
-    """Combine the scores of all sources of words.
+    """Combine the scores of all sources that match words.
 
-    Open and unusable files are left out. `likely_files` are files that contain the strongest few: the best of each
-    source.
+    Open and unusable files are left out. `likely_files` are the best files of each source; the overall strongest
+    files are among them. Returns None if the text points to no file.
     """
     strength = np.zeros(len(usable), "<f4")
     for files, values in (scores_by_source[name] for name in SOURCES):
@@ -88,7 +85,7 @@ def build_topic(
 
 
 def score_similar_past(state: PredictorState, word_units: WordUnits, seeds: tuple[int, ...]) -> Scores:
-    """Return files of the seeds' past units, by similarity.
+    """Score the files of the seeds' past units.
 
     Units that share words with the text count most.
     """

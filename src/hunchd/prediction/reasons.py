@@ -1,4 +1,4 @@
-"""Reasons for suggesting a file, in a developer's words."""
+"""Reasons for suggesting a file, worded for developers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ _NEVER_IMPORTED = (".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".mm")
 
 
 class Reason(NamedTuple):
-    """`relation` is what files with such a reason have in common with the file at hand, as words of a list."""
+    """Reason for suggesting a file.
+
+    `relation` says in a few words, for use in a list, what files with such a reason have in common with the current
+    file.
+    """
 
     weight: float
     text: str
@@ -36,10 +40,10 @@ class Reason(NamedTuple):
 
 
 class ReasonBuilder:
-    """Reasons for the candidates of one prediction, which share some lookups.
+    """Builder of the reasons for the candidates of one prediction; some lookups are shared.
 
-    `here` is the file that the reader knows as "this file", or None. Other files are called by the shortest name
-    that is unambiguous among the `told` files, the seeds and the leads.
+    `here` is the file that the reader knows as "this file", or None. Other files get the shortest name that is
+    unambiguous among `named_files`, the seeds and the leads (the files that the text points to).
     """
 
     def __init__(
@@ -94,9 +98,10 @@ class ReasonBuilder:
         return weighted_reasons[:MAX_REASONS]
 
     def _said_by_words(self, file: int, row: list[float]) -> Iterator[Reason]:
-        """Return the reason given by the words of the question; none where there is no question.
+        """Yield the reasons that follow from the words of the question.
 
-        A branch or an error has words as well, which the reader does not think of.
+        Only past work is given as a reason if there is no question: a branch or an error also has words, but the
+        reader does not think of them.
         """
         if row[_VOTED_COLUMN] >= 0.3 and (unit := self._find_supporting_unit(file)) is not None:
             subject = _shorten_subject(self._state.messages.subjects[unit])
@@ -116,9 +121,9 @@ class ReasonBuilder:
         return self._name_by_path[self._state.files.paths[file]]
 
     def _describe_kinship(self, file: int) -> str:
-        """Return the relation to the newest seed of that stem.
+        """Describe the relation to the newest seed with the same stem.
 
-        Empty if many files have the stem, such as `views.py`, and the file lies elsewhere.
+        Returns "" if many files have this stem, such as `views.py`, and `file` is in a distant folder.
         """
         stem, seeds = self._state.files.stem.view, self._evidence.query.seeds
         seed = next((seed for seed in reversed(seeds) if stem[seed] == stem[file]), None)
@@ -137,15 +142,15 @@ class ReasonBuilder:
         return "named alike"
 
     def _is_near(self, file: int, seed: int) -> bool:
-        """Return True if the folders are nested or have one name.
+        """Return True if one folder contains the other, or both have the same name.
 
-        The latter holds for sources and their tests. The latter holds for sources and their tests.
+        The folders of sources and of their tests often have the same name.
         """
         short, long = sorted((self._state.files.paths[one].rpartition("/")[0] for one in (file, seed)), key=len)
         return bool(short) and (f"{long}/".startswith(f"{short}/") or short.split("/")[-1] == long.split("/")[-1])
 
     def _iterate_link_reasons(self, file: int, row: list[float]) -> Iterator[Reason]:
-        """Yield each kind of link to the newest linked seed."""
+        """Yield a reason for each type of link, naming the newest seed that is linked."""
         for source, weight, to_here, to_another, relation in self._list_link_types(file):
             if row[FEATURE_INDEX[source]] > 0:
                 seed_links = reversed(self._evidence.seed_links)
@@ -160,8 +165,8 @@ class ReasonBuilder:
     def _list_link_types(self, file: int) -> Iterator[tuple[str, float, str, str, str]]:
         """Yield the link types that apply.
 
-        Only code imports, and only code defines names that others use: the keys of a configuration file are called like
-        variables everywhere.
+        Only code imports, and only code defines names that others use: the keys of a configuration file often have
+        the same names as variables elsewhere.
         """
         traits = self._state.files.traits.view
         file_traits, seed_traits = int(traits[file]), 0
@@ -182,7 +187,7 @@ class ReasonBuilder:
         return not self._state.files.paths[file].endswith(_NEVER_IMPORTED)
 
     def _build_cochange_reasons(self, file: int) -> list[Reason]:
-        """Return the co-change with the seed that it most likely changes with."""
+        """Return the reason for the seed that the file most likely changes with, if any."""
         strongest: list[Reason] = []
         for first, rows in zip(self._evidence.together, self._rows, strict=True):
             place = rows.get(file)
@@ -198,7 +203,7 @@ class ReasonBuilder:
         return [max(strongest)] if strongest else []
 
     def _find_lead(self, file: int) -> str:
-        """Return the name of the lead it changed with most often."""
+        """Return the name of the lead that the file changed with most often, or ""."""
         if self._evidence.topic is None:
             return ""
         leads = self._evidence.topic.leads
@@ -210,7 +215,7 @@ class ReasonBuilder:
         return "" if place > 0 else self._get_name(int(leads[-place]))
 
     def _find_supporting_unit(self, file: int) -> int | None:
-        """Return the nearest unit of the file with an informative subject."""
+        """Return the most similar unit that touched the file and has a descriptive subject."""
         nearest, subjects = self._evidence.nearest, self._state.messages.subjects
         units = nearest.units[nearest.which[nearest.files == file]].tolist()
         return next((unit for unit in units if is_descriptive(subjects[unit])), None)
@@ -255,7 +260,7 @@ def _build_fallback_reason(row: list[float]) -> Reason:
 
 
 def _shorten_subject(subject: str, most: int = 60) -> str:
-    """Return a subject to be quoted: what would end the quotation is left out."""
+    """Shorten a subject to be quoted, and remove what would end the quotation."""
     subject = subject.translate({ord("«"): None, ord("»"): None})
     return subject if len(subject) <= most else subject[: most - 1].rstrip() + "…"
 

@@ -1,6 +1,6 @@
-"""Past units of work relevant to a focus.
+"""Past units of work that are relevant to a focus.
 
-They are similar to its words or wrote its files.
+They are similar to its text, or they wrote the lines of its files.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ _DECAY = 0.5 ** (np.arange(MAX_UNITS_PER_FILE) / HALF_LIFE)
 def recall_units(
     state: PredictorState, query: PredictionQuery, query_evidence: QueryEvidence, now: int, limit: int = MAX_UNITS
 ) -> tuple[PredictedUnit, ...]:
-    """Return similar units, and units of the open files.
-
-    The latter wrote or recently touched the files.
-    """
+    """Return similar units, and units that wrote or recently touched the open files."""
     focus_seeds = _exclude_hubs(state, query)
     shares = {seed: _load_shares(state, seed) for seed in query.seeds}
     nearest, recent_scores = query_evidence.nearest, _score_recent_units(state, focus_seeds)
@@ -77,9 +74,9 @@ def recall_units(
 
 
 def _weigh_owners(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores]:
-    """Return the weight of each unit in each open file.
+    """Return the weights of the units that own lines of each open file.
 
-    The weight is the square root of its lines, as a change to some of them affects many.
+    A weight is the square root of the unit's share of the lines, because a change to a few lines affects many.
     """
     parts = []
     for seed in seeds:
@@ -90,9 +87,9 @@ def _weigh_owners(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores
 
 
 def _load_shares(state: PredictorState, seed: int) -> Scores:
-    """Return units that own lines of a file, with shares.
+    """Return the units that own lines of a file, with their shares.
 
-    They were read, or are estimated.
+    The shares come from git blame if it is cached, otherwise from the estimate.
     """
     page = state.pages.get_blame(seed)
     return page.unit_shares if page is not None and _has_blame(state, seed) else state.ownership.compute_shares(seed)
@@ -104,9 +101,9 @@ def _has_blame(state: PredictorState, seed: int) -> bool:
 
 
 def _find_word_authors(state: PredictorState, query: PredictionQuery, seeds: list[int]) -> Scores:
-    """Return units that wrote lines with words of the query.
+    """Return the units that wrote lines with words of the query.
 
-    The values are their shares of such lines in the open files.
+    The values are their shares of these lines in the open files.
     """
     pages = [page for seed in seeds if (page := state.pages.get_blame(seed)) is not None]
     if not pages or not query.keys:
@@ -119,18 +116,15 @@ def _find_word_authors(state: PredictorState, query: PredictionQuery, seeds: lis
 
 
 def _exclude_hubs(state: PredictorState, query: PredictionQuery) -> list[int]:
-    """Return the open files without hubs, if possible.
-
-    Hubs are change logs and lock files.
-    """
+    """Return the open files without change logs and lock files, if any others are open."""
     hubs = state.mask_hubs()
     return [seed for seed in query.seeds if not hubs[seed]] or list(query.seeds)
 
 
 def _score_recent_units(state: PredictorState, seeds: list[int]) -> list[Scores]:
-    """Return the units that touched each open file.
+    """Score the units that recently touched each open file.
 
-    Their weight halves every HALF_LIFE units.
+    The score halves every HALF_LIFE units.
     """
     touching = [state.messages.list_units_of_file(seed, MAX_UNITS_PER_FILE) for seed in seeds]
     return [(units, (RECENCY_WEIGHT / len(touching)) * _DECAY[: len(units)]) for units in touching]
@@ -159,8 +153,8 @@ def _build_unit(
 ) -> PredictedUnit:
     """Build the predicted unit with its reasons.
 
-    `confidence_scale` is the confidence in a unit of full similarity. `is_exact` tells that `owned_share` was read line
-    by line; an estimate may be far off where a file was rewritten often.
+    `confidence_scale` is the confidence in a unit of full similarity. `is_exact` is True if `owned_share` comes
+    from git blame; an estimate may be far off if a file was rewritten often.
     """
     messages = state.messages
     at = int(messages.at.view[unit])

@@ -1,4 +1,4 @@
-"""Session: recent steps, degree of interest and transitions."""
+"""Session of a developer: recent steps, degree of interest and transitions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SessionEvent:
 
 @dataclass(frozen=True, slots=True)
 class FileVisit:
-    """Stay at one file, with any number of events."""
+    """Visit to a file, with any number of events."""
 
     file: int  # its number
     was_edited: bool
@@ -63,7 +63,7 @@ class DeveloperSession:
         self._transitions: dict[int, dict[int, tuple[float, int]]] = {}  # file -> next file -> (weight, time)
 
     def record_event(self, event: SessionEvent, file: int | None) -> None:
-        """Record an event; `file` is its file number, None if unknown."""
+        """Record an event; `file` is the number of its file, or None if the file is unknown."""
         if event.kind == "checkout":
             self.branch, self.since_checkout = event.branch, 0
         if file is None:
@@ -79,8 +79,8 @@ class DeveloperSession:
     def list_steps(self, now: int) -> list[FileVisit]:
         """Return the steps of the current piece of work, newest last.
 
-        `now` is in seconds since the epoch. Steps before a checkout or a long pause are left out, as are files that
-        were closed since.
+        `now` is in seconds since the epoch. Steps before a checkout or a long pause are left out, and so are files
+        that have been closed.
         """
         steps: list[FileVisit] = []
         closed_files: set[int] = set()
@@ -103,9 +103,9 @@ class DeveloperSession:
         return steps[::-1]
 
     def compute_interest(self) -> dict[int, float]:
-        """Return the degree of interest by file.
+        """Map each file to its degree of interest.
 
-        It sums the weights of its events, decayed by later events.
+        This is the sum of the weights of its events, which decay with each later event.
         """
         interest: dict[int, float] = {}
         for age, (kind, file) in enumerate(zip(reversed(self.kinds), reversed(self.files), strict=True)):
@@ -113,7 +113,7 @@ class DeveloperSession:
         return {file: value for file, value in interest.items() if value > 0}
 
     def compute_followers(self, file: int, now: int) -> dict[int, float]:
-        """Return the probability of each file to be opened after this one."""
+        """Map files to the probability that they are opened after this one."""
         row = self._transitions.get(file, {})
         decayed_weights = {other: weight * _compute_decay(now - at) for other, (weight, at) in row.items()}
         total = sum(decayed_weights.values()) + 1.0

@@ -1,8 +1,9 @@
-"""Reranking by recent steps of the session.
+"""Reranking by the recent steps of the session.
 
-It combines them with the scores from history and contents. A history consists of sets of files; only a session has an
-order. Half of the files that an agent touches next it has touched before: history cannot rank those. The weights are
-learned from sessions of real agents (`benchmarks/next_file.py`), apart from the ranker, which never saw one.
+Recent steps are combined with the scores from history and contents. A history is a sequence of sets of files; only
+a session has an order. Half of the files that an agent touches next were touched before, and history cannot rank
+these. The weights are learned from sessions of real agents (`benchmarks/next_file.py`), separately from the ranker,
+which was trained without sessions.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ SIGN_INDEX = {name: place for place, name in enumerate(SIGN_NAMES)}
 class SessionReranker:
     """Weights of the reranker, and the calibration of its scores.
 
-    There are weights for queries without words (`seed_weights`) and with words (`text_weights`). `provenance` describes
+    `seed_weights` are used for queries without words, `text_weights` for queries with words. `provenance` describes
     the training data.
     """
 
@@ -66,9 +67,9 @@ class SessionReranker:
     provenance: dict[str, Any] = field(default_factory=dict)
 
     def compute_scores(self, signs: Array, *, words: bool) -> Array:
-        """Return the log odds of coming next, up to a constant.
+        """Return the log odds that each candidate is visited next.
 
-        The constant is common to all candidates.
+        They are correct up to a constant that all candidates share. `words` is True if the query has words.
         """
         result: Array = signs @ (self.text_weights if words else self.seed_weights)
         return result
@@ -92,10 +93,10 @@ def load_shipped() -> SessionReranker:
 
 
 def load_weights(path: Path) -> SessionReranker:
-    """Load weights. Raises ValueError for other signs or another version."""
+    """Load weights; raises ValueError if they are for other features or another version."""
     table = json.loads(path.read_text("utf-8"))
     if table["version"] != VERSION or tuple(table["signs"]) != SIGN_NAMES:
-        raise ValueError(f"{path} was learned for other signs")
+        raise ValueError(f"{path} has weights for other features or another version")
     return SessionReranker(
         np.array(table["files"], "<f4"),
         np.array(table["words"], "<f4"),
@@ -123,7 +124,7 @@ def save_weights(reranker: SessionReranker, path: Path) -> None:
 def compute_signs(
     state: PredictorState, query_evidence: QueryEvidence, ranker_scores: Array, steps: Sequence[FileVisit], now: int
 ) -> Array:
-    """Return the feature matrix: one row a candidate, one column a sign.
+    """Return the feature matrix, with one row for each candidate and one column for each feature.
 
     `ranker_scores` are the ranker's scores; `steps` is the session, newest last.
     """
@@ -161,10 +162,10 @@ def compute_signs(
 
 @dataclass(frozen=True, slots=True)
 class _SessionVisits:
-    """Visits of the session by file.
+    """Visits of the session, keyed by file.
 
-    They are the steps since the last, and the decayed number. `exploring` is the share of the session that led to new
-    files, 0..1.
+    `age` is the number of steps since the last visit, `visits` the decayed number of visits, and `exploring` the
+    share of steps, 0..1, that led to files not visited before.
     """
 
     age: dict[int, int]
@@ -205,7 +206,7 @@ def _lookup_values(files: Array, values: dict[int, float]) -> Array | float:
 
 
 def _compute_inverse_rank(scores: Array) -> Array:
-    """Return 1, 1/2, 1/3 … by falling score."""
+    """Return 1 for the highest score, 1/2 for the next, and so on."""
     ranks = np.empty(len(scores), "<f4")
     ranks[np.argsort(-scores, kind="stable")] = 1.0 / np.arange(1, len(scores) + 1)
     return ranks

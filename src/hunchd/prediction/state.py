@@ -49,7 +49,7 @@ class PredictorState:
         self._cache_lesson = 0
 
     def get_or_compute(self, key: tuple[Hashable, ...], work: Callable[[], T]) -> T:
-        """Return the result of `work`, cached until something is learned."""
+        """Return the result of `work`, which is cached under `key` until something is learned."""
         if self._cache_lesson != self._lesson_count or len(self._answer_cache) > MAX_CACHED_ANSWERS:
             self._answer_cache, self._cache_lesson = {}, self._lesson_count
         if key not in self._answer_cache:
@@ -59,13 +59,13 @@ class PredictorState:
 
     @property
     def unit_count(self) -> int:
-        """Number of units learned, the clock of all decay."""
+        """Number of units learned, by which all decay is measured."""
         return len(self.messages)
 
     def group_equal_files(self, files: Array, ends: Array) -> Array:
-        """Return one index of an equal file, for each file.
+        """Return for each file the index of an equal file in the same range.
 
-        The ranges end at `ends`. Equal files of a range get the same index.
+        `ends` are the ends of the ranges. Equal files of one range get the same index.
         """
         self._index_scratch.grow_to(len(self.files))
         scratch, start = self._index_scratch.view, 0
@@ -80,7 +80,8 @@ class PredictorState:
     def learn_unit(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:
         """Learn a unit.
 
-        A unit of weight 0, or of more than MAX_CHANGE_FILES files, only moves files.
+        If its weight is 0 or it has more than MAX_CHANGE_FILES files, only its renames, additions and deletions are
+        applied.
         """
         self._lesson_count += 1
         now = self.unit_count
@@ -105,9 +106,9 @@ class PredictorState:
         self.folders.record_change(folders, now, strength)
 
     def _apply_changes(self, unit: Unit, now: int) -> list[int]:
-        """Apply renames, additions and deletions.
+        """Apply renames, additions and deletions of files.
 
-        Returns the numbers of files that still exist.
+        Returns the numbers of the changed files that still exist.
         """
         touched_files: dict[int, None] = {}
         for change in unit.changes:
@@ -148,7 +149,7 @@ class PredictorState:
     def mask_hubs(self) -> Array:
         """Return a mask of the hub files.
 
-        Nearly everything touches them (change logs, lock files). Suggesting them is not informative.
+        Nearly every change touches these files (change logs, lock files), so suggesting them is not informative.
         """
         at, hubs = self._hubs
         if at == self.unit_count and len(hubs) == len(self.files):

@@ -1,4 +1,4 @@
-"""Parsing of tracebacks for project files and names.
+"""Parsing of tracebacks for files and names of the project.
 
 The raise site comes first.
 """
@@ -49,10 +49,10 @@ _TEST_NAME = re.compile(r"(?:, in |: in |^\s*(?:async )?def )(test\w+)", re.M)
 class ErrorTrace:
     """Parsed traceback.
 
-    `files` and `tests` are project files, the nearest to the raise site first. Names are keys as in definitions:
-    `message_names` are names in the message, `quoted_names` those in the project's own lines that the trace quotes.
-    `blamed_files` are the files of modules that the message complains about. `message` is the message with the names of
-    the failing tests.
+    `files` and `tests` are project files, nearest to the raise site first. Names are stored as keys, like
+    definitions: `message_names` occur in the message, `quoted_names` in lines of the project that the trace quotes.
+    `blamed_files` are the files of modules that the message complains about. `message` is the message with the
+    names of the failing tests.
     """
 
     files: tuple[int, ...] = ()
@@ -72,7 +72,7 @@ NO_TRACE = ErrorTrace()
 def parse_errors(texts: Iterable[str], state: PredictorState) -> ErrorTrace:
     """Parse error texts, newest first.
 
-    Files named by older texts come after those of newer ones.
+    Files named in older texts come after those named in newer ones.
     """
     texts = [shorten_runs(text[-MAX_CHARACTERS:]) for text in texts if text.strip()][:MAX_TEXTS]
     if not texts:
@@ -91,7 +91,7 @@ def parse_errors(texts: Iterable[str], state: PredictorState) -> ErrorTrace:
 
 
 def list_files(text: str, state: PredictorState) -> list[int]:
-    """Return project files in a text, the raise site first."""
+    """Return the project files that a text names, the raise site first."""
     names = [match[1].replace("\\", "/") for match in _LOCATION.finditer(text)]
     if _RAISE_SITE_LAST.search(text):
         names.reverse()
@@ -100,10 +100,10 @@ def list_files(text: str, state: PredictorState) -> list[int]:
 
 
 def resolve_file(name: str, state: PredictorState) -> int | None:
-    """Return the project file that a trace names, or None.
+    """Return the project file that a trace names, or None for third-party code.
 
-    Third-party code is None. A project may be anywhere, so an absolute path is the project's if it ends in one of its
-    whole paths, or in two parts of one that is then the only one.
+    The project may be in any folder. An absolute path therefore belongs to it if it ends with the whole path of a
+    project file, or with the last two parts of the path of exactly one.
     """
     path_parts = INSTALLED_FOLDER.split(name)
     if len(path_parts) == 1 and _THIRD_PARTY.search(name):
@@ -123,9 +123,9 @@ def resolve_file(name: str, state: PredictorState) -> int | None:
 def _iterate_matches(
     parts: list[str], state: PredictorState, *, requires_all: bool, outside: bool
 ) -> Iterator[tuple[int, int]]:
-    """Yield files that `parts` may mean.
+    """Yield the files that `parts` may refer to, as (number of common trailing path parts, file).
 
-    They come as (common trailing path parts, file). `requires_all` requires all parts to match.
+    If `requires_all`, all parts must match; `outside` means that the path is absolute.
     """
     tail = words.hash_text_words(parts[-1].replace(".", " "))
     for file in state.contents.paths.find_holders(tail[0])[0].tolist() if tail else ():
@@ -148,9 +148,9 @@ def count_common_tail(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _extract_message(text: str) -> tuple[list[str], list[str]]:
-    """Return the message lines, and other non-library lines.
+    """Return the lines of the message, and the other lines that are not from libraries.
 
-    Both are ordered from the end of the text, except for what tools list: there the first line is the error, and the
+    Both start at the end of the text, except for errors that tools list: there the first line is the error, and the
     others may follow from it.
     """
     message, quoted_lines = [], []

@@ -1,6 +1,6 @@
 """Mapping of unknown words to known ones.
 
-`errorpages` is two words, `werkzerg` a typo.
+Examples are `errorpages`, which consists of two words, and `werkzerg`, which is a typo.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MIN_FILES = 2  # files that must contain a word if no path does
 
 
 def resolve_unknown_words(text: str, state: PredictorState) -> list[int]:
-    """Return the keys of known words behind unknown words."""
+    """Return the keys of the known words that the unknown words of a text stand for."""
     parts = [part for part in words.split_words(text) if len(part) >= SHORTEST_MISSPELT]
     if not parts or not state.unit_count:
         return []
@@ -50,9 +50,9 @@ def _count_occurrences(state: PredictorState, keys: list[int]) -> Array:
 
 
 def _split_compound(word: str, state: PredictorState) -> list[str]:
-    """Return the two known words it consists of.
+    """Return the two known words that a compound consists of, if any.
 
-    The most even split is preferred. Stop words count as known, and are dropped.
+    The most even split is preferred. Stop words count as known and are dropped.
     """
     if len(word) < SHORTEST_JOINED:
         return []
@@ -69,9 +69,9 @@ def _split_compound(word: str, state: PredictorState) -> list[str]:
 
 
 def _correct_spelling(word: str, state: PredictorState) -> list[str]:
-    """Return the most frequent known word at one edit.
+    """Return the most frequent known word that is one edit away, if any.
 
-    An edit is a letter changed, missing, extra or swapped.
+    An edit is a letter changed, missing, added or swapped with the next.
     """
     if len(word) > LONGEST_MISSPELT or not word.isascii():
         return []
@@ -82,7 +82,7 @@ def _correct_spelling(word: str, state: PredictorState) -> list[str]:
 
 
 def _generate_edits(word: str) -> dict[str, None]:
-    """Return all words at one edit, distinct and in a fixed order."""
+    """Return all words that are one edit away, distinct and in a fixed order."""
     cuts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     return dict.fromkeys(
         [

@@ -24,7 +24,10 @@ VERSION = 3  # 3: networks instead of trees
 
 @dataclass(frozen=True, slots=True)
 class RankerWeights:
-    """Rankers and calibrations by head. `provenance` describes the training data."""
+    """Rankers and calibrations, keyed by head ("seed", "text" or "both").
+
+    `provenance` describes the training data.
+    """
 
     heads: dict[str, Model]
     calibrations: dict[str, Isotonic]
@@ -33,15 +36,12 @@ class RankerWeights:
 
 @cache
 def load_shipped() -> RankerWeights:
-    """Return the shipped weights.
-
-    They are hand-set if none were trained for these features.
-    """
+    """Return the shipped weights, or hand-set ones if none were trained for these features."""
     return load_weights(WEIGHTS_FILE) if WEIGHTS_FILE.exists() else create_default()
 
 
 def create_default() -> RankerWeights:
-    """Return hand-set weights for every head."""
+    """Return hand-set weights for all rankers."""
     return RankerWeights(
         {head: ranking.create_linear() for head in HEADS},
         {head: calibration.create_default() for head in HEADS},
@@ -50,10 +50,10 @@ def create_default() -> RankerWeights:
 
 
 def load_weights(path: Path) -> RankerWeights:
-    """Load weights. Raises ValueError for other features or missing heads."""
+    """Load weights; raises ValueError if they are for other features or lack a ranker."""
     table = json.loads(path.read_text("utf-8"))
     if table["version"] != VERSION or tuple(table["features"]) != FEATURES:
-        raise ValueError(f"{path} was trained for other features")
+        raise ValueError(f"{path} has weights for other features or another version")
     heads = {name: _decode_model(head) for name, head in table["heads"].items()}
     if missing := set(HEADS) - set(heads):
         raise ValueError(f"{path} has no weights for {', '.join(sorted(missing))}")

@@ -26,16 +26,16 @@ MAX_WORD_LENGTH = 40
 def hash_word(word: str) -> int:
     """Hash a word to 32 bits.
 
-    One collision is expected in some 90,000 distinct words.
+    One collision is to be expected among some 90,000 distinct words.
     """
     return zlib.crc32(word.encode("utf-8", "replace"))
 
 
 @lru_cache(maxsize=1 << 14)
 def hash_identifier_parts(identifier: str) -> tuple[int, ...]:
-    """Return the keys of an identifier's parts.
+    """Return the keys of the parts of an identifier.
 
-    `parseHTTPHeader` and `parse_http_headers` share all three.
+    `parseHTTPHeader` and `parse_http_headers` have all three in common.
     """
     return tuple(hash_word(stem_light(part)) for part in _split_identifier(identifier))
 
@@ -47,9 +47,9 @@ def _split_identifier(identifier: str) -> list[str]:
 
 
 def hash_text_words(text: str) -> list[int]:
-    """Return the distinct keys of a text in order.
+    """Return the distinct keys of the words of a text, in order.
 
-    A compound identifier also counts as a whole.
+    A compound identifier is also included as a whole.
     """
     keys: dict[int, None] = {}
     for run in _RUN.findall(text):
@@ -83,9 +83,9 @@ def extract_identifiers(text: str) -> list[str]:
 
 
 def extract_stem(path: str) -> str:
-    """Return the subject of a file by its name.
+    """Return the part of a file's name that related files share.
 
-    `tests/test_views.py`, `src/views.py` and `docs/views.rst` share one.
+    `tests/test_views.py`, `src/views.py` and `docs/views.rst` all have the same stem.
     """
     name = path.rsplit("/", 1)[-1]
     stem = name.split(".", 1)[0] if not name.startswith(".") else name[1:]
