@@ -1,4 +1,4 @@
-"""Plans of what changes in the memories: merge, summarise, link, retire, forget.
+"""Planning of changes to memories: merge, summarise, link, retire and forget.
 
-Pure functions; nothing is written here.
+These are pure functions; nothing is written here.
 """

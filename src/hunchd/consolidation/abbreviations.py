@@ -1,7 +1,8 @@
-"""Glossary of abbreviations for long words of prose.
+"""Glossary of abbreviations for long words in prose.
 
-Developers read the short forms anyway. Names, paths and code stay as they are. Each short form stands for one word, and
-is used only in a text that does not contain it already: whoever has the glossary can restore the long words exactly.
+Developers use these short forms anyway. Names, paths and code are left unchanged. Each short form represents
+exactly one word, and is used only in a text that does not already contain it: with the glossary, the long words can
+be restored exactly.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _SHORT_FORM = re.compile(
 
 
 def abbreviate(text: str) -> str:
-    """Abbreviate lower-case words of prose by the glossary.
+    """Abbreviate the lower-case words of prose that are in the glossary.
 
     A short form that the text already contains is not used.
     """
@@ -54,9 +55,9 @@ def abbreviate(text: str) -> str:
 
 
 def find_abbreviations(shorter: str, text: str) -> dict[str, str]:
-    """Return the abbreviations in `shorter` that `text` spells out.
+    """Return the abbreviations in `shorter` that are spelled out in `text`.
 
-    The result maps short form to word.
+    The result maps each short form to its word.
     """
     used_forms = set(_SHORT_FORM.findall(text))
     return {form: _EXPANSIONS[form] for form in dict.fromkeys(_SHORT_FORM.findall(shorter)) if form not in used_forms}

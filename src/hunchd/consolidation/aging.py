@@ -1,4 +1,4 @@
-"""Ageing of memories: summarise, compress, retire, archive when unused, and erase at last."""
+"""Ageing of memories: summarise, compress, retire, archive when unused, and finally erase."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def plan_summaries(
 ) -> Iterator[PlannedChange]:
     """Plan summaries of episodes older than `summarise_days`.
 
-    From then on the summary is shown. Episodes older than `compress_days` are left to `plan_compression`, which writes
-    a summary too.
+    Afterwards the summary is shown instead of the full text. Episodes older than `compress_days` are left to
+    `plan_compression`, which writes a summary as well.
     """
     compress_age = timedelta(days=settings.compress_days)
     for memory in _iter_older_episodes(memories, timedelta(days=settings.summarise_days), now):
@@ -57,7 +57,7 @@ def plan_summaries(
 def plan_compression(
     memories: Iterable[Memory], vocabulary: Vocabulary, settings: ConsolidationSettings, now: datetime
 ) -> Iterator[PlannedChange]:
-    """Plan one line for each episode older than `compress_days`.
+    """Plan the compression of each episode older than `compress_days` to one line.
 
     The line keeps the words that distinguish the episode within its project.
     """
@@ -79,7 +79,7 @@ def plan_compression(
 
 
 def plan_retirement(memories: Mapping[str, Memory], now: datetime) -> Iterator[PlannedChange]:
-    """Plan the end of replaced memories and of expired ones."""
+    """Plan the retirement of memories that were replaced or have expired."""
     successors = {
         memory.supersedes: memory
         for memory in memories.values()
@@ -124,14 +124,14 @@ def plan_forgetting(
 
 
 def iter_erasable(memories: Iterable[Memory], now: datetime) -> Iterator[Memory]:
-    """Yield archived memories whose time to be restored has passed."""
+    """Yield archived memories that can no longer be restored."""
     for memory in memories:
         if memory.status is Status.ARCHIVED and (erase_at := _parse_erase_time(memory)) is not None and erase_at <= now:
             yield memory
 
 
 def _parse_erase_time(memory: Memory) -> datetime | None:
-    """Return the time of erasure.
+    """Return the time after which an archived memory is erased.
 
     Returns None if it is missing or, in imported data, malformed.
     """
@@ -143,7 +143,7 @@ def _parse_erase_time(memory: Memory) -> datetime | None:
 
 
 def restore(memory: Memory) -> Memory | None:
-    """Return an archived memory as it was.
+    """Return an archived memory as it was before.
 
     Returns None if it was not archived for lack of use.
     """
@@ -154,7 +154,7 @@ def restore(memory: Memory) -> Memory | None:
 
 
 def is_forgettable(memory: Memory) -> bool:
-    """Return True if a memory of this kind and origin is forgotten when nobody uses it."""
+    """Return True if memories of this kind and origin are forgotten when they are not used."""
     if memory.kind is Kind.FACT:
         return memory.trust in _AGING_FACT_TRUST and not memory.source.get("path")
     return describe(memory.kind).is_forgettable and memory.trust is not Trust.USER
@@ -179,7 +179,7 @@ def is_unused(memory: Memory, settings: ConsolidationSettings, now: datetime) ->
 def _is_long_superseded(memory: Memory, settings: ConsolidationSettings, now: datetime) -> bool:
     """Return True if a memory was superseded more than `forget_days` ago.
 
-    By then nobody undoes that. What the user said and replaced is kept for USER_SUPERSEDED_DAYS.
+    After that time nobody is expected to undo it. Superseded statements of the user are kept for USER_SUPERSEDED_DAYS.
     """
     by_user = memory.trust is Trust.USER
     return (
@@ -192,17 +192,17 @@ def _is_long_superseded(memory: Memory, settings: ConsolidationSettings, now: da
 
 
 def get_last_use(memory: Memory) -> datetime:
-    """Return when the memory was last stored, shown or used.
+    """Return the time at which the memory was last stored, shown or used.
 
-    A wrong clock makes no memory older than it is.
+    Wrong clocks cannot make a memory older than it is.
     """
     return max(memory.created, memory.at, memory.usage.last or memory.created)
 
 
 def _iter_needed_ids(active: Sequence[Memory]) -> Iterator[str]:
-    """Yield the ids to which kept memories link.
+    """Yield the ids to which memories that are kept link.
 
-    Examples are the error of a fix and the fix of a recent error.
+    Examples are the error that belongs to a fix, and the fix of a recent error.
     """
     for memory in active:
         if memory.trust is Trust.USER or memory.usage.cited:
@@ -215,9 +215,9 @@ def _write_levels(memory: Memory, vocabulary: Vocabulary) -> Any:
 
 
 def _extract_prose(memory: Memory) -> str:
-    """Return an episode's text without title and list of files.
+    """Return the text of an episode without its title and list of files.
 
-    The files are artifacts of the episode already.
+    The files are already stored as artifacts of the episode.
     """
     first, _, rest = memory.content.partition("\n")
     starts_with_title = memory.title in (first.strip(), strip_issue_numbers(first))

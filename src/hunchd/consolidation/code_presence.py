@@ -1,4 +1,4 @@
-"""Presence of files and symbols in a project."""
+"""Interface that tells which files and symbols exist in a project."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Protocol
 
 
 class CodePresence(Protocol):
-    """Interface that answers which files and symbols exist in a project."""
+    """Interface that tells which files and symbols exist in a project."""
 
     @property
     def is_complete(self) -> bool:
-        """Return True if the project was indexed completely.
+        """True if the project was indexed completely.
 
-        Only then is a missing file gone.
+        Otherwise, a file that is missing from the index may still exist.
         """
 
     def has_file(self, path: str) -> bool: ...
@@ -21,12 +21,12 @@ class CodePresence(Protocol):
     def has_folder(self, path: str) -> bool: ...
 
     def find_definitions(self, name: str) -> tuple[str, ...]:
-        """Return the files that define `name`, in their order."""
+        """Return the files that define `name`, in index order."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownCode:
-    """Null implementation for memories without a readable project: nothing counts as gone."""
+    """Null implementation for projects that cannot be read: no file or symbol counts as missing."""
 
     is_complete: bool = False
 

@@ -1,4 +1,4 @@
-"""Contradiction records: create, serialise, resolve and reopen them. No I/O."""
+"""Creation, serialisation, resolution and reopening of contradiction records, without I/O."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _WINNERS: Final = {"a_wins": "a", "b_wins": "b", "merged": ""}
 def create_contradiction(
     a: Memory, b: Memory, now: datetime, *, reason: str = "", confidence: float = SAME_KEY_CONFIDENCE
 ) -> Memory:
-    """Create the record of a contradiction between `a` and `b`, the newer one.
+    """Create the record of a contradiction between `a` and the newer memory `b`.
 
-    It quotes both and is deleted with either. The same two statements always have the same id, in whichever order they
-    came: nobody is asked about them twice.
+    The record quotes both and is deleted with either. The same two statements always get the same id, in whichever
+    order they were recorded, so that nobody is asked about them twice.
     """
     identity = chr(31).join(sorted(map(_make_identity, (a, b))))
     line = f"{_format_claim(a)} / {_format_claim(b)}"
@@ -63,7 +63,7 @@ def create_contradiction(
 
 
 def contradiction_answer(contradiction: Memory) -> ContradictionAnswer:
-    """Return a contradiction in the form of the API."""
+    """Convert a contradiction to the form that the API returns."""
     source = contradiction.source
     return ContradictionAnswer(
         id=contradiction.id,
@@ -81,9 +81,9 @@ def contradiction_answer(contradiction: Memory) -> ContradictionAnswer:
 
 
 def _side_to_record(source: Mapping[str, Any], side: str) -> MemoryRecord:
-    """Return a memory as it was when the contradiction was found.
+    """Return one of the two memories as it was when the contradiction was found.
 
-    In a resolved contradiction, its status says whether it holds by the resolution.
+    If the contradiction is resolved, the status of the memory tells whether it won.
     """
     memory = memory_from_json(source[side])
     wins = _WINNERS.get(source.get("resolution", ""))
@@ -98,9 +98,9 @@ def parse_sides(contradiction: Memory) -> tuple[Memory, Memory]:
 
 
 def is_about_one_key(contradiction: Memory) -> bool:
-    """Return True if both sides have one key and scope.
+    """Return True if both memories have the same key and scope.
 
-    Then only one of them can be kept.
+    In that case only one of them can be kept.
     """
     a, b = map(slot_of, parse_sides(contradiction))
     return a is not None and a == b
@@ -109,10 +109,10 @@ def is_about_one_key(contradiction: Memory) -> bool:
 def resolve_contradiction(
     contradiction: Memory, request: ResolutionRequest, present: dict[str, Memory], now: datetime
 ) -> tuple[Memory, MemoryChange]:
-    """Return the resolved contradiction and all changes that follow.
+    """Return the resolved contradiction and all changes that follow from it.
 
-    The record contains how to undo them. `present` maps the ids of both sides to the current memories. Raises Conflict
-    if it is resolved already.
+    The record also contains how to undo these changes. `present` maps the ids of both memories to their current
+    versions. Raises Conflict if the contradiction is already resolved.
     """
     if contradiction.status is not Status.ACTIVE:
         raise Conflict(f"'{contradiction.id}' is already resolved", hint=f"undo {contradiction.id} first")
@@ -140,9 +140,9 @@ def resolve_contradiction(
 def reopen_contradiction(
     contradiction: Memory, present: dict[str, Memory], now: datetime
 ) -> tuple[Memory, MemoryChange]:
-    """Return the contradiction reopened, and everything as it was before.
+    """Return the reopened contradiction, and the changes that undo its resolution.
 
-    Raises Conflict if it is not resolved, or if one of its memories was changed since.
+    Raises Conflict if it is not resolved, or if one of its memories has been changed since.
     """
     source = dict(contradiction.source)
     if contradiction.status is Status.ACTIVE or "before" not in source:
@@ -184,9 +184,9 @@ def close_overtaken(
 ) -> tuple[Memory, ...]:
     """Close a contradiction about one key after a source changed its claim.
 
-    `new_claim` is the new claim of that source; `withdrawn` is the claim that it withdrew, if it did. If the new claim
-    contradicts the other side as well, the new contradiction is returned too. Returns () if the contradiction still
-    stands.
+    `new_claim` is the new claim of that source, `withdrawn` the claim that it withdrew, if any. If the new claim
+    contradicts the other memory as well, the new contradiction is returned too. Returns () if the old contradiction
+    persists.
     """
     if contradiction.status is not Status.ACTIVE or not is_about_one_key(contradiction):
         return ()
@@ -211,9 +211,9 @@ def close_overtaken(
 
 
 def needs_no_question(contradiction: Memory) -> bool:
-    """Return True if the user need not be asked again.
+    """Return True if the user need not be asked about the contradiction again.
 
-    A contradiction that was only overtaken was not answered.
+    A contradiction that was closed because a source changed its claim has not been answered.
     """
     return contradiction.status is Status.ACTIVE or contradiction.source.get("note") != OVERTAKEN
 
@@ -225,7 +225,7 @@ def _is_same_claim(one: Memory, other: Memory) -> bool:
 def close_lapsed(contradiction: Memory, now: datetime) -> MemoryChange:
     """Close a contradiction because one side is no longer claimed.
 
-    A claim that was only kept for the contradiction is deleted with it.
+    A claim that was kept only because of the contradiction is deleted with it.
     """
     outcome = {"resolution": "a_wins", "resolved_at": format_iso(now), "note": "the other side is said no more"}
     closed_record = replace(
@@ -238,7 +238,7 @@ def close_lapsed(contradiction: Memory, now: datetime) -> MemoryChange:
 def _resolve_key(
     a: Memory, b: Memory, place: str, request: ResolutionRequest, present: dict[str, Memory], now: datetime
 ) -> MemoryChange:
-    """Resolve a contradiction about one key, which has one value."""
+    """Resolve a contradiction about a key, which can have only one value."""
     head = present.get(place)
     if head is None or head.status is not Status.ACTIVE:
         return MemoryChange(project=b.project)
@@ -264,7 +264,7 @@ def _resolve_key(
 def _resolve_memories(
     a: Memory, b: Memory, request: ResolutionRequest, present: dict[str, Memory], now: datetime
 ) -> MemoryChange:
-    """Resolve a contradiction between two separate memories: the loser is superseded."""
+    """Resolve a contradiction between two separate memories by superseding the loser."""
     a, b = present.get(a.id, a), present.get(b.id, b)
     memories: tuple[Memory, ...] = ()
     replacement = request.value or request.note

@@ -1,8 +1,8 @@
 """Extractive summaries of a text at three lengths.
 
-They contain subject, decision or outcome, and reason, in the text's own sentences. No model: sentences are scored by
-their content (a decision, a reason, an outcome) and by the words that distinguish this text from the others of its
-project. Names, paths, versions and numbers are kept unchanged or left out.
+A summary contains the subject, the decision or outcome, and the reason, in sentences of the text itself. No model
+is used: sentences are scored by their content (a decision, a reason, an outcome) and by the words that distinguish
+this text from others of its project. Names, paths, versions and numbers are either kept unchanged or left out.
 """
 
 from __future__ import annotations
@@ -62,10 +62,7 @@ class Vocabulary:
         self.counts.update(set(extract_terms(text)))
 
     def weigh(self, word: str) -> float:
-        """Return the weight of a word, from 0 to 1.
-
-        It is 0 if the word is in every text and 1 if it is in one only.
-        """
+        """Return the weight of a word, from 0 (in every text) to 1 (in one text only)."""
         if not self.text_count:
             return 0.5
         share = self.counts.get(word, 1) / self.text_count
@@ -76,7 +73,7 @@ class Vocabulary:
         )
 
     def pick_distinctive(self, text: str, limit: int) -> list[str]:
-        """Return the `limit` most distinctive words of a text, in its own order."""
+        """Return the `limit` most distinctive words of a text, in the order of the text."""
         words = extract_terms(text)
         best = set(sorted(words, key=lambda word: (-self.weigh(word), -len(word), word))[:limit])
         return [word for word in words if word in best]
@@ -133,7 +130,7 @@ def build_levels(title: str, text: str, vocabulary: Vocabulary, *, when: str = "
 
 
 def build_compressed(gist: ExtractedGist, *, when: str = "", paths: Sequence[str] = ()) -> str:
-    """Return one abbreviated line with date, subject, reason and place."""
+    """Return one abbreviated line with date, subject, reason and paths."""
     line = " ".join(part for part in (when, abbreviate(gist.subject.rstrip(". "))) if part)
     clause = _extract_clause(gist.reason or gist.decision, room=MAX_COMPRESSED_CHARACTERS - len(line))
     line = f"{line}: {abbreviate(clause)}" if clause else line
@@ -153,9 +150,9 @@ def _score(sentence: str, words: Sequence[str], at: int, vocabulary: Vocabulary)
 
 
 def _extract_clause(sentence: str, *, room: int) -> str:
-    """Return the sentence if it fits, else its reason.
+    """Return the sentence if it fits into `room` characters, otherwise its reason.
 
-    Returns "" if the reason does not fit or makes no sense alone.
+    Returns "" if the reason does not fit or does not make sense alone.
     """
     stripped_text = sentence.rstrip(".:; ")
     if len(stripped_text) < room:
@@ -166,9 +163,9 @@ def _extract_clause(sentence: str, *, room: int) -> str:
 
 
 def _is_self_contained(sentence: str) -> bool:
-    """Return True if a sentence can stand alone.
+    """Return True if a sentence makes sense alone.
 
-    One that ends in a colon introduces another.
+    A sentence that ends in a colon does not, because it introduces another.
     """
     return MIN_SENTENCE_CHARACTERS <= len(sentence) <= MAX_SENTENCE_CHARACTERS and not sentence.endswith(":")
 

@@ -1,4 +1,4 @@
-"""Synonyms of developer language, as stems."""
+"""Synonyms in the language of developers, stored as stems."""
 
 from __future__ import annotations
 
@@ -115,10 +115,10 @@ _SYNONYMS: Final[Mapping[str, str]] = {
 
 
 def resolve_synonym(word_stem: str) -> str:
-    """Return the one stem that stands for all synonyms of a stem."""
+    """Return the stem that represents all synonyms of a stem."""
     return _SYNONYMS.get(word_stem, word_stem)
 
 
 def canonical_stem(word: str) -> str:
-    """Return the one stem that stands for a word and its synonyms."""
+    """Return the stem that represents a word and all its synonyms."""
     return resolve_synonym(stem_statement(word))

@@ -1,6 +1,7 @@
 """Discovery of links between memories.
 
-Links join the same commit or pull request, reverts, fixes, and the code that a text rests on.
+Memories are linked if they belong to the same commit or pull request, or if one reverts or fixes the other. They
+are also linked to the code on which their text rests.
 """
 
 from __future__ import annotations
@@ -54,10 +55,7 @@ class _LinkPair:
 
 
 def plan_links(memories: Mapping[str, Memory], code: CodePresence) -> Iterator[PlannedChange]:
-    """Plan new links.
-
-    One change for each pair, and one for the code of each memory.
-    """
+    """Plan new links: one change for each pair, and one for the code of each memory."""
     current = {memory.id: memory for memory in memories.values() if memory.status in (Status.ACTIVE, Status.SUPERSEDED)}
     for pair in _find_pairs(current):
         one, other = current[pair.one], current[pair.other]
@@ -111,7 +109,10 @@ def _find_pairs(memories: Mapping[str, Memory]) -> Iterator[_LinkPair]:
 
 
 def _share_subject(one: Memory, other: Memory) -> bool:
-    """Return True if two memories have MIN_COMMON_WORDS in common: one commit may be about many things."""
+    """Return True if two memories have at least MIN_COMMON_WORDS in common.
+
+    The same commit is not enough, because it may be about many things.
+    """
     return len(_extract_words(one) & _extract_words(other)) >= MIN_COMMON_WORDS
 
 
@@ -129,9 +130,9 @@ def _pair_all(ids: Sequence[str], why: str) -> Iterator[_LinkPair]:
 
 
 def _plan_code_links(memories: Sequence[Memory], code: CodePresence) -> Iterator[PlannedChange]:
-    """Plan links from present-state memories to the code they name.
+    """Plan links from memories about the present state to the code that they name.
 
-    If one of these disappears, the memory becomes suspect.
+    If the code disappears, the memory becomes suspect.
     """
     for memory in memories:
         if not describe(memory.kind).rests_on_code or memory.status is not Status.ACTIVE or "." in memory.id:
@@ -169,7 +170,7 @@ def _iter_symbols(memory: Memory, code: CodePresence) -> Iterator[tuple[str, str
 def _add_link(memory: Memory, type_: str, ref: str) -> Memory:
     """Return the memory with one more link.
 
-    Returns it unchanged if it has that link or MAX_LINKS. Itself if it has that link or MAX_LINKS.
+    Returns it unchanged if it already has this link, or MAX_LINKS links.
     """
     if len(memory.links) >= MAX_LINKS or any(
         link.get("type") == type_ and link.get("ref") == ref for link in memory.links

@@ -1,6 +1,6 @@
-"""Merging of duplicates into one memory.
+"""Merging of duplicates into one memory, which takes over provenance and usage.
 
-It takes over provenance and usage of the others. Pure functions.
+These are pure functions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_LINKS: Final = 100
 def plan_merges(
     memories: Mapping[str, Memory], groups: Sequence[Sequence[str]], now: datetime
 ) -> Iterator[PlannedChange]:
-    """Plan one change for each group of ids that say the same."""
+    """Plan one change for each group of ids whose memories say the same."""
     for group in groups:
         present = [memories[one] for one in group if one in memories and memories[one].status is Status.ACTIVE]
         if len(present) < 2 or len({one.project for one in present}) > 1:
@@ -40,9 +40,9 @@ def plan_merges(
 
 
 def _keeper_sort_key(memory: Memory) -> tuple[object, ...]:
-    """Return the sort key for which memory of a group stays.
+    """Return the sort key that decides which memory of a group is kept.
 
-    In order: trust, usage, a key of its own, importance, confidence, length.
+    The criteria are, in order: trust, usage, a key of its own, importance, confidence and length.
     """
     order = tuple(Trust)
     return (
@@ -58,9 +58,9 @@ def _keeper_sort_key(memory: Memory) -> tuple[object, ...]:
 
 
 def _absorb_duplicates(keeper: Memory, others: Sequence[Memory]) -> Memory:
-    """Return the memory that stays, with usage and provenance of the others.
+    """Return the memory that is kept, with the usage and provenance of the others.
 
-    A copy of lower trust adds only these, and nothing that is shown.
+    Nothing else is taken over from a duplicate of lower trust, so that nothing of it is shown.
     """
     usage, links = keeper.usage, list(keeper.links)
     order = tuple(Trust)

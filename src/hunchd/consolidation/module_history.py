@@ -1,7 +1,7 @@
-"""Histories of modules: old episodes condensed into one memory each.
+"""Histories of modules, each of which condenses old episodes into one memory.
 
-An episode becomes a line; a summary names the most important ones. Automated updates go into one history for the
-project: a line for each dependency or chore, however often it was done.
+Each episode becomes a line; a summary names the most important ones. Automated updates go into one history for the
+whole project, with one line for each dependency or chore, however often it was repeated.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def plan_histories(
 ) -> Iterator[PlannedChange]:
     """Plan a new or updated history for each module with old episodes.
 
-    Episodes of modules with too few for a history of their own go into that of the folder around them before they are
-    old enough to be forgotten: everything forgotten has a line in some history.
+    If a module has too few episodes for a history of its own, they are added to that of the folder around it before
+    they are old enough to be forgotten. Everything that is forgotten therefore has a line in some history.
     """
     min_age, late_age = (timedelta(days=days) for days in (settings.compress_days, settings.forget_days * LATE_SHARE))
     modules: dict[tuple[str | None, str], list[Memory]] = defaultdict(list)
@@ -102,7 +102,7 @@ def make_history_id(project: str | None, module: str) -> str:
 
 
 def find_module(memory: Memory) -> str:
-    """Return the deepest folder with at least half of an episode's files.
+    """Return the deepest folder that contains at least half of an episode's files.
 
     Returns WHOLE_PROJECT if there is none.
     """
@@ -128,9 +128,9 @@ def _find_parent(module: str) -> str:
 def _plan_additions(
     module: str, episodes: Sequence[Memory], history: Memory | None, build: HistoryBuilder
 ) -> Iterator[PlannedChange]:
-    """Plan the addition of episodes to a history, a few at a time.
+    """Plan the addition of episodes to a history, in small batches.
 
-    A change is applied in one go, and nobody should wait for a long one.
+    Each change is applied as a whole, and nobody should have to wait for a long one.
     """
     known_ids = _list_episode_ids(history)
     new_episodes = sorted((one for one in episodes if one.id not in known_ids), key=lambda one: (one.at, one.id))
@@ -161,7 +161,7 @@ def _extend_module_history(
     fresh: Sequence[Memory],
     summary_episodes: Sequence[Memory],
 ) -> Memory:
-    """Return a module's history extended by the episodes `fresh`, oldest first."""
+    """Return a module's history extended by the episodes in `fresh`, oldest first."""
     lines = _limit_lines([*_parse_lines(history), *map(_format_line, fresh)])
     extended_history = _build_history(
         project, module, f"history of {_format_module(module)}", lines, history, fresh, now
@@ -175,9 +175,9 @@ def _extend_module_history(
 def _extend_update_history(
     project: str | None, now: datetime, history: Memory | None, fresh: Sequence[Memory], _: Sequence[Memory]
 ) -> Memory:
-    """Return the history of automated updates with `fresh` added.
+    """Return the history of automated updates with the episodes in `fresh` added.
 
-    It has one line for each series, the most recent first.
+    It has one line for each series of updates, most recent first.
     """
     year_counts, series_by_key = Counter[str](), dict[str, UpdateSeries]()
     for line in _parse_lines(history):
@@ -244,18 +244,18 @@ def _format_module(module: str) -> str:
 
 
 def list_quoted_ids(memory: Memory) -> tuple[str, ...]:
-    """Return the ids of memories merged into `memory` or part of it.
+    """Return the ids of memories that were merged into `memory` or are part of it.
 
-    Whoever forgets the memory means them too, as far as each still `repeats` it.
+    Forgetting `memory` means forgetting these too, as long as each still `repeats` it.
     """
     refs = (link["ref"] for link in memory.links if link.get("type") in (PART_OF, MERGED_FROM) and "ref" in link)
     return tuple(dict.fromkeys(refs))
 
 
 def repeats(other: Memory, memory: Memory) -> bool:
-    """Return True if `other` still repeats `memory`.
+    """Return True if `other` still repeats what `memory` says.
 
-    That includes a memory that was merged into it and has not been active again since.
+    A memory that was merged into `memory` counts only if it has not become active again since.
     """
     is_merged = {"type": MERGED_FROM, "ref": other.id} in memory.links
     return not is_merged or other.status in (Status.SUPERSEDED, Status.ARCHIVED)
@@ -283,7 +283,7 @@ def _format_line(memory: Memory) -> str:
 
 
 def _limit_lines(lines: Sequence[str]) -> list[str]:
-    """Keep the newest MAX_LINES lines and count the others by year."""
+    """Keep the newest MAX_LINES lines, and replace the others with counts by year."""
     year_counts, kept_lines = Counter[str](), list[str]()
     for line in dict.fromkeys(lines):
         if (year := _parse_year_count(line)) is not None:
@@ -300,13 +300,13 @@ def _format_year_counts(year_counts: Mapping[str, int]) -> list[str]:
 
 
 def _parse_year_count(line: str) -> tuple[str, int] | None:
-    """Parse the year and the count from a summary line, or None."""
+    """Parse the year and the count from a summary line; return None for any other line."""
     count, _, year = line.partition(" more changes in ")
     return (year, int(count[1:])) if year and line.startswith("~") else None
 
 
 def _join_best_titles(episodes: Iterable[Memory], vocabulary: Vocabulary) -> str:
-    """Join the most informative titles: important, cited, and with rare words."""
+    """Join the most informative titles: those that are important, cited, or have rare words."""
 
     def score(memory: Memory) -> float:
         words = vocabulary.pick_distinctive(memory.title, 4)

@@ -1,9 +1,10 @@
-"""Planned changes to memories.
+"""Planned changes to memories, without I/O.
 
-A change says what, why, which memories, and how to undo it. No I/O. A `PlannedChange` holds memories before and after
-the change. One that is only after is created, one that is only before is deleted; undo swaps both sides. On disk a
-change is a `ChangeEntry`: for each memory the fields that differ, and a digest of the whole memory on both sides, so
-that nothing is changed or undone that somebody else has changed meanwhile.
+A change tells what is done, why, to which memories, and how to undo it. A `PlannedChange` contains the memories
+before and after the change: a memory that is only in the latter is created, one that is only in the former is
+deleted, and undo swaps the two. On disk a change is a `ChangeEntry`, which contains for each memory the fields that
+differ, and digests of the whole memory before and after. This ensures that nothing is changed or undone that
+somebody else has changed in the meantime.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _ABSENT: Final = None  # an optional field that is left out; none is ever null
 
 
 class ConsolidationStep(StrEnum):
-    """Steps of a consolidation run, in their order.
+    """Steps of a consolidation run, in order.
 
     Memories are judged before they are condensed, and condensed before they are forgotten.
     """
@@ -51,7 +52,7 @@ class ConsolidationStep(StrEnum):
 class PlannedChange:
     """Change that is applied as a whole or not at all.
 
-    `counter` names the counter it adds to.
+    `counter` is the name of the counter that it increases.
     """
 
     step: ConsolidationStep
@@ -69,7 +70,7 @@ class Edit(
 ):
     """Change of one memory.
 
-    `fields_before` and `fields_after` hold the fields that differ; None: there is no memory on that side.
+    `fields_before` and `fields_after` contain the fields that differ, or are None if the memory does not exist then.
     """
 
     id: str
@@ -85,7 +86,7 @@ class Edit(
     def apply(self, present: Memory | None) -> Memory | None:
         """Return `present` after the edit.
 
-        It must be in the state before.
+        `present` must be in the state before the edit.
         """
         if self.fields_after is None:
             return None
@@ -95,9 +96,9 @@ class Edit(
 
 
 class ChangeEntry(Struct, frozen=True, rename={"counter": "counts", "description": "what", "reason": "why"}):
-    """Planned change as a run stores it.
+    """Planned change in the form in which a run stores it.
 
-    `project` owns all of its memories.
+    All of its memories belong to `project`.
     """
 
     step: ConsolidationStep
@@ -119,9 +120,9 @@ class ChangeEntry(Struct, frozen=True, rename={"counter": "counts", "description
 
 
 def split_into_batches(entries: Iterable[ChangeEntry], max_weight: int) -> Iterator[list[ChangeEntry]]:
-    """Group changes, in order, into batches of weight `max_weight`.
+    """Group changes, in order, into batches with a weight of at most `max_weight`.
 
-    A larger change is a batch of its own. A text as long as those of several memories counts as several.
+    A heavier change becomes a batch of its own. The weight grows with the length of the texts.
     """
     batch: list[ChangeEntry] = []
     size = 0
@@ -139,7 +140,7 @@ def split_into_batches(entries: Iterable[ChangeEntry], max_weight: int) -> Itera
 def weigh(entry: ChangeEntry) -> int:
     """Return the weight of a change.
 
-    Each memory counts one, and each TYPICAL_CHARACTERS of text one more.
+    Each memory counts 1, and so does each TYPICAL_CHARACTERS of text.
     """
     sides = (side for edit in entry.edits for side in (edit.fields_before, edit.fields_after) if side is not None)
     return len(entry.edits) + sum(len(side.get("content", "")) for side in sides) // TYPICAL_CHARACTERS
@@ -167,10 +168,10 @@ def is_applied(entry: ChangeEntry, present: Mapping[str, Memory]) -> bool:
 
 
 def find_remaining(entry: ChangeEntry, present: Mapping[str, Memory]) -> tuple[ChangeEntry, bool]:
-    """Return the part of a change that still applies.
+    """Return the part of a change that can still be applied.
 
-    The second value is True if that is all of it. Of a memory that somebody else has changed, only the fields in the
-    state before the change remain.
+    The second value is False if anything else cannot be applied. If somebody else has changed a memory, only the
+    fields that are still in the state before the change remain.
     """
     parts = [_find_remaining_edit(edit, present.get(edit.id)) for edit in entry.edits]
     return replace(entry, edits=tuple(rest for rest, _ in parts if rest is not None)), all(whole for _, whole in parts)
@@ -199,9 +200,9 @@ def _find_remaining_edit(edit: Edit, memory: Memory | None) -> tuple[Edit | None
 
 
 def _merge_field(current: Any, was: Any, now: Any) -> tuple[Any, bool]:
-    """Return a field's value after a change.
+    """Return the value of a field after a change, and True if the change is fully applied.
 
-    The second value is True if the change is fully applied. A mapping, such as the source, is merged name by name.
+    A mapping, such as the source, is merged key by key.
     """
     if current in (was, now):
         return now, True
@@ -223,7 +224,7 @@ def _merge_field(current: Any, was: Any, now: Any) -> tuple[Any, bool]:
 def compute_outcome(entry: ChangeEntry, present: Mapping[str, Memory]) -> tuple[tuple[Memory, ...], tuple[str, ...]]:
     """Return the memories to write and the ids to remove.
 
-    Valid only if the change `is_applicable`. Valid only if the change `is_applicable`.
+    The result is valid only if the change `is_applicable`.
     """
     after = [(edit.id, edit.apply(present.get(edit.id))) for edit in entry.edits]
     memories = tuple(memory for _, memory in after if memory is not None)

@@ -1,6 +1,6 @@
-"""Planner of a consolidation run for one owner's memories.
+"""Planner of a consolidation run for the memories of one owner.
 
-Each step sees the memories as the steps before would leave them.
+Each step sees the memories as the steps before it would leave them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ PLANNED_STEPS: Final = (
 
 
 class Planner:
-    """Planner of the steps of a run, holding the memories."""
+    """Planner of the steps of a run, which keeps the memories loaded."""
 
     def __init__(
         self, project: str | None, settings: ConsolidationSettings, now: datetime, code: CodePresence | None = None
@@ -83,7 +83,7 @@ class Planner:
         return len(self._memories)
 
     def load(self, memories: Iterable[Memory], vectors: Mapping[str, bytes] | None = None) -> None:
-        """Load some of the memories, with their vectors by id."""
+        """Load some of the memories; `vectors` is keyed by memory id."""
         for memory in memories:
             if not describe(memory.kind).is_consolidated:
                 continue
@@ -92,10 +92,10 @@ class Planner:
         self._vectors.update(vectors or {})
 
     def _share_values(self, memory: Memory) -> Memory:
-        """Return the memory with values shared among equal ones.
+        """Return the memory with equal values of memories stored only once.
 
-        This saves three quarters of its size. Files, numbers and provenance are shared. Times are only compared with
-        those of the memory before: most differ.
+        This saves three quarters of the size. Files, numbers and provenance are shared. Times are compared only
+        with those of the previous memory, because most of them differ.
         """
         creation_time = _share_moment(
             memory.created, memory.at, self._previous.created if self._previous is not None else None
@@ -118,9 +118,9 @@ class Planner:
         return self._previous
 
     def _share_source(self, source: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Share the texts of a source.
+        """Return the source with equal texts stored only once.
 
-        A source with common fields only is shared as a whole.
+        A source that has only common fields is shared as a whole.
         """
         if source.keys() <= _COMMON_FIELDS:
             shared_source: Mapping[str, Any] = self._shared_values.setdefault((dict, repr(source)), source)
@@ -133,46 +133,46 @@ class Planner:
         }
 
     def _share(self, value: SharedT) -> SharedT:
-        """Return the first of equal values of one type.
+        """Return the first value seen that is equal and has the same type.
 
-        1 and 1.0 are equal but written differently.
+        The type matters, because 1 and 1.0 are equal but are written differently.
         """
         shared_value: SharedT = self._shared_values.setdefault((type(value), value), value)
         return shared_value
 
     @property
     def memories(self) -> Mapping[str, Memory]:
-        """Return the memories as the plans so far would leave them."""
+        """Memories as the plans so far would leave them."""
         return self._memories
 
     def remove(self, identifiers: Iterable[str]) -> None:
-        """Drop memories that no longer exist."""
+        """Remove memories that no longer exist."""
         for identifier in identifiers:
             self._memories.pop(identifier, None)
 
     def draw_probes(self, limit: int, seed: str) -> list[tuple[str, str]]:
-        """Return queries made from memories that must stay.
+        """Return queries made from memories that must not be lost.
 
-        Each comes with the id that it must find.
+        Each query comes with the id of the memory that it must find.
         """
         return draw_queries(self._memories, self._vocabulary, limit=limit, seed=seed, now=self.now)
 
     def plan(self, step: ConsolidationStep, tallies: Mapping[str, UsageTally] | None = None) -> Iterator[ChangeEntry]:
-        """Yield the changes of one step; each counts as applied."""
+        """Yield the changes of one step; each is assumed to be applied."""
         return self._apply(self._plan_step(step, tallies or {}))
 
     def list_unread_pairs(self, limit: int) -> list[tuple[str, str, str]]:
-        """Return pairs for an entailment model: a name and both statements each.
+        """Return pairs for an entailment model to read, as (name, statement, statement).
 
-        They are left open by the contradiction step.
+        These are the pairs that the contradiction step could not judge.
         """
         pairs = self.entailment_cache.list_unread(limit) if self.entailment_cache is not None else []
         return [(name, extract_statement(a), extract_statement(b)) for name, a, b in pairs]
 
     def plan_read_pairs(self, probabilities: Mapping[str, float | None]) -> Iterator[ChangeEntry]:
-        """Yield the changes that follow from the probabilities, by pair name.
+        """Yield the changes that follow from the `probabilities`, which are keyed by pair name.
 
-        A probability says that both cannot hold; None: no model could read the pair.
+        A probability is that of a contradiction; None means that the model could not read the pair.
         """
         if self.entailment_cache is None:
             return iter(())
@@ -192,7 +192,7 @@ class Planner:
         return [memory.id for memory in iter_erasable(self._memories.values(), self.now)]
 
     def iter_comparison_keys(self) -> Iterator[str]:
-        """Yield each active memory's id and digest of compared fields."""
+        """Yield for each active memory its id and a digest of the fields that are compared."""
         return (
             f"{one.id} {_digest_compared_fields(one)}" for one in self._memories.values() if one.status is Status.ACTIVE
         )
@@ -241,9 +241,9 @@ class Planner:
 
 
 def _share_moment(moment: datetime, *others: datetime | None) -> datetime:
-    """Return the equal one of `others`, else `moment` itself.
+    """Return the one of `others` that equals `moment` and has the same time zone.
 
-    It must be in the same time zone.
+    Returns `moment` itself if there is none.
     """
     return next((one for one in others if one == moment and one is not None and one.tzinfo == moment.tzinfo), moment)
 

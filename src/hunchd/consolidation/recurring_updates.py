@@ -1,9 +1,9 @@
-"""Recurring automated updates, one line for each dependency or chore.
+"""Recurring automated updates: one line for each dependency or chore.
 
-The line stays one, however often the update was done. Pure functions. `2026-04-20 astral-sh/ruff-pre-commit v0.6.9 →
-v0.15.11, 61 times since 2024-10-08 [f00dfeed 0badcafe …]`: the day of the last update, its subject, its first and its
-newest version, and the commits, the newest first. The line is the only record of a series: the next update is merged
-into what is parsed from it.
+However often an update is repeated, there is only one line, such as `2026-04-20 astral-sh/ruff-pre-commit v0.6.9 →
+v0.15.11, 61 times since 2024-10-08 [f00dfeed 0badcafe …]`: the day of the last update, the subject, the first and
+the newest version, and the commits, newest first. The line is the only record of a series; the next update is
+merged into what is parsed from it. These are pure functions.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class DependencyUpdate:
 class UpdateSeries:
     """All updates of one dependency so far.
 
-    Days are `YYYY-MM-DD`, commits their first eight digits, the newest first.
+    Days have the form `YYYY-MM-DD`. Commits are given by their first eight digits, newest first.
     """
 
     subject: str
@@ -104,7 +104,7 @@ class UpdateSeries:
         return f"{self.last_day} {self.subject}{versions}{times}{commits}"
 
     def merge(self, later: UpdateSeries) -> UpdateSeries:
-        """Merge `later` into this series; return self if it is included already."""
+        """Merge `later` into this series; return `self` if it is already included."""
         if later.commits and set(later.commits) <= set(self.commits):
             return self
         latest, oldest = (self, later) if later.last_day < self.last_day else (later, self)
@@ -121,12 +121,11 @@ class UpdateSeries:
 
 
 def parse_updates(memory: Memory) -> tuple[DependencyUpdate, ...]:
-    """Return the updates that an episode consists of.
+    """Return the updates of which an episode consists.
 
-    Returns () if it did anything else. Updates are all commits of bots, and commits of people that only do the same. ()
-    if it did anything else. These are all commits of bots, and commits of people that only do the same. A merge of one
-    long-lived branch into another brings nothing new and counts as a chore. A release is no update: people ask for it
-    by its own name.
+    Returns () if the episode contains anything else. All commits of bots are updates, and so are commits of people
+    that do nothing else. A merge of one long-lived branch into another brings nothing new and counts as a chore. A
+    release is not an update, because people ask for it by its own name.
     """
     if RELEASE in memory.tags:
         return ()
@@ -144,7 +143,7 @@ def parse_updates(memory: Memory) -> tuple[DependencyUpdate, ...]:
 
 
 def iter_series(memory: Memory) -> Iterator[UpdateSeries]:
-    """Yield an episode as a step of each of its series."""
+    """Yield for each update of an episode a series that consists of this update."""
     day = f"{memory.at:%Y-%m-%d}"
     commits = tuple(one.ref[:8] for one in memory.artifacts if one.type == "commit" and _is_sha(one.ref))[:1]
     for update in parse_updates(memory):
@@ -154,13 +153,13 @@ def iter_series(memory: Memory) -> Iterator[UpdateSeries]:
 
 
 def list_manifests(memory: Memory) -> tuple[Artifact, ...]:
-    """Return the manifests of an episode with at most MAX_FILES files."""
+    """Return the manifests that an episode changed, or () if it has more than MAX_FILES files."""
     files = [one for one in memory.artifacts if one.type == "file"]
     return tuple(one for one in files if _MANIFEST.search(one.ref)) if len(files) <= MAX_FILES else ()
 
 
 def parse_series(line: str) -> UpdateSeries | None:
-    """Parse a line of `UpdateSeries.line`; None for any other line."""
+    """Parse a line made by `UpdateSeries.line`; return None for any other line."""
     match = _LINE.match(line)
     if match is None:
         return None
@@ -171,9 +170,9 @@ def parse_series(line: str) -> UpdateSeries | None:
 
 
 def _read_full_title(memory: Memory) -> str:
-    """Return the whole title of an episode.
+    """Return the full title of an episode.
 
-    Two versions that are commits do not fit into a stored one.
+    The stored title is cut off if it contains two versions that are commit ids.
     """
     return strip_issue_numbers(memory.content.partition("\n")[0]) if memory.title.endswith("…") else memory.title
 
@@ -189,7 +188,7 @@ def _parse_title(title: str) -> tuple[DependencyUpdate, ...]:
 def _parse_body(text: str) -> tuple[DependencyUpdate, ...]:
     """Return each dependency that a message lists with both versions.
 
-    Returns () for more than MAX_DEPENDENCIES.
+    Returns () if there are more than MAX_DEPENDENCIES.
     """
     updates: dict[str, DependencyUpdate] = {}
     for match in _BODY.finditer(text[:_MAX_BODY_CHARACTERS]):
@@ -205,7 +204,7 @@ def _parse_body(text: str) -> tuple[DependencyUpdate, ...]:
 
 
 def _parse_chore(title: str) -> DependencyUpdate:
-    """Return the part of a title that is the same each time."""
+    """Return the part of a title that is the same every time, as an update."""
     plain = _PREFIX.sub("", title).strip() or title
     version_match = _ENDS_IN_VERSION.match(plain)
     subject = _CONTRIBUTOR.sub("add contributors", version_match["what"] if version_match else plain)
@@ -216,7 +215,7 @@ def _parse_chore(title: str) -> DependencyUpdate:
 
 
 def _strip_extras(subject: str) -> str:
-    """Drop extras, which come and go: `anyio[trio]` is anyio."""
+    """Remove the extras from a dependency, because they come and go: `anyio[trio]` is anyio."""
     return shorten(subject.partition("[")[0], MAX_NAME_CHARACTERS)
 
 

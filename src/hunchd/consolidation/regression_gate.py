@@ -1,6 +1,6 @@
-"""Regression gate of a run.
+"""Regression gate of a consolidation run.
 
-Queries are made before it and must find the same memories after it. Pure functions.
+Queries made before the run must find the same memories after it. These are pure functions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LastChange = tuple[str, str]  # step and description
 class Probe(Struct, frozen=True, rename={"expected_ids": "wanted", "is_from_user": "asked"}):
     """Query of the regression gate.
 
-    `expected_ids` are the ids among its first results before the run.
+    `expected_ids` are the ids that were among its first results before the run.
     """
 
     query: str
@@ -49,8 +49,8 @@ class Probe(Struct, frozen=True, rename={"expected_ids": "wanted", "is_from_user
 class RunTrace:
     """Effects of a run on the expected memories.
 
-    `last_changes`: the last change of each expected id. `replacements`: superseded id → the memory that replaces it.
-    `created_ids`: new ids.
+    `last_changes` maps the id of each expected memory to its last change, `replacements` the id of a superseded
+    memory to that of its replacement. `created_ids` are new ids.
     """
 
     last_changes: Mapping[str, LastChange]
@@ -59,13 +59,13 @@ class RunTrace:
 
     @property
     def default_cause(self) -> LastChange:
-        """Return what is to blame if a memory that the run did not change is no longer found."""
+        """Cause to report if a memory is lost although the run did not change it."""
         if self.created_ids:
             return str(ConsolidationStep.HISTORY), "histories came before it"
         return RANKING, "others came before it"
 
     def find_replacement(self, identifier: str) -> str:
-        """Follow replacements from an id to the memory that says the same now."""
+        """Follow the replacements of a memory; return the id of the one that says the same now."""
         visited_ids = {identifier}
         while (following := self.replacements.get(identifier)) is not None and following not in visited_ids:
             visited_ids.add(following)
@@ -75,9 +75,9 @@ class RunTrace:
 
 @dataclass(frozen=True, slots=True)
 class LostResult:
-    """Result that is no longer found.
+    """Result that a query no longer finds.
 
-    `step` is the one that changed it last, if one did.
+    `step` is the step that last changed the memory, if any did.
     """
 
     query: str
@@ -88,7 +88,7 @@ class LostResult:
 
 @dataclass(slots=True)
 class GateVerdict:
-    """Result of the gate: answers found before the run, and those lost."""
+    """Verdict of the gate: the number of results found before the run, and those lost."""
 
     result_count: int = 0  # results found before the run
     losses: list[LostResult] = field(default_factory=list)
@@ -98,7 +98,7 @@ class GateVerdict:
         return len(self.losses) / self.result_count if self.result_count else 0.0
 
     def summarize(self) -> GateFigures:
-        """Return the figures, with the first losses."""
+        """Return the figures of the verdict, with the first losses."""
         return GateFigures(
             answers=self.result_count,
             lost=len(self.losses),
@@ -113,9 +113,9 @@ class GateVerdict:
 def draw_queries(
     memories: Mapping[str, Memory], vocabulary: Vocabulary, *, limit: int, seed: str, now: datetime
 ) -> list[tuple[str, str]]:
-    """Draw queries from memories that must not be lost.
+    """Draw queries made from memories that must not be lost.
 
-    Each comes with its memory's id.
+    Returns pairs of a query and the id of its memory.
     """
     needed_memories = [memory for memory in memories.values() if must_stay(memory, now)]
     needed_memories.sort(key=lambda memory: memory.id)
@@ -125,9 +125,9 @@ def draw_queries(
 
 
 def must_stay(memory: Memory, now: datetime) -> bool:
-    """Return True if a memory may be merged but never lost.
+    """Return True if a memory may be merged but must not be lost.
 
-    Expired memories may go. Expired ones may go.
+    Expired memories may be lost.
     """
     if memory.status is not Status.ACTIVE or "." in memory.id or memory.source.get("type") == "contradiction":
         return False
@@ -156,8 +156,8 @@ def compare_results(
 ) -> GateVerdict:
     """Compare the `results` after the run with those before it.
 
-    Does not count what others changed and the run did not touch, nor what they removed, which no run does. The same
-    applies to the memory into which a result was merged.
+    Memories that others changed (`changed_ids`) and the run did not touch are not counted, nor are those that
+    others removed (`removed_ids`; a run removes none). The same applies to a memory into which a result was merged.
     """
     verdict = GateVerdict()
     for probe, now in zip(probes, results, strict=True):
@@ -179,7 +179,7 @@ def compare_results(
 
 
 def trace_changes(entries: Iterable[ChangeEntry], expected_ids: Container[str]) -> RunTrace:
-    """Collect the effects of changes on the expected ids."""
+    """Collect the effects of changes on the memories with the expected ids."""
     last_changes: dict[str, LastChange] = {}
     replacements: dict[str, str] = {}
     created_ids: set[str] = set()

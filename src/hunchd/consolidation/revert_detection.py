@@ -1,4 +1,7 @@
-"""Detection of reverts: commit messages, and git commands that discard changes. Pure."""
+"""Detection of reverts in commit messages, and of git commands that discard changes.
+
+These are pure functions.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ WHOLE_TREE: Final = "."
 
 
 def find_reverted_commits(message: str) -> list[str]:
-    """Return the commits, full or abbreviated, that a commit message reverts."""
+    """Return the commit ids, full or abbreviated, that a commit message says it reverts."""
     return _REVERT_LINE.findall(message)
 
 
 def find_discarded_paths(command: str) -> tuple[str, ...]:
-    """Return the paths whose changes a successful command discarded, as written.
+    """Return the paths, as written, whose changes a successful command discarded.
 
-    "." stands for the whole working tree.
+    "." means the whole working tree.
     """
     try:
         words = shlex.split(command)
@@ -46,7 +49,7 @@ def find_discarded_paths(command: str) -> tuple[str, ...]:
 
 
 def _strip_git(words: list[str]) -> list[str]:
-    """Return the git subcommand and its arguments; [] for another program."""
+    """Return the git subcommand and its arguments, or [] for another program."""
     if not words or words[0].rpartition("/")[2] != "git":
         return []
     at = 1

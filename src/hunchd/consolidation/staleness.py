@@ -1,6 +1,6 @@
-"""Staleness of memories that rest on something changed.
+"""Staleness of memories that rest on something that has changed.
 
-They become suspect, and are trusted again when it is back. Pure functions.
+Such memories become suspect, and are trusted again when the thing is restored. These are pure functions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ MAX_ROUNDS: Final = 10  # length of a chain of stale memories
 def plan_staleness(memories: Mapping[str, Memory], code: CodePresence, now: datetime) -> Iterator[PlannedChange]:
     """Plan which memories become suspect and which are trusted again.
 
-    Repeats, at most MAX_ROUNDS times, until no memory rests on a suspect one without being suspect itself.
+    A memory that rests on a suspect one becomes suspect too; this is repeated until nothing changes, at most
+    MAX_ROUNDS times.
     """
     current = dict(memories)
     for _ in range(MAX_ROUNDS):
@@ -45,7 +46,7 @@ def plan_staleness(memories: Mapping[str, Memory], code: CodePresence, now: date
 def _update_status(memory: Memory, current: Mapping[str, Memory], code: CodePresence) -> tuple[Memory, str] | None:
     """Return the memory with its new status, and the reason.
 
-    Returns None if nothing changes. None if nothing changes.
+    Returns None if the status does not change.
     """
     if memory.status not in (Status.ACTIVE, Status.SUSPECT) or "." in memory.id:
         return None
@@ -62,9 +63,9 @@ def _update_status(memory: Memory, current: Mapping[str, Memory], code: CodePres
 
 
 def _find_stale_reason(memory: Memory, current: Mapping[str, Memory], code: CodePresence) -> str:
-    """Return the reason why a memory is stale, or "".
+    """Return the reason why a memory is stale.
 
-    "" also if nobody can tell. "" if it is not, or nobody can tell.
+    Returns "" if it is not stale, or if that cannot be determined.
     """
     for link in memory.links:
         type_, ref = link.get("type"), link.get("ref", "")
@@ -83,7 +84,7 @@ def _find_stale_reason(memory: Memory, current: Mapping[str, Memory], code: Code
 
 
 def _describe_change(ref: str, memory: Memory, current: Mapping[str, Memory]) -> str:
-    """Return how a memory that another rests on has changed, or ""."""
+    """Describe how the memory `ref`, on which `memory` rests, has changed; "" if it has not."""
     base = current.get(ref)
     if base is None:
         return ""

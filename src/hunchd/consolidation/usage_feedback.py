@@ -1,6 +1,6 @@
-"""Effect of use on memories: usage counts, and bounded steps of importance.
+"""Effect of usage on memories: usage counts, and bounded changes of importance.
 
-Pure functions.
+These are pure functions.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ATTENTION_EXPONENT: Final = 0.7
 
 @dataclass(frozen=True, slots=True)
 class UsageTally:
-    """Usage of one memory since the last run, not yet in its counts.
+    """Usage of one memory since the last run, not yet included in its counts.
 
-    `evidence` is the sum for and against it over all kinds of feedback; each kind counts once a day, however often it
-    came.
+    `evidence` is the sum of the feedback for and against the memory. Each kind of feedback counts once a day,
+    however often it was given.
     """
 
     shown: int = 0
@@ -46,17 +46,14 @@ class UsageTally:
 
 
 def estimate_attention(rank: int) -> float:
-    """Return the share of readers who look at `rank`.
-
-    Ranks count from 1.
-    """
+    """Return the share of readers who look at the result with this rank, starting at 1."""
     return 0.0 if rank > MAX_RANK else 1.0 / max(rank, 1) ** ATTENTION_EXPONENT
 
 
 def plan_usage(
     memories: Mapping[str, Memory], tallies: Mapping[str, UsageTally], settings: ConsolidationSettings
 ) -> Iterator[PlannedChange]:
-    """Plan new usage counts, and importance moved by the evidence of all counts."""
+    """Plan new usage counts, and changes of importance that follow from the evidence."""
     for identifier, tally in tallies.items():
         memory = memories.get(identifier)
         if memory is None or memory.status is Status.ARCHIVED or describe(memory.kind).is_detected_only:

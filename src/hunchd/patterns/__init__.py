@@ -1,1 +1,1 @@
-"""Mining, description and usual place of code patterns."""
+"""Mining and description of code patterns, and of the places where they usually occur."""

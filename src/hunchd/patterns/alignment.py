@@ -1,7 +1,7 @@
-"""Anti-unification of instances against the most typical one.
+"""Anti-unification of instances with the most typical one.
 
-A part stays fixed if most instances have it at that place; a part that differs is a hole; a member of a list
-(statements, arguments, members) that most instances lack is left out.
+A part is fixed if most instances have the same at that position; a part that differs becomes a hole. An element of
+a list (statements, arguments, members) that most instances lack is left out.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ LIST_TYPES: Final = frozenset(
 
 @dataclass(slots=True)
 class TreePart:
-    """Node of an instance's tree, with source position and counts."""
+    """Node of an instance's tree, with its source position and counts."""
 
     type: str
     start: int
@@ -84,7 +84,7 @@ class TreePart:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Instance of a pattern as a tree, with its source."""
+    """Instance of a pattern as a tree, with its source code."""
 
     tree: TreePart
     source: bytes
@@ -95,9 +95,9 @@ class Instance:
 
 
 def build_instance(syntax: Syntax, start: int, end: int) -> Instance | None:
-    """Build the tree of the bytes from `start` to `end`.
+    """Build the tree for the source bytes from `start` to `end`.
 
-    None if no syntax tree contains them, or if they have more than MAX_NODES nodes.
+    Returns None if no syntax tree covers that range, or if it contains more than MAX_NODES nodes.
     """
     for tree in reversed(syntax.trees):  # macro content is code only in the tree parsed from it
         nodes = _find_nodes(tree.root_node, start, end)
@@ -114,9 +114,9 @@ def build_instance(syntax: Syntax, start: int, end: int) -> Instance | None:
 
 
 def _find_nodes(root: SyntaxNode, start: int, end: int) -> list[SyntaxNode]:
-    """Return the node that covers these bytes.
+    """Return the node that covers exactly the bytes from `start` to `end`.
 
-    If there is none, the siblings inside them.
+    If there is none, returns the sibling nodes within that range.
     """
     node = root
     while True:
@@ -130,9 +130,9 @@ def _find_nodes(root: SyntaxNode, start: int, end: int) -> list[SyntaxNode]:
 
 
 def _build_part(node: SyntaxNode, role: str, source: bytes, budget: list[int]) -> TreePart | None:
-    """Convert a node without comments and docstrings.
+    """Convert a node to a part, without comments and docstrings.
 
-    A string literal is a leaf.
+    A string literal becomes a leaf.
     """
     budget[0] -= 1
     if budget[0] <= 0 or "comment" in node.type:
@@ -164,10 +164,7 @@ def _is_docstring(parent: SyntaxNode, node: SyntaxNode) -> bool:
 
 
 def find_most_typical(instances: Sequence[Instance]) -> Instance:
-    """Return the instance that is most similar to the others.
-
-    The first on ties.
-    """
+    """Return the instance that is most similar to the others, the first one on ties."""
 
     def likeness(one: Instance) -> float:
         same_type_trees = (other.tree for other in instances if other.tree.type == one.tree.type)
@@ -182,7 +179,7 @@ def _word_overlap(one: TreePart, two: TreePart) -> float:
 
 
 def count_agreement(typical: Instance, others: Sequence[Instance]) -> None:
-    """Count how many instances have each part of `typical`.
+    """Count in how many instances each part of `typical` occurs.
 
     `typical` itself counts as one of them.
     """
@@ -238,10 +235,7 @@ def _find_best_pairs(one_parts: Sequence[TreePart], two_parts: Sequence[TreePart
 
 
 def _rate_likeness(one: TreePart, two: TreePart) -> float:
-    """Rate the similarity of two parts.
-
-    0 if they do not correspond.
-    """
+    """Return the similarity of two parts, or 0 if they do not correspond."""
     if one.type != two.type:
         return 0.0
     if one.text is not None:

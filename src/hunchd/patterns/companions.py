@@ -1,4 +1,4 @@
-"""Commits that added instances, and their other changes."""
+"""Commits that added instances of patterns, and what else these commits changed."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ FirstLine = tuple[str, str]  # path of an instance, and the line it begins with
 def find_adding_commits(git: Git, heads: Iterable[FirstLine], *, since: str = "") -> dict[FirstLine, str]:
     """Find the commit that added each instance.
 
-    Searched are the newest units, or those after `since`. It is the last commit that added the instance's first line
-    without removing it elsewhere; that would be a move.
+    Only the newest units are searched, or those after `since`. The result is the last commit that added the first
+    line of the instance without removing it elsewhere, which would be a move.
     """
     lines_by_path: dict[str, set[bytes]] = defaultdict(set)
     for path, line in heads:
@@ -70,7 +70,7 @@ def find_adding_commits(git: Git, heads: Iterable[FirstLine], *, since: str = ""
 
 
 class _PatchReader:
-    """State of one pass over git's patches."""
+    """State of one pass over the patches that git prints."""
 
     def __init__(self, lines_by_path: Mapping[str, set[bytes]], sha_by_line: dict[FirstLine, str]) -> None:
         self._lines_by_path = lines_by_path
@@ -106,11 +106,11 @@ def find_companions(
     cochanged_paths: Sequence[Collection[str]] = (),
     instances: Collection[str] = (),
 ) -> tuple[Companion, ...]:
-    """Return what changed together with new instances, most confident first.
+    """Return the files that changed together with new instances, most confident first.
 
-    `units` are those that added instances, each with the files that contain them; a target must still exist by
-    `exists`. `cochanged_paths` are the paths changed by each unit that touched one of `instances`, the files of the
-    instances.
+    `units` are the units that added instances, each with the files that contain them. A file is returned only if
+    `exists` is True for it. `instances` are the files of the instances, and `cochanged_paths` the paths changed by
+    each unit that touched one of them.
     """
     work_units = [(unit, paths) for unit, paths in units if is_work(unit)]
     counts: Counter[tuple[str, str]] = Counter()
@@ -135,9 +135,9 @@ def find_companions(
 def _find_cochanged_files(
     count_by_file: Mapping[str, int], units: int, cochanged_paths: Sequence[Collection[str]]
 ) -> Iterable[Companion]:
-    """Yield files that change with those of the instances.
+    """Yield files that change together with the files of the instances.
 
-    The chance combines the few units that added an instance with all units around their files.
+    The probability combines the few units that added an instance with all units that touched their files.
     """
     change_counts = Counter(path for paths in cochanged_paths for path in paths)
     for path, times in change_counts.items():
@@ -151,9 +151,10 @@ _KIND_ORDER: Final = ("file", "test", "source", "kind")
 
 
 def _iter_touched(unit: Unit, own_paths: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Yield everything else that a unit changed.
+    """Yield what else a unit changed, as (kind of companion, target).
 
-    By path, as the test or source of an instance, and by kind.
+    A file is yielded as the test or source of an instance, or else by its kind of path; an existing file is also
+    yielded by its path.
     """
     stems = {extract_stem(path) for path in own_paths}
     is_in_tests = any(is_test(path) for path in own_paths)
@@ -170,7 +171,7 @@ def _iter_touched(unit: Unit, own_paths: Sequence[str]) -> Iterable[tuple[str, s
 
 
 def get_path_kind(path: str) -> str:
-    """Return the folder and extension of a file: `changelog/*.rst`."""
+    """Return the kind of a path: its folder and extension, such as `changelog/*.rst`."""
     folder, name = posixpath.split(path)
     ending = posixpath.splitext(name)[1] or name
     return f"{folder}/*{ending}" if folder else f"*{ending}"
@@ -179,7 +180,7 @@ def get_path_kind(path: str) -> str:
 def _required_path(kind: str, target: str) -> str:
     """Return the file or folder that must exist for a companion.
 
-    Returns "" is the root.
+    The root folder is "".
     """
     return posixpath.dirname(target) if kind == "kind" else target
 
@@ -189,9 +190,9 @@ def has_kind(path: str, kind: str) -> bool:
 
 
 def _drop_repeats(companions: Sequence[Companion]) -> Iterable[Companion]:
-    """Drop kinds of files where one file explains them.
+    """Drop each kind of file that a single file accounts for.
 
-    It occurs nearly as often as the kind.
+    That is the case if the file occurs nearly as often as its kind.
     """
     distinct: list[Companion] = []
     for one in companions:

@@ -1,4 +1,4 @@
-"""Descriptions of groups of shapes: noun, name shape, steps and place."""
+"""Descriptions of groups of shapes: type of code, common name, steps and location."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NOUNS: Final = {
 
 
 def make_title(group: ShapeGroup) -> str:
-    """Describe a group: `test test_‹name›: app → client → get`."""
+    """Describe a group, as in `test test_‹name›: app → client → get`."""
     name = find_name_shape([shape.name for shape in group.members])
     noun = choose_noun(group)
     head = f"{noun} {name}" if name and noun != name else noun
@@ -59,7 +59,7 @@ def make_title(group: ShapeGroup) -> str:
 
 
 def is_self_explanatory(title: str) -> bool:
-    """Return True if a title alone says what to write.
+    """Return True if the title alone tells a developer what to write.
 
     `test test_‹name›: app → client` does; `method: (path)` and `function exec: Ok` do not.
     """
@@ -72,7 +72,7 @@ def is_self_explanatory(title: str) -> bool:
 
 
 def choose_noun(group: ShapeGroup) -> str:
-    """Return the noun that a person would use for a group."""
+    """Return the noun that a developer would use for the members of a group."""
     cores = {get_usage(feature): strip_usage(feature) for feature in reversed(list(group.core))}
     decorators = {strip_usage(feature) for feature in _shared_features(group) if feature.startswith("@")}
     typical = group.members[0]
@@ -114,19 +114,16 @@ def _handles_errors(group: ShapeGroup) -> bool:
 
 
 def _shared_features(group: ShapeGroup) -> list[str]:
-    """Return all features that most members have.
-
-    In the order of the most typical member.
-    """
+    """Return all features that most members have, in the order of the most typical member."""
     counts = Counter(feature for shape in group.members for feature in shape.features)
     min_count = CORE_SHARE * len(group.members)
     return [feature for feature in group.members[0].features if counts[feature] >= min_count]
 
 
 def describe_steps(group: ShapeGroup, excluded_name: str = "") -> str:
-    """List the common calls in order: `WriteContentType → Marshal → Write`.
+    """List the common calls in order, as in `WriteContentType → Marshal → Write`.
 
-    Of a class, its members.
+    For classes, the common members are listed instead.
     """
     shared_features = _shared_features(group)
     if group.kind == "class":
@@ -151,9 +148,9 @@ def describe_steps(group: ShapeGroup, excluded_name: str = "") -> str:
 
 
 def find_name_shape(names: Sequence[str]) -> str:
-    """Return the common shape of names: one name, or `test_‹name›`.
+    """Return what the names have in common: one name, or a shape such as `test_‹name›`.
 
-    Returns "" if there is none.
+    Returns "" if they have nothing in common.
     """
     names = [name for name in names if name]
     if not names:
@@ -170,7 +167,7 @@ def find_name_shape(names: Sequence[str]) -> str:
 
 
 def _find_common_start(texts: Sequence[str]) -> str:
-    """Return the prefix that nine in ten texts share."""
+    """Return the prefix that at least nine in ten texts share."""
     exceptions = len(texts) // 10
     prefix = ""
     for length in range(1, min(map(len, texts))):
@@ -182,7 +179,7 @@ def _find_common_start(texts: Sequence[str]) -> str:
 
 
 def _is_at_word_border(part: str, names: Sequence[str], *, at_end: bool) -> bool:
-    """Return True if a word ends where the common part does."""
+    """Return True if the common part ends at the border of a word."""
     if not part:
         return True
     rest = [name.removesuffix(part)[-1:] if at_end else name.removeprefix(part)[:1] for name in names]

@@ -1,4 +1,4 @@
-"""Weights of features by how project-specific they are."""
+"""Weights of features: the more specific to the project, the higher."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ FAMILIES: Final = {"typescript": "javascript", "tsx": "javascript"}
 
 
 def strip_usage(feature: str) -> str:
-    """Return the name in a feature without its usage mark."""
+    """Return the name in a feature, without the mark that tells how it is used."""
     return feature.removeprefix("in ").removeprefix("->").strip("@<()!^~:#=._") or feature
 
 
 @cache
 def load_common_names(language: str) -> frozenset[str]:
-    """Return names that many projects of a language use.
+    """Return the names that many projects of a language use.
 
-    Alone they make no pattern.
+    They are not a pattern by themselves.
     """
     table = json.loads(files(__package__).joinpath("common_names.json").read_text(encoding="utf-8"))
     return frozenset(table.get(FAMILIES.get(language, language), "").split())
@@ -59,7 +59,7 @@ SMOOTHING: Final = 60
 
 
 def get_usage(feature: str) -> str:
-    """Return the usage mark of a feature."""
+    """Return the mark in a feature that tells how its name is used."""
     if feature.endswith("()"):
         return "()"
     if feature.endswith("!"):
@@ -76,9 +76,9 @@ def get_usage(feature: str) -> str:
 
 
 def weigh_feature(feature: str, language: str, shape_count: int, total: int, own_names: Collection[str]) -> float:
-    """Return how much a feature says about a shape, 0..1.
+    """Return how much a feature tells about a shape, 0..1.
 
-    `shape_count` of `total` shapes of the same kind have the feature; `own_names` are the names that the project
+    Of `total` shapes of the same kind, `shape_count` have the feature; `own_names` are the names that the project
     defines.
     """
     name, usage = strip_usage(feature), get_usage(feature)

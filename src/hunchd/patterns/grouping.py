@@ -1,8 +1,8 @@
-"""Grouping of shapes by shared distinctive features.
+"""Grouping of shapes by distinctive features that they share.
 
-Each group has a core of features. Deterministic and linear in the number of shapes: pairs of features that several
-shapes have are the seeds; a seed grows to all features that most of its shapes share, and to all shapes that have most
-of these features.
+Each group has a core of features. The seeds are pairs of features that several shapes have; a seed grows to all
+features that most of its shapes share, and to all shapes that have most of these features. The algorithm is
+deterministic and linear in the number of shapes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KIND_FACTORS: Final = {"statement": 0.7, "top": 0.8}
 
 @dataclass(frozen=True, slots=True)
 class ShapeGroup:
-    """Shapes of one kind with a common core of weighted features."""
+    """Shapes of one kind that share a core of weighted features."""
 
     language: str
     kind: str
@@ -82,7 +82,7 @@ class _Bucket:
 
 
 def group_shapes(shapes: Iterable[Shape], max_groups: int) -> list[ShapeGroup]:
-    """Return up to `max_groups` distinctive groups, best first."""
+    """Return at most `max_groups` distinctive groups, best first."""
     buckets: dict[tuple[str, str], _Bucket] = {}
     own_names: set[str] = set()
     for shape in shapes:
@@ -102,9 +102,9 @@ def group_shapes(shapes: Iterable[Shape], max_groups: int) -> list[ShapeGroup]:
 
 
 def _grow_groups(bucket: _Bucket) -> list[ShapeGroup]:
-    """Grow every seed to a group.
+    """Grow each seed to a group.
 
-    Seeds that reach the same core yield one group.
+    Seeds that grow to the same core yield one group.
     """
     cores: dict[frozenset[str], ShapeGroup | None] = {}
     for seed in _find_seeds(bucket):
@@ -125,7 +125,7 @@ def _grow_groups(bucket: _Bucket) -> list[ShapeGroup]:
 
 
 def _find_seeds(bucket: _Bucket) -> list[tuple[str, ...]]:
-    """Return single features and pairs that enough shapes have, most promising first."""
+    """Return single features and pairs of features that enough shapes have, most promising first."""
     weights = bucket.weights
     single_names = {name for name, weight in weights.items() if is_informative(name, weight)}
     pairs: Counter[tuple[str, str]] = Counter()
@@ -170,7 +170,7 @@ def _is_sufficient(core: Mapping[str, float]) -> bool:
 
 
 def _find_covered_shapes(bucket: _Bucket, core: Mapping[str, float]) -> list[int]:
-    """Return the shapes that have most of a core, by weight."""
+    """Return the shapes that have most of the core, measured by weight."""
     weight_by_shape: dict[int, float] = defaultdict(float)
     for feature, weight in core.items():
         for number in bucket.postings[feature]:
@@ -180,9 +180,9 @@ def _find_covered_shapes(bucket: _Bucket, core: Mapping[str, float]) -> list[int
 
 
 def _keep_outermost(bucket: _Bucket, members: Sequence[int]) -> list[int]:
-    """Drop shapes inside other shapes; the list is in file order.
+    """Drop shapes that are inside other shapes; `members` must be in file order.
 
-    An `if` in an `if` is no second instance.
+    An `if` within an `if` is not a second instance.
     """
     outer_numbers: list[int] = []
     for number in members:
@@ -225,7 +225,7 @@ def _build_group(bucket: _Bucket, core: dict[str, float], members: Sequence[int]
 
 
 def _choose_groups(groups: Sequence[ShapeGroup], max_groups: int) -> list[ShapeGroup]:
-    """Select the best groups, each dissimilar to those before it."""
+    """Select the best groups, skipping those that are similar to better ones."""
     remaining = sorted(groups, key=lambda group: (-group.score, sorted(group.core)))
     chosen_groups: list[ShapeGroup] = []
     used_spans: set[tuple[str, int, int]] = set()
@@ -254,10 +254,7 @@ def _is_covered_by_better(
     used_spans: Collection[tuple[str, int, int]],
     spans_by_path: Mapping[str, Sequence[tuple[int, int]]],
 ) -> bool:
-    """Return True if a better group covers this one.
-
-    Its shapes or its core are mostly those of that group.
-    """
+    """Return True if a group is mostly covered by a better one, in its shapes or in its core."""
     shared_count = sum(
         (shape.path, shape.start, shape.end) in used_spans
         or any(start <= shape.start and shape.end <= end for start, end in spans_by_path.get(shape.path, ()))
@@ -275,9 +272,9 @@ def _is_covered_by_better(
 
 
 def _merge_core_by_name(group: ShapeGroup) -> dict[str, float]:
-    """Return the core by name, regardless of usage.
+    """Return the weights of the core, keyed by name regardless of usage.
 
-    Whether a name is called or extended is no great difference.
+    It makes little difference whether a name is called or extended.
     """
     names: dict[str, float] = {}
     for feature, weight in group.core.items():

@@ -1,4 +1,4 @@
-"""Identity of patterns across runs, and updates after a file was saved."""
+"""Identity of patterns across runs, and updates after a file is saved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIN_SHARED: Final = 0.5  # minimum overlap of the instances
 
 
 def reuse_known_keys(patterns: Sequence[CodePattern], before: Sequence[CodePattern]) -> list[CodePattern]:
-    """Keep earlier keys of patterns with mostly the same instances."""
+    """Give patterns the keys of earlier patterns with mostly the same instances."""
     instances_by_key = {old.key: {(spot.path, spot.name) for spot in old.spots} for old in before}
     kind_by_key = {old.key: (old.language, old.kind) for old in before}
     keys = {pattern.key for pattern in patterns}
@@ -42,9 +42,9 @@ def reuse_known_keys(patterns: Sequence[CodePattern], before: Sequence[CodePatte
 def update_changed_files(
     patterns: Sequence[CodePattern], paths: Collection[str], shapes: Sequence[Shape]
 ) -> list[CodePattern]:
-    """Update the instances after the files `paths` changed and now contain `shapes`.
+    """Update the instances after the files in `paths` changed; they now contain `shapes`.
 
-    Instances that no longer match are removed, shapes that match now are added. New patterns are not searched for.
+    Instances that no longer match are removed, and shapes that match now are added. New patterns are not searched for.
     """
     return [_update_pattern(pattern, paths, shapes) for pattern in patterns]
 

@@ -36,7 +36,7 @@ ReadFile = Callable[[str], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class CachedTemplate:
-    """Template with the digests of its instances, reused while these are unchanged."""
+    """Template with the digests of its instances, reused until one of these changes."""
 
     digests: tuple[str, ...]
     template: Template
@@ -48,9 +48,9 @@ def mine_patterns(
     cached_templates: dict[str, CachedTemplate],
     max_patterns: int = MAX_PATTERNS,
 ) -> list[CodePattern]:
-    """Mine the patterns, best first, without history.
+    """Mine the patterns without their history, best first.
 
-    `cached_templates` has the templates of the last run by key; it is updated in place.
+    `cached_templates` contains the templates of the last run, keyed by pattern; it is updated in place.
     """
     source = _SourceCache(read)
     patterns = []
@@ -89,11 +89,11 @@ def add_history(
     exists: Callable[[str], bool] = lambda path: True,
     changed_paths: Sequence[Sequence[str]] = (),
 ) -> list[CodePattern]:
-    """Add to each pattern the commits of its instances and its companions.
+    """Add the commits that added instances, and the companions, to each pattern.
 
-    `find_adding_units` maps first lines to the unit that added them, `find_units` maps unit ids to units as far as
-    known, `exists` tells if a file or folder still exists, `changed_paths` has the paths that each unit of work
-    changed.
+    `find_adding_units` maps first lines of instances to the unit that added them, `find_units` maps unit ids to the
+    units that are known, and `exists` returns True if a file or folder still exists. `changed_paths` are the paths
+    that each unit of work changed.
     """
     lines = FirstLines(read)
     heads = {spot: head for pattern in patterns for spot in pattern.spots if (head := lines.get(spot)) is not None}
@@ -124,7 +124,7 @@ def _add_pattern_history(
 
 
 class CochangeIndex:
-    """Index of the units of work by the files that they changed."""
+    """Index from files to the units of work that changed them."""
 
     def __init__(self, changed_paths: Sequence[Sequence[str]]) -> None:
         self._changed_paths = changed_paths
@@ -134,7 +134,7 @@ class CochangeIndex:
                 self._by_path[path].append(number)
 
     def find(self, paths: Iterable[str]) -> list[Sequence[str]]:
-        """Return the changed paths of every unit that touched one of `paths`."""
+        """Return the changed paths of each unit that touched one of `paths`."""
         numbers = {number for path in paths for number in self._by_path.get(path, ())}
         return [self._changed_paths[number] for number in sorted(numbers)]
 
@@ -142,7 +142,7 @@ class CochangeIndex:
 class FirstLines:
     """First lines of instances.
 
-    A line that occurs several times in a file is not unique.
+    A line that occurs several times in a file does not identify an instance.
     """
 
     def __init__(self, read: ReadFile) -> None:
@@ -150,7 +150,7 @@ class FirstLines:
         self._files: dict[str, tuple[list[str], Counter[str]]] = {}
 
     def get(self, spot: InstanceLocation) -> FirstLine | None:
-        """Return the instance's path and first line.
+        """Return the path and first line of an instance.
 
         Returns None if the line is not unique in its file.
         """
@@ -183,10 +183,7 @@ MAX_PARSED_FILES: Final = 60  # files with cached trees, about a megabyte each
 
 
 def _select_distinct(members: Sequence[Shape]) -> list[Shape]:
-    """Return the most typical distinct instances.
-
-    They are spread over as many files as possible.
-    """
+    """Return the most typical distinct instances, spread over as many files as possible."""
     shape_by_digest: dict[str, Shape] = {}
     for shape in members[:MAX_CANDIDATES]:
         shape_by_digest.setdefault(shape.digest, shape)

@@ -1,4 +1,4 @@
-"""Data model of patterns: shared core, usual place and companions."""
+"""Data model of patterns: shared core, usual location and companions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ class InstanceLocation:
 
 @dataclass(frozen=True, slots=True)
 class UsualLocation:
-    """Usual location of instances.
-
-    A folder with prefix and suffix of file names, or one file.
-    """
+    """Location of most instances: a folder with a prefix and suffix of file names, or one file."""
 
     folder: str = ""  # "" is the root
     prefix: str = ""
@@ -44,7 +41,7 @@ class UsualLocation:
 
     @property
     def is_informative(self) -> bool:
-        """Return True if the place says more than the language does."""
+        """True if the location says more than the language's file extension."""
         return bool(self.file or self.folder or self.prefix or not self.suffix.startswith("."))
 
     @property
@@ -59,7 +56,7 @@ class UsualLocation:
 class Companion:
     """Target that changed together with new instances.
 
-    A file, its test or source, or a kind of file.
+    It is a file, the test or source of an instance, or a kind of file.
     """
 
     target: str  # a path, or for kinds a pattern of paths with one `*`
@@ -69,17 +66,17 @@ class Companion:
 
     @property
     def is_informative(self) -> bool:
-        """Return True if it is informative.
+        """True if the companion is worth showing.
 
-        That some file of the language changed is not.
+        It is not if the target is any file with a certain extension.
         """
         return self.kind != "kind" or not self.target.startswith("*.")
 
     @property
     def confidence(self) -> float:
-        """Estimate the chance with a prior.
+        """Estimated probability that the target changes, with a prior.
 
-        Seen once of once is no certainty.
+        A companion seen in one of one unit is not certain.
         """
         return (self.times + 0.5) / (self.of + 1.5)
 
@@ -121,7 +118,7 @@ class CodePattern:
 
 
 class MiningStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Progress of a search for patterns by file; at the end, the patterns."""
+    """Progress of mining, file by file; the last step contains the patterns."""
 
     done: int = 0
     total: int = 0

@@ -1,6 +1,6 @@
-"""Conversion of patterns to memories, and the summary that answers need.
+"""Conversion of patterns to memories, and to the summaries needed to answer requests.
 
-No I/O.
+These functions do no I/O.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PART_KINDS = frozenset({"statement", "block"})
 
 @dataclass(frozen=True, slots=True)
 class PatternSummary:
-    """Summary of a pattern held in the front process."""
+    """Summary of a pattern, kept in the front process."""
 
     id: str
     title: str
@@ -46,7 +46,7 @@ class PatternSummary:
 
     @property
     def hint(self) -> str:
-        """Return what to copy and from where, in one sentence; "" without an instance to copy."""
+        """Sentence that tells what to copy and from where; "" if there is no instance to copy."""
         if self.example is None:
             return ""
         noun = self.title.partition(": ")[0]
@@ -60,7 +60,7 @@ class PatternSummary:
 
     @property
     def frequency(self) -> str:
-        """Return the number of instances and files as text."""
+        """Number of instances and files, as text."""
         return _format_frequency(self.count, self.files)
 
 
@@ -71,7 +71,7 @@ def make_pattern_id(project: str, key: str) -> str:
 def pattern_to_memory(pattern: CodePattern, project: str, now: datetime, *, strength: float = 0.5) -> Memory:
     """Convert a pattern to a memory.
 
-    `strength` is the rank of its score among the project's patterns, 0..1.
+    `strength` is how high the pattern's score ranks among those of the project, 0..1.
     """
     summary = PatternSummary(
         make_pattern_id(project, pattern.key),
@@ -125,7 +125,7 @@ def _format_frequency(count: int, files: int) -> str:
 
 
 def _render_full(pattern: CodePattern) -> str:
-    """Render the full text: title, place, companions, template, instances."""
+    """Render the full text: title, location, companions, template and instances."""
     lines = [
         pattern.title,
         "",
@@ -149,7 +149,7 @@ def is_pattern(memory: Memory) -> bool:
 def memory_to_summary(memory: Memory) -> PatternSummary | None:
     """Return the summary of a stored pattern.
 
-    Returns None if inactive or of another format.
+    Returns None if the pattern is inactive or stored in a different format.
     """
     if not is_pattern(memory) or memory.status is not Status.ACTIVE:
         return None
@@ -174,8 +174,8 @@ def memory_to_summary(memory: Memory) -> PatternSummary | None:
 def merge_mined(stored_memory: Memory, new_memory: Memory) -> Memory:
     """Merge a newly mined pattern into the stored memory.
 
-    Usage, links and the importance that consolidation assigned are kept, and so is text edited by the owner. A memory
-    that was archived or merged for another reason than missing code stays unchanged.
+    The usage, the links and the importance that consolidation assigned are kept, and so is text that the user
+    edited. A memory that was merged, or archived for a reason other than missing code, stays unchanged.
     """
     if stored_memory.status is not Status.ACTIVE and GONE_FIELD not in stored_memory.source:
         return stored_memory
@@ -205,7 +205,7 @@ def merge_mined(stored_memory: Memory, new_memory: Memory) -> Memory:
 
 
 def archive(stored_memory: Memory, now: datetime) -> Memory:
-    """Archive the memory of a pattern that the code no longer has."""
+    """Archive the memory of a pattern that no longer occurs in the code."""
     source = {**stored_memory.source, GONE_FIELD: now.isoformat()}
     return replace(stored_memory, status=Status.ARCHIVED, valid_to=now, source=source, updated=now)
 

@@ -1,7 +1,8 @@
-"""Tree-sitter queries per language: shapes that may repeat, and their features.
+"""Tree-sitter queries by language, for shapes that may repeat and for their features.
 
-Captures of shapes: `function`, `class`, `block` (a call whose argument is a function with a body), `statement`,
-`top` (a call at the level of the file or of a class). Captures of features: see `FEATURE_PREFIXES`.
+The captures of shapes are `function`, `class`, `block` (a call whose argument is a function with a body),
+`statement` and `top` (a call at the top level of a file or class). For the captures of features, see
+`FEATURE_PREFIXES`.
 """
 
 from __future__ import annotations

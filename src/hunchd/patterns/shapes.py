@@ -1,4 +1,4 @@
-"""Extraction of shapes: candidate instances with their features."""
+"""Extraction of shapes, which are candidate instances, with their features."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TEST: Final = re.compile(
 class Shape:
     """Section of a file that could be an instance of a pattern.
 
-    Lines count from 1; `start` and `end` are byte offsets.
+    Line numbers start at 1; `start` and `end` are byte offsets.
     """
 
     path: str
@@ -79,7 +79,7 @@ def is_test(path: str) -> bool:
 def extract_shapes(path: str, source: bytes) -> tuple[Shape, ...]:
     """Return the shapes of one file in order.
 
-    Empty for a language without queries.
+    Returns () for a language without queries.
     """
     syntax = parse_syntax(path, source, QUERIES)
     if syntax is None:
@@ -109,7 +109,7 @@ class _ShapeDraft:
 
 
 def _build_drafts(captures: Iterable[tuple[str, SyntaxNode]], syntax: Syntax) -> list[_ShapeDraft]:
-    """Build the shapes of one tree with the captures inside them."""
+    """Build the shapes of one tree, each with the captures inside it."""
     shapes: list[tuple[str, SyntaxNode]] = []
     features: list[tuple[str, SyntaxNode]] = []
     for name, node in captures:
@@ -151,14 +151,14 @@ _WRAPPER_TYPES: Final = frozenset(
 
 
 def _include_wrappers(node: SyntaxNode) -> SyntaxNode:
-    """Return the node including its wrappers: decorators, `export const`."""
+    """Return the node that includes decorators or `export const` around `node`."""
     while (parent := getattr(node, "parent", None)) is not None and parent.type in _WRAPPER_TYPES:
         node = parent
     return node
 
 
 def _attributes_start(node: SyntaxNode) -> int:
-    """Return the start of an item's attributes, which Rust writes before it."""
+    """Return the start of the attributes that Rust writes before an item."""
     start = node.start_byte
     before = getattr(node, "prev_named_sibling", None)
     while before is not None and before.type in ("attribute_item", "line_comment"):
@@ -178,9 +178,9 @@ def _set_outer(drafts: Sequence[_ShapeDraft]) -> None:
 
 
 def _add_feature(capture: str, name: str, start: int, open_drafts: Sequence[_ShapeDraft]) -> None:
-    """Add a feature to the enclosing shapes.
+    """Add a feature to the enclosing shapes, up to the first class or test group.
 
-    Stops at the first class or test group. A class gets only the features of its head.
+    A class gets only the features of its header.
     """
     feature = (
         f"{name}()" if capture == "call" else f"{name}!" if capture == "macro" else FEATURE_PREFIXES[capture] + name
@@ -247,13 +247,13 @@ def _build_shape(draft: _ShapeDraft, path: str, syntax: Syntax) -> Shape | None:
 
 
 def _get_owner(draft: _ShapeDraft) -> _ShapeDraft | None:
-    """Return the class that a function is a direct member of."""
+    """Return the class of which a function is a direct member, or None."""
     outer = draft.outer
     return outer if outer is not None and outer.kind == "class" else None
 
 
 def _make_name_features(name: str) -> Iterator[str]:
-    """Yield the name and its first and last word."""
+    """Yield features for the name and for its first and last word."""
     words = split_name_words(name)
     if name:
         yield f"={name}"
@@ -268,7 +268,7 @@ _FUNCTION_TYPES: Final = frozenset(
 
 
 def _list_members(node: SyntaxNode, syntax: Syntax) -> list[str]:
-    """Return the names of the functions directly in a class."""
+    """Return the names of the functions defined directly in a class."""
     body = node.child_by_field_name("body") or next(
         (child for child in node.named_children if child.type.endswith("body")), None
     )
@@ -284,7 +284,7 @@ def _list_members(node: SyntaxNode, syntax: Syntax) -> list[str]:
 
 
 def _combine_go_methods(shapes: Sequence[Shape], syntax: Syntax) -> list[Shape]:
-    """Combine adjacent Go methods of one type to a class."""
+    """Combine adjacent Go methods of one type into a class."""
     sets: list[list[Shape]] = []
     for shape in shapes:
         if shape.kind not in ("method", "function"):
@@ -319,7 +319,7 @@ def _combine_go_methods(shapes: Sequence[Shape], syntax: Syntax) -> list[Shape]:
 
 
 def _find_name(kind: str, node: SyntaxNode, syntax: Syntax) -> str:
-    """Return the shape's own name, or the name that it calls."""
+    """Return the shape's own name, or the name of what it calls."""
     for name in _NAME_FIELDS.get(kind, ("name",)):
         name_node = node.child_by_field_name(name)
         if name_node is not None:

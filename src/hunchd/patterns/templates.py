@@ -50,7 +50,7 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 class Template:
     """Rendered template of a pattern.
 
-    `fixed` and `holes` count leaves; `examples` maps holes to what fills them.
+    `fixed` and `holes` are numbers of leaves; `examples` maps the name of a hole to texts that fill it.
     """
 
     text: str
@@ -69,7 +69,7 @@ class _Hole:
 
 @dataclass(slots=True)
 class _Replacements:
-    """Replacements in the source of the typical instance."""
+    """Replacements to make in the source of the typical instance."""
 
     gaps: list[tuple[int, int]] = field(default_factory=list)
     holes: list[_Hole] = field(default_factory=list)
@@ -77,7 +77,7 @@ class _Replacements:
 
 
 def build_template(typical: Instance, others: Sequence[Instance]) -> Template:
-    """Anti-unify `typical` with `others`, in the layout of `typical`."""
+    """Anti-unify `typical` with `others`, keeping the layout of `typical`."""
     count_agreement(typical, others)
     sketch = _Replacements()
     _collect_replacements(typical.tree, sketch, typical)
@@ -90,7 +90,7 @@ def build_template(typical: Instance, others: Sequence[Instance]) -> Template:
 
 
 def _collect_replacements(part: TreePart, sketch: _Replacements, typical: Instance) -> None:
-    """Decide which parts of `part` are fixed; most instances have `part`."""
+    """Decide which parts of `part` are fixed; `part` occurs in most instances."""
     if part.text is not None:
         if part.same_text_count >= MIN_AGREEMENT * part.count:
             sketch.fixed_count += part.text[:1].isalnum() or part.text[:1] == "_"
@@ -129,7 +129,7 @@ def _is_bracketed(part: TreePart) -> bool:
 
 
 def _find_role(part: TreePart) -> str:
-    """Return the purpose of a hole by its position."""
+    """Return what a hole is for, judged by its position."""
     if part.text is not None and part.text[:1] in "\"'`":
         contents = [text for text in part.texts_by_instance.values() if text]
         return "path" if sum("/" in text for text in contents) * 2 > len(contents) else "text"
@@ -143,7 +143,7 @@ def _find_role(part: TreePart) -> str:
 def _assign_names(holes: list[_Hole]) -> None:
     """Assign names to the holes.
 
-    Holes with equal content share a name, others of one role are numbered.
+    Holes with the same content share a name; other holes of the same role are numbered.
     """
     named_holes: list[_Hole] = []
     counts: Counter[str] = Counter()
@@ -170,10 +170,7 @@ def _are_linked(one: _Hole, two: _Hole) -> bool:
 
 
 def _trim_common_words(hole: _Hole) -> None:
-    """Move common words at both ends out of the hole.
-
-    For example `test_‹name›`.
-    """
+    """Move common words at both ends out of the hole, as in `test_‹name›`."""
     texts = [text for text in dict.fromkeys(hole.part.texts_by_instance.values()) if text]
     if hole.part.text is None or len(texts) < 2 or not all(_IDENTIFIER.fullmatch(text) for text in texts):
         return
@@ -204,7 +201,7 @@ def _render_hole(hole: _Hole) -> str:
 
 
 def _strip_common_ends(hole: _Hole, text: str) -> str:
-    """Return the text that fills the hole, without quotes and common ends."""
+    """Return the text that fills the hole, without quotes and without its common ends."""
     return _unquote(text).removeprefix(hole.prefix).removesuffix(hole.suffix)
 
 
@@ -223,7 +220,7 @@ def _collect_examples(holes: Sequence[_Hole]) -> dict[str, tuple[str, ...]]:
 
 
 def _find_comments(typical: Instance) -> list[tuple[int, int, str]]:
-    """Return edits for comments and documentation between the parts of the tree."""
+    """Return edits that replace comments and documentation between nodes with whitespace."""
     edits: list[tuple[int, int, str]] = []
     pending = [typical.tree]
     while pending:

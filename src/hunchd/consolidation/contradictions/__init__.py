@@ -1,4 +1,4 @@
-"""Detection of memories that contradict each other.
+"""Detection of memories that contradict each other, without I/O.
 
-Finds, parses, compares and classifies pairs. No I/O.
+Pairs of memories are found, parsed, compared and classified.
 """

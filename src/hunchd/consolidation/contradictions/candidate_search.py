@@ -1,6 +1,6 @@
-"""Search for contradicting memories.
+"""Search for memories that contradict each other.
 
-Candidates share words; each pair is compared exactly or read by a model. Pure functions.
+Candidates are memories that share words. Each pair is compared exactly, or read by a model. These are pure functions.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _REASONS: Final[Mapping[str, str]] = {
 class ContradictingPair:
     """Pair of memories that cannot both hold; `b` is the newer one.
 
-    `kind` is "versions", "wording" or "meaning": compared exactly, read by the model on this machine, or by a language
-    model.
+    `kind` tells how the contradiction was found: by exact comparison ("versions"), by the model on this machine
+    ("wording"), or by a language model ("meaning").
     """
 
     a: Memory
@@ -63,7 +63,7 @@ class ContradictingPair:
         return self.a.id, self.b.id
 
     def get_other(self, memory: Memory) -> Memory:
-        """Return the other side of the pair."""
+        """Return the memory of the pair that is not `memory`."""
         return self.a if self.b.id == memory.id else self.b
 
     def make_record(self, now: datetime) -> Memory:
@@ -76,26 +76,32 @@ class ContradictingPair:
 class PairComparison:
     """Comparison of one memory with its candidates.
 
-    `exact` are contradictions of manifests, which no model is asked about. `unread` are the other pairs, the older side
-    first, the most related pair first.
+    `exact` are contradictions between manifests, which need no model. `unread` are the other pairs, most related
+    first; in each pair, the older memory comes first.
     """
 
     exact: tuple[ContradictingPair, ...] = ()
     unread: tuple[tuple[Memory, Memory], ...] = ()
 
     def apply_probabilities(self, probabilities: Mapping[tuple[str, str], float]) -> list[ContradictingPair]:
-        """Return the contradictions given the probabilities by the ids of both sides, most probable first."""
+        """Return the contradictions, most probable first.
+
+        `probabilities` maps the ids of both memories to the probability that they contradict each other.
+        """
         read = [judge_pair(a, b, probabilities[a.id, b.id]) for a, b in self.unread if (a.id, b.id) in probabilities]
         return sorted([*self.exact, *(one for one in read if one is not None)], key=_probability_sort_key)
 
     def select_contradictions(self, probabilities: Mapping[tuple[str, str], float]) -> list[ContradictingPair]:
-        """Return the most probable contradictions by `probabilities`, at most MAX_PER_MEMORY."""
+        """Return at most MAX_PER_MEMORY contradictions, most probable first.
+
+        `probabilities` is the same as in `apply_probabilities`.
+        """
         return select_most_probable(self.apply_probabilities(probabilities))
 
     def select_for_language_model(self, contradicting: Iterable[ContradictingPair]) -> list[ContradictingPair]:
-        """Return the pairs for a language model, first the `contradicting` ones.
+        """Return the pairs to ask a language model about, the `contradicting` ones first.
 
-        Two files without a word in common are not worth the price of a question.
+        A pair of two files that have no word in common is not worth the price of a question.
         """
         found = [one for one in contradicting if one.kind != "versions"]
         known_ids = {one.ids for one in found}
@@ -108,16 +114,16 @@ class PairComparison:
         return [*found, *others]
 
     def exclude_denied(self, is_denied: Callable[[Memory, Memory], bool]) -> PairComparison:
-        """Return a copy without pairs that a language model denied."""
+        """Return a copy without the pairs for which a language model denied a contradiction."""
         return replace(self, unread=tuple((a, b) for a, b in self.unread if not is_denied(a, b)))
 
 
 def compare_with_candidates(
     memory: Memory, candidates: Iterable[Memory], similarities: Mapping[str, float | None] | None = None
 ) -> PairComparison:
-    """Compare a memory with `candidates`; `similarities` are cosines by id.
+    """Compare a memory with `candidates`; `similarities` maps their ids to cosines.
 
-    A statement that repeats an older one opens nothing: what contradicts it was compared with the older one. Of
+    A statement that repeats an older one opens no contradiction, because the older one was already compared. Of
     candidates that repeat each other, only the most related one is compared.
     """
     similarities = similarities or {}
@@ -142,7 +148,10 @@ def compare_with_candidates(
 
 
 def judge_pair(a: Memory, b: Memory, probability: float) -> ContradictingPair | None:
-    """Return the contradiction of a pair that the model has read, or None; `b` is the newer one."""
+    """Return the contradiction of a pair that the model has read, or None.
+
+    `b` is the newer memory.
+    """
     from_files = all(one.trust in (Trust.PROJECT, Trust.UNTRUSTED) for one in (a, b))
     if probability < (MIN_PROBABILITY_OF_FILES if from_files else MIN_PROBABILITY):
         return None
@@ -152,7 +161,7 @@ def judge_pair(a: Memory, b: Memory, probability: float) -> ContradictingPair | 
 def select_most_probable(pairs: Iterable[ContradictingPair]) -> list[ContradictingPair]:
     """Return the MAX_PER_MEMORY most probable pairs, most probable first.
 
-    More contradictions of one memory are probably misread.
+    If one memory seems to contradict more than that, the model probably misread it.
     """
     return sorted(pairs, key=_probability_sort_key)[:MAX_PER_MEMORY]
 
@@ -168,8 +177,8 @@ def apply_verdicts(
 ) -> list[ContradictingPair]:
     """Apply the verdicts of a language model about the `freely_worded` pairs.
 
-    A `verdict` of None means that the model has none: then the pair stays as in `contradicting`. Pairs that it denies
-    are dropped.
+    If `verdict` returns None, the model has no verdict on that pair, and the pair stays as it is in
+    `contradicting`. Pairs that the model denies are dropped.
     """
     verdicts = {one.ids: verdict(one.a, one.b) for one in freely_worded}
     undecided_pairs = [one for one in contradicting if verdicts.get(one.ids) is None]
@@ -177,12 +186,12 @@ def apply_verdicts(
 
 
 def _confirm(one: ContradictingPair) -> ContradictingPair:
-    """Return the pair with a probability of at least MIN_CONFIRMED_PROBABILITY."""
+    """Return the pair with its probability raised to at least MIN_CONFIRMED_PROBABILITY."""
     return replace(one, probability=max(one.probability, MIN_CONFIRMED_PROBABILITY))
 
 
 class StatementIndex:
-    """Inverted index of the statements of one owner, by words."""
+    """Inverted index from words to the statements of one owner."""
 
     def __init__(self, memories: Iterable[Memory] = ()) -> None:
         self._memories: dict[str, Memory] = {}
@@ -200,7 +209,7 @@ class StatementIndex:
             self._postings.setdefault(word, []).append(memory.id)
 
     def find_candidates(self, memory: Memory, limit: int = MAX_CANDIDATES) -> list[Memory]:
-        """Return at most `limit` statements about the same, most similar first."""
+        """Return at most `limit` statements about the same subject, most similar first."""
         scores: dict[str, float] = {}
         count = max(len(self._memories), 1)
         for word in sorted(extract_words(memory), key=lambda one: len(self._postings.get(one, ()))):
@@ -216,7 +225,7 @@ class StatementIndex:
 
 
 def make_search_query(memory: Memory) -> str:
-    """Return the search query that finds memories which may contradict this one."""
+    """Return the query that finds memories which may contradict this one."""
     return " ".join(re.findall(r"[\w./@-]+", f"{memory.key or ''} {extract_statement(memory)}")[:40])
 
 
@@ -230,9 +239,9 @@ def plan_contradictions(
 ) -> Iterator[PlannedChange]:
     """Plan records of new contradictions, and close those that no longer apply.
 
-    A pair that was recorded before is not recorded again. With `since_run`, only pairs with a memory changed after it
-    are compared. With a `cache`, pairs are judged by their cached probability, or queued for reading. Pairs
-    for which `is_denied` is true are skipped.
+    A pair that was recorded before is not recorded again. With `since_run`, only pairs with a memory changed after
+    that time are compared. With a `cache`, pairs are judged by their cached probability, or queued to be read by
+    the model. Pairs for which `is_denied` is True are skipped.
     """
     for record in [memory for memory in memories.values() if memory.kind is Kind.CONTRADICTION]:
         if (closed_record := close_if_inactive(record, dict(memories), now)) is not None:
@@ -263,9 +272,9 @@ def plan_contradictions(
 
 
 def _look_up_probabilities(comparison: PairComparison, cache: EntailmentCache) -> dict[tuple[str, str], float | None]:
-    """Return the cached probabilities by the ids of both sides.
+    """Return the cached probabilities, keyed by the ids of both memories.
 
-    None: to be read now.
+    None means that the pair still has to be read.
     """
     return {
         (a.id, b.id): cache.get(a, b, extract_statement(a), extract_statement(b))
@@ -276,9 +285,9 @@ def _look_up_probabilities(comparison: PairComparison, cache: EntailmentCache) -
 def plan_newly_read(
     cache: EntailmentCache, probabilities: Mapping[str, float | None], memories: Mapping[str, Memory], now: datetime
 ) -> Iterator[PlannedChange]:
-    """Plan a record for each pair that was read and contradicts.
+    """Plan a record for each newly read pair that is a contradiction.
 
-    `probabilities` maps pair names to probabilities; None: it could not be read.
+    `probabilities` maps the names of pairs to probabilities, or to None if the pair could not be read.
     """
     opened_counts: Counter[str] = Counter()
     pairs = ((cache.record(name, probability), probability) for name, probability in probabilities.items())
@@ -295,7 +304,7 @@ def plan_newly_read(
 
 
 def plan_opening(record: Memory) -> PlannedChange:
-    """Return the planned change that opens a contradiction."""
+    """Plan the change that opens a contradiction."""
     what = f"open a contradiction: {record.content[:160]}"
     return PlannedChange(
         ConsolidationStep.CONTRADICTIONS, "contradictions_found", what, str(record.source["reason"]), (), (record,)

@@ -1,6 +1,6 @@
-"""Cache of entailment probabilities by pair of statements.
+"""Cache of contradiction probabilities, keyed by pair of statements.
 
-It also queues the pairs that a model still has to read. Pure functions.
+The cache also queues the pairs that a model still has to read. These are pure functions.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _WORD = re.compile(r"[\w./@-]+")
 
 
 class EntailmentCache:
-    """Entailment results by pair, and the pairs that are still unread.
+    """Cached probabilities of pairs, and the pairs that are still unread.
 
-    `earlier_lines` are lines as `dump_lines` returns them, from earlier runs.
+    `earlier_lines` are lines from earlier runs, as returned by `dump_lines`.
     """
 
     def __init__(self, earlier_lines: Iterable[str] = ()) -> None:
@@ -31,9 +31,9 @@ class EntailmentCache:
         self._unread: dict[str, tuple[Memory, Memory]] = {}
 
     def get(self, a: Memory, b: Memory, first: str, second: str) -> float | None:
-        """Return the probability for two memories that state `first` and `second`.
+        """Return the probability for two memories with the statements `first` and `second`.
 
-        None: no model has read the pair yet; it is added to the unread ones.
+        Returns None if no model has read the pair yet, and adds the pair to the unread ones.
         """
         name = make_pair_key(first, second)
         probability = self._earlier.get(name)
@@ -44,15 +44,15 @@ class EntailmentCache:
         return probability
 
     def list_unread(self, limit: int) -> list[tuple[str, Memory, Memory]]:
-        """Return at most `limit` unread pairs with their names, newest memories first."""
+        """Return at most `limit` unread pairs with their names, those with the newest memories first."""
         newest = sorted(self._unread.items(), key=lambda one: one[1][1].updated, reverse=True)
         return [(name, a, b) for name, (a, b) in newest[:limit]]
 
     def record(self, name: str, probability: float | None) -> tuple[Memory, Memory] | None:
-        """Store the probability of an unread pair and return the pair.
+        """Store the probability of an unread pair, and return the pair.
 
-        A `probability` of None (the model could not read it) is not stored. Returns None for a pair that nobody asked
-        about.
+        A `probability` of None, which means that the model could not read the pair, is not stored. Returns None if
+        the pair was not among the unread ones.
         """
         pair = self._unread.pop(name, None)
         if pair is not None and probability is not None:
@@ -60,21 +60,21 @@ class EntailmentCache:
         return pair
 
     def dump_lines(self) -> Iterator[str]:
-        """Yield the results to keep, as lines for the next run."""
+        """Yield the results to keep for the next run, as lines of text."""
         return (f"{name} {probability:.3f}" for name, probability in self._used.items())
 
 
 def make_pair_key(first: str, second: str) -> str:
-    """Return the cache key of two statements, independent of their order.
+    """Return the cache key of two statements, which does not depend on their order.
 
-    The key includes the digest of the model: another model reads all pairs anew.
+    The key includes the digest of the model, so that a different model reads all pairs again.
     """
     text = "\0".join((ENTAILMENT_DIGEST, *sorted((first, second))))
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def describe_difference(a: str, b: str) -> str:
-    """Describe a model's contradiction by the words only one side has."""
+    """Describe a contradiction found by the model by the words that only one statement has."""
     mine, others = _collect_content_words(a), _collect_content_words(b)
     only_a, only_b = (
         " ".join([one[word] for word in one if word not in other][:MAX_QUOTED_WORDS])
@@ -86,7 +86,7 @@ def describe_difference(a: str, b: str) -> str:
 
 
 def _collect_content_words(text: str) -> dict[str, str]:
-    """Return the content words by stem, in their order."""
+    """Map the stems of the content words to the words, in order."""
     candidates = (word.strip(".-/") for word in _WORD.findall(text))
     return {
         canonical_stem(word.lower()): word for word in candidates if word and word.lower() not in STATEMENT_STOP_WORDS

@@ -1,6 +1,6 @@
 """Exact comparison of two statements that require a version of something.
 
-Manifests state requirements in few words: a name, its owner, a file and a version. These are compared without a model.
+Manifests state requirements in few words: a name, its owner, a file and a version. No model is needed to compare them.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Requirement = tuple[frozenset[str], frozenset[str]]  # names, versions
 
 
 def compare_requirements(a: str, b: str) -> bool | None:
-    """Return True if two requirements of one thing differ, False if they can both hold.
+    """Return True if two requirements of the same thing differ, and False if both can hold.
 
-    None: one of the statements is no requirement, or says more than a requirement.
+    Returns None if one of the statements is not a requirement, or says more than a requirement does.
     """
     mine, others = _parse_requirement(a), _parse_requirement(b)
     if mine is None or others is None:

@@ -1,6 +1,7 @@
-"""Statements: which memories state that something holds now, their text, and which two may contradict each other.
+"""Statements: memories which say that something holds now, their text, and which pairs may contradict each other.
 
-Pure functions. Facts with the same key and scope are not compared here: there the newer claim replaces the older one.
+These are pure functions. Facts with the same key and scope are not compared here, because the newer claim replaces
+the older one.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def is_statement(memory: Memory) -> bool:
 
 
 def extract_statement(memory: Memory) -> str:
-    """Return the text of a memory that is compared, at most MAX_STATEMENT_CHARACTERS."""
+    """Return the text of a memory to compare, at most MAX_STATEMENT_CHARACTERS long."""
     text = memory.content[:MAX_STATEMENT_CHARACTERS]
     if memory.category == "instruction" or not (memory.key and memory.value):  # keys of instructions are generated
         return text
@@ -69,14 +70,14 @@ def extract_statement(memory: Memory) -> str:
 
 
 def _is_entry(memory: Memory) -> bool:
-    """Return True if a memory is only a key with a value."""
+    """Return True if a memory consists only of a key and a value."""
     return bool(memory.key) and memory.content.casefold().startswith(f"{memory.key}:".casefold())
 
 
 def _are_entries_of_two_keys(one: Memory, other: Memory) -> bool:
-    """Return True if both come from files under different keys.
+    """Return True if both memories come from files and have different keys.
 
-    Example: "java: 8" and "ci java: 17, 21".
+    An example is "java: 8" and "ci java: 17, 21".
     """
     return (
         Trust.USER not in (one.trust, other.trust)
@@ -87,9 +88,9 @@ def _are_entries_of_two_keys(one: Memory, other: Memory) -> bool:
 
 
 def _differ_in_number_only(one: Memory, other: Memory) -> bool:
-    """Return True if the keys differ in a number only.
+    """Return True if the keys differ only in a number.
 
-    Example: "port of worker 1", "port of worker 2".
+    An example is "port of worker 1" and "port of worker 2".
     """
     mine, others = normalize_key(one.key or ""), normalize_key(other.key or "")
     return mine != others and _DIGITS.sub("#", mine) == _DIGITS.sub("#", others)
@@ -98,7 +99,7 @@ def _differ_in_number_only(one: Memory, other: Memory) -> bool:
 def _apply_to_different_files(one: Memory, other: Memory) -> bool:
     """Return True if both are instructions for different files.
 
-    The narrower one is the exception to the other.
+    In that case, the narrower one is an exception to the other.
     """
     if not one.category == other.category == "instruction":
         return False
@@ -106,9 +107,9 @@ def _apply_to_different_files(one: Memory, other: Memory) -> bool:
 
 
 def may_contradict(one: Memory, other: Memory) -> bool:
-    """Return True if two memories overlap but differ in key.
+    """Return True if two memories overlap in scope and time but have different keys.
 
-    They overlap in scope and time. Memories of one key are settled by the rule of one value for a key.
+    Memories with the same key cannot contradict each other, because a key has only one value.
     """
     if one.id == other.id or one.project != other.project or one.scope is not other.scope:
         return False
@@ -121,9 +122,10 @@ def may_contradict(one: Memory, other: Memory) -> bool:
 
 
 def _have_one_source(one: Memory, other: Memory) -> bool:
-    """Return True if both come from one file, session or history.
+    """Return True if both memories come from the same file, session or history.
 
-    These do not contradict themselves. Statements that people and agents made in spring may exclude today's.
+    A source does not contradict itself. This does not apply to people and agents: what one of them said in spring
+    may contradict what they say today.
     """
     if one.trust is Trust.USER or get_source_name(one) != get_source_name(other):
         return False
@@ -134,7 +136,7 @@ def _have_one_source(one: Memory, other: Memory) -> bool:
 
 
 def is_eligible_pair(memory: Memory, other: Memory) -> bool:
-    """Return True if it makes sense to ask whether both hold."""
+    """Return True if it makes sense to ask whether both memories hold."""
     if not is_statement(other) or not may_contradict(memory, other):
         return False
     return not _are_entries_of_two_keys(memory, other) and not _differ_in_number_only(memory, other)
@@ -147,17 +149,17 @@ def measure_overlap(one: Memory, other: Memory) -> float:
 
 
 def score_relatedness(one: Memory, other: Memory, similarity: float | None) -> float:
-    """Return a score for how likely two statements are about the same.
+    """Return a score for how likely two statements are about the same subject.
 
-    It is the cosine of their vectors plus half the share of common words. If `similarity` is None (no vector), it is
-    estimated from the share of common words.
+    The score is the cosine of their vectors plus half the share of common words. If `similarity` is None (no
+    vector), the cosine is estimated from the share of common words.
     """
     overlap = measure_overlap(one, other)
     return (0.25 + 0.9 * overlap if similarity is None else similarity) + 0.5 * overlap
 
 
 def repeats(one: Memory, other: Memory) -> bool:
-    """Return True if two statements are equal but for case, punctuation and articles."""
+    """Return True if two statements differ at most in case, punctuation and articles."""
     words, others = (
         [word for word in _WORD.findall(extract_statement(memory).casefold()) if word not in _ARTICLES]
         for memory in (one, other)
@@ -166,7 +168,7 @@ def repeats(one: Memory, other: Memory) -> bool:
 
 
 def extract_words(memory: Memory) -> frozenset[str]:
-    """Return the stems of the content words of a statement, and of its key."""
+    """Return the stems of the content words of a statement and of its key."""
     return _extract_stems(f"{memory.key or ''} {extract_statement(memory)}")
 
 

@@ -1,4 +1,4 @@
-"""Detection of memories that say the same.
+"""Detection of memories that say the same, without I/O.
 
-Finds, normalises and compares them. No I/O. No I/O.
+Memories are found, normalised and compared.
 """

@@ -1,4 +1,4 @@
-"""Antonyms in statements about software projects, as stems."""
+"""Antonyms in statements about software projects, stored as stems."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Search for duplicates by rare words and similarity.
 
-Duplicates have a similarity of at least .92 and the same subject. Pure functions. Two texts are compared sentence by
-sentence, with abbreviations expanded, synonyms unified, and without case, punctuation, markup, order and git trailers.
-Distinguishing tokens must be equal on both sides: numbers, versions, names of code, denials, the part of a project, and
-what stands on which side of "instead of" or "from … to …". An additional sentence does no harm, an additional name
-does.
+Duplicates have a similarity of at least .92 and the same kind, scope and event. Two texts are compared sentence by
+sentence, with abbreviations expanded and synonyms unified, and regardless of case, punctuation, markup, order and
+git trailers. Distinguishing tokens must be equal in both: numbers, versions, names of code, negations, the part of
+a project, and what comes before or after "instead of" or "from … to …". An additional sentence is allowed, an
+additional name is not. These are pure functions.
 """
 
 from __future__ import annotations
@@ -60,8 +60,7 @@ _UNINFORMATIVE: Final = (
 class _Text:
     """Compact form of a memory's text.
 
-    Its sentences are parsed again for the few word-by-word comparisons. Its sentences are parsed again for the few
-    word-by-word comparisons.
+    Its sentences are not stored; they are parsed again for the few comparisons word by word.
     """
 
     memory: Memory
@@ -81,8 +80,8 @@ def group_duplicates(
 ) -> list[list[str]]:
     """Group the ids of memories that say the same.
 
-    Each id is in one group at most. Each id is in one group at most. `vectors` (signed bytes, by id) recognise wordings
-    that no table knows. Two of the `settled_ids` are not compared again.
+    Each id is in one group at most. `vectors` maps ids to vectors of signed bytes, which detect paraphrases that
+    are in no synonym table. Pairs of two `settled_ids` are not compared again.
     """
     texts = {one.id: _make_text(one) for one in memories.values() if _may_merge(one)}
     rarity = _WordInformation(texts.values())
@@ -103,7 +102,7 @@ def group_duplicates(
 
 
 class _WordInformation:
-    """Information content of words by document frequency, from 0 to 1."""
+    """Information content of words, from 0 to 1, derived from document frequencies."""
 
     def __init__(self, texts: Collection[_Text]) -> None:
         self.document_frequency: Counter[str] = Counter()
@@ -127,11 +126,11 @@ class _WordInformation:
         return max(0.25, self._information[word])
 
     def sum_information(self, words: Collection[str]) -> float:
-        """Return the information of several words; words of most texts add nothing."""
+        """Return the total information of several words; words that most texts contain add nothing."""
         return sum(map(self._information.__getitem__, words))
 
     def measure_text(self, text: _Text) -> tuple[float, float]:
-        """Return the information and the weight of all words of a text."""
+        """Return the total information and the total weight of the words of a text."""
         measures = self._text_measures.get(text.memory.id)
         if measures is None:
             measures = self._text_measures[text.memory.id] = (
@@ -141,10 +140,7 @@ class _WordInformation:
         return measures
 
     def has_name(self, text: _Text) -> bool:
-        """Return True if the text has a name that few others have.
-
-        The name is of code or a pull request.
-        """
+        """Return True if the text contains a rare name of code or of a pull request."""
         return any(
             self.document_frequency[word] <= MAX_NAME_FREQUENCY and is_name(word) for word in text.distinguishing
         )
@@ -157,11 +153,11 @@ def _may_merge(memory: Memory) -> bool:
 def _iter_candidates(
     texts: Mapping[str, _Text], rarity: _WordInformation, settled_ids: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each pair that may be duplicates, once.
+    """Yield each pair of memories that may be duplicates, once.
 
-    Both share rare words and may be of one event. Pairs of two settled memories are left out. Nearly all memories of a
-    history belong to a commit of their own: these are compared with memories of none, and with others of the same
-    commit, never with each other.
+    Both share rare words and may belong to the same event. Pairs of two settled memories are left out. Nearly all
+    memories from a history belong to a commit of their own: they are compared with memories without a commit and
+    with others of the same commit, but never with those of another commit.
     """
     unbound_ids: dict[str, list[str]] = {}  # word → memories without a commit
     bound_ids: dict[str, list[str]] = {}  # word → memories of a commit
@@ -192,12 +188,12 @@ def _iter_candidates(
 
 
 def _list_events(memory: Memory) -> frozenset[str]:
-    """Return the events of a memory: commits and pull requests."""
+    """Return the commits and pull requests of a memory."""
     return frozenset(artifact.ref for artifact in memory.artifacts if artifact.type in ("commit", "pr"))
 
 
 class _PairComparer:
-    """Comparison of pairs; cheap and selective checks come first."""
+    """Comparison of pairs, which makes cheap and selective checks first."""
 
     def __init__(self, rarity: _WordInformation, vectors: Mapping[str, bytes], min_similarity: float) -> None:
         self._rarity = rarity
@@ -226,7 +222,7 @@ class _PairComparer:
         return is_identical or all(self._is_specific(text, min_information, is_repeated=False) for text in (one, other))
 
     def _have_one_scope(self, one: _Text, other: _Text) -> bool:
-        """Return False if equal titles concern two parts of a project."""
+        """Return False if the titles are equal but concern different parts of a project."""
         mine, others = parse_scope(one.memory), parse_scope(other.memory)
         if mine == others or not (mine and others):
             return True
@@ -243,9 +239,9 @@ class _PairComparer:
         return is_candidate and self._get_sentences(one) == self._get_sentences(other)
 
     def _is_specific(self, text: _Text, min_information: float, *, is_repeated: bool) -> bool:
-        """Return True if a text can only be about one thing.
+        """Return True if a text is specific enough to be about one thing only.
 
-        `is_repeated`: the other text has exactly the same words, so less is enough.
+        If `is_repeated`, the other text has exactly the same words, so less information is enough.
         """
         information = self._rarity.measure_text(text)[0]
         if information >= min_information or not is_repeated:
@@ -255,16 +251,16 @@ class _PairComparer:
         )
 
     def _have_similar_vectors(self, one: _Text, other: _Text, similarity: float) -> bool:
-        """Return True if the vectors are similar, where that decides."""
+        """Return True if the words alone do not decide, but the vectors are similar."""
         mine, others = (self._vectors.get(text.memory.id) for text in (one, other))
         if mine is None or others is None or not MIN_WORD_SIMILARITY <= similarity < self._min_similarity:
             return False
         return _compute_cosine(mine, others) >= MIN_SIMILARITY
 
     def _measure_similarity(self, one: _Text, other: _Text) -> float:
-        """Return the mutual coverage of two texts, from 0 to 1.
+        """Return how well two texts cover each other, from 0 to 1.
 
-        It is 0 if distinguishing tokens differ or hardly anything is shared.
+        The result is 0 if distinguishing tokens differ or the texts have hardly anything in common.
         """
         shorter, longer = sorted((one, other), key=lambda text: (text.length, text.memory.id))
         whole = 0.0
@@ -291,10 +287,10 @@ class _PairComparer:
         return max(whole, part if is_specific else 0.0)
 
     def _covers_beginning(self, one: _Text, other: _Text) -> bool:
-        """Return True if one sentence of `other` says what `one` begins with.
+        """Return True if a sentence of `other` says the same as the beginning of `one`.
 
-        Two long texts that differ only in a word of their titles are about two things. A match word by word counts too,
-        where only a full stop is missing.
+        Two long texts that differ only in a word of their titles are about different things. A match word by word
+        also counts, for texts that lack only a full stop.
         """
         words = one.first_sentence.words.items()
         weight = sum(self._rarity.weigh(word) * times for word, times in words)
@@ -305,10 +301,7 @@ class _PairComparer:
         ) or contains_beginning(one.memory, other.memory)
 
     def _bound_similarity(self, one: _Text, other: _Text) -> float:
-        """Return an upper bound of the similarity.
-
-        It is computed from the sets of words, without their counts.
-        """
+        """Return an upper bound of the similarity, computed from the sets of words without counts."""
         if self._last_words[0] != other.memory.id:
             self._last_words = (other.memory.id, frozenset(other.words))
         other_words = self._last_words[1]
@@ -328,9 +321,9 @@ class _PairComparer:
 
 
 def _have_same_subject(one: Memory, other: Memory) -> bool:
-    """Return True if both have the same kind, scope and event.
+    """Return True if both memories have the same kind, scope and event.
 
-    Two commits are two events, however similar their messages are.
+    Two commits are different events, however similar their messages are.
     """
     if (one.kind, one.project, one.scope, one.branch) != (other.kind, other.project, other.scope, other.branch):
         return False

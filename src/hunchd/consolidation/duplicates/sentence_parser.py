@@ -1,7 +1,8 @@
-"""Normalised text for comparing memories.
+"""Normalisation of text for comparing memories.
 
-It consists of sentences of words, distinguishing tokens, and word order. Trailers that git adds to a message are
-dropped; synonyms, inflections and spellings of a word become one. Pure.
+The result consists of sentences with their words, distinguishing tokens and word order. Trailers that git adds to a
+message are dropped; synonyms, inflections and spelling variants of a word become one word. These are pure
+functions.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ _ORDER_TOKEN: Final = re.compile(rf"[-=]>|→|[,&]|{_TOKEN.pattern}")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Normalised sentence: word counts, and the tokens that distinguish it."""
+    """Normalised sentence with its word counts and distinguishing tokens."""
 
     words: dict[str, int]
     distinguishing: frozenset[str]  # numbers, names of code, denials, actions
@@ -93,7 +94,7 @@ def parse_sentences(memory: Memory) -> tuple[Sentence, ...]:
 
 
 def _split_pieces(memory: Memory) -> Iterator[list[str]]:
-    """Yield the parts of each sentence between its dashes."""
+    """Yield for each sentence the parts between its dashes."""
     return (_DASH.split(part) for part in split_at_stops(_normalize(_read_text(memory))))
 
 
@@ -135,9 +136,9 @@ def _iter_tokens(text: str) -> Iterator[tuple[bool, tuple[str, ...]]]:
 
 @lru_cache(maxsize=1 << 15)
 def _parse_token(token: str) -> tuple[bool, tuple[str, ...]]:
-    """Return if a token is distinguishing, and its normalised words.
+    """Return whether a token is distinguishing, and its normalised words.
 
-    Strings are interned and results cached: there are many of them.
+    Strings are interned and results cached, because tokens are numerous.
     """
     lower = token.lower()
     if _DENIAL.match(lower):
@@ -155,26 +156,23 @@ def _parse_token(token: str) -> tuple[bool, tuple[str, ...]]:
 
 
 def _is_all_caps(token: str) -> bool:
-    """Return True if a word is merely written in capitals."""
+    """Return True if a token is an ordinary word written in capitals."""
     return token.isalpha() and token.isupper()
 
 
 def parse_scope(memory: Memory) -> frozenset[str]:
-    """Return the words before the colon of a title.
-
-    They name the part of the project that it concerns.
-    """
+    """Return the words before the colon of a title, which name a part of the project."""
     match = _SCOPE.match(memory.title)
     return frozenset(word for _, words in _iter_tokens(match[1]) for word in words) if match else EMPTY
 
 
 def is_name(word: str) -> bool:
-    """Return True if a distinguishing token names code or a pull request."""
+    """Return True if a distinguishing token is a name of code or of a pull request."""
     return word[0] == "#" or not (_NUMBER.match(word) or _FILE.search(word))
 
 
 def clear_caches() -> None:
-    """Clear the token caches: some megabytes, scattered over memory."""
+    """Clear the token caches, which take some megabytes scattered over memory."""
     _parse_token.cache_clear()
     stem_statement.cache_clear()
 
@@ -197,9 +195,9 @@ def _iter_piece_words(memory: Memory) -> Iterator[list[str]]:
 
 
 def has_swapped_roles(one: Memory, other: Memory) -> bool:
-    """Return True if the same words in another order mean another thing.
+    """Return True if the texts have the same words in an order with a different meaning.
 
-    "tabs instead of spaces" and "spaces instead of tabs".
+    An example is "tabs instead of spaces" and "spaces instead of tabs".
     """
     mine, others = (_WordOrder(memory) for memory in (one, other))
     if any(

@@ -1,4 +1,4 @@
-"""Synonyms, abbreviations and irregular forms in what developers write about their work."""
+"""Synonyms, abbreviations and irregular forms in texts that developers write about their work."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ _DOUBLED_CONSONANT: Final = re.compile(
 
 
 def _stem_word(word: str) -> str:
-    """Return the one stem of all forms of a word."""
+    """Return the stem that all forms of a word share."""
     word_stem = stem_statement(_BRITISH.sub(r"\1or", _DOUBLED_CONSONANT.sub(r"\1", _IRREGULAR.get(word, word))))
     return stem_statement(word_stem) if word_stem.endswith("ment") else word_stem  # stems "implement" once more
 
@@ -303,7 +303,7 @@ def _stem_word(word: str) -> str:
 def _parse_synonyms(lines: str) -> dict[str, str]:
     """Map each word to the first word of its line.
 
-    All are stems; the first line that contains a word counts. The first line of a word counts.
+    All words are stems. If a word is in several lines, the first one counts.
     """
     synonyms: dict[str, str] = {}
     for line in lines.strip().splitlines():
@@ -318,7 +318,7 @@ _SYNONYMS: Final[Mapping[str, str]] = _parse_synonyms(_SYNONYM_LINES)
 
 
 def normalize_word(word: str) -> str:
-    """Return the one stem for all synonyms of a word."""
+    """Return the stem that a word and all its synonyms share."""
     for spelling in (word, _AMERICAN.sub("s", word)):
         root_stem = _stem_word(spelling)
         if root_stem in _SYNONYMS or resolve_synonym(root_stem) != root_stem:
