@@ -1,4 +1,4 @@
-"""Assembly of a bundle within the token budget. Pure.
+"""Assembly of a bundle within the token budget, without I/O.
 
-The engine passes in all it needs.
+The engine passes in everything that is needed.
 """

@@ -1,7 +1,7 @@
 """Assembly of a bundle with exact token counts.
 
-Invariant: `token_count == count(context) == heading lines + sum(tiers.values())`, where a tier's tokens are those
-of its section, title included. It never exceeds `budget`.
+Invariant: `token_count == count(context) == heading lines + sum(tiers.values())`, where the tokens of a tier are
+those of its section including the title. `token_count` never exceeds `budget`.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class _Section:
 
 
 def _count_block(block: str) -> int:
-    """Count the first line, which has the reasons, and the rest separately.
+    """Count the tokens of a block, the first line separately from the rest.
 
-    The rest is the same in most bundles of a day, so its count is cached.
+    The first line contains the reasons. The rest is the same in most bundles of a day, so its count is cached.
     """
     end = block.find("\n", 1)
     if end < 1 or block[end - 1].isspace():
@@ -80,9 +80,9 @@ def assemble(
 ) -> Bundle:
     """Assemble the most useful bundle of at most `budget` tokens.
 
-    The status is `empty` if nothing is worth saying or nothing fits. `secret` is the installation's own key: it
-    determines the marks around untrusted text, so that they are the same in all answers but cannot be guessed by the
-    text's author.
+    The status is `empty` if nothing is relevant or nothing fits. `secret` is the key of this installation: it
+    determines the marks around untrusted text, so that they are the same in all answers but the author of the text
+    cannot guess them.
     """
 
     def render(piece: ContextCandidate, level: Level, text: str) -> str:
@@ -117,9 +117,9 @@ def _render_top_lines(candidates: Sequence[Choice], degradations: Sequence[str])
 
 
 def _spend_budget(candidates: Sequence[Choice], tokens: int, activity: Activity) -> None:
-    """Fill the tiers within their shares.
+    """Fill the tiers within their shares of `tokens`.
 
-    Unused tokens flow to the next tier. What remains at the end is offered to all tiers again.
+    Unused tokens are passed on to the next tier. What remains at the end is offered to all tiers again.
     """
     tiers = group_by_tier(candidates)
     remaining = tokens
@@ -163,7 +163,7 @@ def _sort_key(choice: Choice) -> tuple[bool, bool, float, int, str]:
 
 
 def _fit_topics(topics: Sequence[str], max_tokens: int, *, has_title: bool) -> str:
-    """Return as many topics, from the first, as fit into `max_tokens` tokens."""
+    """Return the line of topics, with as many of the first ones as fit into `max_tokens`."""
     title = 0 if has_title else _count_block(rendering.render_section_heading(4))
     names = list(dict.fromkeys(topics))[:MAX_TOPICS]
     while names:
@@ -175,9 +175,9 @@ def _fit_topics(topics: Sequence[str], max_tokens: int, *, has_title: bool) -> s
 
 
 def _find_exact_heading(header: str, rest: int, budget: int) -> str | None:
-    """Return the first line with the exact token count.
+    """Return the first line, which states the exact token count of the text.
 
-    The count includes the line itself. None if that text would exceed the budget.
+    The count includes the line itself. Returns None if the text would exceed the budget.
     """
     end = _count_block("\n")
     for spelling in range(len(rendering.render_headings(header, 0, budget))):

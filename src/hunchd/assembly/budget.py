@@ -22,7 +22,7 @@ _SHARES_BY_ACTIVITY: dict[Activity, tuple[float, float, float, float]] = {
 def split_budget(budget: int, activity: Activity = "") -> dict[Tier, int]:
     """Return the tokens for each tier.
 
-    The remainder of the rounding goes to tier 1.
+    The rounding remainder goes to tier 1.
     """
     parts = _SHARES_BY_ACTIVITY.get(activity, DEFAULT_SHARES)
     tokens = {tier: int(budget * part) for tier, part in zip(TIERS, parts, strict=True)}

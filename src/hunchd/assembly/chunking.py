@@ -1,6 +1,6 @@
-"""Chunking of long texts for search.
+"""Splitting of long texts into chunks for search.
 
-Whole paragraphs under their headings, at most 500 tokens each.
+A chunk consists of whole paragraphs under their headings, and has at most 500 tokens.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PARAGRAPHS: Final = re.compile(r"((?:[^\n]|\n(?!\s*\n))*(?:\n\s*\n|\n\s*$|$))")
 class Chunk:
     """Chunk of a text.
 
-    `heading` is the path of its sections, outermost first.
+    `heading` contains the headings of the sections around it, outermost first.
     """
 
     text: str
@@ -31,7 +31,7 @@ class Chunk:
 def split_chunks(text: str, *, max_tokens: int = MAX_CHUNK_TOKENS) -> list[Chunk]:
     """Split `text` into chunks of at most `max_tokens` tokens.
 
-    Joined they equal `text`.
+    Joined together, the chunks equal `text`.
     """
     chunks: list[Chunk] = []
     buffer, heading, path = "", "", list[tuple[int, str]]()
@@ -60,7 +60,7 @@ def _split_paragraphs(text: str) -> Iterator[str]:
 def _split_within(text: str, max_tokens: int) -> list[str]:
     """Split `text` into parts of at most `max_tokens` tokens.
 
-    Cuts are at line ends, else at sentences, at words, or anywhere.
+    The text is cut at the end of a line if possible, otherwise at a sentence, at a word, or anywhere.
     """
     if count_tokens(text) <= max_tokens:
         return [text]

@@ -1,4 +1,4 @@
-"""Rendering of a digest by kind, within a budget."""
+"""Rendering of a session's digest within a budget, grouped by kind of point."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_STATEMENT_SHARE = 0.65  # of the budget, while there are other points
 def render_digest(digest: Digest, *, budget: int, note: str = "") -> str:
     """Render the heaviest points within `budget` tokens.
 
-    The first line names the turns.
+    The first line names the turns that the digest covers.
     """
     head = f"[Turns {digest.first}-{digest.last}{note}]"
     selection = select_balanced(digest.points, budget - count_tokens(head))
@@ -39,7 +39,7 @@ def render_digest(digest: Digest, *, budget: int, note: str = "") -> str:
 
 
 def select_balanced(points: Sequence[Point], budget: int) -> list[Point]:
-    """Select points: statements first, but with room left for actions and insights."""
+    """Select points that fit, statements first, but leave room for actions and insights."""
     statements = select_heaviest(
         [point for point in points if point.kind in STATEMENT_KINDS], int(MAX_STATEMENT_SHARE * budget)
     )

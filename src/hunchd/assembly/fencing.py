@@ -1,8 +1,8 @@
-"""Fencing of untrusted text beside our own words.
+"""Fencing of untrusted text next to hunch's own words.
 
-Everything from repositories, commands, commit messages and the web passes through here. Three guarantees: nothing
-invisible or directional survives; nothing can begin a line, a heading, a fence, a tag or one of our own marks; and
-untrusted text stands between marks that it cannot contain.
+All text from repositories, commands, commit messages and the web passes through here. There are three guarantees:
+nothing invisible or directional survives; nothing can begin a line, a heading, a fence, a tag or one of hunch's own
+marks; and untrusted text is enclosed in marks that it cannot contain.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ _OWN_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 
 
 def remove_invisible(text: str) -> str:
-    """Remove escapes, control, zero-width and bidi characters.
+    """Remove escape sequences and control, zero-width and bidi characters.
 
-    Normalize line ends to newlines.
+    Line ends are normalised to newlines.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -65,7 +65,10 @@ def remove_invisible(text: str) -> str:
 # A text is the same in most bundles of a day, so results are cached.
 @lru_cache(maxsize=2048)
 def neutralize(text: str, *, keep_quotations: bool = False) -> str:
-    """Neutralize headings, fences, tags and, unless kept, our quotation marks. Idempotent."""
+    """Neutralise headings, fences, tags and hunch's quotation marks; idempotent.
+
+    With `keep_quotations`, the quotation marks are kept.
+    """
     safe_text = remove_invisible(text)
     safe_text = _CONTROL_TOKEN.sub(lambda mark: {"|>": "|›", "[": "("}.get(mark.group(), "[…]"), safe_text)
     safe_text = _PLACEHOLDER.sub(r"‹\1›", _TAG.sub("‹", safe_text))
@@ -76,9 +79,9 @@ def neutralize(text: str, *, keep_quotations: bool = False) -> str:
 
 @lru_cache(maxsize=4096)
 def to_single_line(text: str, limit: int = 200, *, keep_quotations: bool = False) -> str:
-    """Return at most `limit` neutralized characters on one line.
+    """Return at most `limit` neutralised characters on one line.
 
-    The text is cut at a word if possible. Leading Markdown marks are removed.
+    The text is cut at a word if possible. Markdown marks at the beginning are removed.
     """
     flat = _SPACES.sub(" ", neutralize(text[: limit * 4], keep_quotations=keep_quotations)).strip()
     flat = _LEADING_MARKS.sub("", flat).lstrip("\\").strip()
@@ -95,9 +98,9 @@ def quote(text: str, limit: int = 200) -> str:
 
 
 def fence(text: str, *, provenance: str, nonce: str) -> str:
-    """Fence a block of untrusted text: delimited by `nonce`, every line prefixed.
+    """Fence a block of untrusted text: `nonce` marks its ends, and every line is prefixed.
 
-    Even a text that knew the nonce could not close the block, because no line of it can begin at the margin.
+    Even an author who knew the nonce could not close the block, because no line of the text can begin at the margin.
     """
     lines = neutralize(text).strip("\n").split("\n")
     shown_lines = [f"| {line.rstrip()[:MAX_LINE]}".rstrip() for line in lines[:MAX_BLOCK_LINES]]
@@ -108,9 +111,9 @@ def fence(text: str, *, provenance: str, nonce: str) -> str:
 
 
 def make_nonce(secret: bytes, *parts: str) -> str:
-    """Return eight hexadecimal digits keyed by `secret`.
+    """Return eight hexadecimal digits derived from `parts` with the key `secret`.
 
-    The same for the same parts.
+    The same parts always give the same digits.
     """
     message = "\x00".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.blake2s(message, key=secret[:32], digest_size=4).hexdigest()

@@ -1,9 +1,10 @@
 """Session history for prompts: append-only between compactions, within its budget, lossless.
 
-The view is a fold over the log: the same messages in the same order give the same bytes, in this process or the next.
-Between two compactions it only grows at its end, so a provider's prompt cache keeps serving what was sent before. A
-compaction first replaces large stale tool results with pointers; if that is not enough, it condenses older turns. The
-first two turns stay, the last ones stay verbatim, and what is left out can be read back by its id.
+The view is a fold over the log: the same messages in the same order give the same bytes, in this process or the
+next. Between two compactions the view only grows at its end, so that a provider's prompt cache can still serve what
+was sent before. A compaction first replaces large stale tool results with pointers; if that is not enough, it
+condenses older turns. The first two turns are kept, the last ones are kept verbatim, and what is left out can be
+read by its id.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ Condense = Callable[[Sequence[Turn]], Digest]
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """Message of the prompt with the id and turn that it shows.
+    """Message of the prompt.
 
-    Returns "" and 0 for condensed turns.
+    `message` and `turn` are the id and the turn of the message shown; they are "" and 0 for condensed turns.
     """
 
     role: Role
@@ -61,7 +62,7 @@ class HistoryEntry:
 class HistoryView:
     """Current state of the history.
 
-    Its first `stable` entries survive the next compaction.
+    The first `stable` entries survive the next compaction.
     """
 
     entries: tuple[HistoryEntry, ...]
@@ -73,7 +74,7 @@ class HistoryView:
 
 @dataclass(slots=True)
 class SessionHistory:
-    """Accumulator of a session's log that yields the view at any time.
+    """History that is built up from a session's log, message by message.
 
     `budget` is in tokens.
     """
@@ -106,10 +107,7 @@ class SessionHistory:
             )
 
     def compact(self, *, force: bool = True) -> None:
-        """Replace large stale tool results.
-
-        Condense older turns if that is not enough.
-        """
+        """Replace large stale tool results with pointers, and condense older turns if necessary."""
         for turn in self._tail_turns[:-VERBATIM_TURNS]:
             for message in turn.messages:
                 if is_large(message):
@@ -158,10 +156,7 @@ class SessionHistory:
             self._condensed_entries = [self._render_condensed(self._digests[0], MERGED_SHARE)]
 
     def _count_kept_turns(self) -> int:
-        """Return how many turns at the end stay.
-
-        As many as fit, within limits.
-        """
+        """Return how many turns at the end are kept: as many as fit, within limits."""
         remaining, kept_turns = KEPT_SHARE * self.budget, 0
         for turn in reversed(self._tail_turns[-MAX_KEPT_TURNS:]):
             remaining -= self._count_turn_tokens(turn)
@@ -193,9 +188,9 @@ def is_large(message: Message) -> bool:
 
 
 def build_entry(message: Message, turn: int, *, max_tokens: int) -> HistoryEntry:
-    """Render a message, shortened if it exceeds `max_tokens` tokens.
+    """Render a message.
 
-    Beginning and end are kept.
+    If it exceeds `max_tokens` tokens, only its beginning and end are kept.
     """
     role, label = _role_and_label(message)
     text = label + message.text
@@ -215,9 +210,9 @@ def build_pointer(message: Message, turn: int) -> HistoryEntry:
 
 
 def _render_excerpt(message: Message, max_tokens: int) -> str:
-    """Return beginning and end within about `max_tokens` tokens.
+    """Return the beginning and end of a message, within about `max_tokens` tokens.
 
-    Errors name the failure at the end and the place at the beginning.
+    Error messages name the failure at the end and the location at the beginning.
     """
     max_characters = max(16, max_tokens - 40) * len(message.text) // max(message.tokens, 1)
     half = max(20, max_characters // 2)

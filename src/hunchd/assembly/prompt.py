@@ -1,9 +1,9 @@
-"""Prompt compiler that puts stable sections first.
+"""Prompt compiler that puts stable sections first, so that a provider's cache can serve most of the prompt.
 
-A provider's cache can then serve most of the prompt. The order is: static prefix, profile, background, history, then,
-in the last message, what changes with every request: date and time, state of the task, retrieved texts, and the message
-itself. Over budget, sections are pruned in this order: the task's state, history down to its first two and last three
-turns, retrieved texts, background, profile. The static prefix and the message are never pruned.
+The order is: static prefix, profile, background, history, and, in the last message, what changes with every
+request: date and time, task state, retrieved texts, and the message itself. If the prompt exceeds its budget,
+sections are pruned in this order: task state, history (down to its first two and last three turns), retrieved
+texts, background, profile. The static prefix and the message are never pruned.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ _CACHE_MARK: Final = {"type": "ephemeral"}
 class PromptInputs:
     """Inputs of a prompt.
 
-    `history` returns the view for a budget in tokens. Lines and retrieved texts are sorted best first and already
-    safe to stand beside our own words.
+    `history` returns the view for a budget in tokens. Lines and retrieved texts are sorted best first, and have
+    already been made safe to show next to hunch's own words.
     """
 
     history: Callable[[int], HistoryView]
@@ -82,7 +82,7 @@ class PromptInputs:
 class CompiledPrompt:
     """Compiled prompt in the format of the Messages API.
 
-    Only the first message differs: it has the system blocks.
+    The first message differs from that format: it contains the system blocks.
     """
 
     messages: tuple[Mapping[str, Any], ...]
@@ -145,8 +145,9 @@ _SECTION_ORDER: Final = ("prefix", "profile", "background", "history", "volatile
 class _PrunableSections:
     """Sections that can be pruned.
 
-    Each must fit its share, then all must fit the remaining budget. `spare` are tokens for the profile beyond its
-    share; they depend on the static prefix only, so that the profile is the same in every prompt of a session.
+    Each must fit into its share of the budget, and all of them into what remains of it. `spare` is the number of
+    tokens that the profile may use beyond its share; it depends on the static prefix only, so that the profile is
+    the same in every prompt of a session.
     """
 
     def __init__(self, inputs: PromptInputs, *, spare: int) -> None:
@@ -169,9 +170,9 @@ class _PrunableSections:
         }
 
     def prune_to(self, max_tokens: int) -> tuple[str, ...]:
-        """Prune in the fixed order until all fits.
+        """Prune the sections in the fixed order until all fit into `max_tokens`.
 
-        Return the names of the sections of which something is missing, whether for its share or for the whole.
+        Returns the names of the sections that are incomplete, because of their share or of the total.
         """
         whole, shortened_sections = self.view, set[str]()
         for name, shrink in (
@@ -216,7 +217,7 @@ class _PrunableSections:
             self.view = HistoryView(tuple(entries), 0, tokens, self.view.compactions, self.view.condensed_until)
 
     def _drop_lines(self, name: str, max_tokens: int) -> None:
-        """Drop texts from the end, of a page first its last sections."""
+        """Drop texts from the end; of a page, the last sections are dropped first."""
         texts = list(getattr(self, name))
         while texts and (over := self._excess_tokens(max_tokens)) > 0:
             last = texts.pop()
@@ -245,7 +246,7 @@ def _build_system_message(
 def _build_history_messages(view: HistoryView, marks: int) -> list[Mapping[str, Any]]:
     """Return the entries as messages with cache marks.
 
-    One mark is where a compaction will not reach, one at the end.
+    One mark is at the point that the next compaction leaves unchanged, one at the end.
     """
     marked_indexes = {len(view.entries) - 1}
     if marks > 1 and view.stable:
@@ -254,7 +255,7 @@ def _build_history_messages(view: HistoryView, marks: int) -> list[Mapping[str, 
 
 
 def _build_final_message(last: Sequence[str], sections: _PrunableSections, message: str) -> list[Mapping[str, Any]]:
-    """Return the volatile parts as one last, unmarked message."""
+    """Return the parts that change with every request as one last message without cache mark."""
     blocks = []
     if context := _render_context(last, sections.task, sections.retrieved):
         blocks.append(_build_block(context))
@@ -281,9 +282,9 @@ def _count_lines(title: str, lines: Sequence[str]) -> int:
 
 
 def _fit_lines(texts: Sequence[str], budget: int) -> tuple[str, ...]:
-    """Return the texts, best first, that fit.
+    """Return the texts that fit, best first.
 
-    A page that is too long is cut by section; a line that is too long is skipped.
+    A page that is too long is cut at a section; a line that is too long is skipped.
     """
     fitting_lines = []
     budget -= ENTRY_TOKENS  # the heading
@@ -299,7 +300,10 @@ def _fit_lines(texts: Sequence[str], budget: int) -> tuple[str, ...]:
 
 
 def _first_sections(page: str, budget: int) -> str:
-    """Return the first sections of a page that fit, and a mark for the others; "" for a line or if none fits."""
+    """Return the first sections of a page that fit, with a mark in place of the others.
+
+    Returns "" if `page` is a single line or no section fits.
+    """
     if "\n" not in page:
         return ""
     head, budget_left = "", budget - _MARK_TOKENS
@@ -332,10 +336,7 @@ def _build_block(text: str, *, is_marked: bool = False) -> JsonObject:
 
 
 def _sort_tool_keys(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the tool with sorted keys.
-
-    Its bytes then do not depend on the caller.
-    """
+    """Return the tool with sorted keys, so that its bytes do not depend on the caller."""
     sorted_tool: JsonObject = json.loads(_to_json(tool))
     return sorted_tool
 

@@ -1,8 +1,8 @@
-"""Rendering of pieces as Markdown.
+"""Rendering of context candidates (pieces) as Markdown.
 
-Every block begins with a newline and ends in a visible character. That makes the counts exact: a tokenizer never joins
-characters across such a seam, so the tokens of a bundle are the tokens of its blocks, and nothing has to be counted
-twice.
+Every block begins with a newline and ends with a visible character, which makes token counts exact: a tokenizer
+never joins characters across such a boundary, so that the tokens of a bundle are the sum of those of its blocks,
+and nothing has to be counted twice.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def render_section_heading(tier: Tier) -> str:
 
 
 def render_block(piece: ContextCandidate, level: Level, text: str, *, secret: bytes) -> str:
-    """Render a form of `piece` as a list item.
+    """Render `text`, one form of `piece`, as a list item with the piece's reasons.
 
-    It has the piece's reasons and is delimited unless the piece is trusted.
+    The text is fenced unless it is trusted.
     """
     limit = MAX_REASON if piece.tier == 4 or (level == "index" and piece.kind != "file") else MAX_FIRST_LINE
     first, _, rest = text.strip().partition("\n")
@@ -62,10 +62,7 @@ def render_block(piece: ContextCandidate, level: Level, text: str, *, secret: by
 
 
 def render_title(piece: ContextCandidate, text: str) -> str:
-    """Return the first line of `text` as shown.
-
-    Kind and reasons are left out.
-    """
+    """Return the first line of `text` as it is shown, without kind and reasons."""
     first = text.strip().partition("\n")[0]
     if needs_fence(piece, text):
         return quote(first, MAX_FIRST_LINE)
@@ -80,9 +77,9 @@ def _break_line(line: str, limit: int) -> tuple[str, str]:
 
 
 def needs_fence(piece: ContextCandidate, text: str) -> bool:
-    """Return True for text that must be fenced.
+    """Return True if the text must be fenced.
 
-    Untrusted text, shared text, and text that addresses a model. The user's own words are never fenced.
+    Untrusted text, shared text and text that addresses a model must be fenced; the user's own words never are.
     """
     is_untrusted = piece.trust in (Trust.UNTRUSTED, Trust.TEAM) or piece.source.get("type") == SHARED_SOURCE
     return is_untrusted or (piece.trust is not Trust.USER and addresses_a_model(text))
@@ -99,10 +96,10 @@ def render_degraded(degradations: Sequence[str]) -> str:
 
 
 def render_headings(header: str, tokens: int, budget: int) -> tuple[str, ...]:
-    """Return equivalent first lines, the preferred one first.
+    """Return alternative first lines, the preferred one first.
 
-    A heading that names the size of its text changes that size; where no number makes one spelling true, another one
-    is.
+    A heading that states the size of its text changes that size. If no number is correct in one wording, it is in
+    another.
     """
     place = to_single_line(header, MAX_HEADER) or "context"
     return (
@@ -141,7 +138,7 @@ def _add_reasons(piece: ContextCandidate, line: str) -> str:
 def _render_reason(reason: str) -> str:
     """Render a reason.
 
-    It is our text, but may name an untrusted command, or quote a subject, which stays a quotation.
+    The reason is hunch's own text, but it may name an untrusted command or quote a subject; the quotation is kept.
     """
     if addresses_a_model(_QUOTATION.sub("", reason)):
         return quote(reason, MAX_REASON)
@@ -149,5 +146,5 @@ def _render_reason(reason: str) -> str:
 
 
 def _strip_end(block: str) -> str:
-    """Strip `block` so that it ends in a visible character."""
+    """Strip the end of `block` so that it ends with a visible character."""
     return block.rstrip()

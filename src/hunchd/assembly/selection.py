@@ -1,6 +1,6 @@
-"""Greedy selection of pieces and forms by value per token.
+"""Greedy selection of context candidates (pieces) and their forms by value per token.
 
-A piece falls back to a shorter form if it must.
+If a piece does not fit, a shorter form of it is used.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class FormOption:
 
 @dataclass(slots=True)
 class Choice:
-    """Piece with its useful forms and the chosen one.
+    """Piece with its useful forms and the index of the chosen one.
 
-    Forms are sorted shortest first; -1 means that none is chosen.
+    The forms are sorted shortest first; the index is -1 if none is chosen.
     """
 
     piece: ContextCandidate
@@ -78,7 +78,7 @@ CountTokens = Callable[[str], int]
 
 
 def make_choices(pieces: Iterable[ContextCandidate], render: Render, count: CountTokens) -> list[Choice]:
-    """Return the pieces worth serving without repeats.
+    """Return the pieces worth serving, without duplicates.
 
     The order depends only on the pieces.
     """
@@ -90,7 +90,10 @@ def make_choices(pieces: Iterable[ContextCandidate], render: Render, count: Coun
 
 
 def make_options(piece: ContextCandidate, render: Render, count: CountTokens) -> tuple[FormOption, ...]:
-    """Return the forms whose value grows with their length, shortest first."""
+    """Return the useful forms of a piece, shortest first.
+
+    A form is useful if its value is higher than that of all shorter ones.
+    """
     options: list[FormOption] = []
     for level, text in sorted(piece.forms, key=lambda form: WORTH_BY_LEVEL[form[0]]):
         if not text.strip():
@@ -106,9 +109,9 @@ def make_options(piece: ContextCandidate, render: Render, count: CountTokens) ->
 
 
 def raise_forms(candidates: Sequence[Choice], capacity: int) -> int:
-    """Raise `candidates` to better forms while a step fits and pays.
+    """Switch `candidates` to longer forms as long as that fits and adds value.
 
-    Return the tokens used.
+    Returns the number of tokens used, which is at most `capacity`.
     """
     remaining = capacity
     queue = [step for index, choice in enumerate(candidates) if (step := _find_best_step(choice, index, remaining))]
@@ -126,9 +129,9 @@ def raise_forms(candidates: Sequence[Choice], capacity: int) -> int:
 
 
 def _find_best_step(choice: Choice, index: int, remaining: int) -> tuple[float, float, str, int, int] | None:
-    """Return the step with the best gain per token that fits.
+    """Return the switch to a longer form that fits and gains most per token.
 
-    Its tuple sorts by gain, then value, then id.
+    The tuple sorts by gain, then value, then id.
     """
     best: tuple[float, int] | None = None
     for target in range(choice.chosen_index + 1, len(choice.options)):
@@ -143,7 +146,7 @@ def _find_best_step(choice: Choice, index: int, remaining: int) -> tuple[float, 
 
 
 def drop_repeats(pieces: Iterable[ContextCandidate]) -> list[ContextCandidate]:
-    """Drop duplicates: the most critical, then the most valuable version stays."""
+    """Drop duplicates, keeping the most critical and then the most valuable version."""
     distinct: list[ContextCandidate] = []
     ids: set[str] = set()
     paths: set[str] = set()
@@ -189,9 +192,9 @@ def _split_words(text: str) -> tuple[frozenset[str], int]:
 
 
 def _find_near(one: _Fingerprint, fingerprints: Sequence[_Fingerprint]) -> list[_Fingerprint]:
-    """Return candidates that may share half of their words.
+    """Return the fingerprints that may share half of their words with `one`.
 
-    They share a third of their sketch bits. Most pairs are rejected here.
+    They have at least a third of their sketch bits in common. Most pairs are rejected by this check.
     """
     sketch = one.sketch
     return [
@@ -210,7 +213,7 @@ def _is_same(one: _Fingerprint, other: _Fingerprint) -> bool:
 def get_source_key(piece: ContextCandidate) -> str:
     """Return the key of a piece's source.
 
-    Everything from one commit, file, page or command counts together.
+    All pieces from the same commit, file, page or command have the same key.
     """
     for name in ("origin", "sha", "path", "url", "command", "ref"):
         if piece.source.get(name):
@@ -219,7 +222,7 @@ def get_source_key(piece: ContextCandidate) -> str:
 
 
 def limit_source_shares(choices: Sequence[Choice], overhead: int) -> None:
-    """Shorten or drop pieces of sources that exceed their share."""
+    """Shorten or drop pieces from sources that exceed their share of the bundle."""
     while True:
         served_choices = [choice for choice in choices if choice.chosen_index >= 0]
         by_source: dict[str, list[Choice]] = {}
@@ -244,9 +247,9 @@ def limit_source_shares(choices: Sequence[Choice], overhead: int) -> None:
 
 
 def _find_victim(source_choices: Sequence[Choice], *, strict: bool) -> Choice | None:
-    """Return the longest text of a source that may be shortened.
+    """Return the longest piece of a source that may be shortened.
 
-    The user's words never are.
+    The user's own words are never shortened.
     """
     candidates = [
         choice

@@ -1,7 +1,7 @@
-"""Local token counter: no network, no model.
+"""Local token counter without network or model.
 
-The count is that of the vocabulary that Anthropic has published for Claude, raised where another mainstream tokenizer
-takes more, so that a budget holds for whichever model reads the bundle. The errors are in
+It counts with the vocabulary that Anthropic published for Claude, and raises the count where another mainstream
+tokenizer needs more, so that a budget holds for whichever model reads the bundle. The errors are listed in
 docs/decisions/0009-token-counts.md.
 """
 
@@ -39,7 +39,7 @@ _count_by_piece: dict[str, int] = {}
 def count_tokens(text: str) -> int:
     """Count the tokens of `text`.
 
-    At most 2 % too few for o200k, cl100k and Claude's vocabulary.
+    The count is at most 2 % too low for o200k, cl100k and Claude's vocabulary.
     """
     if len(_count_by_piece) > _MAX_CACHED:
         _count_by_piece.clear()
@@ -70,7 +70,7 @@ def _count_piece(piece: str) -> int:
 
 
 def _count_merged(piece: bytes) -> int:
-    """Count the tokens left after merging neighbours, the most frequent pair first."""
+    """Count the tokens that remain after merging neighbours, the most frequent pair first."""
     ranks = _load_ranks()
     if piece in ranks:
         return 1
@@ -93,9 +93,9 @@ def _count_merged(piece: bytes) -> int:
 
 @cache
 def _load_ranks() -> dict[bytes, int]:
-    """Load the rank of each token on first use.
+    """Return the rank of each token; the table is loaded on first use.
 
-    This takes 30 ms and 8 MB.
+    Loading takes 30 ms and 8 MB.
     """
     compressed_bytes = resources.files(__package__).joinpath("vocabulary.bin").read_bytes()
     content = zlib.decompress(compressed_bytes)

@@ -1,4 +1,4 @@
-"""Update the code index of a project from its code cache."""
+"""Update of a project's code index from its code cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHANGED_SHARE: Final = 0.2  # of all files
 
 
 class ChunkCache(Protocol):
-    """Cache of packed chunks by file, with a serial for each change."""
+    """Cache of packed chunks, keyed by file, with a serial number for each change."""
 
     def chunk_cache_id(self) -> str: ...
 
@@ -27,7 +27,10 @@ class ChunkCache(Protocol):
 
 
 def update_index(folder: Path, cache: ChunkCache) -> None:
-    """Write what the index in `folder` lacks. Raises OSError."""
+    """Add what is missing to the index in `folder`, or rebuild it if much has changed.
+
+    Raises OSError.
+    """
     serials, identity = cache.chunk_serials(), cache.chunk_cache_id()
     base_content = segment.read(folder / BASE)
     if base_content is None or base_content[1].get("cache") != identity:

@@ -1,4 +1,4 @@
-"""Split a file into chunks, one for each definition or section."""
+"""Splitting of a file into chunks, one for each definition or section."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _FAR: Final = 80  # lines above a definition that are looked at for its comment
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Range of lines (from 1, inclusive) with weighted term counts."""
+    """Range of lines with weighted term counts; line numbers start at 1, and both ends are included."""
 
     name: str
     kind: str  # of the symbol; "" for a stretch that defines nothing
@@ -65,7 +65,7 @@ class _Span:
 
 
 def build_chunks(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
-    """Cut `text`, the content that `outline` was made of, into chunks."""
+    """Split `text`, the content from which `outline` was made, into chunks."""
     lines = text.splitlines()
     if not lines:
         return ()
@@ -99,7 +99,10 @@ def build_chunks(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
 
 
 def _find_spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
-    """The chunks' extents by start; nested ones after those around them."""
+    """Return the ranges of the chunks, ordered by start.
+
+    A nested range comes after the one around it.
+    """
     symbols = [symbol for symbol in outline.symbols if 0 < symbol.line <= len(lines)]
     flat = all(symbol.end_line <= symbol.line for symbol in symbols)  # no grammar tells where they end
     spans: list[_Span] = []
@@ -120,7 +123,7 @@ def _find_spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
 
 
 def _find_comment_start(lines: Sequence[str], line: int, above: int) -> int:
-    """The line where the comment or annotation right above a definition begins."""
+    """Return the line where the comment or annotation right above a definition begins."""
     start = line
     lowest = max(above, line - 1 - _FAR)
     while start - 1 > lowest and _COMMENT.match(lines[start - 2]):
@@ -132,7 +135,7 @@ def _find_comment_start(lines: Sequence[str], line: int, above: int) -> int:
 
 
 def _find_owners(spans: Sequence[_Span], count: int) -> list[int]:
-    """Return for each line the innermost span that holds it; -1 for none."""
+    """Return for each line the innermost span that contains it, or -1 if there is none."""
     owner = [-1] * count
     for at, span in sorted(enumerate(spans), key=lambda one: (one[1].start, -one[1].end)):
         owner[span.start - 1 : span.end] = [at] * (min(span.end, count) - span.start + 1)
@@ -140,7 +143,7 @@ def _find_owners(spans: Sequence[_Span], count: int) -> list[int]:
 
 
 def _find_test_lines(spans: Sequence[_Span], lines: Sequence[str]) -> set[int]:
-    """Numbers of the spans that are tests."""
+    """Return the indexes of the spans that are tests."""
     test_lines: set[int] = set()
     ends = 0  # of the test module around
     for at, span in enumerate(spans):
@@ -158,7 +161,10 @@ def _find_test_lines(spans: Sequence[_Span], lines: Sequence[str]) -> set[int]:
 def _find_small_definitions(
     outline: FileOutline, spans: Sequence[_Span], owner: Sequence[int]
 ) -> dict[int, list[Symbol]]:
-    """Definitions too small for a chunk of their own, by the span that holds them."""
+    """Return the definitions that are too small for a chunk of their own.
+
+    They are keyed by the span that contains them.
+    """
     own = {id(span.symbol) for span in spans}
     symbols_by_line: dict[int, list[Symbol]] = {}
     for symbol in outline.symbols:
@@ -201,7 +207,7 @@ def _rate_symbol(symbol: Symbol) -> int:
 
 
 def _count_licence_lines(lines: Sequence[str], rest: Sequence[int]) -> int:
-    """Return the number of leading lines that are a licence comment."""
+    """Return the number of leading lines that form a licence comment."""
     count = 0
     for at, number in enumerate(rest[:MOST_LICENCE]):
         if number != rest[0] + at or not _COMMENT_LINE.match(lines[number]):
@@ -211,7 +217,7 @@ def _count_licence_lines(lines: Sequence[str], rest: Sequence[int]) -> int:
 
 
 def _find_first_block_end(rest: Sequence[int]) -> int:
-    """The last line of the first unbroken stretch; blank lines do not break it."""
+    """Return the end of the first continuous block of lines; a few blank lines do not end it."""
     end = rest[0]
     for number in rest:
         if number > end + 3:

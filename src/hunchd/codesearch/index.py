@@ -1,4 +1,4 @@
-"""Search the code index of one project (base and change segment)."""
+"""Search in the code index of one project, which consists of a base and a segment of changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Open segment with its living files and precomputed scoring arrays."""
+    """Open segment of the index, with its existing files and precomputed arrays for scoring."""
 
     segment: Segment
     first: int  # number of its first file in the whole index
@@ -38,7 +38,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Scores of a query by file of the whole index."""
+    """Scores of the files of the whole index for one query."""
 
     chunks: Array  # best chunks, added with DECAY
     best: Array  # the best chunk alone
@@ -48,7 +48,7 @@ class Matches:
 
 
 class CodeIndex:
-    """Index of a project's code, opened lazily and reopened after updates."""
+    """Index of a project's code, opened on first use and reopened after updates."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -64,14 +64,14 @@ class CodeIndex:
         return int(self.alive.sum())
 
     def is_stale(self) -> bool:
-        """Return True if the indexer has left another index than the one that is open."""
+        """Return True if the indexer has written a newer index than the open one."""
         return self._read_stamps() != self._file_stamps
 
     def _read_stamps(self) -> tuple[tuple[int, int], ...]:
         return tuple(_read_stamp(self._folder / name) for name in (BASE, CHANGED_FILE))
 
     def refresh(self) -> bool:
-        """Open what the indexer left last; True if that is something else than before."""
+        """Open the newest index of the indexer; return True if it has changed."""
         now = self._read_stamps()
         if now == self._file_stamps:
             return False
@@ -103,9 +103,9 @@ class CodeIndex:
             self.by_name.setdefault(path.rpartition("/")[2], []).append((path, at))
 
     def match(self, terms: Mapping[int, float], *, tests: float = 1.0) -> Matches:
-        """Score every chunk and file by `terms`. Linear in their postings.
+        """Score every chunk and file by `terms`, in time linear in their postings.
 
-        `tests` is the factor of chunks that are tests.
+        The scores of chunks that are tests are multiplied by `tests`.
         """
         files, total = len(self.paths), 0.0
         best, whole, coverage = (np.zeros(files, "<f4") for _ in range(3))
@@ -138,7 +138,10 @@ class CodeIndex:
         return Matches(decayed_scores, best, whole, coverage / max(total, 1e-6), tuple(scores))
 
     def find_definers(self, term: int) -> tuple[Array, Array]:
-        """Return the living files that define a name, by `term_of_name`, and what each definition is worth."""
+        """Return the existing files that define a name, and the weight of each definition.
+
+        `term` is the name's term, as returned by `hash_name`.
+        """
         files, worth = [np.zeros(0, "<i4")], [np.zeros(0, "<f4")]
         for part in self.parts:
             chunks, weights = part.segment.get_postings(term)
@@ -155,19 +158,19 @@ class CodeIndex:
         return every[starts], np.maximum.reduceat(value, starts)
 
     def score_abbreviations(self, words: Sequence[str]) -> Array:
-        """Return 1 for files whose name or folder has a part that is short for one of `words`: `impl`, `auth`."""
+        """Return 1 for each file whose name or folder abbreviates one of `words`, such as `impl` or `auth`."""
         beginnings = np.array(hash_beginnings(words), "<u4")
         shares = [_compute_shares(one.segment.parts, one.segment.part_begins, beginnings) for one in self.parts]
         return (np.concatenate([np.zeros(0, "<f4"), *shares]) > 0).astype("<f4")
 
     def score_file_names(self, terms: Mapping[int, float]) -> Array:
-        """Return by file the share of its name's terms that are among `terms`."""
+        """Return for each file the share of its name's terms that are among `terms`."""
         term_keys = np.array(list(terms), "<u4")
         shares = [_compute_shares(one.segment.stems, one.segment.stem_begins, term_keys) for one in self.parts]
         return np.concatenate([np.zeros(0, "<f4"), *shares])
 
     def find_best_chunks(self, file: int, matches: Matches, most: int) -> list[tuple[Segment, int, float]]:
-        """Return the chunks of a file that score highest, best first, with their scores."""
+        """Return the `most` best chunks of a file with their scores, best first."""
         part, number = self.find_part(file)
         begin, end = np.searchsorted(part.segment.file_of, (number, number + 1))
         scores = matches.scores[self.parts.index(part)][begin:end]
@@ -175,12 +178,12 @@ class CodeIndex:
         return [(part.segment, int(begin + at), float(scores[at])) for at in order]
 
     def find_part(self, file: int) -> tuple[Part, int]:
-        """Return the part that holds a file, and the file's number in it."""
+        """Return the part of the index that contains a file, and the file's number in it."""
         part = next(part for part in reversed(self.parts) if file >= part.first)
         return part, file - part.first
 
     def iterate_languages(self) -> Iterator[str]:
-        """The language of each file, in order."""
+        """Yield the language of each file, in order."""
         return (language for part in self.parts for language in part.segment.languages)
 
 
@@ -197,7 +200,10 @@ def _build_part(segment: Segment, first: int, alive: Array) -> Part:
 
 
 def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
-    """By file the share of its values that are `wanted`; 0 for a file without any."""
+    """Return for each file the share of its values that are in `wanted_terms`.
+
+    The share is 0 for a file without values.
+    """
     sums = np.concatenate((np.zeros(1, "<i4"), np.cumsum(np.isin(values, wanted_terms), dtype="<i4")))
     counts = np.diff(begins)
     shares: Array = ((sums[begins[1:]] - sums[begins[:-1]]) / np.maximum(counts, 1)).astype("<f4")
@@ -205,7 +211,10 @@ def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
 
 
 def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Array, Array]:
-    """The files that hold a term, and its weight in each; postings are in the order of files."""
+    """Return the files that contain a term, and its weight in each.
+
+    The postings must be in the order of files.
+    """
     owners = segment.file_of[chunks]
     if not len(owners):
         return owners, weights.astype("<f4")
@@ -214,7 +223,7 @@ def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Arr
 
 
 def _score_files(segment: Segment, scores: Array) -> tuple[Array, Array]:
-    """By file its best chunks added with DECAY, and the best one."""
+    """Return for each file the sum of its best chunks, weighted with DECAY, and the score of the best one."""
     files = len(segment.paths)
     matching_chunks = np.flatnonzero(scores > 0)
     if len(matching_chunks) > MOST_CHUNKS:

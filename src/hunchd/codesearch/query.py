@@ -1,4 +1,4 @@
-"""Parse a question into terms, symbols, paths and requested file roles."""
+"""Parsing of a question into terms, symbols, paths and requested file roles."""
 
 from __future__ import annotations
 
@@ -83,7 +83,10 @@ _BEGINS = re.compile(r"(?:^|[.?!]\s+)[\"'`(]*([A-Z][a-z]+)\b")  # the first word
 
 @dataclass(frozen=True, slots=True)
 class CodeQuery:
-    """`gist` is what models are asked: the question itself, or what a long report is about."""
+    """Parsed question.
+
+    `gist` is the text given to models: the question itself, or the main part of a long report.
+    """
 
     text: str
     gist: str
@@ -121,7 +124,7 @@ def parse_query(text: str) -> CodeQuery:
 
 
 def compute_role_factors(text: str) -> dict[Role, float]:
-    """Return how far a file of each role counts for a question."""
+    """Return a factor for each file role, which tells how much files of this role count for a question."""
     factors = dict(ROLE_FACTORS)
     for role, pattern in _ROLE_WORDS:
         if pattern.search(text):
@@ -162,7 +165,10 @@ def _parse_report_query(text: str, report: Report) -> CodeQuery:
 
 
 def _find_symbols(text: str) -> list[str]:
-    """Names that are written like code: humps, underscores, dots, or a capital inside a sentence."""
+    """Return the names that are written like code.
+
+    They contain inner capitals, underscores or dots, or start with a capital within a sentence.
+    """
     begins = {begin_match[1] for begin_match in _BEGINS.finditer(text)}
     names = [name for name in find_identifiers(text) if _NAME_IN_TEXT.search(name) and name not in begins]
     return list(dict.fromkeys([*names, *_DOTTED_NAME.findall(text)]))

@@ -1,4 +1,4 @@
-"""Rank files for a query by a weighted sum of signals."""
+"""Ranking of files for a query by a weighted sum of signals."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ MOST_DEFINERS: Final = 20  # files that define a name: more tell nothing
 
 @dataclass(frozen=True, slots=True)
 class PredictionScores:
-    """Scores by path of what history expects for the gist of a question, and for the whole of a report."""
+    """Scores of the files that history suggests, keyed by path.
+
+    `gist` is for the gist of a question, `whole` for the whole text of a report.
+    """
 
     gist: Mapping[str, float] = field(default_factory=dict)
     whole: Mapping[str, float] = field(default_factory=dict)
@@ -58,7 +61,7 @@ class PredictionScores:
 
 @dataclass(frozen=True, slots=True)
 class RankedFile:
-    """File with its score, where 1.0 means that every signal is full."""
+    """File with its score; 1.0 means that every signal has its maximum."""
 
     path: str
     number: int
@@ -86,9 +89,9 @@ def rank(
     most: int = 20,
     eligible_files: Array | None = None,
 ) -> Ranking:
-    """Rank the files of `index`.
+    """Rank the files of `index` and return at most `most` of them.
 
-    `meaning` is by file the cosine with the question, `kept` by file whether it may be shown.
+    `meaning` contains for each file the cosine with the question, and `eligible_files` whether it may be shown.
     """
     matches = index.match(query.terms, tests=query.factors.get(Role.TEST, 1.0))
     names, defines = _score_definitions(index, query)
@@ -129,7 +132,7 @@ def _compute_signals(
     prediction: PredictionScores,
     meaning: Array | None,
 ) -> dict[str, Array]:
-    """Return the signals by name, each 0 to 1 per file."""
+    """Return the signals, keyed by name, as arrays with a value of 0 to 1 for each file."""
     nothing = np.zeros(len(index.paths), "<f4")
     exact = query.form == "symbol" and bool(defines.any())
     return {
@@ -149,7 +152,10 @@ def _compute_signals(
 
 
 def _score_named_role(index: CodeIndex, query: CodeQuery) -> Array:
-    """1 for the change logs of a project that is asked about its change log, whatever words they use."""
+    """Return 1 for the change logs of the project if the question asks about its change log.
+
+    Their words do not matter.
+    """
     if query.factors.get(Role.CHANGELOG, 0.0) < NAMED_ROLE_WEIGHT:
         return np.zeros(len(index.paths), "<f4")
     near = np.array([path.count("/") < 2 for path in index.paths], "?")
@@ -158,7 +164,10 @@ def _score_named_role(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def _score_definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, list[str]], Array]:
-    """By file the names in the question that it defines, and what that is worth: rare names more."""
+    """Return for each file the names in the question that it defines, and a score.
+
+    Rare names count more.
+    """
     names: dict[int, list[str]] = {}
     worth = np.zeros(len(index.paths), "<f4")
     for symbol, weight in query.symbols.items():
@@ -172,7 +181,7 @@ def _score_definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, li
 
 
 def _score_mentions(index: CodeIndex, query: CodeQuery) -> Array:
-    """1 for files whose path ends as the question says, if few do."""
+    """Return 1 for files whose path ends as given in the question, if only a few do."""
     hits = np.zeros(len(index.paths), "<f4")
     for path in query.paths:
         files = find_files_ending(index, path)
@@ -182,7 +191,10 @@ def _score_mentions(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def _score_trace_frames(index: CodeIndex, query: CodeQuery) -> Array:
-    """The files of a traceback: 1 at the raise site, less further from it. Frames of other packages have no file."""
+    """Score the files of a traceback: 1 at the raise site, less further away.
+
+    Frames of other packages have no file.
+    """
     hits = np.zeros(len(index.paths), "<f4")
     place = 0
     for frame in query.frames:
@@ -194,7 +206,10 @@ def _score_trace_frames(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def find_files_ending(index: CodeIndex, partial_path: str) -> Sequence[int]:
-    """The living files with the longest ending in common with a path; none where not even the name is."""
+    """Return the existing files whose paths have the longest ending in common with `partial_path`.
+
+    Returns an empty sequence if not even the file name is the same.
+    """
     parts = [part for part in partial_path.split("/") if part not in ("", ".", "..")]
     if not parts:
         return ()
@@ -213,7 +228,7 @@ def find_files_ending(index: CodeIndex, partial_path: str) -> Sequence[int]:
 
 
 def _scale_prediction(index: CodeIndex, prediction_scores: Mapping[str, float]) -> Array:
-    """Predicted scores between 0 and 1 of the candidates; 0 for the others."""
+    """Scale the predicted scores of the candidates to 0..1; other files get 0."""
     values = np.zeros(len(index.paths), "<f4")
     if prediction_scores:
         low, high = min(prediction_scores.values()), max(prediction_scores.values())
@@ -224,7 +239,10 @@ def _scale_prediction(index: CodeIndex, prediction_scores: Mapping[str, float]) 
 
 
 def _scale_cosines(cosines: Array) -> Array:
-    """Cosines between 0 and 1, from that of the file at NEAREST to the nearest."""
+    """Scale cosines to 0..1.
+
+    The nearest file gets 1, and the one at rank NEAREST gets 0.
+    """
     if not len(cosines):
         return cosines
     nearest = np.partition(cosines, -min(NEAREST, len(cosines)))[-NEAREST:]

@@ -1,4 +1,4 @@
-"""Pack the chunks of one file into bytes and back."""
+"""Packing of the chunks of one file into bytes, and unpacking."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FileRecord:
 
 
 def pack(chunks: Sequence[Chunk]) -> bytes:
-    """Return `chunks` as bytes."""
+    """Pack `chunks` into bytes."""
     texts = json.dumps(
         [[one.name, one.kind, one.title, one.container] for one in chunks], ensure_ascii=False, separators=(",", ":")
     ).encode("utf-8", "surrogatepass")
@@ -40,7 +40,7 @@ def pack(chunks: Sequence[Chunk]) -> bytes:
 
 
 def unpack(packed_record: bytes) -> FileRecord:
-    """Return what `pack` was given, as arrays over the same bytes."""
+    """Unpack what `pack` returned, as arrays that share its bytes."""
     size, chunks, terms = _HEAD.unpack_from(packed_record)
     at = _HEAD.size
     texts = json.loads(packed_record[at : at + size].decode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Parse a problem report into title, code, traceback and prose."""
+"""Parsing of a problem report into title, code, traceback and prose."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`frames`: the raise site first. `spans` are quoted names."""
+    """Parsed problem report.
+
+    `frames` is the traceback, the raise site first; `spans` are quoted names.
+    """
 
     title: str
     code: str
@@ -50,12 +53,12 @@ class Report:
 
 
 def is_report(text: str) -> bool:
-    """Return True if `text` is too long for a question, or holds a traceback."""
+    """Return True if `text` is too long for a question, or contains a traceback."""
     return len(text.split()) > LONG or _PYTHON_FRAME.search(text) is not None
 
 
 def read_report(text: str) -> Report:
-    """Parse a report in linear time, up to MOST_READ characters."""
+    """Parse the first MOST_READ characters of a report, in linear time."""
     text = _COMMENT.sub(" ", text[:MOST_READ].replace("\r", ""))
     title, _, body = text.strip().partition("\n")
     if len(title) > LONGEST_TITLE:

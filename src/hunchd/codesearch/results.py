@@ -1,4 +1,4 @@
-"""Render ranked files as results with definition, snippet and reasons."""
+"""Rendering of ranked files as results with definition, snippet and reasons."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ROLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CodeResult:
-    """Result with lines from 1 and the query terms in its chunk."""
+    """Result with its range of lines, starting at 1, and the query terms in its chunk."""
 
     path: str
     start: int
@@ -62,7 +62,10 @@ class CodeResult:
 def build_results(
     index: CodeIndex, query: CodeQuery, files: Sequence[RankedFile], matches: Matches, predicted_paths: frozenset[str]
 ) -> list[CodeResult]:
-    """Return a result for each file that answers, in their order. `predicted`: files that past work points at."""
+    """Return a result for each file that answers the question, in the order of `files`.
+
+    `predicted_paths` are files that past work suggests.
+    """
     return [_build_result(index, query, file, matches, predicted_paths) for file in drop_weak(files) if is_answer(file)]
 
 
@@ -73,7 +76,7 @@ def drop_weak(files: Sequence[RankedFile]) -> Sequence[RankedFile]:
 
 
 def is_answer(file: RankedFile) -> bool:
-    """Return True if enough of what was asked is in the file, or it is named or near in meaning."""
+    """Return True if a file contains enough of the question, is named in it, or is similar in meaning."""
     if file.cosine >= RELATED_COSINE:
         return True
     return file.coverage >= LEAST_COVERED or bool(file.defines) or file.is_mentioned or file.is_traced
@@ -103,8 +106,12 @@ def _build_result(
 
 
 def _select_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches) -> tuple[Segment, int]:
-    """The definition of a name that is asked for, if the file has it and it says about as much as another; else the
-    chunk that says most."""
+    """Return the segment and number of the chunk to show.
+
+    It is the definition of a name in the question, if the file has one that scores almost as well as the best
+    chunk; otherwise the best chunk. A file of the traceback shows the chunk of its first frame, and a change log
+    its newest section if the question describes a task.
+    """
     part, number = index.find_part(file.number)
     if file.is_traced and (traced_chunk := _find_traced_chunk(index, query, file)) is not None:
         return part.segment, traced_chunk
@@ -126,7 +133,10 @@ def _select_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile, matches:
 
 
 def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> int | None:
-    """The chunk that the first frame in this file is in: the function of its name, or the innermost around its line."""
+    """Return the chunk that contains the first frame of the traceback in this file.
+
+    It is the function with the name in the frame, or else the innermost chunk around the line.
+    """
     part, number = index.find_part(file.number)
     begin, end = (int(at) for at in np.searchsorted(part.segment.file_of, (number, number + 1)))
     frame = next((one for one in query.frames if file.path.endswith(one.path.rpartition("/")[2])), None)
@@ -143,13 +153,13 @@ def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> 
 
 
 def _find_newest_section(segment: Segment, file: int) -> int:
-    """Return the first section of a change log below its title, where an entry is added."""
+    """Return the first section below the title of a change log, where new entries are added."""
     begin, end = (int(at) for at in np.searchsorted(segment.file_of, (file, file + 1)))
     return next((at for at in range(begin, end) if segment.get_texts(at)[3]), begin)
 
 
 def _rate_suitability(query: CodeQuery, texts: tuple[str, str, str, str]) -> float:
-    """Rate how well a chunk's kind suits the question, for an action or for a place."""
+    """Return a factor for how well the kind of a chunk suits the intent of the question."""
     name, kind, _, _ = texts
     if not name:
         return NAMELESS
@@ -163,7 +173,7 @@ def _chunk_has_term(segment: Segment, chunk: int, term: int) -> bool:
 
 
 def _render_title(title: str, kind: str, container: str) -> str:
-    """The signature with what contains it; a heading with the one above."""
+    """Render the signature with the name of its container, or a heading with the one above it."""
     if kind == "heading":
         plain = title.lstrip("# ")
         return f"{container} › {plain}" if container else plain
@@ -193,7 +203,7 @@ def _list_chunk_reasons(
 
 
 def list_reasons(file: RankedFile) -> tuple[str, ...]:
-    """Return why a file is ranked, where no chunk of it is shown."""
+    """Return why a file was found, for a result that shows none of its chunks."""
     if file.is_mentioned:
         return ("named in the question",)
     return (f"defines {', '.join(file.defines[:3])}",) if file.defines else ("says what was asked",)
@@ -205,9 +215,10 @@ def _matches_word(word: str, matching_terms: frozenset[int]) -> bool:
 
 
 def extract_snippet(result: CodeResult, text: str) -> str:
-    """Return the lines of the result that say most of what was asked, from `text`, the file as it is now.
+    """Return the lines of the result that contain most of the question's terms.
 
-    Lines that the title repeats, and those that say nothing, are left out where there are others.
+    `text` is the current content of the file. Lines that repeat the title and lines without words are left out if
+    there are any others.
     """
     lines = text.splitlines()[result.start - 1 : min(result.end, result.start + LONGEST_LOOK)]
     title = "".join(result.title.split())
@@ -225,7 +236,7 @@ def extract_snippet(result: CodeResult, text: str) -> str:
 
 
 def _is_informative(line: str, title: str) -> bool:
-    """Return True if a line says something that the title does not."""
+    """Return True if a line contains something that is not in the title."""
     plain = "".join(line.split()).rstrip("{:,")
     return any(letter.isalnum() for letter in plain) and plain not in title
 
@@ -235,7 +246,7 @@ def _terms_in_line(line: str, terms: frozenset[int]) -> frozenset[int]:
 
 
 def build_source(result: CodeResult) -> JsonObject:
-    """Return where a result lies, in the contract's shape."""
+    """Return the location of a result in the format of the API."""
     return {
         "path": result.path,
         "start_line": result.start,

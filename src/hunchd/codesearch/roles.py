@@ -1,4 +1,4 @@
-"""Classify files by path: source, test, documentation, example, generated or vendored."""
+"""Classification of files by path: source, test, documentation, example, generated or vendored."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _CONFIG = re.compile(
 
 
 def classify_role(path: str) -> Role:
-    """Return the role of a file, told by its path alone."""
+    """Return the role of a file, derived from its path alone."""
     for pattern, role in _RULES:
         if pattern.search(path):
             return role

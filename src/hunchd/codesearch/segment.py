@@ -1,4 +1,4 @@
-"""Store one immutable index segment, read by memory mapping."""
+"""Storage of an immutable index segment, which is read by memory mapping."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Postings by term: `terms` ascending, those of the one at n in `chunks[begins[n]:begins[n + 1]]`."""
+    """Inverted index from terms to chunks.
+
+    `terms` is in ascending order; the chunks of `terms[n]` are `chunks[begins[n]:begins[n + 1]]`.
+    """
 
     paths: tuple[str, ...]
     languages: tuple[str, ...]
@@ -51,7 +54,7 @@ class Segment:
     mean_length: float
 
     def get_postings(self, term: int) -> tuple[Array, Array]:
-        """Return the chunks that hold `term` and its weight in each."""
+        """Return the chunks that contain `term`, and its weight in each."""
         at = int(self.terms.searchsorted(np.uint32(term)))
         if at == len(self.terms) or self.terms[at] != term:
             return self.chunks[:0], self.weights[:0]
@@ -72,7 +75,7 @@ _ARRAYS: Final = (
 
 
 def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
-    """Make a segment of files: path, language, serial and chunks of each."""
+    """Build a segment from files, given as (path, language, serial, chunks)."""
     paths: list[str] = []
     languages: list[str] = []
     serials: list[int] = []
@@ -117,7 +120,10 @@ def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
 
 
 def write(segment: Segment, path: Path, header: Mapping[str, Any]) -> None:
-    """Write `segment` to `path`, whole or not at all; `told` is kept with it. Raises OSError."""
+    """Write `segment` to `path` atomically, together with `header`.
+
+    Raises OSError.
+    """
     meta: dict[str, Any] = {
         "told": dict(header),
         "paths": segment.paths,
@@ -143,7 +149,7 @@ def write(segment: Segment, path: Path, header: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> tuple[Segment, Mapping[str, Any]] | None:
-    """Return the mapped segment and its header.
+    """Return the memory-mapped segment and its header.
 
     Returns None if the file is missing, damaged or of another version.
     """

@@ -1,4 +1,4 @@
-"""Tokenize code and prose into stemmed 32-bit terms."""
+"""Tokenisation of code and prose into stemmed 32-bit terms."""
 
 from __future__ import annotations
 
@@ -41,37 +41,43 @@ def find_identifiers(text: str) -> list[str]:
 
 
 def hash_name(name: str) -> int:
-    """Return the term under which the definitions of `name` are found, as it is written and without its qualifiers."""
+    """Return the term under which definitions of `name` are stored.
+
+    The name is hashed as written, but without its qualifiers.
+    """
     return zlib.crc32(b"=" + _QUALIFIER.sub("", name).encode("utf-8", "replace"))
 
 
 def split_path_words(path: str) -> str:
-    """Return the words of a path without its suffix; the name counts twice, as `index` or `mod` its folder does."""
+    """Return the words of a path without its suffix.
+
+    The file's name is included twice; for names such as `index` or `mod` it is the folder's name instead.
+    """
     parts = _remove_suffix(path).split("/")
     name = parts[-1] if parts[-1].lower() not in _FOLDER_NAMES or len(parts) == 1 else parts[-2]
     return " ".join([*parts[-4:], name])
 
 
 def stem_terms(path: str) -> list[int]:
-    """Return the terms of what a file is named after."""
+    """Return the terms of the name of a file."""
     name = split_path_words(path).rsplit(" ", 1)[-1].partition(".")[0]
     return list(dict.fromkeys(term for run in find_identifiers(name) for term in extract_identifier_terms(run)))
 
 
 def hash_short_parts(path: str) -> list[int]:
-    """Return hashes of the last parts of a path of which a word may be the long form: `impls`, `auth`."""
+    """Return hashes of the last parts of a path that may be abbreviations, such as `impls` or `auth`."""
     names = _remove_suffix(path).split("/")[-2:]
     parts = [part.rstrip("s") for name in names for run in find_identifiers(name) for part in split_code_words(run)]
     return [compute_hash(part) for part in dict.fromkeys(parts[-3:]) if len(part) >= LEAST_ABBREVIATION]
 
 
 def hash_beginnings(words: Iterable[str]) -> list[int]:
-    """Return hashes of what may be short for one of `words`."""
+    """Return hashes of the beginnings of `words`, which may be used as abbreviations."""
     return list({compute_hash(word[:size]) for word in words for size in range(LEAST_ABBREVIATION, len(word) - 2)})
 
 
 def compute_hash(word: str) -> int:
-    """Return 32 bits of a word as it is."""
+    """Return a 32-bit hash of a word as written."""
     return zlib.crc32(word.encode("utf-8", "replace"))
 
 
@@ -84,7 +90,7 @@ _FOLDER_NAMES = frozenset({"index", "mod", "__init__", "lib", "main", "readme"})
 
 @lru_cache(maxsize=_MAX_CACHED_IDENTIFIERS)
 def extract_identifier_terms(identifier: str) -> tuple[int, ...]:
-    """Return the terms of the parts of an identifier and, if it has several, of the whole."""
+    """Return the terms of the parts of an identifier, and of the whole if it has several parts."""
     if len(identifier) > LONGEST_RUN:
         return ()
     parts = split_code_words(identifier)

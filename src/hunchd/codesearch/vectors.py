@@ -1,4 +1,4 @@
-"""Store quantized file vectors beside the code index."""
+"""Storage of quantised file vectors next to the code index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = npt.NDArray[Any]
 
 
 class SeenState(NamedTuple):
-    """Files of this code cache have a vector of their content, up to this serial."""
+    """Progress of embedding: all files of the code cache `cache` up to `serial` have a vector."""
 
     cache: str
     serial: int
@@ -31,17 +31,20 @@ NOTHING_SEEN: Final = SeenState("", 0)
 
 
 def compute_key(path: str, card: str) -> int:
-    """Return 64 bits of a file and what its vector was made of."""
+    """Return a 64-bit hash of a path and of the text from which its vector was made."""
     return int.from_bytes(blake2b(f"{path}\0{card}".encode("utf-8", "replace"), digest_size=8).digest(), "little")
 
 
 def compute_path_key(path: str) -> int:
-    """Return 64 bits of a path."""
+    """Return a 64-bit hash of a path."""
     return compute_key(path, "")
 
 
 def read(path: Path) -> tuple[Array, Array, Array]:
-    """Return path keys, card keys and vectors; empty if unreadable."""
+    """Return the path keys, card keys and vectors from a file.
+
+    A card is the text about a file that was embedded. Returns empty arrays if the file cannot be read.
+    """
     nothing = np.zeros(0, "<u8"), np.zeros(0, "<u8"), np.zeros((0, 0), "<i1")
     try:
         content = path.read_bytes()
@@ -57,7 +60,10 @@ def read(path: Path) -> tuple[Array, Array, Array]:
 
 
 def write(path: Path, vectors_by_key: Mapping[int, tuple[int, bytes]], seen_state: SeenState = NOTHING_SEEN) -> None:
-    """Write vectors by the key of their path: the key of the card and the bytes. Raises OSError."""
+    """Write the vectors, keyed by path key, each with the key of its card.
+
+    Raises OSError.
+    """
     dimensions = len(next(iter(vectors_by_key.values()))[1]) if vectors_by_key else 0
     paths = np.array(list(vectors_by_key), "<u8")
     cards = np.array([card for card, _ in vectors_by_key.values()], "<u8")
@@ -75,7 +81,10 @@ def write(path: Path, vectors_by_key: Mapping[int, tuple[int, bytes]], seen_stat
 
 
 def read_seen_state(path: Path) -> SeenState:
-    """Return up to where the code cache was looked at; nothing where the file is missing or of another version."""
+    """Return how much of the code cache has been embedded.
+
+    Returns NOTHING_SEEN if the file is missing or of another version.
+    """
     try:
         with path.open("rb") as file:
             magic, _, _, cache, serial = _HEAD.unpack(file.read(_HEAD.size))
@@ -85,18 +94,18 @@ def read_seen_state(path: Path) -> SeenState:
 
 
 def read_vectors(path: Path) -> dict[int, tuple[int, bytes]]:
-    """Return what `write` was given."""
+    """Return the vectors in the form in which they were given to `write`."""
     paths, cards, vectors = read(path)
     return {int(own): (int(card), vector.tobytes()) for own, card, vector in zip(paths, cards, vectors, strict=True)}
 
 
 def quantize_vector(vector: bytes) -> bytes:
-    """Return a vector of little-endian float32 numbers in eight bits each."""
+    """Quantise a vector of little-endian float32 numbers to eight bits per number."""
     return np.rint(np.frombuffer(vector, "<f4") * _SCALE).astype("<i1").tobytes()
 
 
 def align_vectors(path: Path, wanted_paths: Sequence[str] | Iterable[str]) -> Array:
-    """Return the vectors of the wanted paths in their order; zeros where there is none."""
+    """Return the vectors of `wanted_paths` in that order, with zeros for missing ones."""
     paths, _, vectors = read(path)
     keys = np.array([compute_path_key(one) for one in wanted_paths], "<u8")
     if not len(paths):
@@ -109,7 +118,7 @@ def align_vectors(path: Path, wanted_paths: Sequence[str] | Iterable[str]) -> Ar
 
 
 def compute_cosines(vectors: Array, query: bytes) -> Array:
-    """Return the cosine of each vector with a query's, given as float32 numbers."""
+    """Return the cosine of each vector with the query vector, which is given as float32 bytes."""
     query_vector = np.frombuffer(query, "<f4") / np.float32(_SCALE)
     if vectors.shape[1] != len(query_vector):
         return np.zeros(len(vectors), "<f4")

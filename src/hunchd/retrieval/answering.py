@@ -1,6 +1,6 @@
-"""Merging of stored and recent hits into one answer. Pure.
+"""Merging of stored and recent hits into one answer, without I/O.
 
-Memories are read while the store still searches.
+Memories are parsed while the store is still searching.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CHUNKS_PER_DOCUMENT: Final = 3  # approximate chunks per document among the best
 class QuestionReader:
     """Memories parsed for one question, with their term counts.
 
-    May be filled from one thread at a time, before it is known if they are needed.
+    It may be filled before it is known whether they are needed, but by one thread at a time.
     """
 
     def __init__(self, query: str) -> None:
@@ -42,7 +42,7 @@ class QuestionReader:
         self.counts.update(zip([gist.id for gist in gists], count_memory_stems(gists, self._roots), strict=True))
 
     def build_glimpses(self, found_memories: Sequence[tuple[SearchCandidate, Sequence[str]]]) -> list[RankingHit]:
-        """Build the hits of the memories that were found, with reasons."""
+        """Build hits from the memories that were found, with reasons."""
         self.read([one.body for one, _ in found_memories])
         return [
             RankingHit(
@@ -64,7 +64,7 @@ def build_answer(
 ) -> list[SearchResult]:
     """Return the results, best first.
 
-    There may be more than `k` if chunks of documents are among them. Hits in `recent_hits` replace older ones of the
+    There may be more than `k` if chunks of documents are among them. `recent_hits` replace older versions from the
     store.
     """
     newer = {hit.memory.id: hit.memory for hit in recent_hits}
@@ -84,14 +84,14 @@ def build_answer(
 
 
 def drop_expired(hits: Iterable[AnyHit], moment: datetime) -> list[AnyHit]:
-    """Drop memories that have expired; the next night sets their status."""
+    """Drop memories that have expired but whose status the nightly run has not yet changed."""
     return [hit for hit in hits if not is_over(hit.memory, moment)]
 
 
 def map_branch_ids(branch: str | None, hits: Iterable[Hit | RankingHit]) -> dict[str, str]:
-    """Map main-line facts to their ids on `branch`.
+    """Map each fact of the main line to the id that it would have on `branch`.
 
-    A fact of that id says otherwise on the branch.
+    A fact with that id replaces it on the branch.
     """
     if not branch:
         return {}
@@ -104,7 +104,7 @@ def map_branch_ids(branch: str | None, hits: Iterable[Hit | RankingHit]) -> dict
 
 
 def merge_chunks(results: Sequence[SearchResult]) -> list[SearchResult]:
-    """Merge chunks into documents: each document once, by its best chunk."""
+    """Merge the chunks of each document into one result, ranked by its best chunk."""
     result_by_document: dict[str, SearchResult] = {}
     for result in results:
         document_id = str(result.source.get("document") or result.id)

@@ -1,7 +1,4 @@
-"""Fusion of lexical and dense scores: both are standardized and added.
-
-Pure.
-"""
+"""Fusion of lexical and dense scores, which are standardised and added; without I/O."""
 
 from __future__ import annotations
 
@@ -22,8 +19,8 @@ DENSE_WEIGHT: Final = 0.6
 def fuse_scores(candidates: Collection[Candidate[Key]]) -> list[tuple[Key, float]]:
     """Return (key, score) pairs, best first.
 
-    A score is the weighted sum of both standard scores. A missing score counts as the lowest one: the candidate is at
-    least as far away as the last that was found.
+    A score is the weighted sum of both standard scores. A missing score is replaced by the lowest one, because the
+    candidate is at least as far away as the last one found.
     """
     if not candidates:
         return []
@@ -34,14 +31,14 @@ def fuse_scores(candidates: Collection[Candidate[Key]]) -> list[tuple[Key, float
 
 
 def make_selector(k: int) -> Callable[[Collection[Candidate[Key]]], list[Key]]:
-    """Return a function that selects the k best candidates."""
+    """Return a function that selects the `k` best candidates."""
     return lambda candidates: [key for key, _ in fuse_scores(candidates)[:k]]
 
 
 def _standardize(scores: Sequence[float | None]) -> npt.NDArray[np.float64]:
-    """Return how many standard deviations above the mean each score is.
+    """Return how many standard deviations each score is above the mean.
 
-    Missing ones as the lowest.
+    Missing scores count as the lowest one.
     """
     values = np.array(scores, np.float64)  # None: not a number
     is_missing = np.isnan(values)

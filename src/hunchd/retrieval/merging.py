@@ -1,4 +1,7 @@
-"""Merge results of code with memories into one list, by what kind of answer the question asks for. Pure."""
+"""Merging of code results and memories into one list, depending on the intent of the question.
+
+These functions do no I/O.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _FACTORS: Final[Mapping[str, Mapping[str, float]]] = {
 def merge_results(
     code: Sequence[SearchResult], memories: Sequence[SearchResult], intent: str, k: int
 ) -> list[SearchResult]:
-    """Return the `k` best of both, best first, with scores that compare."""
+    """Return the `k` best results of both lists, best first, with comparable scores."""
     factors = _FACTORS[intent]
     weighed_results = [
         replace(result, score=round(result.score * factors.get(result.kind, 1.0), 4)) for result in (*code, *memories)

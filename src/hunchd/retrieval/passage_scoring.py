@@ -1,8 +1,8 @@
-"""Passage scoring by itself, with neighbours and by session. Pure.
+"""Scoring of passages alone, with their neighbours, and by session; without I/O.
 
-A turn of a conversation seldom answers alone: the word in question is often in the turn before. So a passage is scored
-by BM25 alone, with one neighbour on either side and with two, and a session by its best three windows. A passage
-without neighbours has the same score at every level.
+A turn of a conversation is seldom an answer by itself, because the word asked about is often in the turn before. A
+passage is therefore scored with BM25 alone, with one neighbour on either side and with two; a session is scored by
+its best three windows. A passage without neighbours has the same score at every level.
 """
 
 from __future__ import annotations
@@ -37,10 +37,7 @@ class Passage(NamedTuple):
 
 
 class TermMatrix(NamedTuple):
-    """Passages with a matrix of term counts.
-
-    One row per passage, one column per word.
-    """
+    """Passages with a matrix of term counts: one row for each passage, one column for each word."""
 
     passages: Sequence[Passage]
     words: Sequence[str]
@@ -51,7 +48,7 @@ class TermMatrix(NamedTuple):
 class PassageScores(NamedTuple):
     """Scores of each passage, 0..1, by window size and by meaning.
 
-    Words are weighted by rarity.
+    Words are weighted by how rare they are.
     """
 
     own: Table
@@ -74,10 +71,11 @@ def build_term_matrix(passages: Sequence[Passage], words: Sequence[str]) -> Term
 
 
 def estimate_rarities(matrix: TermMatrix, scores: Sequence[float | None]) -> Table:
-    """Estimate the weight of each word from the scores of the index.
+    """Estimate the weight of each word from the scores that the index returned.
 
-    The index knows how rare a word is among all texts but reports only each text's score; the weights that explain
-    these scores are found by multiplicative updates. A word in none of the texts counts as rare.
+    The index knows how rare a word is among all texts, but reports only the score of each text. The weights that
+    explain these scores are found by multiplicative updates. A word that occurs in none of the texts counts as
+    rare.
     """
     reward = np.array(scores, np.float64)  # None: not a number
     is_scored = (reward > 0) & matrix.counts.any(axis=1)
@@ -128,9 +126,9 @@ def score_passages(matrix: TermMatrix, weights: Table) -> PassageScores:
 def _fill_similarities(matrix: TermMatrix, weights: Table) -> Table:
     """Return the similarities, with estimates for missing ones.
 
-    A text that was just added has no vector yet: it gets the median similarity of texts that say no more of the
-    question; otherwise it would rank behind everything that says half of it. Other unknown values are neutral: the
-    mean.
+    A text that was just added has no vector yet. It gets the median similarity of the texts that contain no more of
+    the question; otherwise it would rank behind all texts that contain half of it. Other missing values are
+    replaced by the mean, which is neutral.
     """
     similarity = np.array([one.similarity for one in matrix.passages], np.float64)  # None: not a number
     is_unknown = np.isnan(similarity)
@@ -149,9 +147,9 @@ def _fill_similarities(matrix: TermMatrix, weights: Table) -> Table:
 
 
 def _find_neighbours(passages: Sequence[Passage], at: Mapping[tuple[str, int], int]) -> npt.NDArray[np.intp]:
-    """Return the neighbours of each passage, two on either side.
+    """Return the indexes of each passage and of its neighbours, two on either side.
 
-    The number of passages stands for none.
+    The number of passages is used as index for a missing neighbour.
     """
     missing_index = len(passages)
     return np.array(
@@ -166,7 +164,7 @@ def _find_neighbours(passages: Sequence[Passage], at: Mapping[tuple[str, int], i
 
 
 def _score_rows(counts: Table, lengths: Table, weights: Table) -> Table:
-    """Return BM25 of each row as a share of the maximum."""
+    """Return the BM25 score of each row as a share of the maximum."""
     max_score = weights.sum() * LARGEST_GAIN
     if not len(lengths) or not max_score:
         return np.zeros(len(lengths))
@@ -178,7 +176,7 @@ def _score_rows(counts: Table, lengths: Table, weights: Table) -> Table:
 def _score_sessions(passages: Sequence[Passage], own_scores: Table, windows: Table) -> Table:
     """Return the score of each passage's session.
 
-    One without a session keeps its own score.
+    A passage without a session keeps its own score.
     """
     scores_by_session: defaultdict[str, list[float]] = defaultdict(list)
     for one, score in zip(passages, windows.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Words of questions and their occurrences in texts. Pure."""
+"""Words of questions and their occurrences in texts; without I/O."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def strip_pasted(question: str) -> str:
 
 
 def count_stems(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict[str, int], int]]:
-    """Count stems and content words of each text.
+    """Count the stems in each text, and its content words.
 
-    A stem counts in any form. Some forty texts are searched while a caller waits: each stem is searched for in all of
-    them together, instead of splitting every text into words.
+    A stem is counted in any inflected form. A caller is waiting while some forty texts are searched, so each stem
+    is searched for in all of them at once, instead of splitting every text into words.
     """
     lower_texts = [text.lower() for text in texts]
     results: list[tuple[dict[str, int], int]] = []
@@ -78,9 +78,9 @@ def _find_places(root: str, text: str, lower: str) -> list[int]:
 
 
 def _check_place(root: str, text: str, lower: str, at: int) -> Sequence[int]:
-    """Return this place if a word of the stem begins here.
+    """Return the position `at` if a word, or a part of one, with this stem begins there.
 
-    Parts of words count as well.
+    Otherwise returns an empty sequence.
     """
     word_match = WORD.match(text, at)
     end = word_match.end() if word_match is not None else at
@@ -95,15 +95,15 @@ def _check_place(root: str, text: str, lower: str, at: int) -> Sequence[int]:
 
 
 def filter_said(query_terms: Iterable[str], text: str) -> list[str]:
-    """Return the terms that `text` says, in any form."""
+    """Return the terms that occur in `text` in any inflected form."""
     text_stems = {stem_prefix(word) for word in extract_terms(text)}
     return [word for word in query_terms if stem_prefix(word) in text_stems]
 
 
 def make_snippet(text: str, query_terms: Iterable[str], *, length: int = SNIPPET_LENGTH) -> str:
-    """Return the part of `text` with the most terms.
+    """Return the part of `text` with the most terms, on one line.
 
-    It is on one line. It has at most `length` characters.
+    It has at most `length` characters.
     """
     line = " ".join(text.split())
     if len(line) <= length:
@@ -139,9 +139,9 @@ def _find_stems(stems: Collection[str], line: str) -> list[int]:
 
 
 def find_expansion_terms(question: str, texts: Iterable[str], *, limit: int = 8) -> list[str]:
-    """Return words that the best answers share and the question lacks.
+    """Return words that the best answers share and that the question lacks.
 
-    They are often the project's own name for the subject.
+    They are often the project's own names for the subject of the question.
     """
     question_stems = {stem_prefix(word) for word in extract_terms(question)}
     document_counts: Counter[str] = Counter()

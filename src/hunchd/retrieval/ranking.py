@@ -1,6 +1,6 @@
 """Ranking of hits from memory and store.
 
-Relevance comes first, then bounded boosts; hits that do not answer are dropped.
+Relevance comes first, followed by bounded boosts; hits that do not answer the question are dropped.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def rank_results(
 ) -> list[SearchResult]:
     """Return at most `k` results for `query`, best first.
 
-    Empty if nothing answers it. `counts` has the results of `count_memory_stems` by id,
-    for memories that were counted before.
+    Returns an empty list if nothing answers the query. `counts` maps ids to results of `count_memory_stems` for
+    memories whose stems were already counted.
     """
     return [
         _build_result(one.memory, one.snippet, round(one.score, 4), one.reasons)
@@ -126,7 +126,7 @@ def rank_results(
 
 
 def update_result(result: SearchResult, query: str, memory: Memory) -> SearchResult:
-    """Return a result with what its memory says now."""
+    """Return a result with the current content of its memory."""
     snippet = make_snippet(_quotable_text(memory), extract_terms(query))
     return _build_result(memory, snippet, result.score, result.reasons)
 
@@ -134,7 +134,7 @@ def update_result(result: SearchResult, query: str, memory: Memory) -> SearchRes
 def _quotable_text(memory: Memory | RankingView) -> str:
     """Return the text to quote from.
 
-    For commits, the title is shown above it, and sign-off lines do not help readers.
+    For commits, the title is left out because it is shown above, and so are sign-off lines, which do not help readers.
     """
     if memory.kind is not Kind.EPISODE or memory.source.get("type") != "commit":
         return memory.content
@@ -149,9 +149,10 @@ def _quotable_text(memory: Memory | RankingView) -> str:
 
 
 def _caller_ref(memory: Memory | RankingView) -> str | None:
-    """Return the reference that the caller knows.
+    """Return the reference by which the caller knows a memory.
 
-    Messages are stored under a key of ours, by their place in the log; the sender knows them by their own reference.
+    Messages are stored under an internal key, made from their position in the log; the sender knows them by the
+    reference that it assigned.
     """
     caller_ref = memory.source.get("ref") if memory.kind is Kind.MESSAGE else None
     return caller_ref if isinstance(caller_ref, str) else memory.ref
@@ -174,7 +175,10 @@ def _build_result(
 
 
 def _has_date(memory: Memory | RankingView) -> bool:
-    """Return True if it was said or done at a time; what a file says is as old as its last reading."""
+    """Return True if a memory was said or done at a certain time.
+
+    What was read from a file has no date except that of the last reading.
+    """
     return describe(memory.kind).is_dated and memory.source.get("type") != "convention"
 
 
@@ -189,7 +193,7 @@ def rank_hits(
 ) -> list[RankedHit]:
     """Return the ranked hits as values.
 
-    `hits` includes the neighbours of found messages.
+    `hits` includes the neighbours of the messages that were found.
     """
     query_terms = extract_terms(query)
     scored_answers = _score_answers(query, [stem_prefix(word) for word in query_terms], hits, now, counts or {})
@@ -215,7 +219,7 @@ def _score_answers(
 ) -> list[_ScoredHit]:
     """Return the hits that answer the question, with scores.
 
-    `roots` are its word stems.
+    `roots` are the word stems of the question.
     """
     if not hits:
         return []
@@ -256,10 +260,10 @@ def _score_answers(
 
 
 def _count_expected_words(roots: Sequence[str], counts: Mapping[str, TermCounts]) -> int:
-    """Return how many words of a question make up all of it.
+    """Return how many words of a question a full answer must contain.
 
-    In scripts without spaces most pairs of characters are no words: of those that no candidate has, only so many count
-    that one pair alone is not an answer to a long question.
+    In scripts without spaces, most pairs of characters are not words. Of the pairs that occur in no candidate, only
+    so many are counted that a single pair is not a full answer to a long question.
     """
     present = {root for stem_counts, _ in counts.values() for root, times in stem_counts.items() if times}
     split = [root for root in roots if has_special_words(root)]
@@ -269,9 +273,9 @@ def _count_expected_words(roots: Sequence[str], counts: Mapping[str, TermCounts]
 
 
 def get_position_weight(place: int) -> float:
-    """Return the weight of the word at this place.
+    """Return the weight of the word at this position in the question.
 
-    Long questions name their subject first.
+    Earlier words count more, because long questions name their subject first.
     """
     return 1.0 if place < FULL_WEIGHT_WORDS else HALVING_WORDS / (HALVING_WORDS + place - FULL_WEIGHT_WORDS)
 
@@ -297,7 +301,7 @@ def _build_passage(hit: Hit | RankingHit, counts: TermCounts) -> Passage:
 
 
 def _find_named_speaker(stems: Sequence[str], hits: Sequence[Hit | RankingHit]) -> str | None:
-    """Return the only speaker among the hits whom the question names."""
+    """Return the speaker among the hits whom the question names, if there is exactly one."""
     names = {str(name) for hit in hits if hit.memory.kind is Kind.MESSAGE and (name := hit.memory.source.get("name"))}
     named_speakers = [name for name in names if any(stem_prefix(word) in stems for word in extract_terms(name))]
     return named_speakers[0] if len(named_speakers) == 1 else None
@@ -317,7 +321,7 @@ def _compute_relevance(scores: PassageScores) -> Table:
 def _score_message(
     memory: Memory | RankingView, passage: Passage, time_expression: TimeExpression | None, speaker: str | None
 ) -> float:
-    """Return a message's score beyond its words."""
+    """Return the part of a message's score that does not depend on its words."""
     month, day = matches_time(time_expression, memory.at) if time_expression is not None else (False, False)
     score = MONTH_SCORE * month + DAY_SCORE * day
     if memory.kind is not Kind.MESSAGE:
@@ -341,9 +345,9 @@ def _build_ranked(query_terms: Sequence[str], scored_hit: _ScoredHit, now: datet
 
 
 def _find_answers(coverage: Table, similarities: Sequence[float | None]) -> npt.NDArray[np.bool_]:
-    """Return for each hit if it covers or means enough.
+    """Return for each hit whether it answers the question, by words or by meaning.
 
-    `coverage` is the share of the question that it says.
+    `coverage` is the share of the question's words that each hit contains.
     """
     similarity = np.array([-1.0 if one is None else one for one in similarities])
     min_coverage = np.where(similarity >= MIN_VAGUE, MIN_COVERED_IF_VAGUE, MIN_COVERED)
@@ -363,9 +367,9 @@ def _compute_boost(memory: Memory | RankingView, now: datetime) -> float:
 
 
 def _measure_age(memory: Memory | RankingView, now: datetime) -> timedelta:
-    """Return the time since it happened.
+    """Return the time since the event that a memory describes.
 
-    Patterns, workflows and what is read in files are never news.
+    Patterns, workflows and what is read from files never count as recent.
     """
     if not _has_date(memory) or (at := memory.at) > now:
         return timedelta.max
@@ -373,9 +377,9 @@ def _measure_age(memory: Memory | RankingView, now: datetime) -> timedelta:
 
 
 def _is_called(name: str, memory: Memory | RankingView) -> bool:
-    """Return True if `name` names the memory exactly.
+    """Return True if `name` is exactly the name of the memory.
 
-    In lower case it is the memory's id, ref, key, title or path.
+    `name` must be casefolded; it is compared with the id, ref, key, title and path.
     """
     paths = (artifact.ref for artifact in memory.artifacts if artifact.type == "file")
     for one in (memory.id, memory.ref, memory.key, memory.title, *paths):

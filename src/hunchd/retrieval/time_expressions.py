@@ -1,7 +1,4 @@
-"""Time expressions in questions: months, days and years, and matching of dates.
-
-Pure.
-"""
+"""Time expressions in questions (months, days and years), and matching of dates; without I/O."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ _YEAR = re.compile(r"\b(20\d\d)\b")
 
 @dataclass(frozen=True, slots=True)
 class TimeExpression:
-    """Months of a question, possibly with years and days."""
+    """Months named in a question, possibly with years and days."""
 
     months: frozenset[int]
     days: frozenset[int] = frozenset()
@@ -36,7 +33,7 @@ class TimeExpression:
 def parse_time_expression(question: str) -> TimeExpression | None:
     """Parse the time that a question names.
 
-    Returns None if it names none.
+    Returns None if the question names no time.
     """
     iso = _ISO.search(question)
     if iso is not None and 1 <= int(iso[2]) <= 12:
@@ -53,6 +50,6 @@ def parse_time_expression(question: str) -> TimeExpression | None:
 
 
 def matches_time(expression: TimeExpression, at: datetime) -> tuple[bool, bool]:
-    """Return (in that month, near a named day) for `at`."""
+    """Return whether `at` is in a named month, and whether it is also near a named day."""
     month = at.month in expression.months and (not expression.years or at.year in expression.years)
     return month, month and any(abs(at.day - day) <= MAX_DISTANCE.days for day in expression.days)
