@@ -1,1 +1,1 @@
-"""Benchmarks that replay real histories without showing the future."""
+"""Benchmarks that replay real histories without revealing the future."""

@@ -1,4 +1,4 @@
-"""`python -m hunchd.bench replay …`: the benchmarks without the command line client."""
+"""Run the benchmarks without the command line client: `python -m hunchd.bench replay …`."""
 
 from __future__ import annotations
 

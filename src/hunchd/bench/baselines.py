@@ -1,7 +1,4 @@
-"""Baselines that rank all files by one signal each.
-
-They use the predictor's state.
-"""
+"""Baselines that rank all files by one signal each, using the predictor's state."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ FUSION_CONSTANT = 60  # reciprocal rank fusion's constant (Cormack et al., 2009)
 
 
 def compute_rankings(state: PredictorState, focus: Focus, depth: int = MAX_RANKED) -> dict[str, list[str]]:
-    """Return the rankings of all baselines that apply to this focus, by name."""
+    """Return the rankings of all baselines that apply to this focus, keyed by name."""
     query = build_query(focus, state)
     usable = state.files.alive.view & ~state.mask_hubs()
     usable[list(query.seeds)] = False
@@ -73,7 +70,7 @@ def _merge_scores(scores: list[Scores]) -> Scores:
 
 
 def _order_files(state: PredictorState, usable: Array, files: Array, values: Array) -> Array:
-    """Return the files best first, ties by recency.
+    """Return the files in order of value, highest first; ties are ordered by recency.
 
     Files without a value are left out.
     """

@@ -1,9 +1,10 @@
-"""`hunch bench bundle`: how much of a real change the answer for one of its files names, and at what cost.
+"""`hunch bench bundle`: measures how much of a real change an answer names, and how many tokens that takes.
 
-A change is a past unit of 2 to 8 files. Just before it, one of its files is opened and the daemon's own answer path is
-asked at several budgets. Needed are the other files of the change that were there already, lock files and change logs
-included. Named is what a reader can see: the whole path stands in the answer. Code patterns and episodes found by words
-are not part of it, as they come from other processes.
+A change is a past unit of 2 to 8 files. In the state just before it, one of its files is opened, and the daemon's
+own code is asked for a bundle at several budgets. Needed files are the other files of the change that already
+existed, including lock files and change logs. A file is named if a reader can see it, that is, if its whole path
+occurs in the answer. Code patterns and episodes found by words are not part of the answer, because they come from
+other processes.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ DEPTH = 30  # places of predictions and baselines that are scored
 
 @dataclass(frozen=True, slots=True)
 class BundleQuestion:
-    """A unit that is about to be written, the file of it that is open, and the others that were there."""
+    """Unit that is about to be written, the file of it that is open, and its other files that already existed."""
 
     unit: Unit
     file: str
@@ -115,7 +116,7 @@ def _replay(
 
 
 def draw_questions(units: Sequence[Unit], most: int, seed: int) -> list[BundleQuestion]:
-    """The newest `most` changes of a usual size, each with one of its files drawn as the open one."""
+    """Return the newest `most` changes of a usual size, each with one of its files drawn as the open one."""
     questions: list[BundleQuestion] = []
     for unit in reversed(units):
         paths = list_existing_paths(unit)
@@ -129,7 +130,10 @@ def draw_questions(units: Sequence[Unit], most: int, seed: int) -> list[BundleQu
 def measure_question(
     past: PastProject, question: BundleQuestion, budgets: Sequence[int], seed: int = 0
 ) -> QuestionOutcome:
-    """Ask for the open file at each budget, the predictor and co-change beside it, and for a review of its halves."""
+    """Measure the answers for the open file at each budget, and a review of the change.
+
+    The rankings of the predictor and of co-change are measured for comparison.
+    """
     now = int(past.at.timestamp())
     focus = Focus(project=past.project.id, file=question.file, author=past.tree.user_email)
     ranked_files = past.predictor.predict(focus, now=now, k=DEPTH, explain=False).files
@@ -148,7 +152,7 @@ def measure_question(
 
 
 def measure_review(past: PastProject, question: BundleQuestion, seed: int) -> ReviewCounts:
-    """Review a drawn half of the change, and all of it."""
+    """Review half of the change, drawn at random, and then all of it."""
     paths = [question.file, *question.gold]
     random.Random(f"{seed}:{question.unit.sha}:half").shuffle(paths)
     half, rest = paths[: (len(paths) + 1) // 2], paths[(len(paths) + 1) // 2 :]
@@ -186,7 +190,7 @@ def measure_answer(
 
 
 def _count_shown_symbols(bundle: Bundle, symbols: dict[str, set[str]]) -> int:
-    """Count the changed symbols whose name stands in what the answer shows of their file."""
+    """Count the changed symbols whose names occur in what the answer shows of their file."""
     texts: dict[str, str] = {}
     for item in bundle.items:
         path = str(item.source.get("path", ""))
@@ -195,7 +199,10 @@ def _count_shown_symbols(bundle: Bundle, symbols: dict[str, set[str]]) -> int:
 
 
 def _write_grading_sheet(file: IO[str], repository: str, question: BundleQuestion, outcome: QuestionOutcome) -> None:
-    """One answer as a reader grades it: what really changed, then the lines, each with room for a mark."""
+    """Write one answer in a form that a reader can grade.
+
+    What really changed comes first, followed by the lines of the answer, each with room for a mark.
+    """
     answer = outcome.answers[max(outcome.answers)]
     file.write(f"\n=== {repository} {question.unit.sha[:10]} {question.unit.subject}\nopen: {question.file}\n")
     for change in question.unit.changes:

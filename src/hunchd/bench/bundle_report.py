@@ -1,4 +1,4 @@
-"""Compute and render the figures of `bench bundle`."""
+"""Computation and rendering of the figures of `bench bundle`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ WIDTH = 24  # of a repository's name
 
 @dataclass(frozen=True, slots=True)
 class BundleAnswer:
-    """One answer: `named` are needed files, `symbols` a count, `probabilities` (shown, came true) of listed files."""
+    """One answer.
+
+    `named` are the needed files that it names, `symbols` is a number, and `probabilities` are pairs of the
+    probability shown for a file and whether it changed.
+    """
 
     context: str
     tokens: int
@@ -32,7 +36,7 @@ class BundleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReviewCounts:
-    """Reviews of half of a change and of all of it, as counts of files."""
+    """Numbers of files in reviews of half of a change and of all of it."""
 
     rest: int  # of the change that the half lacks
     correct_count: int  # of the rest
@@ -43,7 +47,7 @@ class ReviewCounts:
 
 @dataclass(frozen=True, slots=True)
 class QuestionOutcome:
-    """One change: what it needed, the rankings beside the answers, and the answers by budget."""
+    """Outcome for one change: the files it needed, the answers by budget, and other rankings for comparison."""
 
     unit: str
     gold: tuple[str, ...]
@@ -64,7 +68,7 @@ def is_word_of(name: str, text: str) -> bool:
 
 
 def list_probabilities(bundle: Bundle, gold: Set[str]) -> tuple[tuple[float, bool], ...]:
-    """The probability that each listed file was shown with, and whether the change touched it."""
+    """Return for each listed file the probability shown, and whether the change touched it."""
     file_scores = [(str(item.source.get("path")), item.score) for item in bundle.items if item.kind == "file"]
     for item in bundle.items:
         file_scores += item.source.get("probabilities", {}).items()
@@ -72,7 +76,7 @@ def list_probabilities(bundle: Bundle, gold: Set[str]) -> tuple[tuple[float, boo
 
 
 def compute_figures(rows: Sequence[QuestionOutcome]) -> dict[str, float]:
-    """The figures of one repository; shares are micro averages over needed files."""
+    """Return the figures of one repository; shares are micro averages over needed files."""
     if not rows:
         return {"changes": 0.0}
     budgets = sorted(rows[0].answers)
@@ -111,7 +115,10 @@ def compute_figures(rows: Sequence[QuestionOutcome]) -> dict[str, float]:
 
 
 def compute_overall_figures(rows_by_repository: Mapping[str, Sequence[QuestionOutcome]]) -> dict[str, float]:
-    """The figures over all repositories; equal lines are compared within each."""
+    """Return the figures over all repositories.
+
+    Repeated lines are searched for within each repository.
+    """
     rows = [row for one in rows_by_repository.values() for row in one]
     measures = compute_figures(rows)
     shares = [
@@ -123,7 +130,10 @@ def compute_overall_figures(rows_by_repository: Mapping[str, Sequence[QuestionOu
 
 
 def compute_repeated_line_share(contexts: Sequence[str]) -> float:
-    """The mean share of an answer's lines that nearly all answers of the repository hold; 0 of too few answers."""
+    """Return the mean share of an answer's lines that occur in nearly all answers of the repository.
+
+    Returns 0 if there are too few answers.
+    """
     line_sets = [{line for line in map(str.strip, text.splitlines()) if line and line[0] != "#"} for text in contexts]
     if len(line_sets) < FEWEST:
         return 0.0
@@ -133,7 +143,7 @@ def compute_repeated_line_share(contexts: Sequence[str]) -> float:
 
 
 def compute_calibration_error(pairs: Sequence[tuple[float, bool]]) -> float:
-    """The expected calibration error of probabilities over equally wide bins."""
+    """Return the expected calibration error of probabilities over bins of equal width."""
     if not pairs:
         return 0.0
     stated_probabilities, true = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs], float)
@@ -151,7 +161,7 @@ def render_repository(name: str, rows: Sequence[QuestionOutcome]) -> str:
 
 
 def render_report(rows_by_repository: Mapping[str, Sequence[QuestionOutcome]]) -> str:
-    """One line a repository, then the figures over all of them."""
+    """Render one line for each repository, then the figures over all of them."""
     lines = ["", f"{'':<{WIDTH}}{'changes':>9}{'named':>8}{'pred@30':>9}{'co@20':>8}{'tokens':>8}{'ECE':>7}"]
     for name, rows in rows_by_repository.items():
         measures = compute_figures(rows)

@@ -1,4 +1,4 @@
-"""Which functions and classes a past unit modified, as they were called before it."""
+"""Functions and classes that a past unit modified, with the names they had before it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ")
 
 
 def changed_symbols(git: Git, unit: Unit, paths: Collection[str], code: CodeCache) -> dict[str, set[str]]:
-    """By path, the innermost definitions of the current outline that the unit's diff touches."""
+    """Map each path to the innermost definitions that the unit's diff touches.
+
+    The definitions are those of the current outline.
+    """
     symbols_by_path: dict[str, set[str]] = {}
     for path, first, last in _touched_lines(git, unit, paths):
         outline = code.get(path)
@@ -27,7 +30,7 @@ def changed_symbols(git: Git, unit: Unit, paths: Collection[str], code: CodeCach
 
 
 def _touched_lines(git: Git, unit: Unit, paths: Collection[str]) -> Iterator[tuple[str, int, int]]:
-    """The old lines of each hunk: path, first and last."""
+    """Yield the lines that each hunk replaces, as (path, first line, last line) of the old file."""
     if not unit.parents or not paths:
         return
     diff = git.run("diff", "--unified=0", "--no-color", "--no-ext-diff", "-M", unit.parents[0], unit.sha, "--")

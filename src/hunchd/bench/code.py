@@ -1,4 +1,4 @@
-"""Benchmark code search with questions about repositories."""
+"""Benchmark of code search with questions about repositories."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class CodeQuestion:
 
 @dataclass(slots=True)
 class RankingFigures:
-    """Sums over questions: what is printed are their means."""
+    """Sums over questions; their means are printed."""
 
     ndcg: float = 0.0
     reciprocal: float = 0.0
@@ -133,13 +133,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _time(rank_paths: Callable[[str, str], list[str]], name: str, query: str) -> tuple[list[str], float]:
-    """Return a ranking with the milliseconds it took."""
+    """Return a ranking and how long it took in milliseconds."""
     began = time.perf_counter()
     return rank_paths(name, query), (time.perf_counter() - began) * 1e3
 
 
 class _BenchmarkIndex:
-    """One repository, read as the indexer reads it."""
+    """Index of one repository, read in the same way as by the indexer."""
 
     def __init__(self, root: Path, folder: Path, newest: int, model: Embedder | None) -> None:
         began = time.perf_counter()
@@ -178,7 +178,7 @@ class _BenchmarkIndex:
         self.build_record = {"files": len(files), "seconds": round(took, 1), "megabytes": round(size / 1e6, 2)}
 
     def rank_paths(self, system: str, query: str) -> list[str]:
-        """The paths that a system answers with, best first; tests, documents and all else among them."""
+        """Return the paths that a system finds, best first, including tests and documents."""
         if system == "BM25":
             return [self._paths[number] for number in self._plain.rank_texts(query)[:CUTOFF]]
         code_query = parse_query(query)
@@ -206,7 +206,7 @@ def _read_questions(path: Path) -> list[CodeQuestion]:
 
 
 def _read_rankings(path: Path) -> dict[tuple[str, str], dict[str, tuple[list[str], float]]]:
-    """Return the rankings of other systems by question, each with its milliseconds."""
+    """Return the rankings of other systems for each question, with their times in milliseconds."""
     rankings: dict[tuple[str, str], dict[str, tuple[list[str], float]]] = defaultdict(dict)
     for line in path.read_text("utf-8").splitlines():
         raw = json.loads(line)

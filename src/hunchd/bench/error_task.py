@@ -1,7 +1,7 @@
-"""Error task: predict the sources behind a traceback.
+"""Error task: predict the source files that cause a traceback.
 
-The tracebacks come from a change's new tests. The tests were run on the change's parent. A case is a JSON line with
-`unit`, `text` and `gold`, as benchmarks/error_cases.py writes them.
+The tracebacks come from the new tests of a change, which were run on the parent of the change. A case is a JSON
+line with `unit`, `text` and `gold`, as written by benchmarks/error_cases.py.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_RANKED = 20
 
 @dataclass(frozen=True, slots=True)
 class ErrorCase:
-    """Traceback with the sources that its change touched."""
+    """Traceback with the source files that its change touched."""
 
     repository: str
     unit: str
@@ -43,7 +43,10 @@ class ErrorCase:
 
 
 def load_cases(path: Path) -> list[ErrorCase]:
-    """Load the cases of a file, in order. Raises InvalidInput."""
+    """Load the cases from a file, in order.
+
+    Raises InvalidInput if the file cannot be read or contains an invalid case.
+    """
     try:
         lines = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
         return [
@@ -57,9 +60,9 @@ def load_cases(path: Path) -> list[ErrorCase]:
 def iterate_cases(
     git: Git, units: Sequence[Unit], predictor: Predictor, outlines: OutlineCache, cases: Sequence[ErrorCase]
 ) -> Iterator[tuple[ErrorCase, Unit]]:
-    """Yield each case with the predictor as of its test run.
+    """Yield each case with its unit, after the predictor has reached the state of the test run.
 
-    That is before the unit, but with the unit's tests written, without which they could not fail.
+    That is the state before the unit, but with the tests of the unit added, because without them no test could fail.
     """
     by_unit: dict[str, list[ErrorCase]] = {}
     for case in cases:
@@ -87,10 +90,7 @@ def score_error_task(
     results: ReplayResults,
     dump: IO[str] | None = None,
 ) -> None:
-    """Add rows for our predictor, the trace and baselines.
-
-    These are the baselines that read messages.
-    """
+    """Add rows for the predictor, for the files in the trace, and for the baselines that read messages."""
     for case, unit in iterate_cases(git, units, predictor, outlines, cases):
         gold = [path for path in case.gold if predictor.has_file(path)]
         if not gold:
@@ -117,7 +117,7 @@ def score_error_task(
 def list_trace_files(text: str, state: PredictorState) -> dict[str, list[str]]:
     """Return the files of the trace, the raise site first.
 
-    There is one list with tests and one without. Without tests is fairer if gold has none.
+    There is one list with tests and one without. The one without is fairer if `gold` contains no tests.
     """
     files = np.array(traces.list_files(text, state), "<i4")
     sources = files[(state.files.traits.view[files] & TEST) == 0]

@@ -1,4 +1,4 @@
-"""Replay of a history, unit by unit, without look-ahead."""
+"""Replay of a history, unit by unit, without looking ahead."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ BLOB_BATCH = 100  # units whose blobs are fetched at once
 
 @dataclass(frozen=True, slots=True)
 class ReplayWindows:
-    """Positions of units.
+    """Positions in the list of units.
 
-    Development is `start` to `test`, the test window `test` to `end`.
+    The development window reaches from `start` to `test`, the test window from `test` to `end`.
     """
 
     start: int
@@ -27,9 +27,9 @@ class ReplayWindows:
 
     @classmethod
     def create(cls, total: int, test_units: int, development_units: int) -> ReplayWindows:
-        """Return windows with the last `test_units` for testing.
+        """Return windows in which the last `test_units` are used for testing.
 
-        These are at most 45 % of a short history.
+        In a short history, at most 45 % of the units are used for testing.
         """
         test = total - min(test_units, int(total * 0.45))
         return cls(max(test - development_units, 0), test, total)
@@ -40,7 +40,7 @@ class ReplayPoint:
     """State just before a unit.
 
     The predictor has learned all earlier units and their contents. `gold` are the unit's predictable files by their
-    current names; empty if the unit is not scored.
+    current names; it is empty if the unit is not scored.
     """
 
     position: int
@@ -58,10 +58,10 @@ def walk_history(
     *,
     learned_units: Sequence[Unit] | None = None,
 ) -> Iterator[ReplayPoint]:
-    """Learn everything before `start`, then yield before each unit.
+    """Learn everything before `start`, then yield before each further unit.
 
-    The files of that time are read too. `learned_units` replaces what is learned of each unit, for controls; the
-    queries stay.
+    The files as of that time are read too. As a control, `learned_units` replaces what is learned from each unit;
+    the queries stay the same.
     """
     lessons = units if learned_units is None else learned_units
     seen_titles: set[str] = set()

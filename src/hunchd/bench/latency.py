@@ -1,4 +1,4 @@
-"""`hunch bench latency`: measures predicting and learning in a large synthetic project."""
+"""`hunch bench latency`: measures prediction and learning in a large synthetic project."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def measure_latency(options: argparse.Namespace) -> dict[str, float]:
 
 
 def _generate_units(rng: random.Random, paths: list[str], total: int) -> list[Unit]:
-    """Generate units of a few neighbouring files each.
+    """Generate units that change a few neighbouring files each.
 
-    Some files are touched far more often than others.
+    Some files are changed far more often than others.
     """
     units = []
     for number in range(total):

@@ -1,7 +1,4 @@
-"""Memory task: predict the authors of changed lines.
-
-The authors are the past units that wrote the lines a unit changes, by blame.
-"""
+"""Memory task: predict the past units that wrote the lines a unit changes, according to git blame."""
 
 from __future__ import annotations
 
@@ -46,9 +43,9 @@ def score_memory_task(
     table: RankerWeights,
     dump: IO[str] | None,
 ) -> None:
-    """Replay with line authorship and add rows to the results.
+    """Replay the history with line authorship, and add rows to the results.
 
-    Contents are not read. Each unit is queried by its files ("memory"), with its branch if that is informative
+    File contents are not read. Each unit is queried by its files ("memory"), with its branch if that is informative
     ("memory-branch"), and with its title ("memory-title").
     """
     predictor = Predictor(table)
@@ -65,9 +62,9 @@ def score_memory_task(
 
 
 def _read_authorship(git: Git, predictor: Predictor, unit: Unit) -> None:
-    """Read the unit's files as they were before it.
+    """Read the blame of the unit's files as they were before it.
 
-    The daemon reads open files in this way.
+    The daemon reads open files in the same way.
     """
     for path in _list_paths(unit):
         if predictor.has_file(path):
@@ -123,7 +120,7 @@ def _list_changed(unit: Unit) -> list[PathChange]:
 
 
 def _find_gold(git: Git, unit: Unit, predictor: Predictor) -> set[str]:
-    """Return the learned units that wrote the changed lines."""
+    """Return the learned units that wrote the lines that the unit changed."""
     unit_ids: set[str] = set()
     for change in _list_changed(unit):
         if (
@@ -151,9 +148,9 @@ def _find_gold(git: Git, unit: Unit, predictor: Predictor) -> set[str]:
 
 
 def _iterate_ranges(git: Git, change: PathChange) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges of the old file that change.
+    """Yield the line ranges of the old file that were modified or deleted.
 
-    They are modified or deleted. Pure insertions need no memory.
+    Pure insertions are left out, because nobody wrote these lines before.
     """
     if not change.new_blob:
         return

@@ -28,7 +28,7 @@ def compute_metrics(ranking: Sequence[str], gold: Iterable[str]) -> tuple[float,
 
 
 def compute_recall(gold: Set[str], ranking: Sequence[str], k: int) -> float:
-    """Return the recall among the first k."""
+    """Return the recall among the first `k`."""
     return len(gold & set(ranking[:k])) / len(gold)
 
 
@@ -38,9 +38,9 @@ def compute_reciprocal_rank(gold: Set[str], ranking: Sequence[str]) -> float:
 
 
 def compute_average_precision(gold: Set[str], ranking: Sequence[str]) -> float:
-    """Return the mean precision at the rank of each hit.
+    """Return the mean precision at the ranks of the hits.
 
-    A missing one counts 0.
+    A file of `gold` that is not ranked counts 0.
     """
     places = [place for place, one in enumerate(ranking, start=1) if one in gold]
     return sum(hit_count / place for hit_count, place in enumerate(places, start=1)) / len(gold)
@@ -49,19 +49,19 @@ def compute_average_precision(gold: Set[str], ranking: Sequence[str]) -> float:
 def compute_next_in_ten(ranking: Sequence[str], rest: Sequence[str], target: str) -> tuple[float, ...]:
     """Return one value for each of `NEXT_METRIC_NAMES`.
 
-    They are two readings of "the next file is in the top ten", and a bound. All files of `rest` are still to come, and
-    history does not tell their order. Either each of them may be the next, or one is drawn; as that says
-    nothing about the others, even a predictor that knows all of them names it by chance if there are more than ten:
-    the third value is that chance.
+    They are two versions of "the next file is in the top ten", and an upper bound. The order in which the files of
+    `rest` were visited is unknown. The first version counts a hit if any of them is in the top ten, the second only
+    if `target` is, which was drawn at random. Even a predictor that knows all of `rest` can miss a random target if
+    there are more than ten files; the third value is its probability of a hit.
     """
     first = ranking[:10]
     return float(any(path in first for path in rest)), float(target in first), min(1.0, 10 / len(rest))
 
 
 def average_by_unit(rows: Sequence[tuple[str, tuple[float, ...]]], names: Sequence[str] = METRIC_NAMES) -> NDArray[Any]:
-    """Average rows within each unit.
+    """Average the rows of each unit.
 
-    The rows are (unit, a value for each name); the result has one row a unit.
+    A row is (unit, one value for each name). The result has one row for each unit.
     """
     groups: dict[str, list[tuple[float, ...]]] = {}
     for unit, values in rows:
@@ -70,7 +70,7 @@ def average_by_unit(rows: Sequence[tuple[str, tuple[float, ...]]], names: Sequen
 
 
 def compute_interval(values: NDArray[Any], *, share: float = 0.95, seed: int = 0) -> tuple[float, float]:
-    """Return the bootstrap interval of the mean, over units."""
+    """Return the bootstrap confidence interval of the mean over units."""
     if len(values) < 2:
         return (float("nan"), float("nan"))
     resamples = np.random.default_rng(seed).integers(0, len(values), (RESAMPLES, len(values)))
@@ -80,9 +80,9 @@ def compute_interval(values: NDArray[Any], *, share: float = 0.95, seed: int = 0
 
 
 def compare_paired(ours: NDArray[Any], theirs: NDArray[Any], *, seed: int = 0) -> tuple[float, float]:
-    """Compare paired units by bootstrap.
+    """Compare two methods by bootstrap, paired by unit.
 
-    Returns the mean difference and the share of resamples without a lead.
+    Returns the mean difference, and the share of resamples in which `ours` is not better.
     """
     difference = ours - theirs
     resamples = np.random.default_rng(seed).integers(0, len(difference), (RESAMPLES, len(difference)))

@@ -1,4 +1,4 @@
-"""Replay a project commit by commit as the daemon holds it."""
+"""Replay of a project, commit by commit, in the state in which the daemon would have it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LARGEST = IndexSettings().max_file_bytes
 
 @dataclass(slots=True)
 class PastProject:
-    """Project at a past commit with its clone and context service."""
+    """Project at a past commit, with its clone and context service."""
 
     git: Git
     project: Project
@@ -54,13 +54,13 @@ class PastProject:
         return self.project.main
 
     def prepare(self, unit: Unit) -> None:
-        """Set clock and user to those of the next unit."""
+        """Set the clock and the user to those of the next unit."""
         self.at = datetime.fromtimestamp(unit.at, UTC)
         self.tree.user_email = unit.email
         self.project.bump_revision()
 
     def advance(self, unit: Unit) -> None:
-        """Learn the unit and read the files that it left."""
+        """Learn the unit, and read the files as it left them."""
         self.predictor.learn_unit(unit)
         reportable_changes = [
             change for change in unit.changes if change.status != "D" and is_reportable_path(change.path)
@@ -83,7 +83,7 @@ def _iterate_removed_paths(change: PathChange) -> Iterator[str]:
 def build_past_project(
     git: Git, units: Sequence[Unit], folder: Path, cache: Path | None, table: RankerWeights
 ) -> Iterator[PastProject]:
-    """Return the project after the last of `units`, cloned into `folder`."""
+    """Yield the project in the state after the last of `units`, cloned into `folder`."""
     sha, root = units[-1].sha, folder / "clone"
     _clone_repository(git, sha, root)
     code_file = folder / "code.sqlite"
@@ -104,7 +104,10 @@ def build_past_project(
 
 
 def read_units(git: Git, cache: Path | None) -> list[Unit]:
-    """The whole history with counted lines, which takes long to read and is therefore cached."""
+    """Return the whole history with line counts.
+
+    The history takes long to read and is therefore cached in `cache`.
+    """
     cache_file = cache / f"{git.resolve()}.units" if cache is not None else None
     if cache_file is not None and cache_file.exists():
         cached_units: list[Unit] = pickle.loads(cache_file.read_bytes())

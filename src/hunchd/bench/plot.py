@@ -1,6 +1,6 @@
 """Standalone SVG chart of results.
 
-There is a panel for each task and a row for each method. Each dot is a repository, the bar their mean.
+There is one panel for each task and one row for each method. Each dot is a repository; the bar is their mean.
 """
 
 from __future__ import annotations
@@ -33,10 +33,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 
 
 def write_chart(results: Sequence[ReplayResults], path: Path) -> None:
-    """Write an SVG file or an HTML page.
-
-    The suffix .html selects a page with the same chart.
-    """
+    """Write the chart as an SVG file, or as an HTML page if the suffix is .html."""
     drawing = draw_chart(results)
     if path.suffix.lower() in {".html", ".htm"}:
         drawing = f"{_PAGE}\n{drawing}</html>\n"
@@ -44,10 +41,7 @@ def write_chart(results: Sequence[ReplayResults], path: Path) -> None:
 
 
 def draw_chart(results: Sequence[ReplayResults]) -> str:
-    """Return the chart of all tasks.
-
-    Methods are ordered from the best to the worst.
-    """
+    """Return the chart of all tasks, with the methods ordered from best to worst."""
     tasks = list(dict.fromkeys(task for result in results for task in result.rows))
     panels, top = [], 12
     for task in tasks:

@@ -1,14 +1,14 @@
-"""`hunch bench recall`: measures how search finds referenced past work.
+"""`hunch bench recall`: measures how well search finds past work to which later commits refer.
 
-The data is derived from public histories by rule. Many a commit names earlier work: "fixes a regression of #5075", "as
-in 3f2a91c", "re-applies #4377". The query is that commit's message without the references (numbers, hashes, addresses,
-trailers), the gold what they refer to, the corpus every episode of the repository from before that commit, as the
-product creates episodes from a history. Left out: bots, reverts and back-ports (they repeat the text they name), change
-logs and releases (they name everything), messages that name more than three, or that have fewer than five words of
-their own.
+The data is derived from public histories by a rule. Many commits name earlier work: "fixes a regression of #5075",
+"as in 3f2a91c", "re-applies #4377". The query is the message of such a commit without the references (numbers,
+hashes, addresses, trailers); the expected results are what they refer to; the corpus consists of all episodes of
+the repository from before that commit, created in the same way as by the product. The following are left out: bots,
+reverts and back-ports (they repeat the text they name), change logs and releases (they name everything), and
+messages that name more than three commits or have fewer than five words of their own.
 
-Compared: the product's search, shallow and deep, as of that commit's time; in the same run BM25 alone over the same
-texts, the store's full-text index alone, and the embedding model alone.
+The product's search, shallow and deep, as of the time of that commit, is compared with BM25 over the same texts,
+with the store's full-text index alone, and with the embedding model alone, all in the same run.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class RecallQuery:
 
 
 def derive_queries(units: Sequence[Unit], episodes: Sequence[Memory]) -> list[RecallQuery]:
-    """Derive the queries by the rule in the module's docstring; oldest first."""
+    """Derive the queries by the rule in the module's docstring, oldest first."""
     numbers: dict[str, int] = {}
     hashes: dict[str, int] = {}
     for place, unit in enumerate(units):
@@ -98,7 +98,7 @@ def derive_queries(units: Sequence[Unit], episodes: Sequence[Memory]) -> list[Re
 
 
 def build_searches(store: SearchStore, project: str, episodes: Sequence[Memory]) -> dict[str, Search]:
-    """Return the search methods that are compared."""
+    """Return the search methods to compare, keyed by name."""
     text_index = Bm25(f"{memory.title}\n{memory.content}" for memory in episodes)
 
     async def search_bm25(question: RecallQuery) -> list[str]:
@@ -158,7 +158,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the benchmark and return the exit code.
 
-    0 on success, 1 if a repository could not be read or searched, 2 for invalid options.
+    The exit code is 0 on success, 1 if a repository could not be read or searched, and 2 for invalid options.
     """
     if options.questions < 1:
         print("hunch: --questions must be 1 or more", file=sys.stderr)
@@ -184,7 +184,7 @@ def run(options: argparse.Namespace) -> int:
 async def measure_repositories(
     options: argparse.Namespace, folder: Path, dump: IO[str] | None
 ) -> list[tuple[str, int, RowsByMethod]]:
-    """Return name, number of episodes and results by repository."""
+    """Return the name, the number of episodes and the results of each repository."""
     results = []
     async with open_search_store(folder) as store:
         for path in options.repo:

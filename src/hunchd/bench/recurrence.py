@@ -1,9 +1,10 @@
-"""Recurrence task: are stored errors recognised again?
+"""Recurrence task: is a stored error recognised when it occurs again?
 
-Their lines, paths, addresses and values may differ. Each case is stored under its fingerprint, as the daemon stores
-errors. Then its variants are looked up (recall: how many find it), and each case is looked up in a store without the
-errors of its own test (any answer is a mistake). Precision is the share of all answers that are right. A test that
-fails again at the same assertion counts as the same error: a text cannot tell whether the cause is another one.
+Lines, paths, addresses and values may differ between occurrences. Each case is stored under its fingerprint, as the
+daemon stores errors. Then its variants are looked up (recall is the share that find it), and each case is looked up
+in a store without the errors of its own test (any answer is a mistake). Precision is the share of all answers that
+are right. A test that fails again at the same assertion counts as the same error, because the text does not tell
+whether the cause is different.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def format_results(cases: Sequence[ErrorCase], *, as_json: bool = False, seed: i
 def measure_recurrence(cases: Sequence[ErrorCase], *, seed: int = 0) -> dict[str, Any]:
     """Measure recall of variants, precision and false alarms.
 
-    Recall is given by kind of variant and over all but renamed tests.
+    Recall is returned for each kind of variant, and over all kinds except renamed tests.
     """
     understood_cases = [(case, parse_error(case.text)) for case in cases]
     tests_by_fingerprint: dict[tuple[str, str], set[str]] = {}
@@ -85,9 +86,9 @@ RENAMED_TEST = "renamed test"
 
 
 def generate_variants(text: str, rng: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield variants of an error as it might recur.
+    """Yield variants of an error as it might occur again, with the kind of variant.
 
-    Those that leave the text unchanged are skipped.
+    Variants that leave the text unchanged are skipped.
     """
     kinds: dict[str, Callable[[str], str]] = {
         "shifted lines": lambda text: _shift_lines(text, rng),
@@ -112,7 +113,7 @@ def _shift_lines(text: str, rng: random.Random) -> str:
 
 
 def _replace_roots(text: str, rng: random.Random) -> str:
-    """Simulate another checkout: replace the root of every absolute path."""
+    """Replace the root of every absolute path, to simulate another checkout."""
     folders = {folder for folder in _FOLDER.findall(text) if "/case-" in folder or "/env/" in folder}
     roots = {root[0] for folder in folders if (root := re.match(r".*?/case-\w+/[^/]+|.*?/env/[^/]+", folder))}
     for place in sorted(roots, key=len, reverse=True):
@@ -121,7 +122,7 @@ def _replace_roots(text: str, rng: random.Random) -> str:
 
 
 def _replace_values(line: str, rng: random.Random) -> str:
-    """Replace numbers, and quoted texts that are not names."""
+    """Replace numbers, and quoted texts other than names."""
     line = _NUMBER.sub(lambda _: str(rng.randint(2, 9_999)), line)
     return _QUOTED_TEXT.sub(
         lambda match: f"'value {rng.randint(2, 999)}'" if _is_value(line, match[0]) else match[0], line
@@ -129,9 +130,9 @@ def _replace_values(line: str, rng: random.Random) -> str:
 
 
 def _is_value(line: str, quoted_text: str) -> bool:
-    """Return True for values of comparisons.
+    """Return True if a quoted text is a value in a comparison.
 
-    Elsewhere a bare name is part of the error.
+    In other contexts, a bare name is part of the error.
     """
     return "assert " in line or not _NAME.fullmatch(quoted_text[1:-1])
 
@@ -142,10 +143,7 @@ def _get_function_name(case: ErrorCase) -> str:
 
 
 def _count_pairs(cases_with_type: Sequence[tuple[ErrorCase, str]]) -> int:
-    """Count pairs of errors of one type and repository.
-
-    They come from different tests.
-    """
+    """Count the pairs of errors with the same type and repository from different tests."""
     return sum(
         a.repository == b.repository and kind == other and _get_function_name(a) != _get_function_name(b)
         for place, (a, kind) in enumerate(cases_with_type)

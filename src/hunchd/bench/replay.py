@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the benchmark and return the exit code.
 
-    0 on success, 1 if a repository could not be replayed, 2 for invalid options.
+    The exit code is 0 on success, 1 if a repository could not be replayed, and 2 for invalid options.
     """
     tasks = TASKS if not options.task or "all" in options.task else tuple(dict.fromkeys(options.task))
     cases = []
@@ -147,7 +147,7 @@ def shuffle_units(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
     """Shuffle the history as a control.
 
     Each unit is learned with the words of another one, or with each changed file swapped for another. Additions,
-    deletions and renames stay in place: the project keeps its shape.
+    deletions and renames are not shuffled, so that the set of files stays the same.
     """
     rng = random.Random(seed)
     if what == "messages":
@@ -168,7 +168,7 @@ def shuffle_units(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
 
 
 def get_repository_name(path: str) -> str:
-    """Return a short name for a repository's folder: its last informative part."""
+    """Return the last informative part of a repository's path as a short name."""
     parts = [part for part in Path(path).resolve().parts if part not in {"repo", ".git", "repo.git"}]
     return parts[-1].removesuffix(".git") if parts else path
 

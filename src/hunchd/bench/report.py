@@ -16,7 +16,7 @@ WIDTH = 18
 
 
 def format_repository(results: ReplayResults) -> str:
-    """Format the results of one repository, one table a task."""
+    """Format the results of one repository, with one table for each task."""
     lines = [
         "",
         f"{results.repository}: {results.units} units, {results.scored_units} scored; weights: {results.provenance};"
@@ -37,7 +37,7 @@ def format_repository(results: ReplayResults) -> str:
 
 
 def format_all(results: list[ReplayResults]) -> str:
-    """Format means over repositories, and the number of wins."""
+    """Format the means over repositories, and the number of wins."""
     lines = ["", f"macro mean over {len(results)} repositories"]
     tasks = dict.fromkeys(task for result in results for task in result.rows)
     for task in tasks:
@@ -86,9 +86,9 @@ def results_to_json(results: ReplayResults) -> dict[str, Any]:
 
 
 def compute_next_in_ten(results: list[ReplayResults], task: str) -> dict[str, float]:
-    """Return both readings of "next in ten" as means.
+    """Return the means of both versions of "the next file is in the top ten".
 
-    They are over orders, units and repositories.
+    They are means over orders, units and repositories.
     """
     rows = [result.following[task] for result in results if task in result.following]
     means = [metrics.average_by_unit(some, metrics.NEXT_METRIC_NAMES).mean(axis=0) for some in rows]
@@ -101,9 +101,9 @@ def _format_next_in_ten(results: list[ReplayResults], task: str) -> list[str]:
 
 
 def compute_silence(results: ReplayResults) -> dict[str, float]:
-    """Return false alarms and precision of the silence task.
+    """Return the false alarms and the precision of the silence task.
 
-    False alarms are on single-file units, precision is of suggestions for others.
+    False alarms are suggestions for units of a single file; precision is that of the suggestions for other units.
     """
     answers = results.confidences.get("silence", [])
     single_file_confidences = [confidence for confidence, _, gold in answers if not gold]
@@ -148,7 +148,7 @@ def _format_row(method: str, values: Any) -> str:
 
 
 def _format_margin(by_method: dict[str, list[tuple[str, tuple[float, ...]]]]) -> list[str]:
-    """Compare with the best baseline by MAP, paired by unit."""
+    """Compare the predictor with the best baseline by MAP, paired by unit."""
     column = metrics.METRIC_NAMES.index("MAP")
     ours = metrics.average_by_unit(by_method[OUR_METHOD])[:, column]
     others = {name: metrics.average_by_unit(rows)[:, column] for name, rows in by_method.items() if name != OUR_METHOD}

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ReplayResults:
-    """Results of one repository, filled by the tasks and read by the report.
+    """Results of one repository, which the tasks fill and the report reads.
 
-    Metric rows by task and method, confidences by task, milliseconds of each prediction.
+    They contain metric rows by task and method, confidences by task, and the time of each prediction in milliseconds.
     """
 
     repository: str

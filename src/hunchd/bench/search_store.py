@@ -1,4 +1,4 @@
-"""Search over a real store process for benchmarks, and BM25."""
+"""Search over a real store process for benchmarks, and BM25 for comparison."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PUT_BATCH = 1_000  # memories
 
 @dataclass(frozen=True, slots=True)
 class SearchStore:
-    """Private store process and the product's search over it."""
+    """Private store process, with the product's search over it."""
 
     store: StoreClient
     memory_cache: MemoryCache
@@ -34,10 +34,10 @@ class SearchStore:
     async def store_memories(
         self, project: str, memories: Sequence[Memory], *, also_cached: bool, on_pending: Callable[[int], object] = int
     ) -> None:
-        """Add missing memories and wait for their vectors.
+        """Add the missing memories and wait until they have vectors.
 
-        `also_cached` also puts them into the cache, as just after they were recorded. `on_pending` is called from time
-        to time with the number of memories without a vector.
+        If `also_cached`, they are put into the cache as well, as if they had just been recorded. `on_pending` is
+        called periodically with the number of memories that still lack a vector.
         """
         stored_count = (await self.store.list(Filters(project=project, statuses=()), 1)).total
         if stored_count != len(memories):
@@ -55,7 +55,7 @@ class SearchStore:
 
 @asynccontextmanager
 async def open_search_store(folder: Path) -> AsyncIterator[SearchStore]:
-    """Open a store in `folder`; vectors of an earlier run are reused."""
+    """Open a store in `folder`, reusing the vectors of an earlier run."""
     line = build_command(folder, idle_after=3_600, model="minilm-int8", embedding=True, model_idle_after=3_600)
     child = HelperProcess(line, name="the store process", env=build_environment())
     store, hot = StoreClient(child), MemoryCache(max_count=100_000, max_bytes=1 << 30)
@@ -80,7 +80,7 @@ class Bm25:
         self._length_norms = [base + slope * length for length in lengths]
 
     def rank_texts(self, question: str) -> list[int]:
-        """Return the matching texts by number, best first."""
+        """Return the indexes of the matching texts, best first."""
         scores: defaultdict[int, float] = defaultdict(float)
         for word in dict.fromkeys(tokenize(question)):
             postings = self._postings.get(word, ())

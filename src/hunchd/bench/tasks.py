@@ -1,7 +1,4 @@
-"""Prediction tasks derived from past units.
-
-Each has a query and expected files.
-"""
+"""Prediction tasks derived from past units; each has a query and expected files."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ UNINFORMATIVE_KEYS = frozenset(
 class ReplayQuery:
     """Query with its expected files.
 
-    `gold` should be predicted; `next_file` is the one of them that came next, if order matters.
+    `gold` are the files to predict; `next_file` is the one that was visited next, if order matters.
     """
 
     task: str
@@ -45,10 +42,7 @@ class ReplayQuery:
 
 
 def generate_queries(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0) -> Iterator[ReplayQuery]:
-    """Yield the queries of `task` about a unit.
-
-    `gold` are its predictable files.
-    """
+    """Yield the queries of `task` about a unit; `gold` are its predictable files."""
     rng = random.Random(f"{seed}:{unit.sha}")
     match task:
         case "first-file":
@@ -79,7 +73,7 @@ def generate_queries(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0
 
 
 def is_branch_informative(branch: str) -> bool:
-    """Return True if a branch name is informative about its work."""
+    """Return True if a branch name tells something about the work on it."""
     return any(key not in UNINFORMATIVE_KEYS for key in words.hash_text_words(extract_branch_words(branch)))
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 class Symbol:
     """Definition in a source file.
 
-    Lines count from 1; `container` is the enclosing class, module or impl, if any.
+    Line numbers start at 1; `container` is the enclosing class, module or impl, if any.
     """
 
     name: str
@@ -25,10 +25,10 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class FileOutline:
-    """One source file as the parser read it.
+    """Source file as parsed.
 
-    `imports` are module or path strings as written; `words` counts every identifier (and, in prose, every word)
-    as written, for the content index; `references` are names used that are not defined here.
+    `imports` are module names or paths as written. `words` counts each identifier (and, in prose, each word) as
+    written, for the content index. `references` are names that are used but not defined in the file.
     """
 
     path: str
@@ -54,9 +54,9 @@ class ViewLine(NamedTuple):  # NamedTuple: many are created for every answer, fa
 
 @dataclass(frozen=True, slots=True)
 class FileView:
-    """Displayable lines of one file: signatures in file order.
+    """Lines of a file that can be shown: signatures in file order.
 
-    Built once, when the file is parsed.
+    The view is built once, when the file is parsed.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Classification of commit subjects: descriptive, or merely formal."""
+"""Classification of commit subjects as descriptive or merely formal."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MIN_SUBJECT_WORDS = 2  # words, in scripts with spaces; a ticket number is not a
 def is_descriptive(subject: str) -> bool:
     """Return True if a subject describes what was done.
 
-    In scripts without spaces a single word counts as a sentence.
+    In scripts without spaces, a single word may be a whole sentence and is accepted.
     """
     if len(subject) < MIN_SUBJECT_LENGTH or (subject.isascii() and len(_WORD.findall(subject)) < MIN_SUBJECT_WORDS):
         return False
@@ -61,5 +61,5 @@ def is_descriptive(subject: str) -> bool:
 
 
 def is_cosmetic(subject: str) -> bool:
-    """Return True if the subject names work on the looks of files, done wherever it applied."""
+    """Return True if the subject names work on the formatting of files, done wherever it applied."""
     return _COSMETIC.search(subject) is not None

@@ -1,6 +1,6 @@
 """Request (focus) and response (bundle) of a context query.
 
-Each item of a bundle carries the reasons it was chosen for.
+Each item of a bundle contains the reasons for which it was chosen.
 """
 
 from __future__ import annotations
@@ -47,9 +47,11 @@ class PredictedFile:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFile:
-    """A file that changes with most things, such as a lock file or a change log, where history says that it will now.
+    """File that changes with almost everything, such as a lock file, and probably will now.
 
-    `path` ends in "/" for a folder in which each change leaves an entry of its own."""
+    The estimate is based on history. A `path` that ends in "/" is a folder in which each change adds an entry of
+    its own.
+    """
 
     path: str
     probability: float
@@ -60,7 +62,10 @@ class ExpectedFile:
 
 @dataclass(frozen=True, slots=True)
 class MissingFile:
-    """A file that a change most likely still needs; a `path` that ends in "/" is a folder that lacks a new entry."""
+    """File that a change most likely still needs.
+
+    A `path` that ends in "/" is a folder that lacks a new entry.
+    """
 
     path: str
     probability: float
@@ -84,7 +89,7 @@ class PredictedUnit:
 class Prediction:
     """Predicted files and units.
 
-    `confidence` is that of the best file; below the silence threshold nothing should be shown unasked.
+    `confidence` is that of the best file. Below the silence threshold, nothing should be shown unasked.
     """
 
     files: tuple[PredictedFile, ...] = ()
@@ -98,7 +103,7 @@ Tier = Literal[1, 2, 3, 4]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextCandidate:
-    """Candidate for a bundle: one content at decreasing levels of detail, longest first."""
+    """Candidate for a bundle, with its content at decreasing levels of detail, longest first."""
 
     id: str
     kind: str  # file, error, decision, contradiction, episode, fact, pattern, workflow, convention, topic, …
@@ -114,7 +119,7 @@ class ContextCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextItem:
-    """Candidate that was selected, at the level that fitted the budget."""
+    """Candidate that was selected for a bundle, at the level that fits the budget."""
 
     id: str
     kind: str

@@ -1,17 +1,22 @@
-"""Error classes raised deliberately.
+"""Errors that are raised deliberately.
 
-HunchError ├── InvalidInput       the caller sent something that cannot be accepted; names the field and what is allowed
-├── NotFound           unknown project, memory or route ├── Conflict           the request contradicts the current state
-├── TooLarge           a body, a file or a batch exceeds its limit ├── Overloaded         a bounded queue is full: retry
-after `retry_after` seconds ├── StorageFull        the disk is full; nothing was accepted ├── Unavailable        a
-component is starting, stopping or broken; the rest goes on ├── ConfigError        a setting in the user's file is not
-usable ├── StoreError         the database cannot be opened, read or written │   └── StoreClosed    a project's data is
-being erased, or the store is shutting down └── RepositoryError    git or the working tree cannot be read
+HunchError
+├── InvalidInput       the caller sent something that cannot be accepted; names the field and what is allowed
+├── NotFound           unknown project, memory or route
+├── Conflict           the request contradicts the current state
+├── TooLarge           a body, a file or a batch exceeds its limit
+├── Overloaded         a bounded queue is full: retry after `retry_after` seconds
+├── StorageFull        the disk is full; nothing was accepted
+├── Unavailable        a component is starting, stopping or broken; everything else still works
+├── ConfigError        a setting in the user's file cannot be used
+├── StoreError         the database cannot be opened, read or written
+│   └── StoreClosed    a project's data is being erased, or the store is shutting down
+└── RepositoryError    git or the working tree cannot be read
 """
 
 
 class HunchError(Exception):
-    """Deliberate error.
+    """Error that is raised deliberately.
 
     `code` is for programs, `message` for the person who can act on it.
     """
@@ -66,7 +71,7 @@ class StoreError(HunchError):
 
 
 class StoreClosed(StoreError):
-    """Store is closed on purpose; there is nothing to repair."""
+    """Error if the store was closed on purpose; there is nothing to repair."""
 
     code = "store_closed"
 

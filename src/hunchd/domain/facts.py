@@ -1,8 +1,9 @@
-"""Fact resolution: one value for each key, with its version history.
+"""Resolution of facts without I/O: one value for each key, with its version history.
 
-No I/O. A fact has a slot: scope, project, category, key and branch. The current value is stored under the id of the
-slot, so there can be only one. Earlier values are stored beside it, each with its validity period, linked to the one
-before. Every modification of a slot is a `MemoryChange`, which is applied as a whole or not at all.
+A fact has a slot, which consists of scope, project, category, key and branch. The current value is stored under the
+id of the slot, so there can be only one. Earlier values are stored separately, each with its period of validity and
+linked to the value before it. Every modification of a slot is a `MemoryChange`, which is applied as a whole or not
+at all.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _WITHDRAWN_FIELD: Final = "withdrawn"  # source field: the value was withdrawn w
 
 
 class ClaimOutcome(StrEnum):
-    """Outcome of a claim."""
+    """Outcome of resolving a claim."""
 
     NEW = "new"
     SAME = "same"  # already valid
@@ -47,7 +48,7 @@ class ClaimOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """Atomic set of memories to write and ids to delete, all of one project."""
+    """Atomic set of memories to write and ids to delete, all of the same project."""
 
     memories: tuple[Memory, ...] = ()
     deletions: tuple[str, ...] = ()
@@ -59,7 +60,7 @@ class MemoryChange:
 class ClaimResolution:
     """Result of resolving a claim.
 
-    `memory` is the claim as it is stored; `compared_with` the value that it was compared with, if that differs.
+    `memory` is the claim as stored; `compared_with` is the value with which it was compared, if that is different.
     """
 
     verdict: ClaimOutcome
@@ -78,7 +79,7 @@ def slot_id(*, project: str | None, scope: Scope, category: str | None, key: str
 def slot_of(memory: Memory) -> str | None:
     """Return the slot id of a memory.
 
-    Returns None if it is not a fact with a key.
+    Returns None if the memory is not a fact with a key.
     """
     if memory.kind is not Kind.FACT or not memory.key:
         return None
@@ -92,14 +93,14 @@ def slot_of(memory: Memory) -> str | None:
 
 
 def normalize_key(key: str) -> str:
-    """Normalize a key: ignore case, white space and the Unicode form of accents."""
+    """Normalise a key, so that case, white space and the Unicode form of accents do not matter."""
     return " ".join(unicodedata.normalize("NFC", key.casefold()).split())
 
 
 def is_same_value(one: Memory, other: Memory) -> bool:
     """Return True if two facts state the same value.
 
-    Case and white space are ignored. A fact without a value is compared by its text.
+    Case and white space are ignored. Facts without a value are compared by their text.
     """
     mine, others = ((fact.value or fact.content).split() for fact in (one, other))
     return " ".join(mine).casefold() == " ".join(others).casefold()
@@ -110,10 +111,10 @@ _CHOICE_PREFIXES: Final = ("in place of ", "name of ")
 
 
 def reverse_choice(claim: Memory) -> Memory | None:
-    """Return the reverse of a choice.
+    """Return the reverse of a choice, which can no longer hold once `claim` does.
 
-    Returns None if `claim` is not a choice. The reverse of "pnpm in place of npm" is "npm in place of pnpm", without
-    anything else that the claim says. It can no longer hold.
+    The reverse of "pnpm in place of npm" is "npm in place of pnpm", without anything else that the claim says.
+    Returns None if `claim` is not a choice.
     """
     head = next((head for head in _CHOICE_PREFIXES if (claim.key or "").startswith(head)), None)
     if head is None or not claim.key or not claim.value:
@@ -127,9 +128,9 @@ def get_valid_from(memory: Memory) -> datetime:
 
 
 def get_source_name(memory: Memory) -> str:
-    """Return the source that states a memory: the user, one file, or the history.
+    """Return the source that states a memory: the user, a file, or the history.
 
-    A source may change its statement without contradicting anybody.
+    A source may change its own statement without causing a contradiction.
     """
     if memory.trust is Trust.USER:
         return "user"
@@ -144,16 +145,16 @@ def is_valid_at(memory: Memory, moment: datetime) -> bool:
 
 
 class HasValidTo(Protocol):
-    """Memory, or a view of one, that has an end of validity."""
+    """Memory, or a view of one, with an end of validity."""
 
     @property
     def valid_to(self) -> datetime | None: ...
 
 
 def is_over(memory: HasValidTo, now: datetime) -> bool:
-    """Return True if its validity has ended.
+    """Return True if the validity of a memory has ended.
 
-    The status may say otherwise until the next nightly run.
+    Its status may still be active until the next nightly run.
     """
     return memory.valid_to is not None and memory.valid_to <= now
 
@@ -161,7 +162,7 @@ def is_over(memory: HasValidTo, now: datetime) -> bool:
 def holds_in_every_project(memory: Memory) -> bool:
     """Return True if a memory of the user concerns work in any project.
 
-    A session without a project is about something else: of it, only statements about the user do.
+    A session without a project is about something else, so only its statements about the user do.
     """
     return memory.source.get("type") != "session" or memory.category in ABOUT_USER
 
@@ -176,14 +177,17 @@ def is_shown_in_projects(memory: Memory) -> bool:
 def is_presentable(memory: Memory, now: datetime) -> bool:
     """Return True if the memory may be presented as valid at `now`.
 
-    It must not be over, and must not have been stated for a future time. A statement recorded while a clock ran ahead
-    (a committer's or ours) counts from the time that clock showed.
+    Its validity must not have ended, and it must not be a statement for a future time. A statement recorded while a
+    clock ran ahead (a committer's or ours) counts from the time that clock showed.
     """
     return not is_over(memory, now) and get_valid_from(memory) <= max(now, memory.at, memory.updated)
 
 
 def find_valid_version(family: Iterable[Memory], moment: datetime) -> Memory | None:
-    """Return the value of a slot that was valid at `moment`, or None."""
+    """Return the value of a slot that was valid at `moment`, or None.
+
+    `family` contains all versions of the slot.
+    """
     valid = (one for one in family if one.status in (Status.ACTIVE, Status.SUPERSEDED) and is_valid_at(one, moment))
     return max(valid, key=get_valid_from, default=None)
 
@@ -191,8 +195,8 @@ def find_valid_version(family: Iterable[Memory], moment: datetime) -> Memory | N
 def resolve_claim(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: datetime) -> ClaimResolution:
     """Resolve `claim` against `head`, the current value of its slot.
 
-    The id of `claim` is that of its slot. `earlier` are the values before the head, in any order; they matter only to a
-    claim about the time before it.
+    The id of `claim` is that of its slot. `earlier` are the values before `head`, in any order; they matter only to
+    a claim about a time before it.
     """
     begins = (
         get_valid_from(claim) if claim.valid_to is None else min(get_valid_from(claim), claim.valid_to)
@@ -220,14 +224,14 @@ def resolve_claim(claim: Memory, head: Memory | None, earlier: Sequence[Memory],
 
 
 def _is_same_version(one: Memory, other: Memory) -> bool:
-    """Return True if two values name the same version, as exact or minimum."""
+    """Return True if two values name the same version, whether as exact or as minimum version."""
     versions = [_VERSION_PATTERN.fullmatch((fact.value or "").strip()) for fact in (one, other)]
     version_names = {version[1] if version else None for version in versions}
     return None not in version_names and len(version_names) == 1
 
 
 def _clamp_future_start(head: Memory, claim: Memory, now: datetime) -> Memory:
-    """Return `head` with its start moved back if it lies in the future.
+    """Return `head` with its start moved back to the present if it lies in the future.
 
     A value recorded while the clock ran ahead holds until the next claim, not until the clock reaches that time.
     """
@@ -238,10 +242,11 @@ def _clamp_future_start(head: Memory, claim: Memory, now: datetime) -> Memory:
 
 
 def move_fact(memory: Memory, replacement: Memory, head: Memory | None, now: datetime) -> tuple[Memory, MemoryChange]:
-    """Move `memory` to the slot of `replacement`, where `head` is stored.
+    """Move `memory` to the slot of `replacement`, whose current value is `head`.
 
-    The owner stated where it belongs, so it holds there however confident `head` is. It is a step of its own even where
-    `head` says the same, so that it can be undone. Returns the new value and the change.
+    The user stated to which slot the fact belongs, so it holds there regardless of the confidence of `head`. Moving
+    is recorded as a separate step even if `head` says the same, so that it can be undone. Returns the new value and
+    the change.
     """
     ends = now if memory.valid_to is None else min(now, memory.valid_to)
     old = _cut_validity(
@@ -258,14 +263,14 @@ def move_fact(memory: Memory, replacement: Memory, head: Memory | None, now: dat
 
 
 def find_origin_id(head: Memory) -> str | None:
-    """Return the id from which `head` was last moved to its slot, or None."""
+    """Return the id under which `head` was stored before it was last moved, or None."""
     return next((link["ref"] for link in reversed(head.links) if link.get("type") == _MOVED_FROM_LINK), None)
 
 
 def undo_move(old: Memory, head: Memory, before: Memory | None, now: datetime) -> Memory | None:
     """Restore `old` if the last step in the slot of `head` moved it there.
 
-    `before` is the value that `head` followed. Returns None if the last step was something else.
+    `before` is the value that `head` replaced. Returns None if the last step was something else.
     """
     if old.superseded_by != head.id or old.id != find_origin_id(head):
         return None
@@ -280,15 +285,15 @@ def reactivate(old: Memory, now: datetime) -> Memory:
 
 
 def resolve_as_conflict(claim: Memory, head: Memory, now: datetime) -> ClaimResolution:
-    """Store `claim` beside the current value as a conflict, whatever its confidence."""
+    """Store `claim` next to the current value as a conflict, regardless of its confidence."""
     claim = replace(claim, valid_from=get_valid_from(claim), supersedes=None, superseded_by=None)
     return replace(_resolve_rejected(claim, head, now), conflicting=True)
 
 
 def revise_fact(head: Memory, replacement: Memory, now: datetime) -> MemoryChange:
-    """Replace the content of `head` with `replacement` and keep the old version.
+    """Replace the content of `head` with `replacement`, and keep the old version.
 
-    The old version is stored with its validity period.
+    The old version is stored with its period of validity.
     """
     stated_start = replacement.valid_from if replacement.valid_from != head.valid_from else None
     begins = stated_start or max(now, get_valid_from(head))
@@ -302,9 +307,9 @@ def revise_fact(head: Memory, replacement: Memory, now: datetime) -> MemoryChang
 
 
 def undo_last_step(head: Memory, before: Memory | None, now: datetime) -> tuple[Memory, MemoryChange]:
-    """Undo the last step of `head`: the value before it holds again.
+    """Undo the last step of `head`, so that the value before it holds again.
 
-    Without an earlier value, nothing holds. What is undone is kept as archived, for later inspection.
+    If there is no earlier value, none holds. What is undone is archived for later inspection.
     """
     if head.source.get(_WITHDRAWN_FIELD):
         result = _restore_validity(replace(head, status=Status.ACTIVE, updated=now))
@@ -340,17 +345,14 @@ def undo_last_step(head: Memory, before: Memory | None, now: datetime) -> tuple[
 
 
 def withdraw_fact(head: Memory, now: datetime) -> MemoryChange:
-    """End the validity of `head` now: no source states it any more."""
+    """End the validity of `head` now, because no source states it any more."""
     ended_head = _cut_validity(replace(head, status=Status.SUPERSEDED, updated=now), max(now, get_valid_from(head)))
     ended_head = replace(ended_head, source={**ended_head.source, _WITHDRAWN_FIELD: True})
     return MemoryChange((ended_head,), project=head.project)
 
 
 def retire_version(memory: Memory, ends: datetime, now: datetime) -> Memory:
-    """Return a memory as an old version that ends at `ends`.
-
-    It gets an id of its own.
-    """
+    """Return a memory as an old version, with an id of its own, that ends at `ends`."""
     old_version = replace(
         memory,
         id=version_id(memory),
@@ -364,9 +366,9 @@ def retire_version(memory: Memory, ends: datetime, now: datetime) -> Memory:
 
 
 def version_id(memory: Memory, *more: str) -> str:
-    """Return the id of a version: the slot id and a content hash.
+    """Return the id of a version, made from the slot id and a content hash.
 
-    The hash covers the content and its start of validity, so the same version has the same id.
+    The hash covers the content and the start of validity, so that the same version always has the same id.
     """
     place = memory.id.partition(".")[0]
     hash_parts = (
@@ -382,13 +384,13 @@ def version_id(memory: Memory, *more: str) -> str:
 def _is_version(one: Memory, head: Memory) -> bool:
     """Return True if `one` is an earlier version of `head`.
 
-    Otherwise it is another memory that `head` superseded.
+    Otherwise it is a different memory that `head` superseded.
     """
     return one.id.partition(".")[0] == head.id.partition(".")[0]
 
 
 def list_versions(head: Memory, family: Mapping[str, Memory]) -> list[Memory]:
-    """Return the head and its earlier versions, newest first."""
+    """Return `head` and its earlier versions, newest first."""
     versions, seen_ids = [head], {head.id}
     while (before := versions[-1].supersedes) is not None and before in family and before not in seen_ids:
         seen_ids.add(before)
@@ -401,8 +403,8 @@ def remove_versions(
 ) -> MemoryChange | None:
     """Remove the versions with ids in `removed_ids` from the history of `head`.
 
-    The result is as if nobody had stated them: each remaining version follows the one before it, and the newest becomes
-    current if the current one goes. Returns None if that changes nothing.
+    The result is as if nobody had stated them: each remaining version follows the one before it, and the newest
+    becomes current if the current one is removed. Returns None if nothing changes.
     """
     versions = list_versions(head, family)
     remaining = [place for place, one in enumerate(versions) if one.id not in removed_ids]
@@ -427,9 +429,9 @@ def remove_versions(
 
 
 def _relink_follower(memory: Memory, removed_version: Memory, newer: Memory | None) -> Memory:
-    """Return `memory` as if `newer` had followed it instead of `removed`.
+    """Return `memory` as if `newer` had followed it instead of `removed_version`.
 
-    `newer` None means that nothing followed it.
+    If `newer` is None, nothing followed `memory`.
     """
     is_withdrawn = bool(memory.source.get(_WITHDRAWN_FIELD))
     if memory.valid_to == get_valid_from(removed_version) and not is_withdrawn:
@@ -448,7 +450,7 @@ def _is_active_at(head: Memory, moment: datetime) -> bool:
 def _resolve_confirmed(claim: Memory, head: Memory, now: datetime) -> ClaimResolution:
     """Resolve a claim that states the current value again.
 
-    A more confident source is quoted from then on: a manifest instead of an old commit.
+    If its source is more confident, that source is quoted from then on, such as a manifest instead of an old commit.
     """
     surer_voice = claim.confidence > head.confidence + _CONFIDENCE_TOLERANCE
     says_more = claim.content != head.content and (get_source_name(claim) == get_source_name(head) or surer_voice)
@@ -479,7 +481,7 @@ def _resolve_succeeded(verdict: ClaimOutcome, claim: Memory, head: Memory, now: 
 
 
 def _build_rejected_id(claim: Memory) -> str:
-    """Return an id that is the same for a repeated claim of one source."""
+    """Return an id for a rejected claim; it is the same if the same source repeats the claim."""
     hash_input = chr(31).join(("rejected", get_source_name(claim), claim.value or "", claim.content))
     return f"{claim.id}.{blake2b(hash_input.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
 
@@ -499,9 +501,9 @@ def _resolve_rejected(claim: Memory, against: Memory, now: datetime) -> ClaimRes
 
 
 def _resolve_inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], now: datetime) -> ClaimResolution:
-    """Insert a claim about the time before the head.
+    """Insert a claim about a time before `head`.
 
-    It takes what is left of that time, if its confidence suffices.
+    If its confidence suffices, the claim is given what is left of that time.
     """
     versions = list_versions(head, {one.id: one for one in earlier})
     place = next(index for index in range(len(versions)) if _is_last_after(versions, index, get_valid_from(claim)))
@@ -549,9 +551,9 @@ def _resolve_inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], no
 
 
 def _resolve_between(claim: Memory, head: Memory, ends: datetime, now: datetime) -> ClaimResolution:
-    """Insert a claim about a past period that began after the head did.
+    """Insert a claim about a past period that began after `head` did.
 
-    The current value held before and after that period.
+    The current value is kept for the time before and after that period.
     """
     before = retire_version(head, get_valid_from(claim), now)
     own = replace(
@@ -567,14 +569,14 @@ def _resolve_between(claim: Memory, head: Memory, ends: datetime, now: datetime)
 
 
 def _is_last_after(versions: Sequence[Memory], index: int, moment: datetime) -> bool:
-    """Return True if this version is the first to begin after `moment`."""
+    """Return True if this version is the earliest one that begins after `moment`."""
     return index + 1 == len(versions) or get_valid_from(versions[index + 1]) <= moment
 
 
 def _cut_validity(memory: Memory, ends: datetime) -> Memory:
-    """End a memory at `ends` and record its former end.
+    """End the validity of a memory at `ends`.
 
-    So the cut can be undone.
+    The former end is recorded, so that this can be undone.
     """
     if memory.valid_to is None:
         return replace(memory, valid_to=ends)
@@ -583,7 +585,7 @@ def _cut_validity(memory: Memory, ends: datetime) -> Memory:
 
 
 def _restore_validity(memory: Memory) -> Memory:
-    """Restore the end of validity from before the last cut."""
+    """Restore the end of validity that a memory had before it was last cut."""
     previous_ends = [str(one) for one in memory.source.get(_PREVIOUS_ENDS_FIELD, ())]
     last, rest = (previous_ends[-1], previous_ends[:-1]) if previous_ends else (None, [])
     source = {name: field_value for name, field_value in memory.source.items() if name != _PREVIOUS_ENDS_FIELD} | (

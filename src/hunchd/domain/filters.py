@@ -1,4 +1,4 @@
-"""Typed memory filters, so that no component builds filter strings."""
+"""Typed filters for memories, so that no component builds filter strings itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hunchd.domain.memory import Kind, Memory, Scope, Status
 class Filters:
     """Conditions on memories; an empty field matches everything.
 
-    `project` None means the user's own memories only.
+    If `project` is None, only the user's own memories match.
     """
 
     project: str | None = None
@@ -31,7 +31,7 @@ class Filters:
 
 
 def matches(memory: Memory, filters: Filters) -> bool:
-    """Return True if `memory` passes.
+    """Return True if `memory` matches the filters.
 
     The store applies the same rules to its rows.
     """
@@ -65,7 +65,7 @@ def has_path(memory: Memory, prefix: str) -> bool:
 def paths_of(memory: Memory) -> tuple[str, ...]:
     """Return the paths that a memory is about.
 
-    These are its file artifacts, or the path under which a document is stored.
+    They are its file artifacts, or, for a document, the path under which it is stored.
     """
     own = (memory.key,) if memory.kind is Kind.DOCUMENT and memory.key else ()
     return own + tuple([artifact.ref for artifact in memory.artifacts if artifact.type == "file"])

@@ -46,6 +46,6 @@ class Unit:
 def clamp_author_time(at: int) -> int:
     """Clamp an author time to the valid range.
 
-    Clocks of authors may be wrong, and git stores any number.
+    The clocks of authors may be wrong, and git stores any number.
     """
     return min(max(at, 0), LATEST)

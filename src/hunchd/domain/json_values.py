@@ -1,4 +1,4 @@
-"""Names for JSON whose shape is not ours to state."""
+"""Type names for JSON whose structure is not defined by this project."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the product does with the memories of each kind, in one table.
+"""Behaviour of memories by kind, in one table.
 
-Whoever decides something by kind reads it here; a new kind is a member of `Kind` and a row of `KINDS`.
+All decisions that depend on the kind read this table. To add a kind, add a member to `Kind` and a row to `KINDS`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hunchd.domain.memory import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindDescriptor:
-    """Properties of a kind; the defaults are what most kinds have."""
+    """Properties of a kind; the defaults are those of most kinds."""
 
     # In requests
     is_detected_only: bool = False  # no client adds one, and use neither moves nor ends it

@@ -1,4 +1,4 @@
-"""Memory record: one structure for every kind, at four levels of detail."""
+"""Memory record: one structure for all kinds, with four levels of detail."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Scope(StrEnum):
 
 
 class Trust(StrEnum):
-    """Trust level of a text's source.
+    """Trust level of the source of a text.
 
     A derived text is never trusted more than its least trusted source.
     """
@@ -52,7 +52,7 @@ class Status(StrEnum):
 class Levels:
     """Shorter forms of the full text.
 
-    An empty one has not been written yet.
+    An empty form has not been written yet.
     """
 
     summary: str = ""
@@ -75,7 +75,8 @@ class Artifact:
 class Usage:
     """Usage counters of a memory.
 
-    What is observed counts once a day. Explicit feedback counts each time it is given, and moves importance once a day.
+    Observed usage counts once a day. Explicit feedback counts each time it is given, but changes the importance
+    only once a day.
     """
 
     retrieved: int = 0

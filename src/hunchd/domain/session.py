@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 
 class MessageType(StrEnum):
-    """Type of a session's message."""
+    """Type of a message in a session."""
 
     USER = "user_message"
     ASSISTANT = "assistant_response"
@@ -36,9 +36,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Consecutive messages of one side.
+    """Consecutive messages of one side: a user's message, or a step of the assistant.
 
-    Either a user's message, or an assistant's step with its tool calls and their results.
+    A step of the assistant includes its tool calls and their results.
     """
 
     number: int  # from 1
@@ -54,14 +54,14 @@ class Turn:
 
 
 def message_ref(session: str, number: int) -> str:
-    """Return the ref of a message's memory, which contains its number."""
+    """Return the ref of the memory that stores a message; it contains the message's number."""
     return f"session:{session}:{number}"
 
 
 def neighbour_refs(ref: str | None, reach: int) -> list[str]:
     """Return the refs of up to `reach` messages before and after a message.
 
-    Empty if `ref` is not the ref of a message.
+    Returns an empty list if `ref` is not the ref of a message.
     """
     if (place := parse_message_ref(ref)) is None:
         return []
@@ -70,15 +70,15 @@ def neighbour_refs(ref: str | None, reach: int) -> list[str]:
 
 
 def neighbour_numbers(number: int, reach: int) -> range:
-    """Return the message numbers within `reach` of `number`, itself included.
+    """Return the message numbers within `reach` of `number`, including itself.
 
-    Numbers start at 1.
+    Message numbers start at 1.
     """
     return range(max(1, number - reach), number + reach + 1)
 
 
 def parse_message_ref(ref: str | None) -> tuple[str, int] | None:
-    """Parse the ref of a message into session prefix and number.
+    """Split the ref of a message into the session's prefix and the message number.
 
     Returns None for any other ref.
     """
@@ -91,7 +91,8 @@ def parse_message_ref(ref: str | None) -> tuple[str, int] | None:
 def starts_turn(before: Message | None, message: Message) -> bool:
     """Return True if `message` starts a new turn.
 
-    Each user message does, and each step of the assistant that follows a user or the results of the step before.
+    Each user message does, and so does each step of the assistant that follows a user message or the results of the
+    previous step.
     """
     if before is None or message.event is MessageType.USER:
         return True
@@ -105,7 +106,7 @@ def starts_turn(before: Message | None, message: Message) -> bool:
 
 
 def group_into_turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
-    """Group messages into turns; none is left out."""
+    """Group messages into turns without leaving any out."""
     turns: list[list[Message]] = []
     before: Message | None = None
     for message in messages:
@@ -142,7 +143,7 @@ class Digest:
     tokens: int  # of the original turns
 
     def join(self, other: Digest) -> Digest:
-        """Merge this digest with the one of the turns that follow."""
+        """Merge this digest with `other`, which covers the turns that follow."""
         return Digest(self.first, other.last, self.points + other.points, self.tokens + other.tokens)
 
 

@@ -1,7 +1,4 @@
-"""Rules for sharing memories through the repository, and their folders in it.
-
-No I/O.
-"""
+"""Rules for sharing memories through the repository, and the folders used for it; without I/O."""
 
 from __future__ import annotations
 
@@ -35,12 +32,15 @@ def is_shared(memory: Memory) -> bool:
 
 
 def is_from_colleague(memory: Memory) -> bool:
-    """Return True if a colleague states a memory: in the repository's shared files, or in the team's dataset."""
+    """Return True if a memory comes from a colleague.
+
+    It comes from the repository's shared files or from the team's dataset.
+    """
     return is_shared(memory) or memory.trust is Trust.TEAM
 
 
 def explain_not_shared(memory: Memory, *, project: str, branch: str | None, now: datetime) -> str:
-    """Return the reason why a memory is not shared with `project`, or ""."""
+    """Return the reason why a memory is not shared with `project`, or "" if it is."""
     source = memory.source
     if memory.kind not in SHARED_KINDS:
         return f"its kind is {memory.kind}; only facts, decisions and workflows are shared"

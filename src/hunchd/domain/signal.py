@@ -11,9 +11,9 @@ BY_AGENT: Final = "agent"  # source of signals from agent hooks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalBase:
-    """Fields common to every signal.
+    """Fields that all signals have.
 
-    `project` is the absolute path of a working tree, `at` is aware (UTC).
+    `project` is the absolute path of a working tree; `at` is timezone-aware (UTC).
     """
 
     project: str
@@ -39,16 +39,17 @@ class FileClosed(SignalBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDeleted(SignalBase):
-    """File deletion; sent by the watcher only."""
+    """Deletion of a file; sent by the watcher only."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesChanged(SignalBase):
-    """Change of many files at once: a checkout, a generator, a rescan.
+    """Change of many files at once, such as by a checkout, a generator or a rescan.
 
-    Sent by the watcher only. `complete` is False when there were too many to list: consumers must rescan the tree.
+    It is sent by the watcher only. `complete` is False if there were too many files to list; the receiver must then
+    rescan the tree.
     """
 
     saved: tuple[str, ...] = ()
@@ -83,7 +84,7 @@ class Rewrite(SignalBase):
 class OperationStarted(SignalBase):
     """Start of a rebase, merge, cherry-pick, revert or bisect.
 
-    Moves of HEAD have no meaning until it ends.
+    Moves of HEAD have no meaning until the operation ends.
     """
 
     operation: str
@@ -93,7 +94,7 @@ class OperationStarted(SignalBase):
 class OperationEnded(SignalBase):
     """Summary of a finished git operation.
 
-    `old` and `new` are the branch's commits before and after (equal when it was aborted).
+    `old` and `new` are the commits of the branch before and after it; they are equal if it was aborted.
     """
 
     operation: str
@@ -143,7 +144,7 @@ class SessionEnded(SignalBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextUsed(SignalBase):
-    """Use of shown context: a path, or the id of a memory."""
+    """Use of something shown in a context: a path, or the id of a memory."""
 
     path: str | None = None
     memory: str | None = None  # "id" on the wire

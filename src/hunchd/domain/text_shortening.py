@@ -1,4 +1,4 @@
-"""Shortening of program output, so that regular expressions scan it in time."""
+"""Shortening of program output, so that regular expressions can scan it quickly."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _BLANK_LINES_PATTERN = re.compile(r"\n(?:[^\S\n]*\n)+")
 
 
 def shorten_runs(text: str) -> str:
-    """Shorten parts of `text` on which a regular expression backtracks quadratically.
+    """Shorten the parts of `text` on which a regular expression backtracks quadratically.
 
-    Keeps one of several blank lines, and both ends of a run of characters that is longer than any path.
+    Of several blank lines one is kept; of a run of characters that is longer than any path, both ends are kept.
     """
     half = LONGEST_RUN // 2
     ends = _RUN_PATTERN.sub(lambda run: f"{run[0][:half]} … {run[0][-half:]}", _BLANK_LINES_PATTERN.sub("\n\n", text))

@@ -1,4 +1,4 @@
-"""Classification of units: deliberate work, bots, bulk changes, forward ports."""
+"""Classification of units as deliberate work, bots, bulk changes or forward ports."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FORWARD_PORT = re.compile(
 
 @lru_cache(maxsize=8)  # called several times for the same unit
 def strip_issue_numbers(subject: str) -> str:
-    """Strip the numbers of issues and pull requests: "Fix reload (#12)" is "Fix reload"."""
+    """Remove the numbers of issues and pull requests: "Fix reload (#12)" becomes "Fix reload"."""
     shorter = _REFERENCE.sub("", subject)
     return re.sub(r"\s{2,}", " ", _NUMBERS.sub("", shorter)).strip(" :,-")
 
@@ -51,9 +51,9 @@ def is_bot(unit: Unit) -> bool:
 
 
 def is_bulk(unit: Unit) -> bool:
-    """Return True for releases, version bumps, dependency and catalogue updates.
+    """Return True for releases, version bumps, and updates of dependencies or catalogues.
 
-    Their files follow a schedule, not an intention.
+    Their files follow a schedule rather than an intention.
     """
     return bool(_BULK.search(strip_issue_numbers(unit.subject)))
 
@@ -61,7 +61,7 @@ def is_bulk(unit: Unit) -> bool:
 def is_forward_port(unit: Unit) -> bool:
     """Return True for a merge of one long-lived branch into another.
 
-    Everything in it has happened before.
+    Everything in such a merge has happened before.
     """
     return is_forward_port_subject(strip_issue_numbers(unit.subject))
 
@@ -77,7 +77,7 @@ def is_work(unit: Unit) -> bool:
 
 
 def is_sweeping(unit: Unit) -> bool:
-    """Return True if one thing was done to many files, so that their changing together means nothing."""
+    """Return True if one thing was done to many files, so that their co-change means nothing."""
     change_count = len(unit.changes)
     return change_count > MAX_UNIT_FILES or (
         change_count >= SMALLEST_SWEEP and is_cosmetic(strip_issue_numbers(unit.subject))
@@ -85,6 +85,6 @@ def is_sweeping(unit: Unit) -> bool:
 
 
 def list_existing_paths(unit: Unit) -> tuple[str, ...]:
-    """Return the unit's files that existed before it, under their names at that time."""
+    """Return the unit's files that existed before it, with the names they had then."""
     olds = (change.old_path or change.path for change in unit.changes if change.status in "MDRT")
     return tuple(dict.fromkeys(olds))

@@ -1,4 +1,4 @@
-"""Workflows: ordered steps, their triggers, and the commands they are learned from."""
+"""Workflows: ordered steps, their triggers, and the commands from which they are learned."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Literal
 class WorkflowStep:
     """Single command of a workflow.
 
-    In the `template` values are placeholders (`git commit -m <msg>`); `command` is the last one given, or the one in a
-    file.
+    In `template`, values are replaced with placeholders (`git commit -m <msg>`). `command` is the command as last
+    run, or as written in a file.
     """
 
     template: str
@@ -22,7 +22,7 @@ class WorkflowStep:
 
 @dataclass(frozen=True, slots=True)
 class CommandRun:
-    """Finished command with the circumstances in which it ran."""
+    """Command that has finished, with the circumstances in which it ran."""
 
     at: float  # seconds since the epoch
     template: str
@@ -37,7 +37,7 @@ Cause = Literal["after", "failure", "branch", "files", "hours", "weekday", "star
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """Condition under which a workflow starts more often than usual."""
+    """Condition under which a workflow is started more often than usual."""
 
     cause: Cause
     value: str  # a template, "release/*", "*.md", "17-18" (the last hour included), "Friday", "push of main"

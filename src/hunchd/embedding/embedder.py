@@ -1,4 +1,4 @@
-"""Model interfaces with lazy loading, caching and release when idle."""
+"""Interfaces of the models, with loading on first use, caching, and release when idle."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ RETRY_AFTER_SECONDS: Final = 300.0  # seconds
 
 
 class ModelUnavailable(HunchError):
-    """The model is missing, damaged or unknown. Searching by words still works."""
+    """Error if a model is missing, damaged or unknown; searching by words still works."""
 
     code = "unavailable"
 
 
 class Embedder(Protocol):
-    """Model that maps texts to vectors.
+    """Thread-safe model that maps texts to vectors.
 
-    Vectors have length 1 (little-endian float32 bytes); that of a text that the model cannot read is zero. Thread-safe.
+    Vectors are little-endian float32 bytes and have length 1, or are zero if the model cannot read the text.
     """
 
     @property
@@ -44,20 +44,17 @@ class Embedder(Protocol):
 
 
 class ContradictionModel(Protocol):
-    """Model that returns the probability of contradictions.
-
-    It reads pairs of statements. Thread-safe.
-    """
+    """Thread-safe model that reads pairs of statements and returns the probability of a contradiction."""
 
     def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Return for each pair the probability that both cannot hold."""
+        """Return for each pair the probability that the statements cannot both hold."""
 
 
 Model = TypeVar("Model")
 
 
 class LazyModel(Generic[Model]):
-    """Lazily loaded model that is released when idle."""
+    """Model that is loaded on first use and released when idle."""
 
     def __init__(
         self,
@@ -83,7 +80,10 @@ class LazyModel(Generic[Model]):
         return self._model is not None
 
     def get_model(self) -> Model:
-        """Return the model, loading it if necessary. Raises ModelUnavailable."""
+        """Return the model, loading it if necessary.
+
+        Raises ModelUnavailable.
+        """
         self.mark_used()
         model = self._model
         if model is not None:
@@ -94,11 +94,11 @@ class LazyModel(Generic[Model]):
             return self._model
 
     def mark_used(self) -> None:
-        """Mark the model as in use, which delays its release."""
+        """Record that the model is in use, which delays its release."""
         self._last_used_at = self._clock()
 
     def release_if_idle(self) -> bool:
-        """Release the model if it was not used for a while.
+        """Release the model if it has not been used for a while.
 
         Returns True if it was released.
         """
@@ -125,7 +125,7 @@ class LazyModel(Generic[Model]):
 
 
 class LazyEmbedder(LazyModel[Embedder]):
-    """Lazily loaded embedder with a cache of vectors by content."""
+    """Embedder that is loaded on first use, with a cache of vectors keyed by text."""
 
     def __init__(
         self,
@@ -139,13 +139,13 @@ class LazyEmbedder(LazyModel[Embedder]):
         self._cache: OrderedDict[bytes, bytes] = OrderedDict()
 
     def get_cached(self, text: str) -> bytes | None:
-        """Return the cached vector of a text, or None, without waiting."""
+        """Return the cached vector of a text without waiting, or None."""
         return self._cache.get(_hash_text(text))
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """Return a vector for each text, in order. Raises ModelUnavailable.
+        """Return a vector for each text, in order.
 
-        Each distinct text is embedded once.
+        Each distinct text is embedded once. Raises ModelUnavailable.
         """
         keys = [_hash_text(text) for text in texts]
         texts_by_key = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._cache}

@@ -1,7 +1,7 @@
 """Contradiction model for pairs of statements, derived from the embedding model.
 
-It is the installed model with small changes: a product of two narrow matrices is added to each matrix of its layers
-(LoRA), and a head of two layers classifies the result. Only the changes are shipped (`entailment.npz`).
+The installed model is used with small changes: a product of two narrow matrices is added to each matrix of its
+layers (LoRA), and a classifier of two layers is put on top. Only the changes are shipped (`entailment.npz`).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _MAX_BYTE: Final = 127  # of a signed byte
 
 
 def load_changes(path: Path) -> dict[str, Array]:
-    """Load the shipped changes by name.
+    """Load the shipped changes, keyed by name.
 
-    Raises ModelUnavailable unless the file is the one this version was built with.
+    Raises ModelUnavailable unless the file is the one that this version was built with.
     """
     try:
         content = path.read_bytes()
@@ -42,7 +42,7 @@ def load_changes(path: Path) -> dict[str, Array]:
 def build_model(model: bytes, changes: Mapping[str, Array], *, is_signed: bool) -> bytes:
     """Build an ONNX model that returns contradiction logits.
 
-    `model` is the shipped one. Raises ValueError or KeyError for another.
+    `model` is the shipped embedding model; raises ValueError or KeyError for any other.
     """
     bert = BertBuilder(apply_changes(read_tensors(model), changes), is_signed=is_signed)
     return bert.build_model(_add_classifier(bert.graph, bert.add_encoder(pairs=True), changes), "logit")
@@ -69,10 +69,7 @@ def apply_changes(tensors: Mapping[str, Array], changes: Mapping[str, Array]) ->
 
 
 def _list_norms() -> Iterator[tuple[str, str]]:
-    """Yield the name of each changed normalisation, here and there.
-
-    The first is the name of the change, the second its name in the model.
-    """
+    """Yield each changed normalisation layer as (name in the changes, name in the model)."""
     places: dict[str, str] = {}
     for layer in range(LAYERS):
         places[f"{layer}.attention.norm"] = f"{LAYER}.{layer}.attention.output.LayerNorm"
@@ -81,9 +78,9 @@ def _list_norms() -> Iterator[tuple[str, str]]:
 
 
 def _add_classifier(graph: GraphBuilder, states: str, changes: Mapping[str, Array]) -> str:
-    """Add the classification head: log odds of a contradiction against everything else.
+    """Add the classifier, which returns the log odds of a contradiction.
 
-    Its inputs are the first word piece, the mean of each side, and the absolute difference of the means.
+    Its inputs are the first word piece, the mean of each statement, and the absolute difference of the means.
     """
     first = graph.add_constant("first", np.array(0))
     [first_state] = graph.add_node("Gather", states, first, axis=1)
@@ -108,7 +105,7 @@ def _add_classifier(graph: GraphBuilder, states: str, changes: Mapping[str, Arra
 
 
 def _add_mean(graph: GraphBuilder, states: str, pieces: str) -> str:
-    """Add the mean of the states marked with 1."""
+    """Add the mean of the states whose word pieces are marked with 1 in `pieces`."""
     axis = graph.add_constant(f"{pieces}.axis", np.array([1]))
     [marks] = graph.add_node("Cast", pieces, to=1)
     [count] = graph.add_node("ReduceSum", marks, axis, keepdims=1)

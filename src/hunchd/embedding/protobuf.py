@@ -1,6 +1,6 @@
-"""Minimal Protocol Buffers codec for ONNX. Pure.
+"""Minimal Protocol Buffers codec for ONNX, without I/O.
 
-It reads the tensors of a file and writes a small graph.
+It reads the tensors of a model and writes a small graph.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5  # wire types
 
 
 def read_tensors(model: bytes) -> dict[str, Array]:
-    """Return the initializers of an ONNX model by name.
+    """Return the initializers of an ONNX model, keyed by name.
 
     They are views of `model`. Raises ValueError if it is not an ONNX model.
     """
@@ -55,7 +55,7 @@ def _read_tensor(message: memoryview) -> tuple[str, Array]:
 
 
 def _iterate_fields(message: memoryview) -> Iterator[tuple[int, Any]]:
-    """Yield the number and value of each field: an integer, or bytes."""
+    """Yield the number and the value of each field; a value is an integer or bytes."""
     at = 0
     while at < len(message):
         tag, at = _read_varint(message, at)
@@ -102,7 +102,7 @@ class GraphBuilder:
         self._node_count = 0
 
     def add_constant(self, name: str, array: Array) -> str:
-        """Add a constant tensor; return its name."""
+        """Add a constant tensor and return its name."""
         tensor = b"".join(_encode_number(1, size) for size in array.shape) + _encode_number(2, _NUMBERS[array.dtype])
         self._encoded_parts.append(
             _encode_bytes(5, tensor + _encode_text(8, name) + _encode_bytes(9, np.ascontiguousarray(array).tobytes()))

@@ -1,9 +1,9 @@
 """Integer version of the shipped model, which multiplies its byte weights directly.
 
-The file holds its weights as bytes, and its own graph converts them to 32-bit floats before it computes: every query
-then reads 42 MB of weights, and the process holds 160 MB more. The graph that is written here multiplies bytes with
-bytes; activations are quantised for each multiplication. Its vectors have a cosine of about 0.99 with those of the
-file's own graph, and are comparable with them.
+The file stores its weights as bytes, but its graph converts them to 32-bit floats before computing: every query
+then reads 42 MB of weights, and the process takes 160 MB more. The graph written here multiplies bytes with bytes;
+activations are quantised for each multiplication. Its vectors have a cosine of about 0.99 with those of the file's
+own graph, so the two can be compared.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ _BIASES: Final = {
 def build_integer_model(model: bytes, *, is_signed: bool) -> bytes:
     """Build an integer version of the shipped ONNX model.
 
-    `signed` weights are faster, and wrong if the processor overflows when it multiplies them (see `fast`). Raises
-    ValueError or KeyError for another model.
+    Signed weights (`is_signed`) are faster, but wrong on processors that overflow when multiplying them (see
+    `_multiplies_signed_bytes`). Raises ValueError or KeyError for any other model.
     """
     bert = BertBuilder(read_tensors(model), is_signed=is_signed)
     return bert.build_model(bert.add_encoder(), "last_hidden_state")
 
 
 def list_matrices(tensors: Mapping[str, Array]) -> dict[tuple[int, str], str]:
-    """Return the base name of each matrix by layer and part.
+    """Return the base name of each matrix, keyed by layer and part.
 
-    Raises ValueError for another model.
+    Raises ValueError for a model other than the shipped one.
     """
     numbers = sorted(int(match[1]) for name in tensors if (match := _WEIGHT.fullmatch(name)))
     places = [(layer, part) for layer in range(LAYERS) for part in PARTS]
@@ -61,9 +61,9 @@ def name_bias(layer: int, part: str) -> str:
 
 
 class BertBuilder:
-    """Builder of the model.
+    """Builder of the integer model.
 
-    Call `add_encoder`, then `build_model` with the output computed from them in `graph`.
+    Call `add_encoder`, then `build_model` with the output that you compute from its states in `graph`.
     """
 
     def __init__(self, tensors: Mapping[str, Array], *, is_signed: bool) -> None:
@@ -73,9 +73,9 @@ class BertBuilder:
         self.graph = GraphBuilder()
 
     def add_encoder(self, *, pairs: bool = False) -> str:
-        """Add the encoder and return the name of its states.
+        """Add the encoder and return the name of its states, one vector for each word piece.
 
-        There is a vector for each word piece. `pairs` is for two sentences that are read together.
+        With `pairs`, the encoder reads two sentences together.
         """
         x = self._add_embeddings(pairs)
         [mask] = self.graph.add_node("Cast", "attention_mask", to=INT32)
@@ -90,9 +90,9 @@ class BertBuilder:
         return self.graph.build_model(inputs, output, exported_name)
 
     def _add_embeddings(self, pairs: bool) -> str:
-        """Add the sum of word, position and sentence embeddings.
+        """Add the sum of the word, position and sentence embeddings.
 
-        Without `pairs` all words belong to the first sentence.
+        Without `pairs`, all words belong to the first sentence.
         """
         graph, tensors, name = self.graph, self._tensors, EMBEDDINGS
         words = graph.add_constant("words", tensors[f"{name}.word_embeddings.weight_q"])
@@ -127,10 +127,7 @@ class BertBuilder:
         return self._add_residual(self._add_product(layer, inner, "down"), y, f"{name}.output.LayerNorm")
 
     def _add_product(self, layer: int, x: str, *parts: str) -> str:
-        """Add the product of `x` and some matrices, plus biases.
-
-        The matrices of the parts are side by side.
-        """
+        """Add the product of `x` and the matrices of `parts`, which are put side by side, plus biases."""
         graph = self.graph
         names = [self._matrices[layer, part] for part in parts]
         name = f"{layer}.{'.'.join(parts)}"
