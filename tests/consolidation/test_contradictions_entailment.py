@@ -56,7 +56,7 @@ def test_model_reason_quotes_differing_words() -> None:
     pair = judge_pair(MONO, STEREO, SURE)
     assert pair is not None
     assert pair.make_record(NOW).source["reason"] == "one says otherwise: 'mixer output mono' against 'mixed stereo'"
-    assert describe_difference("Audio is mixed", "Audio is not mixed") == "they cannot both hold, as a model reads them"
+    assert describe_difference("Audio is mixed", "Audio is not mixed") == "according to a model, they cannot both hold"
 
 
 def test_reading_order_most_similar_first() -> None:

@@ -13,7 +13,7 @@ def main(arguments: list[str] | None = None) -> int:
     kinds = parser.add_subparsers(dest="kind", required=True)
     modules = {"replay": replay, "recall": recall, "latency": latency, "bundle": bundle, "code": code}
     for name, module in modules.items():
-        kind = kinds.add_parser(name, help=module.__doc__)
+        kind = kinds.add_parser(name, help=(module.__doc__ or "").strip().splitlines()[0])
         module.add_arguments(kind)
         kind.set_defaults(run=module.run)
     options = parser.parse_args(arguments)

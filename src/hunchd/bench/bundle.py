@@ -52,13 +52,19 @@ class BundleQuestion:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `bench bundle`."""
     parser.add_argument("--repo", action="append", required=True, metavar="PATH", help="a git repository; repeatable")
-    parser.add_argument("--units", type=int, default=60, help="the newest units, of which changes are asked about")
-    parser.add_argument("--most", type=int, default=20, help="changes asked about at most, the newest first")
-    parser.add_argument("--budget", action="append", type=int, help="tokens (default: 2000, 4000, 8000); repeatable")
-    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep histories and parsed files between runs")
-    parser.add_argument("--answers", type=Path, metavar="FILE", help="write the answers, for a reader to grade")
-    parser.add_argument("--weights", type=Path, metavar="FILE", help="another table than the shipped one")
-    parser.add_argument("--seed", type=int, default=0, help="of the random draws")
+    parser.add_argument("--units", type=int, default=60, help="number of newest units from which changes are chosen")
+    parser.add_argument("--most", type=int, default=20, help="maximum number of changes to ask about, newest first")
+    parser.add_argument(
+        "--budget", action="append", type=int, help="budget in tokens (default: 2000, 4000, 8000); repeatable"
+    )
+    parser.add_argument(
+        "--cache", type=Path, metavar="FOLDER", help="cache histories and parsed files here between runs"
+    )
+    parser.add_argument(
+        "--answers", type=Path, metavar="FILE", help="write the answers to this file, for a reader to grade"
+    )
+    parser.add_argument("--weights", type=Path, metavar="FILE", help="weights to use instead of the shipped ones")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random draws")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
 
 

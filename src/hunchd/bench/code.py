@@ -85,15 +85,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="JSON Lines of {repo, query, relevant, secondary?, category?}; `repo` is a path, or a folder in --repos",
     )
-    parser.add_argument("--repos", type=Path, default=Path(), help="folder that the repositories are in")
-    parser.add_argument("--only", action="append", default=[], metavar="REPO", help="may be given several times")
-    parser.add_argument("--no-vectors", action="store_true", help="words and history alone; embeds nothing")
-    parser.add_argument("--units", type=int, default=2_000, help="commits of its history that are learned")
-    parser.add_argument("--dump", type=Path, help="write {repo, query, system, ranked} lines there")
+    parser.add_argument("--repos", type=Path, default=Path(), help="folder that contains the repositories")
     parser.add_argument(
-        "--beside", type=Path, help="score other systems too: JSON Lines of {repo, query, system, ranked, ms}"
+        "--only", action="append", default=[], metavar="REPO", help="run only this repository; repeatable"
     )
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--no-vectors", action="store_true", help="use words and history alone, without embedding")
+    parser.add_argument("--units", type=int, default=2_000, help="number of commits to learn from the history")
+    parser.add_argument("--dump", type=Path, help="write JSON Lines of {repo, query, system, ranked} to this file")
+    parser.add_argument(
+        "--beside", type=Path, help="also score other systems, given as JSON Lines of {repo, query, system, ranked, ms}"
+    )
+    parser.add_argument("--json", action="store_true", help="print figures as JSON")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -54,7 +54,7 @@ def load_cases(path: Path) -> list[ErrorCase]:
             for line in lines
         ]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(f"{path} contains no valid cases: {error}") from error
+        raise InvalidInput(f"the cases in {path} cannot be read: {error}") from error
 
 
 def iterate_cases(

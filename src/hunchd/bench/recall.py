@@ -144,9 +144,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `bench recall`."""
     parser.add_argument("--repo", action="append", required=True, metavar="PATH", help="a git repository; repeatable")
     parser.add_argument(
-        "--questions", type=int, default=150, help="maximum number for each repository, drawn at random"
+        "--questions", type=int, default=150, help="maximum number of questions for each repository, drawn at random"
     )
-    parser.add_argument("--titles", action="store_true", help="ask with the titles alone")
+    parser.add_argument("--titles", action="store_true", help="ask with the titles of commits alone")
     parser.add_argument("--folder", type=Path, help="keep the store here, so that vectors are computed once")
     parser.add_argument(
         "--dump", type=Path, metavar="FILE", help="write one JSON line for each question and search method"

@@ -37,19 +37,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repo", action="append", default=[], metavar="PATH", help="a git repository; repeatable")
     parser.add_argument("--task", action="append", choices=ALL_TASKS, help="task to run (default: all); repeatable")
     parser.add_argument(
-        "--test-units", type=int, default=600, help="the newest units, which are scored (at most 45 %%)"
+        "--test-units", type=int, default=600, help="number of newest units to score (at most 45 %% of the history)"
     )
     parser.add_argument(
-        "--development-units", type=int, default=700, help="units before them, from which contents are read"
+        "--development-units",
+        type=int,
+        default=700,
+        help="number of units before these for which file contents are read",
     )
-    parser.add_argument("--cases", type=Path, metavar="FILE", help="tracebacks, for the tasks error and recurrence")
-    parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line a query")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a chart of the results: .svg, or .html")
+    parser.add_argument(
+        "--cases", type=Path, metavar="FILE", help="file of tracebacks, for the tasks error and recurrence"
+    )
+    parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line for each query")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a chart of the results (.svg or .html)")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="cache parsed outlines here between runs")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="weights to use instead of the shipped ones")
     parser.add_argument("--no-baselines", action="store_true", help="evaluate only our predictor")
     parser.add_argument(
-        "--shuffled", choices=("messages", "history"), help="control: shuffle messages or changed files"
+        "--shuffled", choices=("messages", "history"), help="shuffle messages or changed files, as a control"
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the random draws")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
@@ -66,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         if (options.cases is None) == bool(set(tasks) & set(CASE_TASKS)):
             raise InvalidInput("--cases is required for the tasks error and recurrence, and not allowed for others")
         if not options.repo and set(tasks) != {"recurrence"}:
-            raise InvalidInput("--repo is required: the repository to replay")
+            raise InvalidInput("--repo is required: give the repository to replay")
         cases = error_task.load_cases(options.cases) if options.cases else []
     except HunchError as error:
         print(f"hunch: {error.message}", file=sys.stderr)

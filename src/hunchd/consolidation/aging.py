@@ -91,7 +91,7 @@ def plan_retirement(memories: Mapping[str, Memory], now: datetime) -> Iterator[P
         newer = successors.get(memory.id)
         if newer is not None and newer.id != memory.id:
             after = replace(memory, status=Status.SUPERSEDED, superseded_by=newer.id, valid_to=memory.valid_to or now)
-            why = f"{newer.title!r} takes its place"
+            why = f"replaced by {newer.title!r}"
         elif is_over(memory, now):
             after, why = replace(memory, status=Status.SUPERSEDED), f"it was valid until {memory.valid_to:%Y-%m-%d}"
         else:
@@ -117,7 +117,7 @@ def plan_forgetting(
         idle = _format_days(now - get_last_use(memory))
         source = {**memory.source, ARCHIVE_REASON: f"not used for {idle}", ERASE_AFTER: until.isoformat()}
         after = replace(memory, status=Status.ARCHIVED, source=source)
-        why = f"not used for {idle}; comes back until {until:%Y-%m-%d}"
+        why = f"not used for {idle}; can be restored until {until:%Y-%m-%d}"
         yield PlannedChange(
             ConsolidationStep.FORGET, "forgotten", f"archive {memory.title!r}", why, (memory,), (after,)
         )

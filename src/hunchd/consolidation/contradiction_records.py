@@ -115,7 +115,10 @@ def resolve_contradiction(
     versions. Raises Conflict if the contradiction is already resolved.
     """
     if contradiction.status is not Status.ACTIVE:
-        raise Conflict(f"'{contradiction.id}' is already resolved", hint=f"undo {contradiction.id} first")
+        raise Conflict(
+            f"'{contradiction.id}' is already resolved",
+            hint=f"undo the resolution first: `hunch undo {contradiction.id}`",
+        )
     a, b = parse_sides(contradiction)
     place = slot_of(b) if is_about_one_key(contradiction) else None
     effect = (
@@ -255,7 +258,7 @@ def _resolve_key(
             )
         case "merged":
             if not (request.value or request.note):
-                raise InvalidInput("'value' is required to merge: the statement that replaces both", field="value")
+                raise InvalidInput("merging requires 'value', the statement that replaces both", field="value")
             return _set_value(head, request.value or request.note, head, now)
         case _:
             return _set_value(head, f"{a.value}; {b.value}", head, now)
@@ -275,7 +278,7 @@ def _resolve_memories(
             memories = (_supersede(a, b, now),)
         case "merged":
             if not replacement:
-                raise InvalidInput("'value' is required to merge: the statement that replaces both", field="value")
+                raise InvalidInput("merging requires 'value', the statement that replaces both", field="value")
             merged_memory = replace(b, title=replacement[:120], content=replacement, levels=Levels())
             change = (
                 _set_value(b, replacement, b, now) if slot_of(b) is not None else revise_fact(b, merged_memory, now)

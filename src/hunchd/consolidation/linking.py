@@ -146,7 +146,9 @@ def _plan_code_links(memories: Sequence[Memory], code: CodePresence) -> Iterator
             what = (
                 f"{memory.title!r} rests on {', '.join(new[:3])}{f' and {len(new) - 3} more' if len(new) > 3 else ''}"
             )
-            yield PlannedChange(ConsolidationStep.LINKS, "linked", what, "it names what is there", (memory,), (after,))
+            yield PlannedChange(
+                ConsolidationStep.LINKS, "linked", what, "it names code that exists", (memory,), (after,)
+            )
 
 
 def _iter_files(memory: Memory, code: CodePresence) -> Iterator[tuple[str, str]]:

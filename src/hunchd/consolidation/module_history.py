@@ -145,7 +145,7 @@ def _plan_additions(
             (*(history for history in one.links if history != link), link) if one.links else only_link for one in batch
         )
         parts = tuple(replace(one, links=episode_links) for one, episode_links in zip(batch, links, strict=True))
-        what = f"tell {len(batch)} episodes of {module} in one"
+        what = f"condense {len(batch)} episodes of {module} into one memory"
         why = f"older than a month, all in {module}"
         before = (*((history,) if history is not None else ()), *batch)
         yield PlannedChange(ConsolidationStep.HISTORY, "histories", what, why, before, (after, *parts))

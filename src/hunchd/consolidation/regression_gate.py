@@ -61,8 +61,8 @@ class RunTrace:
     def default_cause(self) -> LastChange:
         """Cause to report if a memory is lost although the run did not change it."""
         if self.created_ids:
-            return str(ConsolidationStep.HISTORY), "histories came before it"
-        return RANKING, "others came before it"
+            return str(ConsolidationStep.HISTORY), "histories are ranked before it"
+        return RANKING, "other memories are ranked before it"
 
     def find_replacement(self, identifier: str) -> str:
         """Follow the replacements of a memory; return the id of the one that says the same now."""

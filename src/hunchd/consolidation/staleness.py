@@ -89,12 +89,12 @@ def _describe_change(ref: str, memory: Memory, current: Mapping[str, Memory]) ->
     if base is None:
         return ""
     if base.status is Status.SUSPECT:
-        return f"it rests on {base.title!r}, which is in doubt"
+        return f"it rests on {base.title!r}, which is suspect"
     if base.status in (Status.SUPERSEDED, Status.ARCHIVED):
-        return f"it rests on {base.title!r}, which holds no more"
+        return f"it rests on {base.title!r}, which is no longer valid"
     previous = current.get(base.supersedes or "")
     if previous is not None and memory.at < (base.valid_from or base.at) and not is_same_value(previous, base):
-        return f"it rests on {previous.title!r}, which is {base.title!r} now"
+        return f"it rests on {previous.title!r}, which is now {base.title!r}"
     return ""
 
 

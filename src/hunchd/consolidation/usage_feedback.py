@@ -66,7 +66,7 @@ def plan_usage(
         elif updated_memory.importance < memory.importance:
             counter = "demoted"
         if updated_memory != memory:
-            verb = {"promoted": "promote", "demoted": "demote"}.get(counter, "count the use of")
+            verb = {"promoted": "promote", "demoted": "demote"}.get(counter, "update the usage counts of")
             yield PlannedChange(
                 ConsolidationStep.USE,
                 counter,

@@ -255,7 +255,7 @@ def _load_by_name(name: str) -> Any:
     model = fastembed_module.TextEmbedding(name, threads=1)
     dimensions = len(next(iter(model.embed(["dimensions"]))))
     if dimensions != _DIMENSIONS:
-        raise ModelUnavailable(f"{name} returns vectors of {dimensions} numbers; the store needs {_DIMENSIONS}")
+        raise ModelUnavailable(f"{name} returns vectors with {dimensions} dimensions; the store needs {_DIMENSIONS}")
     return model
 
 

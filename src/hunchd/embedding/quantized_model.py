@@ -51,7 +51,7 @@ def list_matrices(tensors: Mapping[str, Array]) -> dict[tuple[int, str], str]:
     numbers = sorted(int(match[1]) for name in tensors if (match := _WEIGHT.fullmatch(name)))
     places = [(layer, part) for layer in range(LAYERS) for part in PARTS]
     if len(numbers) != len(places):
-        raise ValueError(f"{len(numbers)} matrices are not those of a model with {LAYERS} layers")
+        raise ValueError(f"the model has {len(numbers)} matrices, which does not match {LAYERS} layers")
     return {place: f"val_{number}" for place, number in zip(places, numbers, strict=True)}
 
 

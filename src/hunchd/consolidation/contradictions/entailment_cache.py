@@ -81,7 +81,7 @@ def describe_difference(a: str, b: str) -> str:
         for one, other in ((mine, others), (others, mine))
     )
     if not (only_a and only_b):
-        return "they cannot both hold, as a model reads them"
+        return "according to a model, they cannot both hold"
     return f"one says otherwise: '{only_a}' against '{only_b}'"
 
 
