@@ -22,7 +22,7 @@ WIDTH = 24  # of a repository's name
 class BundleAnswer:
     """One answer.
 
-    `named` are the needed files that it names, `symbols` is a number, and `probabilities` are pairs of the
+    `named_files` are the needed files that it names, `symbols` is a number, and `probabilities` are pairs of the
     probability shown for a file and whether it changed.
     """
 
