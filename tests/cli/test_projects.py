@@ -43,6 +43,16 @@ def test_add_wait_returns_when_embedded(fake: FakeDaemon, repository: Path, caps
     assert capsys.readouterr().err == ""
 
 
+def test_add_wait_prints_index_error_once(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    failing = report(repository, 0, state="indexing")
+    failing["projects"][0]["index_error"] = "the store process cannot be started"
+    answer_in_order(fake, repository, [failing, failing, report(repository, 9)])
+
+    assert main(["add", str(repository), "--wait"]) == 0
+
+    assert capsys.readouterr().err.count("hunch: shop: the store process cannot be started") == 1
+
+
 def test_add_wait_without_model_says_why(
     fake: FakeDaemon, repository: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:

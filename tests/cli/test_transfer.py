@@ -35,30 +35,6 @@ def test_add_prints_project_and_state(fake: FakeDaemon, repository: Path, capsys
     assert fake.bodies("POST /projects") == [{"path": str(repository / "src")}]
 
 
-def test_add_wait_returns_after_indexing(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
-    states = iter(["indexing", "indexing", "ready"])
-    fake.routes["POST /projects"] = (200, project_at(repository, state="indexing"))
-    fake.routes["GET /projects"] = lambda _: (200, {"items": [project_at(repository, state=next(states))]})
-
-    assert main(["add", "--wait"]) == 0
-
-    assert "shop: ready" in capsys.readouterr().out
-
-
-def test_add_wait_prints_index_errors(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
-    reading = project_at(repository, state="indexing")
-    failing = reading | {"index_error": "the store process cannot be started"}
-    answers = iter([reading, failing, failing, reading, failing, project_at(repository)])
-    fake.routes["POST /projects"] = (200, reading)
-    fake.routes["GET /projects"] = lambda _: (200, {"items": [next(answers)]})
-
-    assert main(["add", "--wait"]) == 0
-
-    told = capsys.readouterr()
-    assert told.err.count("hunch: shop: the store process cannot be started") == 1
-    assert "shop: ready" in told.out
-
-
 def test_add_missing_folder_is_wrong_usage(fake: FakeDaemon, repository: Path) -> None:
     assert main(["add", "nowhere"]) == 2
     assert fake.asked == []

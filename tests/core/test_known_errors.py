@@ -94,7 +94,7 @@ def test_unique_last_line_matches_error(work: ErrorProject, whole: str, line: st
     assert stored.content == trace(whole)
     assert {"type": "fixed_by", "ref": fix.id} in stored.links
     told = predict_errors(work.project, Focus(project="p"), line, NOW)
-    assert [one["id"] for one in told] == [fix.id]
+    assert [one.id for one in told] == [fix.id]
 
 
 def test_unique_last_line_matches_after_restart(work: ErrorProject) -> None:
@@ -150,8 +150,8 @@ def test_ambiguous_line_lists_described_candidates(work: ErrorProject) -> None:
         "shop/load.py:7 in load, fixed before in shop/load.py: helped 1 of 1",
     ]
     told = predict_errors(work.project, Focus(project="p"), "KeyError: 'retries'", NOW)
-    assert [one["id"] for one in told] == [second.memory, first.memory]
-    assert all(one["confidence"] < 0.5 for one in told)
+    assert [one.id for one in told] == [second.memory, first.memory]
+    assert all(one.confidence < 0.5 for one in told)
     assert describe_possible_errors([first, second], work.project) == {}
 
 

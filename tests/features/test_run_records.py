@@ -44,7 +44,7 @@ def test_recorded_without_changes_keeps_undo_state(tmp_path: Path) -> None:
 
     record = load_run_record(log, "r1", changes=False)
 
-    assert [record.is_change_undone(number, owner) for number, owner in enumerate(("p", "p", "q"))] == [
+    assert [record.is_change_undone(number, owner, "dedupe") for number, owner in enumerate(("p", "p", "q"))] == [
         False,
         True,
         True,

@@ -179,7 +179,12 @@ def _has_date(memory: Memory | RankingView) -> bool:
 
     What was read from a file has no date except that of the last reading.
     """
-    return describe(memory.kind).is_dated and memory.source.get("type") != "convention"
+    return describe(memory.kind).is_dated and not _is_read_in_file(memory)
+
+
+def _is_read_in_file(memory: Memory | RankingView) -> bool:
+    """Return True for a fact that a file of the project states now."""
+    return memory.source.get("type") == "convention"
 
 
 def rank_hits(
@@ -356,7 +361,8 @@ def _find_answers(coverage: Table, similarities: Sequence[float | None]) -> npt.
 
 
 def _compute_boost(memory: Memory | RankingView, now: datetime) -> float:
-    freshness = FRESH_BOOST if _measure_age(memory, now) <= FRESH_AGE else 1.0
+    is_current = _is_read_in_file(memory) or _measure_age(memory, now) <= FRESH_AGE
+    freshness = FRESH_BOOST if is_current else 1.0
     importance_factor = 1.0 + IMPORTANCE_BOOST * (min(max(memory.importance, 0.0), 1.0) - 0.5)
     usage = memory.usage
     balance = usage.cited - max(0, usage.ignored - usage.cited) * 0.5
