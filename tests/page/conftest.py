@@ -28,6 +28,8 @@ AXE = SOURCES / "node_modules" / "axe-core" / "axe.min.js"
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
+    if "HUNCHD_TEST_PAGE" not in os.environ:
+        pytest.skip("run by tests/page/run, in a process of its own: Playwright's event loop would stop other tests")
     playwright = pytest.importorskip("playwright.sync_api", reason="tests/page/run --install brings Playwright")
     if CHROMIUM is None:
         pytest.skip("Chromium is missing")
