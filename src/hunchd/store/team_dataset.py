@@ -7,8 +7,10 @@ after a version. Compaction does not change that answer, because row ids are sta
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Final
 
 import lancedb
@@ -21,6 +23,7 @@ from hunchd.store.database.tables import Row
 SCHEMES: Final = ("s3://", "az://", "gs://", "file://", "/")
 TABLE: Final = "team_records"
 LEASE_PREFIX: Final = "lease_"
+LEASE_SUFFIX: Final = ".lease"
 BATCH_ROWS: Final = 1_000  # of a stream
 _CREATED: Final = "_row_created_at_version"
 _ADDRESS: Final = "_rowaddr"
@@ -42,12 +45,22 @@ _SCHEMA: Final = pa.schema(
 _LEASE_SCHEMA: Final = pa.schema([pa.field("holder", pa.string())])
 
 
+def _create_once(file: Path) -> bool:
+    """Create an empty file; return False if it exists."""
+    try:
+        file.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
 class TeamDataset:
     """Dataset at an address; every error of the object store is raised as StoreError."""
 
-    def __init__(self, connection: Any, table: Any) -> None:
+    def __init__(self, connection: Any, table: Any, folder: Path | None = None) -> None:
         self._connection = connection
         self._table = table
+        self._folder = folder  # of a dataset in a file system
 
     @classmethod
     async def open(cls, uri: str, options: Mapping[str, str], *, create: bool = False) -> TeamDataset:
@@ -64,7 +77,7 @@ class TeamDataset:
             names = (await connection.list_tables()).tables
             if TABLE not in names:
                 raise NotFound(f"there is no team at {uri}", hint="run `hunch team create URI` to create one")
-            return cls(connection, await connection.open_table(TABLE))
+            return cls(connection, await connection.open_table(TABLE), None if "://" in uri else Path(uri))
         except NotFound:
             raise
         except Exception as error:  # the client raises errors of no common class
@@ -132,9 +145,12 @@ class TeamDataset:
     async def claim_lease(self, name: str, holder: str) -> bool:
         """Claim the lease `name`; return True only for the first holder.
 
-        The lease is a table that is created by a conditional write, which succeeds only once.
+        In a file system the lease is a file that only one can create; in an object store it is a table, which two that
+        claim it in the same moment may both create. Two compactions at once do no harm: the later commit is retried.
         """
         table = f"{LEASE_PREFIX}{name}"
+        if self._folder is not None:
+            return await asyncio.to_thread(_create_once, self._folder / f"{table}{LEASE_SUFFIX}")
         try:
             lease = pa.Table.from_pylist([{"holder": holder}], schema=_LEASE_SCHEMA)
             await self._connection.create_table(table, data=lease, mode="create")
@@ -146,6 +162,10 @@ class TeamDataset:
 
     async def drop_leases(self, *, before: str) -> None:
         """Drop the leases whose name sorts before `before`."""
+        if self._folder is not None:
+            for file in self._folder.glob(f"{LEASE_PREFIX}*{LEASE_SUFFIX}"):
+                if file.name.removeprefix(LEASE_PREFIX).removesuffix(LEASE_SUFFIX) < before:
+                    await asyncio.to_thread(file.unlink, missing_ok=True)
         names = (await _run(self._connection.list_tables())).tables
         for table in names:
             if table.startswith(LEASE_PREFIX) and table.removeprefix(LEASE_PREFIX) < before:

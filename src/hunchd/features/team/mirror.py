@@ -23,6 +23,7 @@ from hunchd.protocol.team_records import RecordKind, TeamRecord, compute_record_
 
 _CURSOR, _CLOCK, _VERSION = "cursor", "clock", "version"
 _CHUNK: Final = 500  # names in one query; SQLite allows 32,766
+_PRAGMAS: Final = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;"
 _COLUMNS: Final = "id, author, machine, clock, version, kind, subject, payload"
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
@@ -70,8 +71,7 @@ class Mirror:
             with suppress(FileExistsError):  # SQLite gives its side files the same mode
                 os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         self._connection = sqlite3.connect(file or ":memory:", check_same_thread=False)
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
-            self._connection.execute(f"PRAGMA {pragma}")
+        self._connection.executescript(_PRAGMAS)
         self._connection.executescript(_SCHEMA)
 
     def close(self) -> None:
@@ -151,14 +151,8 @@ class Mirror:
 
         Each subject is mapped to the id of its memory.
         """
-        found: dict[str, str] = {}
-        for begin in range(0, len(memory_ids), _CHUNK):
-            part = memory_ids[begin : begin + _CHUNK]
-            marks = ",".join("?" * len(part))
-            found |= dict(
-                self._connection.execute(f"SELECT subject, memory FROM own WHERE memory IN ({marks})", tuple(part))
-            )
-        return found
+        query = "SELECT subject, memory FROM own WHERE memory = ?"
+        return dict(row for one in memory_ids for row in self._connection.execute(query, (one,)))
 
     def list_own(self) -> dict[str, str]:
         """Return the subjects of all of this machine's statements.
@@ -200,7 +194,8 @@ class Mirror:
         after = merge_records(before, records)
         changed = [record for key, record in after.items() if before.get(key) != record]
         self._connection.executemany(
-            f"REPLACE INTO registers (grp, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "REPLACE INTO registers (grp, id, author, machine, clock, version, kind, subject, payload)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     get_register_key(one).group,
@@ -242,9 +237,8 @@ class Mirror:
         return found
 
     def load_roster_records(self) -> list[TeamRecord]:
-        marks = ",".join("?" * len(ROSTER_GROUPS))
-        rows = self._connection.execute(f"SELECT {_COLUMNS} FROM registers WHERE grp IN ({marks})", ROSTER_GROUPS)
-        return [_to_record(row) for row in rows]
+        query = f"SELECT {_COLUMNS} FROM registers WHERE grp = ?"
+        return [_to_record(row) for group in ROSTER_GROUPS for row in self._connection.execute(query, (group,))]
 
     def list_statement_subjects(self, after: str, limit: int) -> list[str]:
         """Return the next subjects after `after` with a statement, in order."""
