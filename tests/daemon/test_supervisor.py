@@ -31,7 +31,7 @@ async def test_failed_task_is_restarted_and_counted(caplog: pytest.LogCaptureFix
         async with asyncio.timeout(5):
             await done.wait()
     [line] = supervisor.status()
-    assert (line["name"], line["failures"], line["last_error"]) == ("counting", 2, "RuntimeError: a bug")
+    assert (line.name, line.failures, line.last_error) == ("counting", 2, "RuntimeError: a bug")
     assert "counting failed" in caplog.text
     assert caplog.text.count("Traceback") == 1, "the second time the log knows where it comes from"
     assert "counting failed again: RuntimeError: a bug" in caplog.text

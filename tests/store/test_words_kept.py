@@ -17,7 +17,7 @@ from hunchd.daemon.store_search import StoreSearch
 from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
-from hunchd.store.client import filters_to_json
+from hunchd.store.client import StoreQuery
 from hunchd.store.database import word_index_lifecycle
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.collection_registry import CollectionRegistry
@@ -112,8 +112,9 @@ async def test_incomplete_index_is_completed_and_reported(folder: Path, monkeypa
 
 
 async def searched(collections: CollectionRegistry) -> tuple[list[tuple[SearchCandidate, Sequence[str]]], list[str]]:
-    filters = filters_to_json(P)
-    request = {"query": "text 6 swan", "filters": filters, "k": 5, "mode": "lexical", "depth": "shallow", "patience": 0}
+    request = StoreQuery(
+        query="text 6 swan", filters=P, k=5, k_without_messages=None, mode="lexical", depth="shallow", embedding_wait=0
+    )
     return await StoreSearch(collections, None).search(request)
 
 

@@ -276,7 +276,7 @@ class StoreService:
         if self._model is not None and self._model.failure:
             problems.append(f"search by words only: {self._model.failure}")
         if self.pair_reader is not None and self.pair_reader.failure:
-            problems.append(f"contradictions by rules only: {self.pair_reader.failure}")
+            problems.append(f"contradictions in sentences are not found: {self.pair_reader.failure}")
         return problems
 
 

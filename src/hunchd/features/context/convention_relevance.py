@@ -61,6 +61,7 @@ _ABOUT_CODE_DOCS: Final = re.compile(
 _ABOUT_PAGES: Final = re.compile(r"\bdocs?\b|documentation|markdown|\bpages?\b|article|heading|video|image", re.I)
 _CI_FILE: Final = re.compile(r"^\.github/workflows/|(?:^|/)\.(?:gitlab-ci|travis|circleci)\b")
 _CHANGELOG_FILE: Final = re.compile(r"(?:^|/)(?:changelog|changes|news|history|releas)[^/]*$", re.IGNORECASE)
+AGENT_RULE_CONFIDENCE: Final = 0.8  # as `extract_conventions` gives it; rules for contributors get less
 _BENCHMARK: Final = re.compile(r"bench", re.IGNORECASE)
 
 
@@ -111,6 +112,11 @@ def _list_roles(fact: Memory) -> frozenset[str]:
     return _CI_ROLES if key.startswith(CI_PREFIX) else _ROLES_BY_KEY.get(key, _OTHER_ROLES)
 
 
+def _is_for_agents(fact: Memory) -> bool:
+    """Return True for a rule written for agents, whose page says itself where it applies."""
+    return _is_instruction(fact) and fact.confidence >= AGENT_RULE_CONFIDENCE
+
+
 def select_relevant_facts(
     facts: Iterable[Memory], file: str | None, open_files: Sequence[str] = (), activity: str = ""
 ) -> list[Memory]:
@@ -126,7 +132,7 @@ def select_relevant_facts(
         fact
         for fact in facts
         if (holds(fact) if _is_instruction(fact) else _is_part_of_path(get_part(fact), file))
-        and (not _is_from_project(fact) or is_on_demand(fact) or roles & _list_roles(fact))
+        and (not _is_from_project(fact) or is_on_demand(fact) or _is_for_agents(fact) or roles & _list_roles(fact))
     ]
     part_names = {get_part(fact) for fact in here if get_part(fact)}
     if file is None and len(part_names) > MAX_PARTS:
