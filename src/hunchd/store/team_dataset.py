@@ -74,12 +74,11 @@ class TeamDataset:
             connection = await lancedb.connect_async(uri, storage_options=dict(options) or None)
             if create:
                 await connection.create_table(TABLE, schema=_SCHEMA, exist_ok=True, storage_options=_STABLE_ROWS)
-            names = (await connection.list_tables()).tables
-            if TABLE not in names:
-                raise NotFound(f"there is no team at {uri}", hint="run `hunch team create URI` to create one")
             return cls(connection, await connection.open_table(TABLE), None if "://" in uri else Path(uri))
-        except NotFound:
-            raise
+        except ValueError as error:
+            if "not found" not in str(error):
+                raise StoreError(f"{uri} cannot be opened: {_shorten(error)}") from error
+            raise NotFound(f"there is no team at {uri}", hint="run `hunch team create URI` to create one") from error
         except Exception as error:  # the client raises errors of no common class
             raise StoreError(f"{uri} cannot be opened: {_shorten(error)}") from error
 
@@ -166,6 +165,7 @@ class TeamDataset:
             for file in self._folder.glob(f"{LEASE_PREFIX}*{LEASE_SUFFIX}"):
                 if file.name.removeprefix(LEASE_PREFIX).removesuffix(LEASE_SUFFIX) < before:
                     await asyncio.to_thread(file.unlink, missing_ok=True)
+            return
         names = (await _run(self._connection.list_tables())).tables
         for table in names:
             if table.startswith(LEASE_PREFIX) and table.removeprefix(LEASE_PREFIX) < before:
