@@ -149,7 +149,10 @@ class TeamDataset:
         """
         table = f"{LEASE_PREFIX}{name}"
         if self._folder is not None:
-            return await asyncio.to_thread(_create_once, self._folder / f"{table}{LEASE_SUFFIX}")
+            try:
+                return await asyncio.to_thread(_create_once, self._folder / f"{table}{LEASE_SUFFIX}")
+            except OSError as error:
+                raise StoreError(f"the lease cannot be claimed: {_shorten(error)}") from error
         try:
             lease = pa.Table.from_pylist([{"holder": holder}], schema=_LEASE_SCHEMA)
             await self._connection.create_table(table, data=lease, mode="create")
