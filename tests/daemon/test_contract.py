@@ -423,7 +423,7 @@ def test_invalid_cursor_rejected_stale_cursor_continues(daemon: RunningDaemon) -
     for path in ("/memories", "/sessions", "/sessions/s/messages", "/documents", "/contradictions"):
         for wrong in ("x", "-1", '[1e400,"m"]', '[true,"m"]', "[1,2]", '[9e99,"m"]', "[" * 10_000, '{"a":1}'):
             status, answer = daemon.request("GET", path, query={"cursor": wrong})
-            assert (status in (400, 422), answer["error"]["field"]) == (True, "cursor"), (path, wrong[:20])
+            assert (status, answer["error"]["field"]) == (422, "cursor"), (path, wrong[:20])
 
     first = daemon.get("/memories", kind="episode", limit=2)
     assert [one["id"] for one in first["items"]] == [ids[4], ids[3]]

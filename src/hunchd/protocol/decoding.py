@@ -27,9 +27,9 @@ class MalformedRequest(InvalidInput):
     code = "malformed"
 
 
-def unknown_cursor() -> MalformedRequest:
+def unknown_cursor() -> InvalidInput:
     """Return the error for a pagination cursor that the daemon did not issue."""
-    return MalformedRequest("unknown cursor; start again without one", field="cursor")
+    return InvalidInput("unknown cursor; start again without one", field="cursor")
 
 
 def decode_json(raw: bytes, *, depth: int = MAX_DEPTH) -> Any:

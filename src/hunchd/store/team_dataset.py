@@ -7,23 +7,29 @@ after a version. Compaction does not change that answer, because row ids are sta
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import lancedb
 import pyarrow as pa
 
 from hunchd.domain.errors import InvalidInput, NotFound, StoreError
-from hunchd.store.database.sql_conditions import match_ids
+from hunchd.store.database.sql_conditions import (
+    join_conditions,
+    match_below,
+    match_ids,
+    match_one_of,
+    match_range,
+    match_value,
+    negate,
+)
 from hunchd.store.database.tables import Row
 
 SCHEMES: Final = ("s3://", "az://", "gs://", "file://", "/")
 TABLE: Final = "team_records"
-LEASE_PREFIX: Final = "lease_"
-LEASE_SUFFIX: Final = ".lease"
+LEASES: Final = "team_leases"
 BATCH_ROWS: Final = 1_000  # of a stream
 _CREATED: Final = "_row_created_at_version"
 _ADDRESS: Final = "_rowaddr"
@@ -42,25 +48,15 @@ _SCHEMA: Final = pa.schema(
         pa.field("signature", pa.string(), nullable=False),
     ]
 )
-_LEASE_SCHEMA: Final = pa.schema([pa.field("holder", pa.string())])
-
-
-def _create_once(file: Path) -> bool:
-    """Create an empty file; return False if it exists."""
-    try:
-        file.touch(exist_ok=False)
-    except FileExistsError:
-        return False
-    return True
+_LEASE_SCHEMA: Final = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("name", "holder", "claim")])
 
 
 class TeamDataset:
     """Dataset at an address; every error of the object store is raised as StoreError."""
 
-    def __init__(self, connection: Any, table: Any, folder: Path | None = None) -> None:
-        self._connection = connection
+    def __init__(self, table: Any, leases: Any) -> None:
         self._table = table
-        self._folder = folder  # of a dataset in a file system
+        self._leases = leases
 
     @classmethod
     async def open(cls, uri: str, options: Mapping[str, str], *, create: bool = False) -> TeamDataset:
@@ -73,8 +69,9 @@ class TeamDataset:
         try:
             connection = await lancedb.connect_async(uri, storage_options=dict(options) or None)
             if create:
-                await connection.create_table(TABLE, schema=_SCHEMA, exist_ok=True, storage_options=_STABLE_ROWS)
-            return cls(connection, await connection.open_table(TABLE), None if "://" in uri else Path(uri))
+                for name, schema in ((TABLE, _SCHEMA), (LEASES, _LEASE_SCHEMA)):
+                    await connection.create_table(name, schema=schema, exist_ok=True, storage_options=_STABLE_ROWS)
+            return cls(await connection.open_table(TABLE), await connection.open_table(LEASES))
         except ValueError as error:
             if "not found" not in str(error):
                 raise StoreError(f"{uri} cannot be opened: {_shorten(error)}") from error
@@ -88,6 +85,7 @@ class TeamDataset:
         If `may_exist`, ids that exist already are skipped, because an earlier attempt may have succeeded without a
         response.
         """
+        await _run(self._table.checkout_latest())  # fails if the folder is gone; writing would create it anew
         if may_exist:
             existing_ids = await self._find_ids([str(row["id"]) for row in rows])
             rows = [row for row in rows if row["id"] not in existing_ids]
@@ -96,14 +94,13 @@ class TeamDataset:
         return await self.read_version()
 
     async def _find_ids(self, ids: Sequence[str]) -> set[str]:
-        await _run(self._table.checkout_latest())
         found = await _run(self._table.query().where(match_ids(ids)).select(["id"]).to_arrow())
         return set(found.column("id").to_pylist())
 
     async def find_rows(self, column: str, value: str) -> list[Row]:
         """Return the rows that have this value in a column."""
         await _run(self._table.checkout_latest())
-        query = self._table.query().where(f"{column} = '{_quote(value)}'").select(list(_SCHEMA.names))
+        query = self._table.query().where(match_value(column, value)).select(list(_SCHEMA.names))
         found: list[Row] = (await _run(query.to_arrow())).to_pylist()
         return found
 
@@ -114,8 +111,7 @@ class TeamDataset:
 
     async def read_since(self, version: int, until: int) -> AsyncIterator[list[Row]]:
         """Yield the rows added after `version`, up to version `until`, in batches."""
-        condition = f"{_CREATED} > {version} AND {_CREATED} <= {until}"
-        query = self._table.query().where(condition).select(list(_SCHEMA.names))
+        query = self._table.query().where(match_range(_CREATED, version + 1, until + 1)).select(list(_SCHEMA.names))
         reader = await _run(query.to_batches(max_batch_length=BATCH_ROWS))
         while (batch := await _run(anext(reader, None))) is not None:
             yield batch.to_pylist()
@@ -127,9 +123,9 @@ class TeamDataset:
         that reference them. Returns the number of deleted rows.
         """
         await _run(self._table.checkout_latest())
-        listed_subjects = ", ".join(f"'{_quote(subject)}'" for subject in subjects)
-        condition = f"author = '{_quote(author)}' AND subject IN ({listed_subjects})"
-        condition += f" AND NOT ({match_ids(keep_ids)})" if keep_ids else ""
+        condition = join_conditions(
+            match_value("author", author), match_one_of("subject", subjects), negate(match_ids(keep_ids))
+        )
         found = await _run(self._table.query().where(condition).select([_ADDRESS]).to_arrow())
         fragments = {address >> _FRAGMENT_BITS for address in found.column(_ADDRESS).to_pylist()}
         if not fragments:
@@ -137,42 +133,28 @@ class TeamDataset:
         await _run(self._table.delete(condition))
         for fragment in sorted(fragments):
             first = fragment << _FRAGMENT_BITS
-            rows = f"{_ADDRESS} >= {first} AND {_ADDRESS} < {first + (1 << _FRAGMENT_BITS)}"
+            rows = match_range(_ADDRESS, first, first + (1 << _FRAGMENT_BITS))
             await _run(self._table.update(updates_sql={"id": "id"}, where=rows))
         return int(found.num_rows)
 
     async def claim_lease(self, name: str, holder: str) -> bool:
         """Claim the lease `name`; return True only for the first holder.
 
-        In a file system the lease is a file that only one can create; in an object store it is a table, which two that
-        claim it in the same moment may both create. Two compactions at once do no harm: the later commit is retried.
+        A claim is a row. Commits are ordered, so the claim that was committed first holds the lease, in a folder and on
+        an object store alike.
         """
-        table = f"{LEASE_PREFIX}{name}"
-        if self._folder is not None:
-            try:
-                return await asyncio.to_thread(_create_once, self._folder / f"{table}{LEASE_SUFFIX}")
-            except OSError as error:
-                raise StoreError(f"the lease cannot be claimed: {_shorten(error)}") from error
-        try:
-            lease = pa.Table.from_pylist([{"holder": holder}], schema=_LEASE_SCHEMA)
-            await self._connection.create_table(table, data=lease, mode="create")
-        except ValueError:  # it exists
-            return False
-        except Exception as error:
-            raise StoreError(f"the lease cannot be claimed: {_shorten(error)}") from error
-        return True
+        claim = {"name": name, "holder": holder, "claim": uuid4().hex}
+        await _run(self._leases.checkout_latest())
+        await _run(self._leases.add(pa.Table.from_pylist([claim], schema=_LEASE_SCHEMA)))
+        await _run(self._leases.checkout_latest())
+        query = self._leases.query().where(match_value("name", name)).select(["claim", _CREATED])
+        claims: list[Row] = (await _run(query.to_arrow())).to_pylist()
+        return bool(min(claims, key=lambda row: row[_CREATED])["claim"] == claim["claim"])
 
     async def drop_leases(self, *, before: str) -> None:
         """Drop the leases whose name sorts before `before`."""
-        if self._folder is not None:
-            for file in self._folder.glob(f"{LEASE_PREFIX}*{LEASE_SUFFIX}"):
-                if file.name.removeprefix(LEASE_PREFIX).removesuffix(LEASE_SUFFIX) < before:
-                    await asyncio.to_thread(file.unlink, missing_ok=True)
-            return
-        names = (await _run(self._connection.list_tables())).tables
-        for table in names:
-            if table.startswith(LEASE_PREFIX) and table.removeprefix(LEASE_PREFIX) < before:
-                await _run(self._connection.drop_table(table))
+        await _run(self._leases.checkout_latest())
+        await _run(self._leases.delete(match_below("name", before)))
 
     async def compact(self, *, keep: timedelta) -> dict[str, int]:
         """Merge small files and drop the versions older than `keep`.
@@ -185,10 +167,6 @@ class TeamDataset:
     async def load_figures(self) -> dict[str, int]:
         stats = await _run(self._table.stats())
         return {"records": stats["num_rows"], "bytes": stats["total_bytes"]}
-
-
-def _quote(text: str) -> str:
-    return text.replace("'", "''")
 
 
 async def _run(work: Any) -> Any:

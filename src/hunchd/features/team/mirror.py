@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -151,8 +151,14 @@ class Mirror:
 
         Each subject is mapped to the id of its memory.
         """
-        query = "SELECT subject, memory FROM own WHERE memory = ?"
-        return dict(row for one in memory_ids for row in self._connection.execute(query, (one,)))
+        return dict(self._select_in("SELECT subject, memory FROM own WHERE memory", memory_ids))
+
+    def _select_in(self, query: str, values: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query, a constant that ends with a column, where that column has one of `values`."""
+        for begin in range(0, len(values), _CHUNK):
+            part = tuple(values[begin : begin + _CHUNK])
+            marked_query = f"{query} IN ({','.join('?' * len(part))})"
+            yield from self._connection.execute(marked_query, part)
 
     def list_own(self) -> dict[str, str]:
         """Return the subjects of all of this machine's statements.
@@ -227,18 +233,14 @@ class Mirror:
     def load_subjects(self, subjects: Sequence[str]) -> dict[str, list[TeamRecord]]:
         """Return each author's latest records about the given subjects, keyed by subject."""
         found: dict[str, list[TeamRecord]] = {subject: [] for subject in subjects}
-        for begin in range(0, len(subjects), _CHUNK):
-            part = subjects[begin : begin + _CHUNK]
-            marks = ",".join("?" * len(part))
-            query = f"SELECT {_COLUMNS} FROM registers WHERE subject IN ({marks})"
-            for row in self._connection.execute(query, tuple(part)):
-                record = _to_record(row)
-                found[record.subject].append(record)
+        for row in self._select_in(f"SELECT {_COLUMNS} FROM registers WHERE subject", subjects):
+            record = _to_record(row)
+            found[record.subject].append(record)
         return found
 
     def load_roster_records(self) -> list[TeamRecord]:
-        query = f"SELECT {_COLUMNS} FROM registers WHERE grp = ?"
-        return [_to_record(row) for group in ROSTER_GROUPS for row in self._connection.execute(query, (group,))]
+        rows = self._select_in(f"SELECT {_COLUMNS} FROM registers WHERE grp", ROSTER_GROUPS)
+        return [_to_record(row) for row in rows]
 
     def list_statement_subjects(self, after: str, limit: int) -> list[str]:
         """Return the next subjects after `after` with a statement, in order."""
@@ -277,12 +279,9 @@ class Mirror:
         The result maps each subject to a mapping from author to memory id.
         """
         found: dict[str, dict[str, str]] = {subject: {} for subject in subjects}
-        for begin in range(0, len(subjects), _CHUNK):
-            part = subjects[begin : begin + _CHUNK]
-            marks = ",".join("?" * len(part))
-            query = f"SELECT subject, author, memory FROM shown WHERE subject IN ({marks})"
-            for subject, author, memory in self._connection.execute(query, tuple(part)):
-                found[subject][author] = memory
+        query = "SELECT subject, author, memory FROM shown WHERE subject"
+        for subject, author, memory in self._select_in(query, subjects):
+            found[subject][author] = memory
         return found
 
     def mark_all_shown_pending(self) -> None:

@@ -35,6 +35,31 @@ def match_model(model: str) -> str:
     return f"model = {quote_text(model)}"
 
 
+def match_value(column: str, value: str) -> str:
+    """Return a condition for rows with this value in a column."""
+    return f"{column} = {quote_text(value)}"
+
+
+def match_below(column: str, value: str) -> str:
+    """Return a condition for rows whose value in a column sorts before this one."""
+    return f"{column} < {quote_text(value)}"
+
+
+def match_one_of(column: str, values: Iterable[str]) -> str:
+    """Return a condition for rows with one of these values in a column, which must not be empty."""
+    return f"{column} IN ({_quote_list(values)})"
+
+
+def match_range(column: str, first: int, end: int) -> str:
+    """Return a condition for rows whose number in a column is at least `first` and less than `end`."""
+    return f"{column} >= {int(first)} AND {column} < {int(end)}"
+
+
+def negate(condition: str) -> str:
+    """Return the condition for the rows that do not meet `condition`."""
+    return f"NOT ({condition})"
+
+
 def join_conditions(*conditions: str) -> str:
     """Join conditions with AND; empty conditions are ignored."""
     return " AND ".join(f"({condition})" for condition in conditions if condition)
