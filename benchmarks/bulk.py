@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from load import wait_for_rendezvous
 
-from hunchd.config.app_paths import resolve_app_paths
-from hunchd.protocol.rendezvous import Rendezvous, read_rendezvous
+from hunchd.protocol.rendezvous import Rendezvous
 
 BATCH = 500  # memories a request
 DOCUMENTATION = Path(__file__).parents[1] / "docs"
@@ -49,16 +49,6 @@ def main() -> int:
             daemon.send_signal(signal.SIGTERM)
             daemon.wait(30)
     return 0
-
-
-def wait_for_rendezvous(home: Path) -> Rendezvous:
-    file = resolve_app_paths({"HUNCHD_HOME": str(home)}).rendezvous_file
-    deadline = time.monotonic() + 30
-    while (rendezvous := read_rendezvous(file)) is None:
-        if time.monotonic() > deadline:
-            raise SystemExit("the daemon did not start")
-        time.sleep(0.05)
-    return rendezvous
 
 
 def measure(options: argparse.Namespace, rendezvous: Rendezvous, daemon: psutil.Process) -> None:
