@@ -87,6 +87,7 @@ _WORKFLOWS_FOLDER = ".github/workflows/"
 MAX_GLOBS = 100  # merged over all guides with the same instruction
 MAX_SCOPE_DESCRIPTION = 600  # characters, likewise
 SCOPE_FIELDS = ("path", "part", "globs", "on_demand")  # source fields: the stating file and its scope
+AGENT_RULE_CONFIDENCE = 0.8  # of a rule on a page for agents; on a page for contributors it is .6
 _WHOLE_PROJECT = GuideScope()
 HINT_CONFIDENCE = 0.6  # confidence of a command in a workflow, which may have any purpose
 
@@ -463,7 +464,7 @@ def _build_instruction(
         key=qualify_key(place.part, f"instruction/{blake2b(sentence.encode(), digest_size=5).hexdigest()}"),
         place=place,
         value=sentence,
-        confidence=0.8 if guide.is_for_agents else 0.6,
+        confidence=AGENT_RULE_CONFIDENCE if guide.is_for_agents else 0.6,
         importance=0.5 if guide.is_for_agents else 0.3,
         trust=Trust.UNTRUSTED,
         levels=Levels(summary=line, compressed=line[:120], index=sentence[:60]),

@@ -9,7 +9,14 @@ from typing import Final
 
 from hunchd.domain.memory import Memory
 from hunchd.ingestion import globs
-from hunchd.ingestion.conventions import get_globs, get_part, is_manifest, is_on_demand, qualify_key
+from hunchd.ingestion.conventions import (
+    AGENT_RULE_CONFIDENCE,
+    get_globs,
+    get_part,
+    is_manifest,
+    is_on_demand,
+    qualify_key,
+)
 from hunchd.ingestion.instructions import classify_rule
 from hunchd.ingestion.languages import detect_language
 from hunchd.ingestion.manifests.tools import CI_PREFIX, find_languages
@@ -61,7 +68,6 @@ _ABOUT_CODE_DOCS: Final = re.compile(
 _ABOUT_PAGES: Final = re.compile(r"\bdocs?\b|documentation|markdown|\bpages?\b|article|heading|video|image", re.I)
 _CI_FILE: Final = re.compile(r"^\.github/workflows/|(?:^|/)\.(?:gitlab-ci|travis|circleci)\b")
 _CHANGELOG_FILE: Final = re.compile(r"(?:^|/)(?:changelog|changes|news|history|releas)[^/]*$", re.IGNORECASE)
-AGENT_RULE_CONFIDENCE: Final = 0.8  # as `extract_conventions` gives it; rules for contributors get less
 _BENCHMARK: Final = re.compile(r"bench", re.IGNORECASE)
 
 
