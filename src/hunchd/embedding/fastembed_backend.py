@@ -216,7 +216,7 @@ def _write_model_folder(model: bytes, *, max_pieces: int | None = None) -> Itera
     """
     with tempfile.TemporaryDirectory(prefix="hunchd-model-") as folder:
         for file in _TOKENIZER.iterdir():
-            shutil.copy(file, folder)
+            shutil.copyfile(file, Path(folder) / file.name)  # with our mode, not that of the installed file
         if max_pieces is not None:
             limits = Path(folder) / "tokenizer_config.json"
             limits.write_text(json.dumps(json.loads(limits.read_text("utf-8")) | {"model_max_length": max_pieces}))
