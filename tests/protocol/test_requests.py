@@ -5,27 +5,28 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from msgspec import Struct
 
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Status
+from hunchd.protocol.fields import get_batch
 from hunchd.protocol.memories import parse_draft
 from hunchd.protocol.requests import (
+    AssembleRequest,
     ContextRequest,
     ExpandRequest,
     FeedbackItem,
+    MemoriesQuery,
+    NewProject,
     PredictRequest,
+    SearchBody,
     SearchRequest,
-    parse_context_body,
     parse_context_query,
-    parse_expand_body,
     parse_feedback_body,
-    parse_memories_query,
-    parse_predict_body,
-    parse_project_body,
-    parse_search_body,
-    parse_signals_body,
 )
+from hunchd.protocol.signals import MAX_SIGNALS
+from hunchd.protocol.struct_decoding import decode, decode_query
 
 
 def test_context_query_with_project_only_is_valid() -> None:
@@ -89,7 +90,7 @@ def test_assemble_body_extends_context_query() -> None:
         },
     }
 
-    assert parse_context_body(body) == ContextRequest(
+    assert decode(body, AssembleRequest).to_context_request() == ContextRequest(
         project="/p",
         file="a.py",
         open_files=("b.py", "c.py"),
@@ -99,7 +100,7 @@ def test_assemble_body_extends_context_query() -> None:
         query="q",
         errors=("boom", "bang"),
     )
-    assert parse_context_body({"project": "/p"}) == ContextRequest(project="/p")
+    assert decode({"project": "/p"}, AssembleRequest).to_context_request() == ContextRequest(project="/p")
 
 
 @pytest.mark.parametrize(
@@ -116,16 +117,17 @@ def test_assemble_body_extends_context_query() -> None:
 )
 def test_assemble_body_error_names_signal(signals: Any, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        parse_context_body({"project": "/p", "signals": signals})
+        decode({"project": "/p", "signals": signals}, AssembleRequest).to_context_request()
 
     assert refused.value.field == field
 
 
 def test_other_bodies_read_every_field() -> None:
-    assert parse_predict_body(
-        {"project": "p", "file_opened": "a", "open_files": ["b"], "query": "q", "branch": "x", "error": "e", "k": 3}
+    assert decode(
+        {"project": "p", "file_opened": "a", "open_files": ["b"], "query": "q", "branch": "x", "error": "e", "k": 3},
+        PredictRequest,
     ) == PredictRequest(project="p", file_opened="a", open_files=("b",), query="q", branch="x", error="e", k=3)
-    assert parse_search_body(
+    assert decode(
         {
             "project": "p",
             "query": "q",
@@ -136,8 +138,9 @@ def test_other_bodies_read_every_field() -> None:
             "session": "s",
             "as_of": "2025-01-01",
             "k": 20,
-        }
-    ) == SearchRequest(
+        },
+        SearchBody,
+    ).to_search_request() == SearchRequest(
         project="p",
         query="q",
         depth="deep",
@@ -149,45 +152,53 @@ def test_other_bodies_read_every_field() -> None:
         k=20,
         code=False,
     )
-    assert parse_expand_body({"topic": "cli", "level": "summary", "project": "p"}) == ExpandRequest(
+    assert decode({"topic": "cli", "level": "summary", "project": "p"}, ExpandRequest) == ExpandRequest(
         topic="cli", level="summary", project="p"
     )
     assert parse_feedback_body({"items": [{"id": "m1", "outcome": "missed", "note": "the ADR"}]}) == (
         [FeedbackItem(id="m1", outcome="missed", note="the ADR")],
         [],
     )
-    assert parse_project_body({"path": "/p"}) == "/p"
-    assert parse_signals_body({"signals": [1, None]}) == [1, None]
+    assert decode({"path": "/p"}, NewProject).path == "/p"
 
 
 @pytest.mark.parametrize(
-    ("read", "body", "field"),
+    ("of", "body", "field"),
     [
-        (parse_predict_body, {"project": "p", "k": 0}, "k"),
-        (parse_predict_body, {"file_opened": "a"}, "project"),
-        (parse_search_body, {"query": " "}, "query"),
-        (parse_search_body, {"query": "q", "depth": "deeper"}, "depth"),
-        (parse_search_body, {"query": "q", "kinds": ["fact", "facts"]}, "kinds"),
-        (parse_search_body, {"query": "q", "as_of": "now"}, "as_of"),
-        (parse_expand_body, {}, "id"),
-        (parse_expand_body, {"id": "a", "topic": "b"}, "id"),
-        (
-            parse_feedback_body,
-            {"items": [{"id": "b", "outcome": "meh"}]},
-            "items[0].outcome",
-        ),
-        (parse_feedback_body, {"items": {}}, "items"),
-        (parse_signals_body, {"signals": {}}, "signals"),
-        (parse_signals_body, [], "signals"),
-        (parse_signals_body, {"signals": [0] * 10_001}, "signals"),
-        (parse_project_body, {"path": ["/p"]}, "path"),
+        (PredictRequest, {"project": "p", "k": 0}, "k"),
+        (PredictRequest, {"file_opened": "a"}, "project"),
+        (SearchBody, {"query": " "}, "query"),
+        (SearchBody, {"query": "q", "depth": "deeper"}, "depth"),
+        (SearchBody, {"query": "q", "kinds": ["fact", "facts"]}, "kinds"),
+        (SearchBody, {"query": "q", "as_of": "now"}, "as_of"),
+        (ExpandRequest, {}, "id"),
+        (ExpandRequest, {"id": "a", "topic": "b"}, "id"),
+        (NewProject, {"path": ["/p"]}, "path"),
     ],
 )
-def test_other_bodies_error_names_field(read: Any, body: Any, field: str) -> None:
+def test_other_bodies_error_names_field(of: type[Struct], body: Any, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        read(body)
+        decode(body, of)
 
     assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("body", "field"), [({"items": [{"id": "b", "outcome": "meh"}]}, "items[0].outcome"), ({"items": {}}, "items")]
+)
+def test_feedback_error_names_field(body: Any, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse_feedback_body(body)
+
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize("body", [{"signals": {}}, [], {"signals": [0] * 10_001}])
+def test_signals_batch_must_be_short_list(body: Any) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        get_batch(body, "signals", max_entries=MAX_SIGNALS)
+
+    assert refused.value.field == "signals"
 
 
 def test_batch_bad_item_keeps_the_others() -> None:
@@ -198,11 +209,11 @@ def test_batch_bad_item_keeps_the_others() -> None:
 
 
 def test_memories_query_reads_kinds_and_page() -> None:
-    request = parse_memories_query(
-        "project=p&kind=fact,episode&status=archived&tag=db,cli&since=2025-01-01&limit=10&cursor=abc"
+    request = decode_query(
+        "project=p&kind=fact,episode&status=archived&tag=db,cli&since=2025-01-01&limit=10&cursor=abc", MemoriesQuery
     )
 
-    assert request.filters == Filters(
+    assert request.to_filters() == Filters(
         project="p",
         kinds=(Kind.FACT, Kind.EPISODE),
         statuses=(Status.ARCHIVED,),
@@ -210,13 +221,13 @@ def test_memories_query_reads_kinds_and_page() -> None:
         since=datetime(2025, 1, 1, tzinfo=UTC),
     )
     assert (request.limit, request.cursor) == (10, "abc")
-    assert parse_memories_query("").filters == Filters()
+    assert decode_query("", MemoriesQuery).to_filters() == Filters()
 
 
 def test_empty_project_is_rejected_not_ignored() -> None:
     for ask in (
-        lambda: parse_search_body({"query": "q", "project": ""}),
-        lambda: parse_expand_body({"topic": "t", "project": " "}),
+        lambda: decode({"query": "q", "project": ""}, SearchBody),
+        lambda: decode({"topic": "t", "project": " "}, ExpandRequest),
         lambda: parse_feedback_body({"items": [{"id": "m1", "outcome": "cited", "project": ""}]}),
         lambda: parse_draft({"kind": "fact", "content": "we use pnpm", "project": ""}),
     ):

@@ -15,8 +15,7 @@ from opened_doors import TOKEN, Daemon
 
 from hunchd.domain.errors import ConfigError
 from hunchd.serving.access import UNAUTHENTICATED_PATH, get_peer_uid
-from hunchd.serving.http import ACCESS, Handlers, make_app
-from hunchd.serving.limits import ServerLimits
+from hunchd.serving.http import ACCESS, make_app
 from hunchd.serving.listeners import serve_app
 from hunchd.serving.openapi import OPERATIONS
 from hunchd.serving.page_access import OPEN_ROUTES
@@ -208,9 +207,7 @@ async def test_unknown_path_without_token_is_unauthorized(daemon: Daemon) -> Non
 
 
 def test_routes_are_complete_and_few_open() -> None:
-    doors = Handlers(FakeEngine(), ServerLimits())
-
-    assert sorted((method, path.replace(":.+}", "}")) for method, path, _ in doors.routes()) == ROUTES
+    assert sorted(OPERATIONS) == ROUTES
     assert [route for route in ROUTES if route not in GUARDED] == [
         ("GET", "/"),
         ("GET", "/health"),

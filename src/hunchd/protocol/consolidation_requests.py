@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import Meta
 
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.steps import STEPS
-from hunchd.protocol.struct_decoding import CustomReader, ProjectRef, Request, decode, decode_query
+from hunchd.protocol.struct_decoding import CustomReader, ProjectRef, Request
 
 MAX_CHANGES_PER_PAGE: Final = 500
 
@@ -40,21 +40,3 @@ class UndoRequest(Request, frozen=True, kw_only=True):
 class ChangesQuery(Request, frozen=True, kw_only=True):
     after: Annotated[int, Meta(ge=0, le=10_000_000, description="number of the first change")] = 0
     limit: Annotated[int, Meta(ge=1, le=MAX_CHANGES_PER_PAGE)] = MAX_CHANGES_PER_PAGE
-
-
-def parse_consolidate_body(raw: Any) -> ConsolidateRequest:
-    return decode(raw, ConsolidateRequest)
-
-
-def parse_undo_body(raw: Any) -> int | None:
-    """Parse the number of the change to undo.
-
-    Returns None if the whole run is to be undone.
-    """
-    return decode(raw, UndoRequest).change
-
-
-def parse_changes_query(query: str) -> tuple[int, int]:
-    """Parse the number of the last change already read and the page size."""
-    parsed_request = decode_query(query, ChangesQuery)
-    return parsed_request.after, parsed_request.limit

@@ -16,7 +16,7 @@ from hunchd.domain.memory import Memory, Trust
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.requests import DEFAULT_PAGE_SIZE, ListSlice, PageSize
 from hunchd.protocol.responses import Count, TimeText, format_iso
-from hunchd.protocol.struct_decoding import CustomReader, Name, Names, Request, decode, decode_query
+from hunchd.protocol.struct_decoding import CustomReader, Name, Names, Request
 
 ROOTS: Final = ("profile", "projects", "reference", "insights", "conversations")
 MAX_DOCUMENT_BYTES: Final = 512 * 1024  # bytes of UTF-8; four copies fit a record of the journal
@@ -107,20 +107,6 @@ def normalize_lookup_path(raw: str) -> str:
         return normalize_document_path(raw)
     except InvalidInput as error:
         raise NotFound(f"there is no document {raw[:80]!a}", field="path", hint=error.message) from error
-
-
-def parse_document_body(path: str, raw: Any) -> DocumentDraft:
-    parsed_request = decode(raw, NewDocument)
-    return DocumentDraft(
-        path=normalize_document_path(path),
-        content=parsed_request.content,
-        tags=parsed_request.tags,
-        metadata=parsed_request.metadata,
-    )
-
-
-def parse_documents_query(query: str) -> DocumentsRequest:
-    return decode_query(query, DocumentsRequest)
 
 
 def document_answer(memory: Memory, *, content: bool = True) -> DocumentAnswer:

@@ -13,9 +13,8 @@ from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import CATEGORIES
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Scope, Status
-from hunchd.protocol.fields import MAX_TEXT_BYTES, Fields, ProjectLookup, get_batch, shorten_middle
+from hunchd.protocol.fields import MAX_TEXT_BYTES, Fields, ProjectLookup, shorten_middle
 from hunchd.protocol.responses import Rejection
-from hunchd.protocol.signals import MAX_SIGNALS
 from hunchd.protocol.struct_decoding import (
     CustomReader,
     LongText,
@@ -26,7 +25,6 @@ from hunchd.protocol.struct_decoding import (
     Request,
     RequiredName,
     Time,
-    decode,
     decode_batch,
     decode_query,
 )
@@ -126,6 +124,21 @@ class AssembleRequest(Request, frozen=True, kw_only=True):
     budget: Budget = DEFAULT_BUDGET
     signals: AssembleSignals = AssembleSignals()
 
+    def to_context_request(self) -> ContextRequest:
+        signals = self.signals
+        return ContextRequest(
+            project=self.project,
+            file=signals.current_file,
+            open_files=signals.open_files,
+            budget=self.budget,
+            activity=signals.activity,
+            branch=signals.branch,
+            query=signals.query,
+            errors=tuple(each if isinstance(each, str) else each.text for each in signals.recent_errors),
+            file_field="signals.current_file",
+            open_files_field="signals.open_files",
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextRequest:
@@ -180,6 +193,26 @@ class SearchBody(Request, frozen=True, kw_only=True):
 
     def check(self, fields: Fields) -> None:
         _refuse_mixed_kinds(tuple(each for each in self.kinds if each != CODE), fields, "kinds")
+
+    def to_search_request(self) -> SearchRequest:
+        kinds, category = _split_kinds(tuple(kind for kind in self.kinds if kind != CODE))
+        of_memories = bool(self.tags or self.session or self.as_of)
+        return SearchRequest(
+            query=self.query,
+            project=self.project,
+            depth=self.depth,
+            kinds=kinds,
+            category=category,
+            path_prefix=self.path_prefix,
+            roles=self.roles,
+            languages=self.languages,
+            tags=self.tags,
+            session=self.session,
+            as_of=self.as_of,
+            k=self.k,
+            code=CODE in self.kinds or not (self.kinds or of_memories),
+            memories=not (self.roles or self.languages) and (not self.kinds or bool(kinds)),
+        )
 
 
 class ReviewRequest(Request, frozen=True, kw_only=True):
@@ -379,17 +412,24 @@ class MemoriesQuery(Request, frozen=True, kw_only=True):
     def check(self, fields: Fields) -> None:
         _refuse_mixed_kinds((*self.kind, *self.kinds), fields, "kind")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoriesRequest:
-    """Request for a list of memories.
-
-    `filters.project` is the path or the id of a project, as sent by the client.
-    """
-
-    filters: Filters = field(default_factory=Filters)
-    limit: int = DEFAULT_PAGE_SIZE
-    cursor: str | None = None
+    def to_filters(self) -> Filters:
+        """Return the filters; `project` in them is the path or the id, as sent by the client."""
+        kinds, category = _split_kinds((*self.kind, *self.kinds))
+        default_statuses = (Status.ACTIVE, Status.SUPERSEDED) if self.as_of else (Status.ACTIVE,)
+        return Filters(
+            project=self.project,
+            kinds=kinds,
+            scopes=self.scope,
+            statuses=self.status or default_statuses,
+            branch=self.branch,
+            tags=(*self.tag, *self.tags),
+            category=self.category or category,
+            key=self.key,
+            path_prefix=self.path_prefix,
+            since=self.since,
+            until=self.until,
+            as_of=self.as_of,
+        )
 
 
 def parse_context_query(query: str) -> tuple[ContextRequest, Format]:
@@ -406,62 +446,6 @@ def parse_context_query(query: str) -> tuple[ContextRequest, Format]:
     return request, parsed_request.format
 
 
-def parse_focus_query(query: str) -> str:
-    return decode_query(query, FocusQuery).project
-
-
-def parse_context_body(raw: Any) -> ContextRequest:
-    """Parse the body of POST /context/assemble."""
-    parsed_request = decode(raw, AssembleRequest)
-    signals = parsed_request.signals
-    return ContextRequest(
-        project=parsed_request.project,
-        file=signals.current_file,
-        open_files=signals.open_files,
-        budget=parsed_request.budget,
-        activity=signals.activity,
-        branch=signals.branch,
-        query=signals.query,
-        errors=tuple(each if isinstance(each, str) else each.text for each in signals.recent_errors),
-        file_field="signals.current_file",
-        open_files_field="signals.open_files",
-    )
-
-
-def parse_predict_body(raw: Any) -> PredictRequest:
-    return decode(raw, PredictRequest)
-
-
-def review_of_body(raw: Any) -> ReviewRequest:
-    return decode(raw, ReviewRequest)
-
-
-def parse_search_body(raw: Any) -> SearchRequest:
-    parsed_request = decode(raw, SearchBody)
-    kinds, category = _split_kinds(tuple(kind for kind in parsed_request.kinds if kind != CODE))
-    of_memories = bool(parsed_request.tags or parsed_request.session or parsed_request.as_of)
-    return SearchRequest(
-        query=parsed_request.query,
-        project=parsed_request.project,
-        depth=parsed_request.depth,
-        kinds=kinds,
-        category=category,
-        path_prefix=parsed_request.path_prefix,
-        roles=parsed_request.roles,
-        languages=parsed_request.languages,
-        tags=parsed_request.tags,
-        session=parsed_request.session,
-        as_of=parsed_request.as_of,
-        k=parsed_request.k,
-        code=CODE in parsed_request.kinds or not (parsed_request.kinds or of_memories),
-        memories=not (parsed_request.roles or parsed_request.languages) and (not parsed_request.kinds or bool(kinds)),
-    )
-
-
-def parse_expand_body(raw: Any) -> ExpandRequest:
-    return decode(raw, ExpandRequest)
-
-
 def parse_feedback_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[list[FeedbackItem], list[Rejection]]:
     """Parse the feedback items.
 
@@ -469,85 +453,6 @@ def parse_feedback_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[
     NotFound for a project that `lookup` does not know.
     """
     return decode_batch(raw, Feedback, "items", FeedbackItem, lookup)
-
-
-def parse_signals_body(raw: Any) -> list[Any]:
-    """Return the signals without parsing them.
-
-    Each signal is parsed separately, so that an invalid one does not affect the others.
-    """
-    return get_batch(raw, "signals", max_entries=MAX_SIGNALS)
-
-
-def parse_project_body(raw: Any) -> str:
-    return decode(raw, NewProject).path
-
-
-def parse_project_query(query: str) -> str | None:
-    """Parse the optional project of GET /export."""
-    return decode_query(query, ExportQuery).project
-
-
-def parse_import_query(query: str) -> tuple[str | None, str | None]:
-    """Parse the query of POST /import: the name of a colleague and the project."""
-    parsed_request = decode_query(query, ImportQuery)
-    return parsed_request.colleague, parsed_request.project
-
-
-def parse_memories_query(query: str) -> MemoriesRequest:
-    """Parse the query of GET /memories."""
-    parsed_request = decode_query(query, MemoriesQuery)
-    kinds, category = _split_kinds((*parsed_request.kind, *parsed_request.kinds))
-    filters = Filters(
-        project=parsed_request.project,
-        kinds=kinds,
-        scopes=parsed_request.scope,
-        statuses=parsed_request.status
-        or ((Status.ACTIVE, Status.SUPERSEDED) if parsed_request.as_of else (Status.ACTIVE,)),
-        branch=parsed_request.branch,
-        tags=(*parsed_request.tag, *parsed_request.tags),
-        category=parsed_request.category or category,
-        key=parsed_request.key,
-        path_prefix=parsed_request.path_prefix,
-        since=parsed_request.since,
-        until=parsed_request.until,
-        as_of=parsed_request.as_of,
-    )
-    return MemoriesRequest(filters=filters, limit=parsed_request.limit, cursor=parsed_request.cursor)
-
-
-def parse_fact_query(query: str) -> FactRequest:
-    return decode_query(query, FactRequest)
-
-
-def parse_slice_query(query: str) -> ListSlice:
-    return decode_query(query, ListSlice)
-
-
-def parse_as_of_query(query: str) -> datetime | None:
-    """Parse the optional time of GET /memories/{id}."""
-    return decode_query(query, AsOfQuery).as_of
-
-
-def parse_contradictions_query(query: str) -> ContradictionsRequest:
-    return decode_query(query, ContradictionsRequest)
-
-
-def parse_similar_query(query: str) -> int:
-    """Parse the number of memories that GET /memories/{id}/near should return."""
-    return decode_query(query, NearQuery).limit
-
-
-def parse_contradiction_body(raw: Any) -> ContradictionReport:
-    return decode(raw, ContradictionReport)
-
-
-def parse_resolution_body(raw: Any) -> ResolutionRequest:
-    return decode(raw, ResolutionRequest)
-
-
-def parse_share_body(raw: Any) -> ShareRequest:
-    return decode(raw, ShareRequest)
 
 
 def _parse_error_text(signals: Fields, raw: Any) -> str:

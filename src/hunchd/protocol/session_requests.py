@@ -24,7 +24,6 @@ from hunchd.protocol.struct_decoding import (
     Time,
     decode,
     decode_batch,
-    decode_query,
 )
 
 MAX_MESSAGES: Final = 1000  # messages a request
@@ -204,23 +203,6 @@ def parse_append_body(raw: Any) -> AppendRequest:
     drafts, rejections = decode_batch(raw, Messages, "messages", MessageBody)
     project = decode({**raw, "messages": []}, Messages).project
     return AppendRequest(messages=tuple(map(_draft_of, drafts)), rejections=tuple(rejections), project=project)
-
-
-def parse_compile_body(raw: Any) -> CompileRequest:
-    return decode(raw, CompileRequest)
-
-
-def parse_outcome_body(raw: Any) -> str | None:
-    """Parse the outcome of the session; return None if the body is empty."""
-    return decode(raw or {}, SessionEnd).outcome or None
-
-
-def parse_page_query(query: str) -> PageRequest:
-    return decode_query(query, PageRequest)
-
-
-def parse_sessions_query(query: str) -> SessionsRequest:
-    return decode_query(query, SessionsRequest)
 
 
 def get_role(event: MessageType) -> Role:

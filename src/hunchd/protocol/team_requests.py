@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from hunchd.protocol.struct_decoding import Name, ProjectRef, Request, RequiredName, decode, decode_query
+from hunchd.protocol.struct_decoding import Name, ProjectRef, Request, RequiredName
 
 MAX_SUBJECTS_PER_PAGE: Final = 1_000
 MAX_ADDRESS_CHARACTERS: Final = 1_000
@@ -49,20 +49,3 @@ class StatementsQuery(Request, frozen=True, kw_only=True):
     project: ProjectRef
     after: Annotated[Name, Meta(description="`next` of the page before")] = ""
     limit: Annotated[int, Meta(ge=1, le=MAX_SUBJECTS_PER_PAGE)] = 200
-
-
-def parse_join_body(raw: Any) -> JoinTeamRequest:
-    return decode(raw, JoinTeamRequest)
-
-
-def parse_member_action_body(raw: Any) -> MemberActionRequest:
-    return decode(raw, MemberActionRequest)
-
-
-def parse_team_query(query: str) -> str:
-    """Parse the project of a team request from its query string."""
-    return decode_query(query, TeamQuery).project
-
-
-def parse_statements_query(query: str) -> StatementsQuery:
-    return decode_query(query, StatementsQuery)

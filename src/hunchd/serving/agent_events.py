@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,15 +22,15 @@ from hunchd.domain.json_values import JsonObject
 from hunchd.domain.signal import BY_AGENT
 from hunchd.protocol.agent_hooks import AGENTS, HookEvent, format_reply, parse_event
 from hunchd.protocol.decoding import without_lone_surrogates
-from hunchd.protocol.requests import parse_context_body
+from hunchd.protocol.requests import AssembleRequest
 from hunchd.protocol.session_requests import parse_append_body
+from hunchd.protocol.struct_decoding import decode
 from hunchd.repository.layout import find_repository
 from hunchd.serving import responses
+from hunchd.serving.routes import TEXT, route
 
 if TYPE_CHECKING:
     from hunchd.engine import Engine
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 # Tokens of unsolicited context: small against an agent's window; edits get the most after the session start.
 _TOKEN_BUDGETS: Final = {"began": 1500, "checked_out": 800, "opens": 400, "edits": 1200, "failed": 900}
@@ -74,26 +73,26 @@ class _SessionContext:
 
 
 class AgentHandlers:
-    """Handlers for hook events of agents.
+    """Handlers for hook events of agents."""
 
-    `body` reads the JSON body of a request within the limits.
-    """
-
-    def __init__(self, engine: Engine, body: Callable[[web.Request], Awaitable[Any]]) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._body = body
         self._sessions: OrderedDict[str, _SessionContext] = OrderedDict()  # by session
         self._failed_commands: OrderedDict[tuple[str, str], None] = OrderedDict()  # root and command, until it passes
 
-    def routes(self) -> list[tuple[str, str, Handler]]:
-        return [("POST", "/agents/{id}/events", self.handle_event)]
-
-    async def handle_event(self, request: web.Request) -> web.StreamResponse:
+    @route(
+        "POST /agents/{id}/events",
+        "agentEvent",
+        "Process an agent's hook payload; the response is what the hook prints.",
+        body={"type": "object", "description": "in the format of that agent"},
+        answers={"text/plain": TEXT},
+        errors=(404,),
+    )
+    async def handle_event(self, request: web.Request, id: str, raw: Any) -> web.StreamResponse:
         started_at = time.monotonic()
-        agent = request.match_info["id"]
-        if agent not in AGENTS:
-            raise NotFound(f"unknown agent {agent[:40]!a}", hint=f"supported agents: {', '.join(AGENTS)}")
-        event = parse_event(agent, without_lone_surrogates(await self._body(request)))
+        if id not in AGENTS:
+            raise NotFound(f"unknown agent {id[:40]!a}", hint=f"supported agents: {', '.join(AGENTS)}")
+        agent, event = id, parse_event(id, without_lone_surrogates(raw))
         root = _find_root(event.folder) if event is not None else None
         if event is None or root is None:
             return await _send_response(request, format_reply(agent, event, ""))
@@ -129,7 +128,8 @@ class AgentHandlers:
         body = {"project": root, "budget": _TOKEN_BUDGETS[event.kind], "signals": signals}
         try:
             request = replace(
-                parse_context_body(body), already_shown=session_context.get_shown_items(_bundle_file(event, root))
+                decode(body, AssembleRequest).to_context_request(),
+                already_shown=session_context.get_shown_items(_bundle_file(event, root)),
             )
             bundle = await self._engine.get_context(request)
         except NotFound:

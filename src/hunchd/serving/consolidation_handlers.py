@@ -2,54 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from aiohttp import web
-
-from hunchd.protocol.consolidation_requests import parse_changes_query, parse_consolidate_body, parse_undo_body
-from hunchd.protocol.requests import parse_slice_query
-from hunchd.serving.request_bodies import is_bodiless
-from hunchd.serving.responses import json_response
+from hunchd.protocol.consolidation_answers import RunAnswer, UndoneAnswer
+from hunchd.protocol.consolidation_requests import ChangesQuery, ConsolidateRequest, UndoRequest
+from hunchd.protocol.requests import ListSlice
+from hunchd.protocol.responses import PageAnswer
+from hunchd.serving.routes import JSON, route
 
 if TYPE_CHECKING:
     from hunchd.features.consolidation.run_manager import RunManager
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
 
 class ConsolidationHandlers:
-    """Handlers for consolidation, one method per route.
+    """Handlers for consolidation, one method per route."""
 
-    `body` reads the JSON body of a request within the limits.
-    """
-
-    def __init__(self, runs: RunManager, body: Callable[[web.Request], Awaitable[Any]]) -> None:
+    def __init__(self, runs: RunManager) -> None:
         self._runs = runs
-        self._body = body
 
-    def routes(self) -> list[tuple[str, str, Handler]]:
-        return [
-            ("POST", "/consolidate", self.consolidate),
-            ("GET", "/consolidate", self.list_runs),
-            ("GET", "/consolidate/{id}", self.get_run),
-            ("POST", "/consolidate/{id}/undo", self.undo_run),
-            ("POST", "/consolidate/{id}/stop", self.stop_run),
-        ]
+    @route(
+        "POST /consolidate",
+        "consolidate",
+        "Condense, assess and forget stored memories, or report what that would change.",
+        errors=(404, 409, 507),
+    )
+    async def consolidate(self, body: ConsolidateRequest) -> RunAnswer:
+        return await self._runs.consolidate(body)
 
-    async def consolidate(self, request: web.Request) -> web.Response:
-        return json_response(await self._runs.consolidate(parse_consolidate_body(await self._body(request))))
+    @route("GET /consolidate", "listRuns", "List the recorded runs, newest first.")
+    async def list_runs(self, query: ListSlice) -> PageAnswer[RunAnswer]:
+        return await self._runs.list_runs(query)
 
-    async def list_runs(self, request: web.Request) -> web.Response:
-        return json_response(await self._runs.list_runs(parse_slice_query(request.raw_path.partition("?")[2])))
+    @route("GET /consolidate/{id}", "run", "Return one run with its changes, or its progress.", errors=(404,))
+    async def get_run(self, id: str, query: ChangesQuery) -> RunAnswer:
+        return await self._runs.get_run(id, after=query.after, limit=query.limit)
 
-    async def get_run(self, request: web.Request) -> web.Response:
-        after, limit = parse_changes_query(request.raw_path.partition("?")[2])
-        return json_response(await self._runs.get_run(request.match_info["id"], after=after, limit=limit))
+    @route(
+        "POST /consolidate/{id}/undo",
+        "undoRun",
+        "Undo a run, or one change of it; memories changed since then are not touched.",
+        answers={JSON: UndoneAnswer},
+        errors=(404, 409, 507),
+    )
+    async def undo_run(self, id: str, body: UndoRequest | None) -> UndoneAnswer | RunAnswer:
+        return await self._runs.undo(id, body.change if body else None)
 
-    async def undo_run(self, request: web.Request) -> web.Response:
-        change = None if is_bodiless(request) else parse_undo_body(await self._body(request))
-        return json_response(await self._runs.undo(request.match_info["id"], change))
-
-    async def stop_run(self, request: web.Request) -> web.Response:
-        return json_response(await self._runs.stop(request.match_info["id"]))
+    @route(
+        "POST /consolidate/{id}/stop",
+        "stopRun",
+        "Stop the run in progress; its changes stay and can be undone.",
+        errors=(404,),
+    )
+    async def stop_run(self, id: str) -> RunAnswer:
+        return await self._runs.stop(id)

@@ -23,27 +23,29 @@ from multidict import CIMultiDictProxy
 
 from hunchd.domain.errors import HunchError, NotFound
 from hunchd.protocol.decoding import MalformedRequest
-from hunchd.protocol.documents import document_answer, normalize_document_path, parse_documents_query
+from hunchd.protocol.documents import DocumentsRequest, document_answer, normalize_document_path
 from hunchd.protocol.mcp import jsonrpc
 from hunchd.protocol.mcp.effects import Conversation, DaemonRequest, Pause, RequestFailed, Result
 from hunchd.protocol.mcp.project_resolver import ProjectResolver
 from hunchd.protocol.memories import parse_drafts_body
 from hunchd.protocol.requests import (
-    parse_context_body,
-    parse_contradiction_body,
-    parse_expand_body,
+    AssembleRequest,
+    ContradictionReport,
+    ExpandRequest,
+    NearQuery,
+    NewProject,
+    PredictRequest,
+    ReviewRequest,
+    SearchBody,
     parse_feedback_body,
-    parse_predict_body,
-    parse_project_body,
-    parse_search_body,
-    parse_similar_query,
-    review_of_body,
 )
 from hunchd.protocol.responses import PageAnswer, bundle_answer, to_json
+from hunchd.protocol.struct_decoding import decode, decode_query
 from hunchd.repository.layout import find_repository
 from hunchd.serving.limits import ServerLimits
 from hunchd.serving.request_bodies import read_json_body
 from hunchd.serving.responses import get_status, json_response
+from hunchd.serving.routes import ANY_OBJECT, JSON, route
 
 if TYPE_CHECKING:
     from hunchd.engine import Engine
@@ -76,6 +78,14 @@ class McpHandler:
         self._limits = limits
         self._resolver = ProjectResolver(None, _find_root)
 
+    @route(
+        "POST /mcp",
+        "mcp",
+        "Serve the Model Context Protocol: streamable HTTP, with or without a handshake, no sessions.",
+        body={"type": "object", "description": "one JSON-RPC 2.0 message"},
+        answers={JSON: ANY_OBJECT},
+        errors=(404,),
+    )
     async def serve(self, request: web.Request) -> web.Response:
         if not _accepts_json(request.headers.get("Accept")):
             return web.Response(status=406)
@@ -142,27 +152,27 @@ class McpHandler:
                 projects = await engine.list_projects()
                 return PageAnswer(items=projects, next=None, total=len(projects))
             case "/projects":
-                return await engine.add_project(parse_project_body(body))
+                return await engine.add_project(decode(body, NewProject).path)
             case "/context/assemble":
-                return bundle_answer(await engine.get_context(parse_context_body(body)))
+                return bundle_answer(await engine.get_context(decode(body, AssembleRequest).to_context_request()))
             case "/context/predict":
-                return await engine.predict(parse_predict_body(body))
+                return await engine.predict(decode(body, PredictRequest))
             case "/context/review":
-                return await engine.review(review_of_body(body))
+                return await engine.review(decode(body, ReviewRequest))
             case "/search":
-                return await engine.search(parse_search_body(body))
+                return await engine.search(decode(body, SearchBody).to_search_request())
             case "/expand":
-                return await engine.expand(parse_expand_body(body))
+                return await engine.expand(decode(body, ExpandRequest))
             case "/memories":
                 return await engine.store_drafts(parse_drafts_body(body)[0])
             case "/contradictions":
-                return (await engine.contradictions.open(parse_contradiction_body(body)))[0]
+                return (await engine.contradictions.open(decode(body, ContradictionReport)))[0]
             case _ if (similar := _SIMILAR_PATH.fullmatch(path)) is not None:
-                return await engine.contradictions.find_similar(similar["id"], parse_similar_query(query))
+                return await engine.contradictions.find_similar(similar["id"], decode_query(query, NearQuery).limit)
             case "/feedback":
                 return await engine.record_feedback(parse_feedback_body(body)[0])
             case "/documents":
-                return await engine.knowledge.documents.list(parse_documents_query(query))
+                return await engine.knowledge.documents.list(decode_query(query, DocumentsRequest))
             case _ if path.startswith("/documents/"):
                 document_path_requested = normalize_document_path(unquote(path.removeprefix("/documents/")))
                 return document_answer(await engine.knowledge.documents.get(document_path_requested))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import hdrs, web
 
@@ -16,10 +15,10 @@ from hunchd import __version__
 from hunchd.domain.errors import NotFound
 from hunchd.protocol.requests import PageCodeRequest, PageSessionRequest
 from hunchd.protocol.responses import PageClosedAnswer, PageCodeAnswer, PageSessionAnswer
-from hunchd.protocol.struct_decoding import decode
 from hunchd.serving.access import AccessDenied
 from hunchd.serving.page_access import CODE_SECONDS, PageSession, PageSessions, get_cookie_name
 from hunchd.serving.responses import build_response, json_response
+from hunchd.serving.routes import JSON, TEXT, route
 
 STATIC_FOLDER: Final = Path(hunchd.__file__).parent / "page" / "static"
 FIRST_VIEW: Final = "/ui/now"
@@ -40,33 +39,32 @@ _PAGE_HEADERS: Final = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_HTML: Final = {"text/html": TEXT}
 
 
 class PageHandlers:
     """Handlers of the web page, one method per route."""
 
-    def __init__(self, read_body: Callable[[web.Request], Awaitable[Any]]) -> None:
-        self._read_body = read_body
+    def __init__(self) -> None:
         self.sessions = PageSessions()
 
-    def routes(self) -> list[tuple[str, str, Handler]]:
-        return [
-            ("GET", "/", self.redirect_to_page),
-            ("GET", "/ui", self.redirect_to_page),
-            ("GET", "/ui/", self.redirect_to_page),
-            ("GET", "/ui/{path:.+}", self.get_file),
-            ("POST", "/page/codes", self.issue_code),
-            ("POST", "/page/session", self.open_session),
-            ("GET", "/page/session", self.get_session),
-            ("DELETE", "/page/session", self.close_session),
-        ]
-
-    async def redirect_to_page(self, _: web.Request) -> web.Response:
+    @route("GET /", "root", "Redirect to the page.", status=302, answers=_HTML, open=True)
+    @route("GET /ui", "ui", "Redirect to the page.", status=302, answers=_HTML, open=True, any_query=True)
+    @route("GET /ui/", "uiFolder", "Redirect to the page.", status=302, answers=_HTML, open=True, any_query=True)
+    async def redirect_to_page(self) -> web.Response:
         response = build_response(b"", status=302)
         response.headers[hdrs.LOCATION] = FIRST_VIEW
         return _protect(response)
 
+    @route(
+        "GET /ui/{path:.+}",
+        "page",
+        "Return the page, which contains no data, or one of its files.",
+        answers=_HTML,
+        any_query=True,
+        errors=(304, 404),
+        open=True,
+    )
     async def get_file(self, request: web.Request) -> web.Response:
         """Return an asset, or the page itself for the address of a view."""
         path = request.match_info["path"]
@@ -95,16 +93,26 @@ class PageHandlers:
             )
         )
 
-    async def issue_code(self, request: web.Request) -> web.Response:
-        wanted = decode(await self._read_body(request), PageCodeRequest)
-        code = self.sessions.issue_code(is_read_only=wanted.read_only)
-        return json_response(PageCodeAnswer(code=code, path=FIRST_VIEW, seconds=CODE_SECONDS), status=201)
+    @route(
+        "POST /page/codes", "issuePageCode", "Return a single-use code that opens the page in a browser.", status=201
+    )
+    async def issue_code(self, body: PageCodeRequest) -> PageCodeAnswer:
+        code = self.sessions.issue_code(is_read_only=body.read_only)
+        return PageCodeAnswer(code=code, path=FIRST_VIEW, seconds=CODE_SECONDS)
 
-    async def open_session(self, request: web.Request) -> web.Response:
+    @route(
+        "POST /page/session",
+        "openPageSession",
+        "Exchange a code for the cookie and the key of a browser session.",
+        status=201,
+        answers={JSON: PageSessionAnswer},
+        errors=(401, 415),
+        open=True,
+    )
+    async def open_session(self, body: PageSessionRequest, request: web.Request) -> web.Response:
         if hdrs.ORIGIN not in request.headers:
             raise AccessDenied(403, "forbidden_origin", "only the page itself may open its session")
-        code = decode(await self._read_body(request), PageSessionRequest).code
-        opened = self.sessions.open_session(code, request.headers[hdrs.HOST])
+        opened = self.sessions.open_session(body.code, request.headers[hdrs.HOST])
         if opened is None:
             raise AccessDenied(
                 401, "unauthorized", "the code was used already or is too old", hint="run `hunch ui` again"
@@ -114,10 +122,11 @@ class PageHandlers:
         response.set_cookie(get_cookie_name(request), cookie, httponly=True, samesite="Strict", path="/")
         return response
 
-    async def get_session(self, request: web.Request) -> web.Response:
-        session = self.sessions.find_session(request)
-        return json_response(_describe_session(session))
+    @route("GET /page/session", "pageSession", "Return what this browser session may do.")
+    async def get_session(self, request: web.Request) -> PageSessionAnswer:
+        return _describe_session(self.sessions.find_session(request))
 
+    @route("DELETE /page/session", "closePageSession", "End this browser session.", answers={JSON: PageClosedAnswer})
     async def close_session(self, request: web.Request) -> web.Response:
         self.sessions.close_session(request)
         response = json_response(PageClosedAnswer(closed=True))

@@ -2,86 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import web
-
-from hunchd.protocol.decoding import reject_unstorable
-from hunchd.protocol.session_requests import (
-    parse_append_body,
-    parse_compile_body,
-    parse_outcome_body,
-    parse_page_query,
-    parse_sessions_query,
-    validate_session_id,
+from hunchd.protocol.responses import PageAnswer
+from hunchd.protocol.session_answers import (
+    CompactedAnswer,
+    LoggedMessageAnswer,
+    MessagesAcceptedAnswer,
+    PromptAnswer,
+    SessionAnswer,
+    SessionEndedAnswer,
+    SessionErasedAnswer,
 )
-from hunchd.serving.request_bodies import is_bodiless
-from hunchd.serving.responses import json_response
+from hunchd.protocol.session_requests import (
+    CompileRequest,
+    Messages,
+    PageRequest,
+    SessionEnd,
+    SessionsRequest,
+    parse_append_body,
+)
+from hunchd.serving.routes import route
 
 if TYPE_CHECKING:
     from hunchd.features.sessions.session_service import SessionService
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
 
 class SessionHandlers:
-    """Handlers for sessions, one method per route.
+    """Handlers for sessions, one method per route."""
 
-    `body` reads the JSON body of a request within the limits.
-    """
+    def __init__(self, sessions: SessionService) -> None:
+        self._sessions = sessions
 
-    def __init__(self, conversations: SessionService, body: Callable[[web.Request], Awaitable[Any]]) -> None:
-        self._conversations = conversations
-        self._body = body
+    @route("GET /sessions", "listSessions", "List all sessions, newest first.", errors=(404,))
+    async def list_sessions(self, query: SessionsRequest) -> PageAnswer[SessionAnswer]:
+        return await self._sessions.list_sessions(query)
 
-    def routes(self) -> list[tuple[str, str, Handler]]:
-        return [
-            ("GET", "/sessions", self.list_sessions),
-            ("GET", "/sessions/{id}", self.get_session),
-            ("DELETE", "/sessions/{id}", self.erase_session),
-            ("POST", "/sessions/{id}/messages", self.append_messages),
-            ("GET", "/sessions/{id}/messages", self.list_messages),
-            ("POST", "/sessions/{id}/compact", self.compact_session),
-            ("POST", "/sessions/{id}/end", self.end_session),
-            ("POST", "/context/compile", self.compile_context),
-        ]
+    @route("GET /sessions/{id}", "session", "Return the state of a session.", errors=(404,))
+    async def get_session(self, session: str) -> SessionAnswer:
+        return await self._sessions.get_session(session)
 
-    async def list_sessions(self, request: web.Request) -> web.Response:
-        return json_response(await self._conversations.list_sessions(parse_sessions_query(_get_query(request))))
+    @route(
+        "DELETE /sessions/{id}",
+        "eraseSession",
+        "Erase a session and everything derived from it, including all traces on disk.",
+        errors=(404, 429, 507),
+    )
+    async def erase_session(self, session: str) -> SessionErasedAnswer:
+        return await self._sessions.erase(session)
 
-    async def get_session(self, request: web.Request) -> web.Response:
-        return json_response(await self._conversations.get_session(_get_session_id(request)))
+    @route(
+        "POST /sessions/{id}/messages",
+        "addMessages",
+        "Append to a session's log; durable once answered. Rejected messages are listed, the others stored.",
+        body=Messages,
+        status=202,
+        errors=(404, 409, 429, 507),
+    )
+    async def append_messages(self, session: str, raw: Any) -> MessagesAcceptedAnswer:
+        return await self._sessions.append(session, parse_append_body(raw))
 
-    async def erase_session(self, request: web.Request) -> web.Response:
-        return json_response(await self._conversations.erase(_get_session_id(request)))
+    @route("GET /sessions/{id}/messages", "listMessages", "List the log, oldest first.", errors=(404,))
+    async def list_messages(self, session: str, query: PageRequest) -> PageAnswer[LoggedMessageAnswer]:
+        return await self._sessions.list_messages(session, query)
 
-    async def append_messages(self, request: web.Request) -> web.Response:
-        session, append_request = _get_session_id(request), parse_append_body(await self._body(request))
-        return json_response(await self._conversations.append(session, append_request), status=202)
+    @route(
+        "POST /sessions/{id}/compact",
+        "compactSession",
+        "Condense the history of later prompts now; the log stays as it is.",
+        errors=(404, 507),
+    )
+    async def compact_session(self, session: str) -> CompactedAnswer:
+        return await self._sessions.compact(session)
 
-    async def list_messages(self, request: web.Request) -> web.Response:
-        return json_response(
-            await self._conversations.list_messages(_get_session_id(request), parse_page_query(_get_query(request)))
-        )
+    @route(
+        "POST /sessions/{id}/end",
+        "endSession",
+        "Close a session and store its episodes and facts. The body may be omitted.",
+        errors=(404, 507),
+    )
+    async def end_session(self, session: str, body: SessionEnd | None) -> SessionEndedAnswer:
+        return await self._sessions.end(session, (body and body.outcome) or None)
 
-    async def compact_session(self, request: web.Request) -> web.Response:
-        return json_response(await self._conversations.compact(_get_session_id(request)))
-
-    async def end_session(self, request: web.Request) -> web.Response:
-        session = _get_session_id(request)
-        outcome = None if is_bodiless(request) else parse_outcome_body(await self._body(request))
-        return json_response(await self._conversations.end(session, outcome))
-
-    async def compile_context(self, request: web.Request) -> web.Response:
-        return json_response(await self._conversations.compile(parse_compile_body(await self._body(request))))
-
-
-def _get_query(request: web.Request) -> str:
-    return request.raw_path.partition("?")[2]
-
-
-def _get_session_id(request: web.Request) -> str:
-    identifier = request.match_info["id"]
-    reject_unstorable(identifier, "id")
-    return validate_session_id(identifier)
+    @route(
+        "POST /context/compile",
+        "compile",
+        "Compile the prompt for a session's next request: stable sections first, within the budget.",
+        errors=(404,),
+    )
+    async def compile_context(self, body: CompileRequest) -> PromptAnswer:
+        return await self._sessions.compile(body)

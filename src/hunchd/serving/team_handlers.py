@@ -2,67 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from aiohttp import web
-
-from hunchd.protocol.team_requests import (
-    parse_join_body,
-    parse_member_action_body,
-    parse_statements_query,
-    parse_team_query,
+from hunchd.protocol.team_answers import (
+    TeamJoined,
+    TeamLeft,
+    TeamMemberChanged,
+    TeamMembers,
+    TeamPreview,
+    TeamStatements,
+    TeamStatus,
 )
-from hunchd.serving.responses import json_response
+from hunchd.protocol.team_requests import JoinTeamRequest, MemberActionRequest, StatementsQuery, TeamQuery
+from hunchd.serving.routes import route
 
 if TYPE_CHECKING:
     from hunchd.features.team.feature import TeamFeature
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
 
 class TeamHandlers:
-    """Handlers for a project's team, one method per route.
+    """Handlers for a project's team, one method per route."""
 
-    `body` reads the JSON body of a request within the limits.
-    """
-
-    def __init__(self, team: TeamFeature, body: Callable[[web.Request], Awaitable[Any]]) -> None:
+    def __init__(self, team: TeamFeature) -> None:
         self._team = team
-        self._body = body
 
-    def routes(self) -> list[tuple[str, str, Handler]]:
-        return [
-            ("POST", "/team", self.join),
-            ("GET", "/team", self.get_status),
-            ("DELETE", "/team", self.leave),
-            ("GET", "/team/members", self.list_members),
-            ("POST", "/team/members", self.change_member),
-            ("GET", "/team/preview", self.preview),
-            ("GET", "/team/statements", self.list_statements),
-        ]
+    @route(
+        "POST /team",
+        "joinTeam",
+        "Share a project's memory with a team: create the team, or join it.",
+        status=201,
+        errors=(404, 409),
+    )
+    async def join(self, body: JoinTeamRequest) -> TeamJoined:
+        return await self._team.join(body)
 
-    async def join(self, request: web.Request) -> web.Response:
-        return json_response(await self._team.join(parse_join_body(await self._body(request))), status=201)
+    @route(
+        "GET /team",
+        "teamStatus",
+        "Return whether a project has a team, and how far behind this machine is.",
+        errors=(404,),
+    )
+    async def get_status(self, query: TeamQuery) -> TeamStatus:
+        return await self._team.get_status(query.project)
 
-    async def get_status(self, request: web.Request) -> web.Response:
-        return json_response(await self._team.get_status(parse_team_query(_get_query(request))))
+    @route(
+        "DELETE /team",
+        "leaveTeam",
+        "Leave the team: members' statements are removed here, your own stay in the team.",
+        errors=(404,),
+    )
+    async def leave(self, query: TeamQuery) -> TeamLeft:
+        return await self._team.leave(query.project)
 
-    async def leave(self, request: web.Request) -> web.Response:
-        return json_response(await self._team.leave(parse_team_query(_get_query(request))))
+    @route(
+        "GET /team/members",
+        "teamMembers",
+        "List the members with role, number of statements and time of the latest one.",
+        errors=(404,),
+    )
+    async def list_members(self, query: TeamQuery) -> TeamMembers:
+        return await self._team.list_members(query.project)
 
-    async def list_members(self, request: web.Request) -> web.Response:
-        return json_response(await self._team.list_members(parse_team_query(_get_query(request))))
+    @route(
+        "POST /team/members",
+        "changeTeamMember",
+        "Exclude or readmit a member, or appoint a maintainer.",
+        errors=(404, 409),
+    )
+    async def change_member(self, body: MemberActionRequest) -> TeamMemberChanged:
+        return await self._team.change_member(body)
 
-    async def change_member(self, request: web.Request) -> web.Response:
-        return json_response(await self._team.change_member(parse_member_action_body(await self._body(request))))
+    @route("GET /team/preview", "teamPreview", "Show exactly what would be sent, without sending it.", errors=(404,))
+    async def preview(self, query: TeamQuery) -> TeamPreview:
+        return await self._team.preview(query.project)
 
-    async def preview(self, request: web.Request) -> web.Response:
-        return json_response(await self._team.preview(parse_team_query(_get_query(request))))
-
-    async def list_statements(self, request: web.Request) -> web.Response:
-        return json_response(await self._team.list_statements(parse_statements_query(_get_query(request))))
-
-
-def _get_query(request: web.Request) -> str:
-    return request.raw_path.partition("?")[2]
+    @route(
+        "GET /team/statements",
+        "teamStatements",
+        "List the members' statements by subject, with resolutions and votes.",
+        errors=(404,),
+    )
+    async def list_statements(self, query: StatementsQuery) -> TeamStatements:
+        return await self._team.list_statements(query)

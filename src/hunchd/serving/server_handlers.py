@@ -1,0 +1,160 @@
+"""HTTP handlers for the daemon itself: status, projects, signals, events, and export and import."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from hunchd import PROTOCOL, __version__
+from hunchd.protocol.exports import ExportLine, ImportedAnswer
+from hunchd.protocol.fields import get_batch
+from hunchd.protocol.requests import ExportQuery, ImportQuery, ListSlice, NewProject
+from hunchd.protocol.responses import (
+    AcceptedAnswer,
+    HealthAnswer,
+    PageAnswer,
+    ProjectAnswer,
+    RemovedAnswer,
+    slice_page,
+)
+from hunchd.protocol.settings_answers import SettingsAnswer
+from hunchd.protocol.signals import MAX_SIGNALS, SignalsBody
+from hunchd.protocol.status_answers import StatusAnswer
+from hunchd.serving.event_stream import EventListeners
+from hunchd.serving.limits import ConnectionPool, ServerLimits
+from hunchd.serving.request_bodies import ImportLines
+from hunchd.serving.request_metrics import RequestMetrics
+from hunchd.serving.responses import build_response, encode_json, start_response
+from hunchd.serving.routes import ANY_OBJECT, JSON, JSON_LINES, TEXT, route
+
+if TYPE_CHECKING:
+    from hunchd.engine import Engine
+
+logger = logging.getLogger(__name__)
+
+
+class ServerHandlers:
+    """Handlers for the daemon itself, one method per route; `document` is the OpenAPI document."""
+
+    def __init__(self, engine: Engine, limits: ServerLimits, connections: ConnectionPool, document: bytes) -> None:
+        self._engine = engine
+        self._limits = limits
+        self._connections = connections
+        self._document = document
+        self.listeners = EventListeners(limits)
+        self.counts = RequestMetrics()
+
+    @route("GET /health", "health", "Check that the daemon is running.", open=True)
+    async def get_health(self) -> HealthAnswer:
+        return HealthAnswer(status="ok", protocol=PROTOCOL, version=__version__)
+
+    @route("GET /status", "status", "Return projects, queues, sizes, and what is degraded.")
+    async def get_status(self) -> StatusAnswer:
+        return await self._engine.status()
+
+    @route("POST /projects", "addProject", "Register a project; idempotent.")
+    async def add_project(self, body: NewProject) -> ProjectAnswer:
+        return await self._engine.add_project(body.path)
+
+    @route("GET /projects", "listProjects", "List the registered projects.")
+    async def list_projects(self, query: ListSlice) -> PageAnswer[ProjectAnswer]:
+        projects = await self._engine.list_projects()
+        return slice_page(projects, lambda one: one, offset=query.offset, limit=query.limit)
+
+    @route(
+        "DELETE /projects/{id}",
+        "removeProject",
+        "Erase everything stored about a project, including all traces on disk.",
+        errors=(404,),
+    )
+    async def remove_project(self, id: str) -> RemovedAnswer:
+        return await self._engine.remove_project(id)
+
+    @route(
+        "POST /signals",
+        "sendSignals",
+        "Report events. Durable once answered; invalid ones are listed, the others are stored.",
+        body=SignalsBody,
+        status=202,
+        errors=(429, 507),
+    )
+    async def accept_signals(self, raw: Any) -> AcceptedAnswer:
+        """Accept signals; each is parsed separately, so that an invalid one does not affect the others."""
+        return await self._engine.accept_signals(get_batch(raw, "signals", max_entries=MAX_SIGNALS))
+
+    @route("GET /settings", "settings", "Return the effective settings, each with its default and purpose.")
+    async def get_settings(self) -> SettingsAnswer:
+        return self._engine.describe_settings()
+
+    @route(
+        "GET /export",
+        "export",
+        "Export everything stored, one item per line; the last line has the count.",
+        answers={JSON_LINES: ExportLine},
+        errors=(404,),
+    )
+    async def export_lines(self, query: ExportQuery, request: web.Request) -> web.StreamResponse:
+        return await _stream_json_lines(request, self._engine.export(query.project))
+
+    @route(
+        "POST /import",
+        "import",
+        "Import exported lines; a known line changes nothing. With `colleague` and `project`: as "
+        "their statements, beside what is stored about that project; conflicts are reported as contradictions.",
+        body=ExportLine,
+        takes=(JSON_LINES, "application/jsonl", JSON),
+        errors=(404, 429, 507),
+    )
+    async def import_lines(self, request: web.Request, query: ImportQuery) -> ImportedAnswer:
+        lines = ImportLines(request, self._limits)
+        if query.colleague is not None and query.project is not None:
+            result = await self._engine.import_from_colleague(query.colleague, lines.read_lines(), query.project)
+        else:
+            result = await self._engine.import_lines(lines.read_lines())
+        return lines.summarize(result)
+
+    @route(
+        "GET /events",
+        "events",
+        "Stream events as server-sent events; a slow reader is disconnected.",
+        answers={"text/event-stream": TEXT},
+        errors=(429,),
+    )
+    async def stream_events(self, request: web.Request) -> web.StreamResponse:
+        return await self.listeners.serve(request, self._engine.subscribe())
+
+    @route("GET /metrics", "metrics", "Return counters for Prometheus.", answers={"text/plain": TEXT})
+    async def get_metrics(self) -> web.Response:
+        text = await self._engine.metrics() + self.counts.render(self._connections, self.listeners)
+        return build_response(text.encode(), type_="text/plain; version=0.0.4; charset=utf-8")
+
+    @route("GET /openapi.json", "openapi", "Return this document.", answers={JSON: ANY_OBJECT})
+    async def get_openapi(self) -> web.Response:
+        return build_response(self._document)
+
+
+async def _stream_json_lines(request: web.Request, lines: AsyncIterator[ExportLine]) -> web.StreamResponse:
+    """Stream the items as JSON, one line each.
+
+    The first item is awaited before the response starts, so that an early error still gets its own status. A later
+    failure cuts the response off, which
+    the client notices because the last chunk is missing.
+    """
+    first = await anext(lines, None)
+    response = await start_response(request, "application/x-ndjson; charset=utf-8")
+    try:
+        if first is not None:
+            await response.write(encode_json(first) + b"\n")
+        async for line in lines:
+            await response.write(encode_json(line) + b"\n")
+    except ConnectionError:  # the client disconnected
+        return response
+    except Exception:
+        logger.exception("%s was cut off", request.path)
+        request.protocol.force_close()
+        return response
+    await response.write_eof()
+    return response
