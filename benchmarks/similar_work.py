@@ -20,9 +20,9 @@ from hunchd.bench.history_walk import ReplayWindows, walk_history
 from hunchd.bench.outlines import OutlineCache
 from hunchd.bench.replay import get_repository_name
 from hunchd.bench.tasks import generate_queries
-from hunchd.config.settings import ContextSettings
 from hunchd.domain.context import PredictedUnit
 from hunchd.features.context.candidates import get_unit_value, select_informative_units
+from hunchd.features.context.context_service import MAX_PAST_UNITS
 from hunchd.ingestion import history
 from hunchd.prediction import weights
 from hunchd.prediction.predictor import Predictor
@@ -56,11 +56,7 @@ def iter_questions(path: str, cache: Path | None) -> Iterator[Question]:
 
 def select_shown(units: tuple[PredictedUnit, ...]) -> list[PredictedUnit]:
     """Return the units that a bundle shows if there is room."""
-    return [
-        unit
-        for unit in select_informative_units(units, ContextSettings().past_units)
-        if get_unit_value(unit) >= MINIMUM_VALUE
-    ]
+    return [unit for unit in select_informative_units(units, MAX_PAST_UNITS) if get_unit_value(unit) >= MINIMUM_VALUE]
 
 
 def format_share(flags: list[bool]) -> str:

@@ -45,6 +45,7 @@ from hunchd.core.status import measure_process_memory
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Levels, Memory, Status
 from hunchd.domain.unit_classification import is_work
+from hunchd.features.consolidation.plan_executor import MAX_PROBE_LOSS, MAX_PROBES
 from hunchd.features.consolidation.usage import UsageTracker
 from hunchd.features.search.search_service import SearchService
 from hunchd.ingestion import history
@@ -295,7 +296,7 @@ class Replay:
 
     async def _probes(self, seed: str, now: datetime) -> list[tuple[str, str]]:
         """Return questions that find their memory before the night."""
-        queries = self.years.planner.draw_probes(ConsolidationSettings().probes, seed)
+        queries = self.years.planner.draw_probes(MAX_PROBES, seed)
         return [
             one for one in queries if one[1] in {name for name, _ in await self.ours.ask(one[0], now, MAX_RANK_BEFORE)}
         ]
@@ -307,7 +308,7 @@ class Replay:
             lost_count += not {wanted, self.years.heirs.get(wanted)} & found
         probe_counts = self.years.probes
         probe_counts[0], probe_counts[1] = probe_counts[0] + len(probes), probe_counts[1] + lost_count
-        probe_counts[2] += lost_count > ConsolidationSettings().probe_loss * len(probes)
+        probe_counts[2] += lost_count > MAX_PROBE_LOSS * len(probes)
 
     async def weigh(self, day: Day) -> None:
         disk, memory = zip(await self.ours.weighed(), await self.never.weighed(), strict=True)

@@ -105,7 +105,6 @@ class Engine:
             dependencies.journal,
             dependencies.memory_cache,
             dependencies.store,
-            batch_size=store.batch,
             gather_seconds=store.commit_ms / 1_000,
             limit=dependencies.settings.signals.queue,
         )

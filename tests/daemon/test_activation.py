@@ -6,7 +6,6 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from hunchd.cli.client import is_answering
 from hunchd.config.app_paths import ensure_private_folder, resolve_app_paths
 from hunchd.config.settings import Settings
+from hunchd.daemon import main
 from hunchd.daemon.main import LOG_BACKUPS, _configure_logging
 from hunchd.daemon.service_manager import take_inherited_sockets
 from hunchd.protocol.rendezvous import read_rendezvous
@@ -70,11 +70,11 @@ def _root_logger_as_before() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_root_logger_as_before")
-def test_log_rotation_deletes_oldest_file() -> None:
+def test_log_rotation_deletes_oldest_file(monkeypatch: pytest.MonkeyPatch) -> None:
     where = resolve_app_paths()
     ensure_private_folder(where.state)
-    settings = replace(Settings(), daemon=replace(Settings().daemon, log_mib=1))
-    _configure_logging(where, settings, to_stderr=False)
+    monkeypatch.setattr(main, "MAX_LOG_BYTES", 1024 * 1024)
+    _configure_logging(where, Settings(), to_stderr=False)
     for number in range(6_000):
         logging.getLogger("hunchd.test").info("%06d %s", number, "x" * 1_000)
 

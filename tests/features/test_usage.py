@@ -9,7 +9,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.usage_feedback import MIN_UNREQUESTED_IMPORTANCE, estimate_attention, plan_usage
+from hunchd.consolidation.usage_feedback import (
+    IMPORTANCE_RANGE,
+    MIN_UNREQUESTED_IMPORTANCE,
+    estimate_attention,
+    plan_usage,
+)
 from hunchd.domain.memory import Memory, Trust
 from hunchd.features.consolidation.usage import REPEAT_WINDOW, UsageTracker, save_usage
 from hunchd.retrieval.ranking import USAGE_BOOST, rank_hits
@@ -22,7 +27,7 @@ SETTINGS = ConsolidationSettings()
 def apply_usage(usage: UsageTracker, memories: dict[str, Memory]) -> dict[str, Memory]:
     """Apply the usage as a nightly run does."""
     tallies = usage.get_tallies()
-    changed = {one.id: one for change in plan_usage(memories, tallies, SETTINGS) for one in change.after}
+    changed = {one.id: one for change in plan_usage(memories, tallies) for one in change.after}
     usage.subtract_tallies(tallies)
     return memories | changed
 
@@ -118,7 +123,7 @@ def test_adversarial_feedback_stays_within_bounds() -> None:
 
     assert memories["strange"].importance < MIN_UNREQUESTED_IMPORTANCE
     assert memories["mine"].importance < MIN_UNREQUESTED_IMPORTANCE
-    assert memories["good"].importance >= 0.6 - SETTINGS.importance_range
+    assert memories["good"].importance >= 0.6 - IMPORTANCE_RANGE
     assert memories["strange"].trust is Trust.UNTRUSTED
     hits = [Hit(memory=one, lexical=5.0, similarity=0.6) for one in (memories["strange"], memory("fresh"))]
     scores = {one.memory.id: one.score for one in rank_hits("work", hits, depth="deep", k=5, now=NOW)}

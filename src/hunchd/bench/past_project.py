@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hunchd.config.settings import ContextSettings, IndexSettings
+from hunchd.config.settings import ContextSettings
 from hunchd.core.state.events import EventBus
 from hunchd.core.state.feature import Features
 from hunchd.core.state.project import Project, UserState, WorkingTree
@@ -27,6 +27,7 @@ from hunchd.ingestion.skeleton import build_view
 from hunchd.ingestion.topics import find_topics
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.weights import RankerWeights
+from hunchd.protocol.indexing_messages import MAX_FILE_BYTES
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.repository.layout import find_repository
@@ -35,7 +36,6 @@ from hunchd.store.memory_cache import MemoryCache
 
 BATCH = 200  # files parsed before they are written to the cache
 BRANCH = "main"
-LARGEST = IndexSettings().max_file_bytes
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ def _parse_files(git: Git, blobs_by_path: dict[str, str]) -> Iterator[FileOutlin
     paths: dict[str, list[str]] = {}
     for path, blob in blobs_by_path.items():
         paths.setdefault(blob, []).append(path)
-    for blob, content in git.read_blobs(paths, max_bytes=LARGEST):
+    for blob, content in git.read_blobs(paths, max_bytes=MAX_FILE_BYTES):
         for path in paths[blob]:
             yield parse_outline(path, content, blob)
 

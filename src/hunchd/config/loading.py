@@ -11,7 +11,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from hunchd.config.app_paths import expand_path
@@ -21,52 +21,57 @@ from hunchd.domain.errors import ConfigError
 # Allowed ranges: key → (lowest, highest).
 _RANGES: Mapping[str, tuple[float, float]] = {
     "serving.port": (0, 65_535),
-    "serving.max_body_bytes": (1_024, 1_073_741_824),
-    "context.budget": (1, 1_000_000),
-    "context.max_budget": (1, 1_000_000),
-    "context.likely_files": (0, 100),
-    "context.past_units": (0, 100),
+    "context.budget": (1, 200_000),  # as in a request (protocol/requests.py)
     "context.silence": (0, 1),
-    "signals.max_watched_directories": (0, 1_000_000),
-    "signals.burst_ms": (0, 10_000),
-    "signals.bulk_files": (2, 1_000_000),
     "signals.queue": (100, 1_000_000),
-    "index.newest_units": (1, 1_000_000),
-    "index.max_units": (1, 10_000_000),
-    "index.max_file_bytes": (1_024, 1_000_000),
     "index.patterns_idle_seconds": (0, 86_400),
     "store.commit_ms": (0, 60_000),
-    "store.batch": (1, 10_000),
-    "store.idle_seconds": (0.1, 86_400),
     "store.reserve_mib": (0, 1_024),
     "store.min_free_mib": (0, 1_048_576),
     "store.snapshots": (0, 365),
     "store.signals_days": (1, 3_650),
-    "embedding.idle_seconds": (0.1, 86_400),
     "language.daily_limit_usd": (0, 1_000),
     "language.input_usd_per_million": (0, 10_000),
     "language.output_usd_per_million": (0, 10_000),
-    "language.timeout_seconds": (1, 3_600),
     "language.rest_seconds": (0, 86_400),
     "team.poll_seconds": (0.1, 3_600),
     "team.care_minutes": (0.01, 10_080),
     "consolidation.hour": (0, 23),
     "consolidation.idle_minutes": (0, 1_440),
-    "consolidation.duplicate_similarity": (0, 1),
     "consolidation.summarise_days": (0, 3_650),
     "consolidation.compress_days": (0, 3_650),
     "consolidation.forget_days": (0, 3_650),
     "consolidation.restore_days": (0, 3_650),
     "consolidation.forget_share": (0, 1),
-    "consolidation.importance_step": (0, 1),
-    "consolidation.importance_range": (0, 1),
-    "consolidation.probes": (0, 10_000),
-    "consolidation.probe_loss": (0, 1),
-    "consolidation.history_from": (2, 1_000),
-    "consolidation.keep_runs": (1, 1_000),
     "daemon.idle_exit_minutes": (0, 525_600),
-    "daemon.log_mib": (1, 1_024),
 }
+# Settings of earlier versions that are constants now. A file may still have them; they are ignored.
+RETIRED: Final = frozenset(
+    {
+        "serving.max_body_bytes",
+        "context.max_budget",
+        "context.likely_files",
+        "context.past_units",
+        "signals.max_watched_directories",
+        "signals.burst_ms",
+        "signals.bulk_files",
+        "index.newest_units",
+        "index.max_units",
+        "index.max_file_bytes",
+        "store.batch",
+        "store.idle_seconds",
+        "embedding.idle_seconds",
+        "language.timeout_seconds",
+        "consolidation.duplicate_similarity",
+        "consolidation.importance_step",
+        "consolidation.importance_range",
+        "consolidation.probes",
+        "consolidation.probe_loss",
+        "consolidation.history_from",
+        "consolidation.keep_runs",
+        "daemon.log_mib",
+    }
+)
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -76,17 +81,29 @@ def load_settings(path: Path) -> Settings:
     If the file is missing, the defaults are returned. Raises ConfigError if the file cannot be read or a value is
     not allowed.
     """
+    return build_settings(_load_table(path), file=path.name)
+
+
+def describe_retired(path: Path) -> str:
+    """Return a notice about the keys in the file that have no effect any more, or ""."""
+    keys = [
+        f"[{section}] {name}"
+        for section, content in _load_table(path).items()
+        for name in content
+        if f"{section}.{name}" in RETIRED
+    ]
+    return f"{path.name}: no longer a setting, and ignored: {', '.join(keys)}" if keys else ""
+
+
+def _load_table(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_bytes().decode("utf-8")
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError:
-        return Settings()
+        return {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
-    try:
-        table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: is not valid TOML: {error}") from error
-    return build_settings(table, file=path.name)
 
 
 def build_settings(table: Mapping[str, Any], *, file: str) -> Settings:
@@ -111,8 +128,6 @@ def build_settings(table: Mapping[str, Any], *, file: str) -> Settings:
             raise ConfigError(
                 f"{file}: [shell] private_folders must be absolute, or begin with ~ or ~NAME of a user, not {folder!r}"
             )
-    if settings.context.budget > settings.context.max_budget:
-        raise ConfigError(f"{file}: [context] budget must not be above max_budget ({settings.context.max_budget})")
     return settings
 
 
@@ -126,6 +141,7 @@ def _is_secure_url(url: str) -> bool:
 
 
 def _build_section(section: type, name: str, content: Mapping[str, Any], file: str) -> Any:
+    content = {key: value for key, value in content.items() if f"{name}.{key}" not in RETIRED}
     hints = get_type_hints(section)
     field_types = {field.name: hints[field.name] for field in fields(section)}
     _reject_unknown_keys(content, field_types, where=f"{file}: [{name}] has no setting", kind="It has")

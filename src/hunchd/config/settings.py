@@ -16,7 +16,6 @@ class ServingSettings:
     host: str = "127.0.0.1"  # loopback only; any other address is rejected
     port: int = 0  # 0: let the system choose; the rendezvous file says which
     socket: bool = True  # also listen on a Unix socket, which other users cannot reach
-    max_body_bytes: int = 8_388_608  # larger requests are rejected (8 MiB: a thousand long memories)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +23,6 @@ class ContextSettings:
     """Limits of a context bundle."""
 
     budget: int = 8_000  # tokens, when the client names none
-    max_budget: int = 200_000  # tokens; a larger request is rejected
-    likely_files: int = 10  # files shown at most under "Likely next"
-    past_units: int = 4  # past episodes shown at most
     silence: float = 0.0  # predicted files below this confidence are left out (0: the shipped threshold)
 
 
@@ -36,9 +32,6 @@ class SignalSettings:
 
     watch_files: bool = True  # saves, creations, deletions, renames
     watch_opens: bool = False  # opens seen by inotify are mostly grep and test runs; editor plugins are better
-    max_watched_directories: int = 40_000  # beyond this the tree is polled instead
-    burst_ms: int = 100  # changes of one file within this time are one signal
-    bulk_files: int = 200  # this many files in a second are changed by a tool, not a person
     error_logs: tuple[str, ...] = ()  # log files of projects to search for errors: relative or absolute patterns
     queue: int = 20_000  # signals that may wait for the store before clients are asked to slow down
 
@@ -54,9 +47,6 @@ class ShellSettings:
 class IndexSettings:
     """Indexing of history and code."""
 
-    newest_units: int = 2_000  # read first, for an answer within a second or two
-    max_units: int = 100_000  # older history is not read
-    max_file_bytes: int = 1_000_000  # larger files are listed but not parsed; a million at most
     ignore: tuple[str, ...] = ()  # additional patterns, in gitignore syntax
     patterns: bool = True  # search for code shapes that the project repeats
     patterns_idle_seconds: float = 20.0  # … after nobody has worked in it for this long
@@ -67,8 +57,6 @@ class StoreSettings:
     """Storage of memories."""
 
     commit_ms: int = 250  # interval between batches of accepted records; four times as long for continuous streams
-    batch: int = 256  # maximum records in a batch
-    idle_seconds: float = 60.0  # the store process ends after this time without work, which frees its memory
     reserve_mib: int = 16  # reserved on disk so that the store can recover from a full disk
     min_free_mib: int = 64  # less free space than this is reported as degraded
     snapshots: int = 7  # number of nightly snapshots kept
@@ -84,7 +72,6 @@ class EmbeddingSettings:
 
     model: str = SHIPPED_MODEL  # ships with the package; any other fastembed model may have to be downloaded
     enabled: bool = True  # false: lexical search only
-    idle_seconds: float = 600.0  # the model is unloaded after this time without use
     contradictions: bool = True  # false: contradictions are found by rules alone, which miss most free wording
 
     @property
@@ -113,7 +100,6 @@ class LanguageSettings:
     daily_limit_usd: float = 0.25  # daily limit, including the possible cost of broken answers
     input_usd_per_million: float = 1.0  # price of the model's input tokens; 0 for a self-hosted model
     output_usd_per_million: float = 5.0  # price of its output tokens
-    timeout_seconds: float = 60.0  # timeout of a whole answer; no request waits for it
     contradictions: bool = False  # true: possibly contradicting statements are sent too; the verdict decides
     rest_seconds: float = 30.0  # delay before a session is read, as statements may be retracted at once
 
@@ -125,18 +111,11 @@ class ConsolidationSettings:
     nightly: bool = True  # false: only on request (`hunch consolidate`)
     hour: int = 3  # local time: when machines that run at night are quiet
     idle_minutes: float = 5.0  # a nightly run begins after this time without requests
-    duplicate_similarity: float = 0.92  # minimum cosine similarity of duplicates about one subject
     summarise_days: float = 7.0  # after this time memories are shown as summaries
     compress_days: float = 30.0  # after this time memories are shown as one line
     forget_days: float = 90.0  # memories unused for this long (a quarter, about a release cycle) are archived
     restore_days: float = 30.0  # archived memories can be restored for this time, then they are erased
     forget_share: float = 0.1  # maximum share of a project's memories archived in one run, in case the clock is wrong
-    importance_step: float = 0.05  # maximum change of importance in one run
-    importance_range: float = 0.2  # … and in total, relative to the initial importance
-    probes: int = 200  # queries that must find the same after a run; more detect smaller losses and take longer
-    probe_loss: float = 0.01  # a run that loses a larger share of their results is rolled back
-    history_from: int = 5  # minimum episodes of a module for a summary of its history
-    keep_runs: int = 30  # runs that can be undone; older ones are forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +132,6 @@ class DaemonSettings:
 
     idle_exit_minutes: float = 0.0  # exit after this time without requests; 0: never
     log_level: Literal["debug", "info", "warning", "error"] = "info"  # level of the log file
-    log_mib: int = 5  # size at which the log file is rotated; three old ones are kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ PART_OF: Final = "part_of"  # type of the link from an episode to the history th
 # project needed again after two years had no line left.
 MAX_LINES: Final = 2_000
 MAX_LINE_CHARACTERS: Final = 110  # characters
+MIN_EPISODES: Final = 5  # of a module, before a summary of its history is worth reading
 MIN_EPISODES_PER_CHANGE: Final = 32  # episodes added by one change, while a history is short
 # Each change writes the whole history: into a long one, episodes worth this share of its lines are added at once.
 CHANGE_SHARE: Final = 1 / 16
@@ -85,7 +86,7 @@ def plan_histories(
         for project, module in depth_modules:
             episodes = modules.pop((project, module))
             history = memories.get(make_history_id(project, module))
-            if history is None and len(episodes) < settings.history_from:
+            if history is None and len(episodes) < MIN_EPISODES:
                 episodes = [memory for memory in episodes if now - memory.at >= late_age]
                 if module != WHOLE_PROJECT:
                     if episodes:

@@ -205,7 +205,7 @@ class Planner:
         settings, now = self._settings, self.now
         match step:
             case ConsolidationStep.USE:
-                return plan_usage(memories, tallies, settings)
+                return plan_usage(memories, tallies)
             case ConsolidationStep.DUPLICATES:
                 return plan_merges(memories, self._group_duplicates(memories), now)
             case ConsolidationStep.CONTRADICTIONS:
@@ -232,9 +232,7 @@ class Planner:
             if self.compared_keys
             else ()
         )
-        groups = group_duplicates(
-            memories, self._vectors, settled_ids=settled_ids, min_similarity=self._settings.duplicate_similarity
-        )
+        groups = group_duplicates(memories, self._vectors, settled_ids=settled_ids)
         self._vectors.clear()  # not needed by any other step
         gc.collect()  # before any long-lived objects are made: fragmentation would keep all of that memory
         return groups

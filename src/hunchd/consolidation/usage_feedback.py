@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
 from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Memory, Status, Usage
@@ -21,6 +20,8 @@ INITIAL_IMPORTANCE: Final = "importance_began_at"  # source field: the importanc
 MIN_UNREQUESTED_IMPORTANCE: Final = 0.5
 # Minimum evidence that moves importance: a single click may be a slip.
 MIN_EVIDENCE: Final = 2.0
+IMPORTANCE_STEP: Final = 0.05  # maximum change of importance in one run: no single night decides
+IMPORTANCE_RANGE: Final = 0.2  # … and in total, relative to the initial importance
 CITED_WEIGHT, MISSED_WEIGHT, WRONG_WEIGHT, IGNORED_WEIGHT = 1.0, 1.0, -2.0, -0.25
 REVERTED_WEIGHT: Final = -1.0  # a change that was used and reverted cancels one use
 MAX_RANK: Final = 10  # nobody looks below the tenth result
@@ -50,16 +51,14 @@ def estimate_attention(rank: int) -> float:
     return 0.0 if rank > MAX_RANK else 1.0 / max(rank, 1) ** ATTENTION_EXPONENT
 
 
-def plan_usage(
-    memories: Mapping[str, Memory], tallies: Mapping[str, UsageTally], settings: ConsolidationSettings
-) -> Iterator[PlannedChange]:
+def plan_usage(memories: Mapping[str, Memory], tallies: Mapping[str, UsageTally]) -> Iterator[PlannedChange]:
     """Plan new usage counts, and changes of importance that follow from the evidence."""
     for identifier, tally in tallies.items():
         memory = memories.get(identifier)
         if memory is None or memory.status is Status.ARCHIVED or describe(memory.kind).is_detected_only:
             continue
         after = replace(memory, usage=add_tally(memory.usage, tally))
-        updated_memory = _move_importance(after, tally, settings)
+        updated_memory = _move_importance(after, tally)
         counter = "counted"
         if updated_memory.importance > memory.importance:
             counter = "promoted"
@@ -89,7 +88,7 @@ def add_tally(usage: Usage, tally: UsageTally) -> Usage:
     )
 
 
-def _move_importance(memory: Memory, tally: UsageTally, settings: ConsolidationSettings) -> Memory:
+def _move_importance(memory: Memory, tally: UsageTally) -> Memory:
     initial = memory.source.get(INITIAL_IMPORTANCE, memory.importance)
     initial = float(initial) if isinstance(initial, int | float) else memory.importance
     # One bad day does not revert a good record, nor the reverse.
@@ -99,11 +98,11 @@ def _move_importance(memory: Memory, tally: UsageTally, settings: ConsolidationS
     total_evidence += IGNORED_WEIGHT * memory.usage.ignored
     if abs(total_evidence) < MIN_EVIDENCE or tally.evidence == 0.0 or (tally.evidence > 0) != (total_evidence > 0):
         return memory
-    step = settings.importance_step if tally.evidence > 0 else -settings.importance_step
-    highest = min(1.0, initial + settings.importance_range)
+    step = IMPORTANCE_STEP if tally.evidence > 0 else -IMPORTANCE_STEP
+    highest = min(1.0, initial + IMPORTANCE_RANGE)
     if initial < MIN_UNREQUESTED_IMPORTANCE:
         highest = min(highest, MIN_UNREQUESTED_IMPORTANCE - 0.01)
-    lowest = max(0.05, initial - settings.importance_range)
+    lowest = max(0.05, initial - IMPORTANCE_RANGE)
     importance = round(min(max(memory.importance + step, lowest), max(highest, initial)), 4)
     if importance == memory.importance:
         return memory

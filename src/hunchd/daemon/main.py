@@ -19,7 +19,7 @@ from pathlib import Path
 
 from hunchd import __version__
 from hunchd.config.app_paths import AppPaths, ensure_private_folder, resolve_app_paths
-from hunchd.config.loading import load_settings
+from hunchd.config.loading import describe_retired, load_settings
 from hunchd.config.settings import Settings
 from hunchd.daemon.service_manager import notify_manager, ping_watchdog
 from hunchd.domain.errors import HunchError
@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 STOP_TIMEOUT_SECONDS = 2.0  # seconds from SIGTERM to the end, whatever hangs
 LOG_BACKUPS = 3
+MAX_LOG_BYTES = 5 * 1024 * 1024  # size at which the log file is rotated; days of normal use
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -62,6 +63,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"hunchd: another daemon is running (pid {lock})", file=sys.stderr)  # noqa: T201
         return 3
     _configure_logging(paths, settings, to_stderr=arguments.log_to_stderr)
+    if notice := describe_retired(paths.config_file):
+        logger.warning(notice)
     try:
         asyncio.run(run_daemon(paths, settings))
     except HunchError as error:
@@ -174,9 +177,7 @@ class _Lock:
 def _configure_logging(paths: AppPaths, settings: Settings, *, to_stderr: bool) -> None:
     handler: logging.Handler = logging.StreamHandler()
     if not to_stderr:
-        handler = logging.handlers.RotatingFileHandler(
-            paths.log_file, maxBytes=settings.daemon.log_mib * 1024 * 1024, backupCount=LOG_BACKUPS
-        )
+        handler = logging.handlers.RotatingFileHandler(paths.log_file, maxBytes=MAX_LOG_BYTES, backupCount=LOG_BACKUPS)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=settings.daemon.log_level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(True)

@@ -31,7 +31,6 @@ from hunchd.protocol import rendezvous
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.rendezvous import Rendezvous
 from hunchd.serving.http import make_app
-from hunchd.serving.limits import ServerLimits
 from hunchd.serving.listeners import serve_app
 from hunchd.store import client as store
 from hunchd.store.client import StoreClient
@@ -40,6 +39,8 @@ from hunchd.store.journal.journal import Journal
 from hunchd.store.memory_cache import MemoryCache
 from hunchd.store.registry import ProjectRegistry
 
+STORE_IDLE_SECONDS: Final = 60.0  # without work the store process ends, which frees its memory
+MODEL_IDLE_SECONDS: Final = 600.0  # unloaded after this time without use; loading takes half a second
 PORT_FILE: Final = "port"  # of the last daemon; in the state folder
 
 logger = logging.getLogger(__name__)
@@ -82,10 +83,10 @@ async def manage_helpers(places: AppPaths, settings: Settings) -> AsyncIterator[
         store=HelperProcess(
             store.build_command(
                 places.data,
-                idle_after=settings.store.idle_seconds,
+                idle_after=STORE_IDLE_SECONDS,
                 model=settings.embedding.model,
                 embedding=settings.embedding.enabled,
-                model_idle_after=settings.embedding.idle_seconds,
+                model_idle_after=MODEL_IDLE_SECONDS,
             ),
             name="the store process",
             env=store.build_environment(),
@@ -142,7 +143,7 @@ async def serve_http(engine: Engine, places: AppPaths, settings: Settings, journ
     """Serve HTTP, and write the address into the rendezvous file."""
     token = secrets.token_urlsafe(32)
     listeners = serve_app(
-        make_app(engine, token, limits=ServerLimits(body_bytes=settings.serving.max_body_bytes)),
+        make_app(engine, token),
         host=settings.serving.host,
         port=settings.serving.port or find_last_port(places),
         socket_path=choose_socket_path(places) if settings.serving.socket else None,

@@ -11,6 +11,7 @@ from hunchd.domain.errors import HunchError
 from hunchd.language.model_requests import ModelAnswer, ModelEndpoint, ModelFailure, ModelOutcome, ModelRequest
 from hunchd.protocol.child import HelperProcess
 
+ANSWER_SECONDS: Final = 60.0  # timeout of a whole answer; no request waits for it
 _START_GRACE_SECONDS: Final = 15.0  # seconds in addition to the answer's timeout, for process start and imports
 
 
@@ -42,9 +43,7 @@ def create_language_client(child: HelperProcess, settings: LanguageSettings) -> 
     """
     if not settings.enabled:
         return None
-    access = ModelEndpoint(
-        settings.model, settings.base_url, settings.key_file, settings.timeout_seconds, settings.provider
-    )
+    access = ModelEndpoint(settings.model, settings.base_url, settings.key_file, ANSWER_SECONDS, settings.provider)
     return LanguageClient(child, access)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct, field
 
@@ -27,6 +27,9 @@ class ProjectRequest(Struct, frozen=True, kw_only=True):
     @property
     def cache(self) -> Path:
         return Path(self.cache_file)
+
+
+MAX_FILE_BYTES: Final = 1_000_000  # larger files are generated or data; they are listed, not parsed
 
 
 class IndexRequest(ProjectRequest, frozen=True, kw_only=True):

@@ -76,7 +76,6 @@ def group_duplicates(
     vectors: Mapping[str, bytes] | None = None,
     *,
     settled_ids: Collection[str] = (),
-    min_similarity: float = MIN_SIMILARITY,
 ) -> list[list[str]]:
     """Group the ids of memories that say the same.
 
@@ -85,7 +84,7 @@ def group_duplicates(
     """
     texts = {one.id: _make_text(one) for one in memories.values() if _may_merge(one)}
     rarity = _WordInformation(texts.values())
-    comparer = _PairComparer(rarity, vectors or {}, min_similarity)
+    comparer = _PairComparer(rarity, vectors or {})
     groups: dict[str, list[str]] = {}
     leader_of: dict[str, str] = {}
     for first, second in _iter_candidates(texts, rarity, settled_ids):
@@ -195,10 +194,9 @@ def _list_events(memory: Memory) -> frozenset[str]:
 class _PairComparer:
     """Comparison of pairs, which makes cheap and selective checks first."""
 
-    def __init__(self, rarity: _WordInformation, vectors: Mapping[str, bytes], min_similarity: float) -> None:
+    def __init__(self, rarity: _WordInformation, vectors: Mapping[str, bytes]) -> None:
         self._rarity = rarity
         self._vectors = vectors
-        self._min_similarity = min_similarity
         self._sentence_cache: dict[str, tuple[Sentence, ...]] = {}
         self._last_words: tuple[str, frozenset[str]] = ("", frozenset())  # of the last compared text
 
@@ -214,9 +212,7 @@ class _PairComparer:
         if not all(self._is_specific(text, min_information, is_repeated=True) for text in (one, other)):
             return False
         similarity = self._measure_similarity(one, other)
-        if similarity < (
-            MIN_WORD_SIMILARITY if self._have_similar_vectors(one, other, similarity) else self._min_similarity
-        ):
+        if similarity < (MIN_WORD_SIMILARITY if self._have_similar_vectors(one, other, similarity) else MIN_SIMILARITY):
             return False
         is_identical = similarity == 1
         return is_identical or all(self._is_specific(text, min_information, is_repeated=False) for text in (one, other))
@@ -253,7 +249,7 @@ class _PairComparer:
     def _have_similar_vectors(self, one: _Text, other: _Text, similarity: float) -> bool:
         """Return True if the words alone do not decide, but the vectors are similar."""
         mine, others = (self._vectors.get(text.memory.id) for text in (one, other))
-        if mine is None or others is None or not MIN_WORD_SIMILARITY <= similarity < self._min_similarity:
+        if mine is None or others is None or not MIN_WORD_SIMILARITY <= similarity < MIN_SIMILARITY:
             return False
         return _compute_cosine(mine, others) >= MIN_SIMILARITY
 

@@ -22,6 +22,7 @@ from hunchd.store.port import MemoryStore
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_SECONDS = 0.5  # seconds before a failed batch is retried; doubled each time
+MAX_BATCH_RECORDS = 256  # records that the store gets at once
 MAX_PAUSE_SECONDS = 5.0  # seconds: writing resumes within ten seconds after the problem ends
 # A commit costs the store more, the more there were since its last compaction, so streams are batched: this factor
 # times the delay that a first record waits for others.
@@ -54,7 +55,7 @@ class StoreWriter:
         memory_cache: MemoryCache,
         store: MemoryStore,
         *,
-        batch_size: int,
+        batch_size: int = MAX_BATCH_RECORDS,
         gather_seconds: float,
         limit: int,
     ) -> None:

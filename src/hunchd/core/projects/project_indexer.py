@@ -31,7 +31,14 @@ from hunchd.ingestion.workflows.script_files import is_script
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.session import SessionEvent
 from hunchd.protocol.child import HelperProcess
-from hunchd.protocol.indexing_messages import IndexRequest, IndexStep, NewUnits, ParsedFiles, StatedKnowledge
+from hunchd.protocol.indexing_messages import (
+    MAX_FILE_BYTES,
+    IndexRequest,
+    IndexStep,
+    NewUnits,
+    ParsedFiles,
+    StatedKnowledge,
+)
 from hunchd.protocol.malloc_tuning import release_free_memory
 from hunchd.protocol.memories import memory_from_json, memory_to_json
 from hunchd.repository.layout import shallow_boundary
@@ -213,12 +220,7 @@ class ProjectIndexer:
             await self._update_from_files(project)
 
     async def _index_from_scratch(self, project: Project) -> None:
-        request = structs.replace(
-            self._build_request(project),
-            model_file=str(project.cache / MODEL_FILE),
-            newest_units=self._settings.newest_units,
-            max_units=self._settings.max_units,
-        )
+        request = structs.replace(self._build_request(project), model_file=str(project.cache / MODEL_FILE))
         project.is_indexed, project.incomplete_reason, project.shallow_boundary = (
             False,
             "",
@@ -335,5 +337,5 @@ class ProjectIndexer:
             project=project.id,
             cache_file=str(project.cache / CODE_FILE),
             extra_ignore=self._settings.ignore,
-            max_file_bytes=self._settings.max_file_bytes,
+            max_file_bytes=MAX_FILE_BYTES,
         )

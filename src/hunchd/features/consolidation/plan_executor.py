@@ -66,6 +66,9 @@ from hunchd.store.run_log import RunLog
 
 logger = logging.getLogger(__name__)
 
+# Queries that must find the same after a run; more detect smaller losses and take longer.
+MAX_PROBES: Final = 200
+MAX_PROBE_LOSS: Final = 0.01  # a run that loses a larger share of their results is rolled back
 MAX_QUERY_PROBES: Final = 50  # maximum number of probes from user queries
 MIN_CHANGES_TO_OPTIMISE: Final = 50  # minimum changes for a compaction
 PROBE_RESULTS: Final = 30  # results ranked for a probe: enough to have some left after new ones are filtered out
@@ -286,10 +289,10 @@ class PlanExecutor:
         Queries that find nothing are left out.
         """
         probes: list[Probe] = []
-        for query in self._usage.list_queries(owner.id, min(MAX_QUERY_PROBES, self._settings.probes)):
+        for query in self._usage.list_queries(owner.id, MAX_QUERY_PROBES):
             if results := await self._search_lexically(query, owner.id):
                 probes.append(Probe(query, owner.id, tuple(results), is_from_user=True))
-        for query, identifier in await planning.get_probes(self._settings.probes - len(probes), run):
+        for query, identifier in await planning.get_probes(MAX_PROBES - len(probes), run):
             if identifier in await self._search_lexically(query, owner.id):
                 probes.append(Probe(query, owner.id, (identifier,)))
         return probes
@@ -301,7 +304,7 @@ class PlanExecutor:
         """
         comparison, made_steps = await self._repeat_probes(record, owner, probes)
         gate = comparison.summarize()
-        if comparison.loss_share <= self._settings.probe_loss:
+        if comparison.loss_share <= MAX_PROBE_LOSS:
             return await self._finish(record, VerdictLine(owner=owner.id, rolled_back=False, gate=gate))
         steps = {loss.step for loss in comparison.losses}
         log_arguments = (record.run, len(comparison.losses), comparison.result_count, owner.name or "the user")
@@ -312,7 +315,7 @@ class PlanExecutor:
         if RANKING not in steps and made_steps - steps:
             undone_count, left_count = await self._undo_steps(record, owner, steps)
             again, _ = await self._repeat_probes(record, owner, probes)
-            if again.loss_share <= self._settings.probe_loss:
+            if again.loss_share <= MAX_PROBE_LOSS:
                 gate = structs.replace(gate, undone=undone_count, left=left_count, undone_steps=sorted(steps))
                 return await self._finish(record, VerdictLine(owner=owner.id, rolled_back=False, gate=gate))
         return await self._roll_back(record, owner, gate)

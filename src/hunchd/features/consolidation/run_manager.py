@@ -56,6 +56,7 @@ logger = logging.getLogger(__name__)
 
 ResultT = TypeVar("ResultT")
 
+KEPT_RUNS: Final = 30  # runs that can be undone: a month of nights
 MAX_CHANGES: Final = 500  # changes in one answer; others are on further pages
 MAX_STEP_CHANGES: Final = 100  # … of a dry run, which has no further pages
 MAX_RUNS: Final = 200  # in the list
@@ -437,7 +438,7 @@ class RunManager:
             status = "stopped"
         counts = {name: count for name, count in current.counts.items() if count}
         await self._append_end(current.run, status, counts)
-        await asyncio.to_thread(self._log.delete_old_runs, self._settings.keep_runs)
+        await asyncio.to_thread(self._log.delete_old_runs, KEPT_RUNS)
         self._last_record = await asyncio.to_thread(load_run_record, self._log, current.run)
         self._events.publish("consolidation", run=current.run, status=status, **current.counts)
         changes = await asyncio.to_thread(self._list_changes, current.run, 0, MAX_CHANGES)

@@ -20,7 +20,7 @@ from hunchd.core.state.feature import AppliedSignal, Feature, Features, StatusFi
 from hunchd.core.state.known_errors import describe_possible_errors
 from hunchd.core.state.project import Project, UserState, WorkingTree
 from hunchd.domain.context import Bundle, ContextCandidate, Focus, Prediction
-from hunchd.domain.errors import HunchError, InvalidInput
+from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import holds_in_every_project, is_over, is_presentable
 from hunchd.domain.filters import Filters
 from hunchd.domain.kinds import describe, select_kinds
@@ -59,6 +59,8 @@ MAX_QUERY_MATCHES = 4  # memories that a query may add
 QUERIED_KINDS = select_kinds(lambda one: one.answers_queries)
 MAX_QUERY_HITS = 24  # … out of this many best matches
 LONGEST_ERROR = 4_000  # characters at the end of an error whose words lead to facts
+MAX_LIKELY_FILES = 10  # predicted files shown with signatures under "Likely next"
+MAX_PAST_UNITS = 4  # past episodes shown
 MAX_NAMED_FILES = 30  # predicted files listed by name only, below those with signatures
 MIN_CONFIDENT = 0.5  # confidence from which a predicted file is not replaced
 FULL_MATCH_SCORE = 6.0  # BM25 score of a full match; relevance is the fraction of it
@@ -114,8 +116,6 @@ class ContextService(Feature):
 
     def get_context(self, request: ContextRequest, project: Project, tree: WorkingTree) -> Bundle:
         """Return the bundle for a request, from the cache if possible."""
-        if request.budget > self._settings.max_budget:
-            raise InvalidInput(f"'budget' must be at most {self._settings.max_budget} tokens", field="budget")
         began = time.perf_counter()
         project.last_request_at = time.monotonic()
         key = replace(
@@ -302,13 +302,13 @@ class ContextService(Feature):
 
     def _build_bundle(self, key: BundleKey, project: Project) -> Bundle:
         focus, now = key.focus, self._now()
-        prediction = self._predict(focus, project, self._settings.likely_files + MAX_NAMED_FILES)
+        prediction = self._predict(focus, project, MAX_LIKELY_FILES + MAX_NAMED_FILES)
         errors = (*asked_errors(project, focus.errors, now), *project.list_fresh_errors(now))
         candidate_input = CandidateInput(
             project=project.id,
             focus=focus,
             prediction=prediction,
-            views=project.code.load_views([file.path for file in prediction.files[: self._settings.likely_files]])
+            views=project.code.load_views([file.path for file in prediction.files[:MAX_LIKELY_FILES]])
             if project.code is not None
             else {},
             used_names=project.code.load_used_names(focus.file) if project.code is not None and focus.file else (),
@@ -320,8 +320,8 @@ class ContextService(Feature):
             profile=tuple(self._user_state.profile.values()),
             matches=self._search_cached(focus),
             now=now,
-            past_units=self._settings.past_units,
-            outline_count=self._settings.likely_files,
+            past_units=MAX_PAST_UNITS,
+            outline_count=MAX_LIKELY_FILES,
         )
         offered_candidates = [
             *build_candidates(candidate_input),

@@ -38,12 +38,7 @@ class ProjectWatcher(Feature):
         settings = dependencies.settings.signals
         self._dependencies = dependencies
         self._intake = intake
-        self._options = WatchOptions(
-            burst=settings.burst_ms / 1_000,
-            bulk_files=settings.bulk_files,
-            max_watches=settings.max_watched_directories,
-            opens=settings.watch_opens,
-        )
+        self._options = WatchOptions(opens=settings.watch_opens)
         self._feed = SignalQueue(settings.queue)
         self._watchers: dict[str, tuple[FileWatcher | None, GitWatcher | None]] = {}
         self._projects: dict[str, Project] = {}
