@@ -6,13 +6,11 @@ import argparse
 import json
 import subprocess
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
-from hunchd.bench import metrics, recurrence
+from hunchd.bench import metrics
 from hunchd.bench.__main__ import main
-from hunchd.bench.error_task import ErrorCase
 from hunchd.bench.history_walk import ReplayWindows, walk_history
 from hunchd.bench.outlines import OutlineCache
 from hunchd.bench.tasks import generate_queries, is_branch_informative
@@ -54,7 +52,7 @@ def replay(project: Path, tmp_path: Path, *more: str) -> list[dict[str, object]]
 def test_dump_contains_query_and_ranking_of_tasks(project: Path, tmp_path: Path) -> None:
     lines = replay(project, tmp_path, "--cache", str(tmp_path / "cache"))
 
-    further = {"growing-1", "growing-title-1", "memory", "memory-title"}
+    further = {"growing-1", "growing-title-1"}
     assert {line["task"] for line in lines} == {"first-file", "title", "both", "silence", *further}
     for line in lines:
         assert len(line["ranked"]) <= 20  # type: ignore[arg-type]
@@ -83,14 +81,6 @@ def test_report_contains_every_baseline(project: Path, tmp_path: Path, capsys: p
     (told,) = json.loads(capsys.readouterr().out)
     assert told["repository"] == "made-up"
     assert told["tasks"]["title"]["hunch"]["hit@5"] > 0.9
-
-
-def test_memory_task_reports_units(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    replay(project, tmp_path, "--task", "memory", "--json")
-
-    (told,) = json.loads(capsys.readouterr().out)
-    assert told["tasks"]["memory"]["hunch"]["units"] > 5
-    assert set(told["tasks"]) == {"memory", "memory-title"}
 
 
 @pytest.mark.parametrize("what", ["messages", "history"])
@@ -195,50 +185,3 @@ def test_replay_options_are_parsed() -> None:
     add_arguments(parser)
     options = parser.parse_args(["--repo", "x", "--task", "branch", "--test-units", "600", "--dump", "f"])
     assert (options.task, options.test_units, str(options.dump)) == (["branch"], 600, "f")
-
-
-def test_plot_is_standalone_svg(project: Path, tmp_path: Path) -> None:
-    drawing = tmp_path / "plot.svg"
-    replay(project, tmp_path, "--task", "title", "--plot", str(drawing))
-
-    root = ElementTree.parse(drawing).getroot()
-    texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"hunch", "recency", "BM25 contents", "title: MAP"} <= set(texts)
-    assert "http" not in drawing.read_text().replace("http://www.w3.org/2000/svg", "")
-
-
-def test_case_is_scored_in_its_history(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    unit = list(history.iter_units(Git(project)))[-3]
-    topic = unit.subject.split()[0]
-    text = f"E   TypeError: {topic}_{UNITS - 7}() takes 0 positional arguments\n\ntests/test_{topic}.py:3: TypeError\n"
-    case = {"repository": "made-up", "unit": unit.sha, "test": "t", "text": text, "gold": [f"src/{topic}.py"]}
-    cases = tmp_path / "cases.jsonl"
-    cases.write_text(json.dumps(case) + "\n" + json.dumps(case | {"unit": "0" * 40}) + "\n")
-
-    (line,) = replay(project, tmp_path, "--task", "error", "--task", "recurrence", "--cases", str(cases))
-    assert line["ranked"][0] == f"src/{topic}.py"  # type: ignore[index]
-    told = capsys.readouterr().out
-    assert "trace, no tests" in told
-    assert "recall, shifted lines" in told
-
-
-def test_error_task_without_cases_exits_with_error(
-    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["replay", "--repo", str(project), "--task", "error"]) == 2
-    assert "--cases" in capsys.readouterr().err
-    broken = tmp_path / "cases.jsonl"
-    broken.write_text("{}")
-    assert main(["replay", "--task", "recurrence", "--cases", str(broken)]) == 2
-
-
-def test_recurrence_recognises_error_variants() -> None:
-    text = "E   ValueError: 'a b' at 0x7f12 of 17\n\nsrc/shop/cart.py:12: ValueError\n"
-    cases = [
-        ErrorCase("r", str(n), f"test_{n}", text.replace("cart", name), ()) for n, name in enumerate(("cart", "price"))
-    ]
-
-    figures = recurrence.measure_recurrence(cases)
-    assert figures["recall"]["all of these"] == 1.0
-    assert figures["false alarms"] == 0.0
-    assert figures["pairs of one type"] == 1

@@ -13,13 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from hunchd.bench import baselines, error_task, memory_task, metrics, plot, recurrence, report
+from hunchd.bench import baselines, metrics, report
 from hunchd.bench.history_walk import ReplayPoint, ReplayWindows, walk_history
 from hunchd.bench.outlines import OutlineCache
 from hunchd.bench.results import ReplayResults
 from hunchd.bench.tasks import TASKS, ReplayQuery, generate_queries
 from hunchd.domain.context import Prediction
-from hunchd.domain.errors import HunchError, InvalidInput
+from hunchd.domain.errors import HunchError
 from hunchd.domain.history import Unit
 from hunchd.ingestion import history
 from hunchd.prediction import weights
@@ -28,14 +28,14 @@ from hunchd.repository.git import Git
 
 OUR_METHOD = "hunch"
 MAX_RANKED = 20
-CASE_TASKS = ("error", "recurrence")  # tasks that need cases beside a history
-ALL_TASKS = (*TASKS, *CASE_TASKS, "all")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `bench replay`."""
-    parser.add_argument("--repo", action="append", default=[], metavar="PATH", help="a git repository; repeatable")
-    parser.add_argument("--task", action="append", choices=ALL_TASKS, help="task to run (default: all); repeatable")
+    parser.add_argument("--repo", action="append", required=True, metavar="PATH", help="a git repository; repeatable")
+    parser.add_argument(
+        "--task", action="append", choices=(*TASKS, "all"), help="task to run (default: all); repeatable"
+    )
     parser.add_argument(
         "--test-units", type=int, default=600, help="number of newest units to score (at most 45 %% of the history)"
     )
@@ -45,11 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=700,
         help="number of units before these for which file contents are read",
     )
-    parser.add_argument(
-        "--cases", type=Path, metavar="FILE", help="file of tracebacks, for the tasks error and recurrence"
-    )
     parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line for each query")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a chart of the results (.svg or .html)")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="cache parsed outlines here between runs")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="weights to use instead of the shipped ones")
     parser.add_argument("--no-baselines", action="store_true", help="evaluate only our predictor")
@@ -63,21 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the benchmark and return the exit code.
 
-    The exit code is 0 on success, 1 if a repository could not be replayed, and 2 for invalid options.
+    The exit code is 0 on success and 1 if a repository could not be replayed.
     """
     tasks = TASKS if not options.task or "all" in options.task else tuple(dict.fromkeys(options.task))
-    cases = []
-    try:
-        if (options.cases is None) == bool(set(tasks) & set(CASE_TASKS)):
-            raise InvalidInput("--cases is required for the tasks error and recurrence, and not allowed for others")
-        if not options.repo and set(tasks) != {"recurrence"}:
-            raise InvalidInput("--repo is required: give the repository to replay")
-        cases = error_task.load_cases(options.cases) if options.cases else []
-    except HunchError as error:
-        print(f"hunch: {error.message}", file=sys.stderr)
-        return 2
-    if "recurrence" in tasks:
-        print(recurrence.format_results(cases, as_json=options.json))
     results = []
     with ExitStack() as open_files:
         dump = None
@@ -85,14 +69,12 @@ def run(options: argparse.Namespace) -> int:
             dump = open_files.enter_context(options.dump.open("w", encoding="utf-8"))
         for path in options.repo:
             try:
-                results.append(replay_repository(path, tasks, options, dump, cases))
+                results.append(replay_repository(path, tasks, options, dump))
             except HunchError as error:
                 print(f"hunch: {path}: {error.message}", file=sys.stderr)
                 return 1
             if not options.json:
                 print(report.format_repository(results[-1]), flush=True)
-    if options.plot is not None:
-        plot.write_chart(results, options.plot)
     if options.json:
         print(json.dumps([report.results_to_json(result) for result in results], indent=1))
     elif len(results) > 1:
@@ -101,27 +83,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def replay_repository(
-    path: str,
-    tasks: Sequence[str],
-    options: argparse.Namespace,
-    dump: IO[str] | None,
-    cases: Sequence[error_task.ErrorCase] = (),
+    path: str, tasks: Sequence[str], options: argparse.Namespace, dump: IO[str] | None
 ) -> ReplayResults:
     """Replay one repository and score its test window."""
     git = Git(path)
-    units = list(history.iter_units(git, lines="memory" in tasks))
+    units = list(history.iter_units(git))
     windows = ReplayWindows.create(len(units), options.test_units, options.development_units)
     table = weights.load_weights(options.weights) if options.weights else weights.load_shipped()
     results = ReplayResults(
         get_repository_name(path), units=len(units), provenance=str(table.provenance.get("trained", ""))
     )
     with OutlineCache(git, options.cache) as outlines:
-        if set(tasks) - {"memory", *CASE_TASKS}:
-            _replay_window(git, units, windows, outlines, tasks, options, dump, results, table)
-        if "error" in tasks:
-            error_task.score_error_task(git, units, Predictor(table), outlines, cases, results, dump)
-    if "memory" in tasks:
-        memory_task.score_memory_task(git, units, windows, results, options, table, dump)
+        _replay_window(git, units, windows, outlines, tasks, options, dump, results, table)
     return results
 
 
@@ -180,8 +153,7 @@ def get_repository_name(path: str) -> str:
 
 def _iterate_queries(moment: ReplayPoint, tasks: Sequence[str], seed: int) -> Iterator[ReplayQuery]:
     for task in tasks:
-        if task in TASKS and task != "memory":
-            yield from generate_queries(moment.unit, moment.gold, task, seed)
+        yield from generate_queries(moment.unit, moment.gold, task, seed)
 
 
 def _score_query(

@@ -13,7 +13,7 @@ from hunchd.prediction import words
 from hunchd.prediction.query import extract_branch_words
 from hunchd.text.stemming import stem_light
 
-TASKS = ("first-file", "growing", "growing-title", "title", "branch", "both", "silence", "memory")
+TASKS = ("first-file", "growing", "growing-title", "title", "branch", "both", "silence")
 MAX_SEEDS = 3  # of one unit, drawn at random
 MAX_ORDERS = 3  # of one unit's files, drawn at random
 MAX_GOLD = 15  # files

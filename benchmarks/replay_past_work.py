@@ -5,23 +5,27 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from hunchd.bench import metrics
+from hunchd.bench import metrics, report
 from hunchd.bench.history_walk import ReplayWindows
+from hunchd.bench.replay import get_repository_name
 from hunchd.bench.results import ReplayResults
 from hunchd.bench.tasks import PROJECT_NAME, is_branch_informative
 from hunchd.domain.context import Focus
 from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import PathChange, Unit
 from hunchd.domain.unit_classification import is_work, strip_issue_numbers
+from hunchd.ingestion import history
 from hunchd.prediction.line_blame import build_blame_result
 from hunchd.prediction.predictor import Predictor
-from hunchd.prediction.weights import RankerWeights
 from hunchd.repository.git import Git
 from hunchd.repository.line_blame import blame_lines
 
@@ -39,8 +43,6 @@ def score_memory_task(
     units: Sequence[Unit],
     windows: ReplayWindows,
     results: ReplayResults,
-    options: argparse.Namespace,
-    table: RankerWeights,
     dump: IO[str] | None,
 ) -> None:
     """Replay the history with line authorship, and add rows to the results.
@@ -48,7 +50,7 @@ def score_memory_task(
     File contents are not read. Each unit is queried by its files ("memory"), with its branch if that is informative
     ("memory-branch"), and with its title ("memory-title").
     """
-    predictor = Predictor(table)
+    predictor = Predictor()
     first = max(windows.test, windows.end - 3 * MAX_UNITS)
     query_count = 0
     for position, unit in enumerate(units):
@@ -159,3 +161,31 @@ def _iterate_ranges(git: Git, change: PathChange) -> Iterator[tuple[int, int]]:
         length = int(count) if count else 1
         if length:
             yield int(start), int(start) + length - 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repo", action="append", required=True, metavar="PATH", help="a git repository; repeatable")
+    parser.add_argument("--test-units", type=int, default=600, help="number of newest units that may be scored")
+    parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line for each query")
+    parser.add_argument("--json", action="store_true", help="print figures as JSON, for replay_chart.py")
+    options = parser.parse_args()
+    scored = []
+    with ExitStack() as open_files:
+        dump = open_files.enter_context(options.dump.open("w", encoding="utf-8")) if options.dump else None
+        for path in options.repo:
+            git = Git(path)
+            units = list(history.iter_units(git, lines=True))
+            results = ReplayResults(get_repository_name(path), units=len(units))
+            windows = ReplayWindows.create(len(units), options.test_units, 0)
+            score_memory_task(git, units, windows, results, dump)
+            scored.append(results)
+    if options.json:
+        print(json.dumps([report.results_to_json(results) for results in scored], indent=1))
+    else:
+        print("\n".join(report.format_repository(results) for results in scored))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,19 +1,20 @@
-"""Standalone SVG chart of results.
+"""Standalone SVG chart of a replay: `hunch bench replay … --json | python benchmarks/replay_chart.py FILE.svg`.
 
 There is one panel for each task and one row for each method. Each dot is a repository; the bar is their mean.
 """
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from hunchd.bench import metrics
-from hunchd.bench.results import ReplayResults
-
+Replay = dict[str, Any]  # of one repository, as --json prints it
 OUR_METHOD = "hunch"
 METRIC = "MAP"
 WIDTH, LABELS, RIGHT = 760, 190, 70  # pixels: the whole, the names, the numbers
@@ -32,7 +33,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 """
 
 
-def write_chart(results: Sequence[ReplayResults], path: Path) -> None:
+def write_chart(results: Sequence[Replay], path: Path) -> None:
     """Write the chart as an SVG file, or as an HTML page if the suffix is .html."""
     drawing = draw_chart(results)
     if path.suffix.lower() in {".html", ".htm"}:
@@ -40,9 +41,9 @@ def write_chart(results: Sequence[ReplayResults], path: Path) -> None:
     path.write_text(drawing, encoding="utf-8")
 
 
-def draw_chart(results: Sequence[ReplayResults]) -> str:
+def draw_chart(results: Sequence[Replay]) -> str:
     """Return the chart of all tasks, with the methods ordered from best to worst."""
-    tasks = list(dict.fromkeys(task for result in results for task in result.rows))
+    tasks = list(dict.fromkeys(task for result in results for task in result["tasks"]))
     panels, top = [], 12
     for task in tasks:
         panel, height = _draw_panel(task, results, top)
@@ -54,19 +55,20 @@ def draw_chart(results: Sequence[ReplayResults]) -> str:
     return "\n".join((head, f"<style>{_STYLE}</style>", paper, *panels, "</svg>", ""))
 
 
-def _draw_panel(task: str, results: Sequence[ReplayResults], top: int) -> tuple[str, int]:
-    task_results = [result for result in results if task in result.rows]
-    column = metrics.METRIC_NAMES.index(METRIC)
+def _draw_panel(task: str, results: Sequence[Replay], top: int) -> tuple[str, int]:
+    task_results = [result for result in results if task in result["tasks"]]
     values: dict[str, list[float]] = {}
     units = 0
     for result in task_results:
-        units += len(metrics.average_by_unit(next(iter(result.rows[task].values()))))
-        for method, rows in result.rows[task].items():
-            values.setdefault(method, []).append(float(metrics.average_by_unit(rows)[:, column].mean()))
+        units += next(iter(result["tasks"][task].values()))["units"]
+        for method, figures in result["tasks"][task].items():
+            values.setdefault(method, []).append(figures[METRIC])
     methods = sorted(values, key=lambda method: -float(np.mean(values[method])))
     height = HEAD + ROW * len(methods)
     source = (
-        f"a dot for each of {len(task_results)} repositories" if len(task_results) > 1 else task_results[0].repository
+        f"a dot for each of {len(task_results)} repositories"
+        if len(task_results) > 1
+        else task_results[0]["repository"]
     )
     lines = [
         f'<g transform="translate(0 {top})">',
@@ -98,3 +100,7 @@ def _draw_row(method: str, values: list[float], top: int) -> list[str]:
 
 def _scale_x(value: float) -> float:
     return LABELS + value * (WIDTH - RIGHT - LABELS)
+
+
+if __name__ == "__main__":
+    write_chart(json.load(sys.stdin), Path(sys.argv[1]))
