@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hunchd.text.sentences import split_at_stops, split_message, split_paragraph, split_prose, split_statements
+from hunchd.text.sentences import split_at_stops, split_message, split_paragraph, split_prose
 
 
 def test_split_paragraph_keeps_abbreviations_whole() -> None:
@@ -24,14 +24,6 @@ def test_split_prose_at_capitals_and_list_marks() -> None:
 
 def test_split_message_drops_closing_quotes() -> None:
     assert split_message('He said "no." 2 agreed.\nThat is all') == ['He said "no.', "2 agreed.", "That is all"]
-
-
-def test_split_statements_at_semicolons_only_with_space() -> None:
-    assert split_statements("Line length is 120; tabs.never. Python 3.11") == [
-        "Line length is 120",
-        "tabs.never",
-        "Python 3.11",
-    ]
 
 
 def test_split_at_stops_whatever_follows() -> None:

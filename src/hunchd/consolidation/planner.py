@@ -6,7 +6,7 @@ Each step sees the memories as the steps before it would leave them.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -196,9 +196,6 @@ class Planner:
         return (
             f"{one.id} {_digest_compared_fields(one)}" for one in self._memories.values() if one.status is Status.ACTIVE
         )
-
-    def get_titles(self, identifiers: Sequence[str]) -> dict[str, str]:
-        return {one: self._memories[one].title for one in identifiers if one in self._memories}
 
     def _plan_step(self, step: ConsolidationStep, tallies: Mapping[str, UsageTally]) -> Iterator[PlannedChange]:
         memories = dict(self._memories)

@@ -173,7 +173,6 @@ _ANNOUNCES_RULES: Final = re.compile(
     r"include:$",
     re.I,
 )
-_STRICT: Final = re.compile(r"\b(?:must|never|always|do not|prohibited|required|should)\b", re.IGNORECASE)
 _CLAUSE_END: Final = re.compile(r"(?:,(?= (?:and|but|so|or|reserving|because|which|since|as)\b)|;| [-–—] | \()")
 _ALERT: Final = re.compile(r"^(?:(?:>\s*)?\[!\w+\]|\.\. (?:note|warning|important|tip)::)\s*")
 _ENGLISH: Final = re.compile(

@@ -18,8 +18,6 @@ MAX_NAMES = 400  # definitions, and uses, kept for one file
 SKETCH_WORDS = 48  # heaviest words of a file, used to compare files
 SKETCH_SCALE = 65_535.0  # a weight of 1 in a sketch
 
-_IMPORT_PARTS = re.compile(r"[A-Za-z0-9_\-@.]+")
-
 
 class FileContents:
     """Indexes of the contents of files, and a sketch of each file's most important words.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Final, TypeVar
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from msgspec import field as struct_field
 
 from hunchd.domain.errors import InvalidInput
@@ -233,6 +233,15 @@ class MemoryRecord(Answer, frozen=True, kw_only=True):
     status: Status = Status.ACTIVE
 
 
+# Fields that a record and a memory have in the same form, and those of them that a record may omit.
+_SHARED_FIELDS: Final = tuple(
+    name for name in MemoryRecord.__struct_fields__ if name not in ("levels", "artifacts", "usage")
+)
+_OPTIONAL_FIELDS: Final = tuple(
+    each.name for each in structs.fields(MemoryRecord) if each.default is UNSET and each.name in _SHARED_FIELDS
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDraft:
     """Memory that has no id yet.
@@ -292,31 +301,16 @@ def parse_draft(raw: Any, *, number: int | None = None, lookup: ProjectLookup | 
     if body.project is not None and lookup is not None:
         refuse_unknown_project(body.project, lookup, field=f"{_field_prefix(number)}project")
     content = body.content if body.content.strip() else f"{body.key}: {body.value}"
-    return MemoryDraft(
-        kind=Kind.FACT if body.is_fact else Kind(body.kind),
-        title=body.title or derive_title(content),
-        content=content,
-        project=body.project,
-        ref=body.ref,
-        levels=_levels_of(body.levels),
-        category=body.category or (body.kind if body.kind in CATEGORIES else None),
-        key=body.key,
-        value=body.value,
-        scope=body.scope or (Scope.PROJECT if body.project else Scope.USER),
-        branch=body.branch,
-        confidence=body.confidence,
-        importance=body.importance,
-        tags=body.tags,
-        at=body.at,
-        valid_from=body.valid_from,
-        valid_to=body.valid_to,
-        supersedes=body.supersedes,
-        links=body.links,
-        artifacts=_artifacts_of(body.artifacts),
-        trust=body.trust,
-        source=body.source,
-        number=number,
-    )
+    values = structs.asdict(body) | {
+        "kind": Kind.FACT if body.is_fact else Kind(body.kind),
+        "title": body.title or derive_title(content),
+        "content": content,
+        "levels": _levels_of(body.levels),
+        "category": body.category or (body.kind if body.kind in CATEGORIES else None),
+        "scope": body.scope or (Scope.PROJECT if body.project else Scope.USER),
+        "artifacts": _artifacts_of(body.artifacts),
+    }
+    return MemoryDraft(**values, number=number)
 
 
 def parse_patch(raw: Any) -> MemoryFields:
@@ -352,44 +346,21 @@ def parse_patch(raw: Any) -> MemoryFields:
 def memory_to_record(memory: Memory) -> MemoryRecord:
     """Convert a memory to a record; empty optional fields are omitted."""
     levels, usage = memory.levels, memory.usage
+    values = {name: _to_wire(getattr(memory, name)) for name in _SHARED_FIELDS}
     return MemoryRecord(
-        id=memory.id,
-        kind=memory.kind,
-        title=memory.title,
-        content=memory.content,
-        ref=_or_unset(memory.ref),
+        **values,
         levels=StoredLevels(summary=levels.summary, compressed=levels.compressed, index=levels.index)
         if levels != Levels()
         else UNSET,
-        category=_or_unset(memory.category),
-        key=_or_unset(memory.key),
-        value=_or_unset(memory.value),
-        project=_or_unset(memory.project),
-        branch=_or_unset(memory.branch),
-        valid_from=_or_unset(memory.valid_from and to_utc(memory.valid_from)),
-        valid_to=_or_unset(memory.valid_to and to_utc(memory.valid_to)),
-        supersedes=_or_unset(memory.supersedes),
-        superseded_by=_or_unset(memory.superseded_by),
-        scope=memory.scope,
-        confidence=memory.confidence,
-        importance=memory.importance,
-        tags=list(memory.tags),
-        at=to_utc(memory.at),
-        created=to_utc(memory.created),
-        updated=to_utc(memory.updated),
-        links=list(memory.links),
         artifacts=[ArtifactRecord(type=one.type, ref=one.ref) for one in memory.artifacts],
-        trust=memory.trust,
-        source=memory.source,
         usage=UsageBody(
             retrieved=usage.retrieved,
             cited=usage.cited,
             ignored=usage.ignored,
             wrong=usage.wrong or UNSET,
             missed=usage.missed or UNSET,
-            last=_or_unset(usage.last and to_utc(usage.last)),
+            last=_to_wire(usage.last),
         ),
-        status=memory.status,
     )
 
 
@@ -403,33 +374,14 @@ def memory_from_json(raw: Any) -> Memory:
     """Parse the output of `memory_to_json`; the result equals the original memory."""
     record = decode(raw, MemoryRecord)
     usage = record.usage
+    values = {name: getattr(record, name) for name in _SHARED_FIELDS}
+    values |= {name: _or_none(values[name]) for name in _OPTIONAL_FIELDS}
+    values |= {name: values[name] or record.at for name in ("created", "updated")}
+    values |= {name: tuple(values[name]) for name in ("tags", "links")}
     return Memory(
-        id=record.id,
-        kind=record.kind,
-        title=record.title,
-        content=record.content,
-        at=record.at,
-        created=_or_none(record.created) or record.at,
-        updated=_or_none(record.updated) or record.at,
-        project=_or_none(record.project),
-        ref=_or_none(record.ref),
+        **values,
         levels=Levels() if isinstance(record.levels, UnsetType) else _levels_of(record.levels),
-        category=_or_none(record.category),
-        key=_or_none(record.key),
-        value=_or_none(record.value),
-        scope=record.scope,
-        branch=_or_none(record.branch),
-        confidence=record.confidence,
-        importance=record.importance,
-        tags=tuple(record.tags),
-        valid_from=_or_none(record.valid_from),
-        valid_to=_or_none(record.valid_to),
-        supersedes=_or_none(record.supersedes),
-        superseded_by=_or_none(record.superseded_by),
-        links=tuple(record.links),
         artifacts=_artifacts_of(record.artifacts),
-        trust=record.trust,
-        source=record.source,
         usage=Usage(
             usage.retrieved,
             usage.cited,
@@ -438,7 +390,6 @@ def memory_from_json(raw: Any) -> Memory:
             _or_none(usage.missed) or 0,
             _or_none(usage.last),
         ),
-        status=record.status,
     )
 
 
@@ -460,8 +411,13 @@ def _artifacts_of(artifacts: Sequence[ArtifactRecord]) -> tuple[Artifact, ...]:
     return tuple(Artifact(each.type, each.ref) for each in artifacts)
 
 
-def _or_unset(value: ValueT | None) -> ValueT | UnsetType:
-    return UNSET if value is None else value
+def _to_wire(value: Any) -> Any:
+    """Return a field of a memory as its record has it: times in UTC, lists, and nothing for None."""
+    if value is None:
+        return UNSET
+    if isinstance(value, datetime):
+        return to_utc(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _or_none(value: ValueT | UnsetType) -> ValueT | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, get_args
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from hunchd.domain.context import Activity, Level
 from hunchd.domain.errors import InvalidInput
@@ -197,19 +197,9 @@ class SearchBody(Request, frozen=True, kw_only=True):
     def to_search_request(self) -> SearchRequest:
         kinds, category = _split_kinds(tuple(kind for kind in self.kinds if kind != CODE))
         of_memories = bool(self.tags or self.session or self.as_of)
+        values = structs.asdict(self) | {"kinds": kinds, "category": category}
         return SearchRequest(
-            query=self.query,
-            project=self.project,
-            depth=self.depth,
-            kinds=kinds,
-            category=category,
-            path_prefix=self.path_prefix,
-            roles=self.roles,
-            languages=self.languages,
-            tags=self.tags,
-            session=self.session,
-            as_of=self.as_of,
-            k=self.k,
+            **values,
             code=CODE in self.kinds or not (self.kinds or of_memories),
             memories=not (self.roles or self.languages) and (not self.kinds or bool(kinds)),
         )
@@ -434,16 +424,9 @@ class MemoriesQuery(Request, frozen=True, kw_only=True):
 
 def parse_context_query(query: str) -> tuple[ContextRequest, Format]:
     """Parse the query of GET /context."""
-    parsed_request = decode_query(query, ContextQuery)
-    request = ContextRequest(
-        project=parsed_request.project,
-        file=parsed_request.file,
-        budget=parsed_request.budget,
-        activity=parsed_request.activity,
-        branch=parsed_request.branch,
-        query=parsed_request.query,
-    )
-    return request, parsed_request.format
+    values = structs.asdict(decode_query(query, ContextQuery))
+    form = values.pop("format")
+    return ContextRequest(**values), form
 
 
 def parse_feedback_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[list[FeedbackItem], list[Rejection]]:

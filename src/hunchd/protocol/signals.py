@@ -132,7 +132,6 @@ def _parse_sha(fields: Fields, name: str) -> str:
 
 
 EventId = Annotated[str, Meta(max_length=200)]
-SourceName = Annotated[str, Meta(max_length=64)]
 Sha = Annotated[str, CustomReader(_parse_sha)]
 Command = Annotated[str, CustomReader(_command)]
 ExitCode = Annotated[int, Meta(ge=-(2**31), le=2**32)]

@@ -160,13 +160,6 @@ class Git:
         """Return the commit id that `rev` names."""
         return self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}").decode().strip()
 
-    def get_branch(self) -> str:
-        """Return the checked-out branch, or "" if HEAD is detached."""
-        try:
-            return self.run("symbolic-ref", "--quiet", "--short", "HEAD").decode("utf-8", "replace").strip()
-        except RepositoryError:
-            return ""
-
     def list_tree(self, rev: str = "HEAD") -> dict[str, str]:
         """Map path to blob id for every regular file of a commit.
 

@@ -49,7 +49,6 @@ class WatcherThread:
         """
         self.name = name
         self._on_failure = on_failure
-        self.overflow_count = 0
         self.failure_count = 0  # exceptions in listeners, all of them logged
         self.is_stopping = False
         self._is_closed = False
@@ -61,11 +60,6 @@ class WatcherThread:
         self._writer.setblocking(False)
         self._backend: FolderBackend = create_backend(self)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    @property
-    def watched_count(self) -> int:
-        """Number of watched folders."""
-        return len(self._backend)
 
     @property
     def is_alive(self) -> bool:
@@ -117,7 +111,6 @@ class WatcherThread:
 
     def handle_overflow(self) -> None:
         """Notify every listener that events were dropped."""
-        self.overflow_count += 1
         for listener in self._backend.list_listeners():
             self.call_listener(listener.handle_overflow)
 

@@ -164,10 +164,6 @@ class TeamDataset:
         stats = await _run(self._table.optimize(cleanup_older_than=keep))
         return {"merged": stats.compaction.fragments_removed, "freed_bytes": stats.prune.bytes_removed}
 
-    async def load_figures(self) -> dict[str, int]:
-        stats = await _run(self._table.stats())
-        return {"records": stats["num_rows"], "bytes": stats["total_bytes"]}
-
 
 async def _run(work: Any) -> Any:
     try:

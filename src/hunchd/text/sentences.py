@@ -19,7 +19,6 @@ _WORD_ENDS = re.compile(r"\b[a-z]{4,}[.!?]$")
 _GOES_ON = re.compile(r"(?:\b(?:e\.g|i\.e|vs|cf|incl|resp|approx)|\.\.|(?:^|\s)[A-Z])\.$")
 _IN_PROSE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(])|\n\s*\n|\n\s*(?:[-*+•]|\d+[.)])\s+")
 _IN_MESSAGES = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`*])|\n+")
-_IN_STATEMENTS = re.compile(r"(?<=[a-z0-9%)\]])[.!?]\s+(?=[A-Z\"'(])|\s*;\s+|\n+")
 _ANY_STOP = re.compile(r"(?<=[\w)\]\"'%])[.!?;]+(?:\s+|$)|\n+")
 
 
@@ -56,14 +55,6 @@ def split_message(text: str) -> list[str]:
     The lines of such a message are not wrapped.
     """
     return _IN_MESSAGES.split(text)
-
-
-def split_statements(text: str) -> list[str]:
-    """Split text into statements, also at semicolons.
-
-    Versions and names with dots stay whole.
-    """
-    return _IN_STATEMENTS.split(text)
 
 
 def split_at_stops(text: str) -> list[str]:
