@@ -83,12 +83,12 @@ class AgentHandlers:
     @route(
         "POST /agents/{id}/events",
         "agentEvent",
-        "Process an agent's hook payload; the response is what the hook prints.",
         body={"type": "object", "description": "in the format of that agent"},
         answers={"text/plain": TEXT},
         errors=(404,),
     )
     async def handle_event(self, request: web.Request, id: str, raw: Any) -> web.StreamResponse:
+        """Process an agent's hook payload; the response is what the hook prints."""
         started_at = time.monotonic()
         if id not in AGENTS:
             raise NotFound(f"unknown agent {id[:40]!a}", hint=f"supported agents: {', '.join(AGENTS)}")

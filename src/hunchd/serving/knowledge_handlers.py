@@ -42,98 +42,74 @@ class KnowledgeHandlers:
         self._knowledge = knowledge
         self._contradictions = contradictions
 
-    @route(
-        "GET /facts",
-        "fact",
-        "Look up the value of one key exactly: its value, since when, and earlier values.",
-        errors=(404,),
-    )
+    @route("GET /facts", "fact", errors=(404,))
     async def get_fact(self, query: FactRequest) -> FactAnswer:
+        """Look up the value of one key exactly: its value, since when, and earlier values."""
         return await self._knowledge.get_fact(query)
 
-    @route(
-        "POST /memories/{id}/undo",
-        "undoMemory",
-        "Undo the last change of a memory or a document, or the resolution of a contradiction.",
-        errors=(404, 409, 507),
-    )
+    @route("POST /memories/{id}/undo", "undoMemory", errors=(404, 409, 507))
     async def undo_change(self, id: str) -> MemoryRecord:
+        """Undo the last change of a memory or a document, or the resolution of a contradiction."""
         return memory_to_record(await self._knowledge.undo(id))
 
-    @route("GET /documents", "listDocuments", "List the documents below a prefix, without their texts.")
+    @route("GET /documents", "listDocuments")
     async def list_documents(self, query: DocumentsRequest) -> PageAnswer[DocumentAnswer]:
+        """List the documents below a prefix, without their texts."""
         return await self._knowledge.documents.list(query)
 
-    @route(
-        "PUT /documents/{path:.+}",
-        "putDocument",
-        "Store a text under a path; the previous text stays in the history.",
-        errors=(409, 507),
-    )
+    @route("PUT /documents/{path:.+}", "putDocument", errors=(409, 507))
     async def put_document(self, path: str, body: NewDocument) -> DocumentAnswer:
+        """Store a text under a path; the previous text stays in the history."""
         draft = DocumentDraft(
             path=normalize_document_path(path), content=body.content, tags=body.tags, metadata=body.metadata
         )
         return document_answer(await self._knowledge.documents.put(draft))
 
-    @route("GET /documents/{path:.+}", "document", "Return a document, current or as of a past time.", errors=(404,))
+    @route("GET /documents/{path:.+}", "document", errors=(404,))
     async def get_document(self, query: AsOfQuery, path: str) -> DocumentAnswer:
+        """Return a document, current or as of a past time."""
         return document_answer(await self._knowledge.documents.get(normalize_lookup_path(path), query.as_of))
 
-    @route("DELETE /documents/{path:.+}", "forgetDocument", "Erase a document with its history.", errors=(404, 507))
+    @route("DELETE /documents/{path:.+}", "forgetDocument", errors=(404, 507))
     async def forget_document(self, path: str) -> ForgottenAnswer:
+        """Erase a document with its history."""
         path = normalize_lookup_path(path)
         await self._knowledge.documents.forget(path)
         return ForgottenAnswer(forgotten=path)
 
-    @route("GET /contradictions", "listContradictions", "List memories that contradict each other.", errors=(404,))
+    @route("GET /contradictions", "listContradictions", errors=(404,))
     async def list_contradictions(self, query: ContradictionsRequest) -> PageAnswer[ContradictionAnswer]:
+        """List memories that contradict each other."""
         return await self._contradictions.list(query)
 
     @route(
         "POST /contradictions",
         "openContradiction",
-        "Report that two memories contradict each other. 200 if that is known or was resolved before.",
         status=201,
         answers={JSON: ContradictionAnswer},
         errors=(404, 409, 507),
     )
     async def report_contradiction(self, body: ContradictionReport) -> web.Response:
+        """Report that two memories contradict each other. 200 if that is known or was resolved before."""
         contradiction, is_new = await self._contradictions.open(body)
         return json_response(contradiction, status=201 if is_new else 200)
 
-    @route(
-        "GET /memories/{id}/near",
-        "nearMemories",
-        "List statements on the same subject, so that the caller can judge whether all of them hold.",
-        errors=(404,),
-    )
+    @route("GET /memories/{id}/near", "nearMemories", errors=(404,))
     async def list_similar(self, id: str, query: NearQuery) -> NearMemoriesAnswer:
+        """List statements on the same subject, so that the caller can judge whether all of them hold."""
         return await self._contradictions.find_similar(id, query.limit)
 
-    @route(
-        "POST /contradictions/{id}/resolve",
-        "resolveContradiction",
-        "Resolve a contradiction in favour of one memory, both, or a merged value.",
-        errors=(404, 409, 507),
-    )
+    @route("POST /contradictions/{id}/resolve", "resolveContradiction", errors=(404, 409, 507))
     async def resolve_contradiction(self, id: str, body: ResolutionRequest) -> ContradictionAnswer:
+        """Resolve a contradiction in favour of one memory, both, or a merged value."""
         return await self._contradictions.resolve(id, body)
 
-    @route(
-        "POST /share",
-        "share",
-        "Render memories as text files for the repository. Writing them is left to the client.",
-        errors=(404,),
-    )
+    @route("POST /share", "share", errors=(404,))
     async def render_shared_files(self, body: ShareRequest) -> SharedFilesAnswer:
+        """Render memories as text files for the repository. Writing them is left to the client."""
         return await self._knowledge.build_shared_files(body)
 
-    @route(
-        "POST /contradictions/{id}/undo",
-        "unresolveContradiction",
-        "Undo the resolution of a contradiction.",
-        errors=(404, 409, 507),
-    )
+    @route("POST /contradictions/{id}/undo", "unresolveContradiction", errors=(404, 409, 507))
     async def reopen_contradiction(self, id: str) -> ContradictionAnswer:
+        """Undo the resolution of a contradiction."""
         return await self._contradictions.unresolve(id)

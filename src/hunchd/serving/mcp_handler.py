@@ -81,12 +81,12 @@ class McpHandler:
     @route(
         "POST /mcp",
         "mcp",
-        "Serve the Model Context Protocol: streamable HTTP, with or without a handshake, no sessions.",
         body={"type": "object", "description": "one JSON-RPC 2.0 message"},
         answers={JSON: ANY_OBJECT},
         errors=(404,),
     )
     async def serve(self, request: web.Request) -> web.Response:
+        """Serve the Model Context Protocol: streamable HTTP, with or without a handshake, no sessions."""
         if not _accepts_json(request.headers.get("Accept")):
             return web.Response(status=406)
         try:

@@ -67,125 +67,88 @@ class MemoryHandlers:
     @route(
         "GET /context",
         "context",
-        "Return what a developer at this file needs next. Returns 304 if the ETag is current.",
         query=ContextQuery,
         answers={JSON: BundleAnswer, "text/markdown": TEXT},
         errors=(304, 404),
     )
     async def get_context(self, request: web.Request) -> web.Response:
+        """Return what a developer at this file needs next. Returns 304 if the ETag is current."""
         context_request, form = _parse_cached_query(get_query(request))
         return self._bundles.respond(await self._engine.get_context(context_request), form, request.headers)
 
-    @route(
-        "POST /context/assemble",
-        "assemble",
-        "Return the context for everything that a client has open.",
-        answers={JSON: BundleAnswer},
-        errors=(404,),
-    )
+    @route("POST /context/assemble", "assemble", answers={JSON: BundleAnswer}, errors=(404,))
     async def assemble_context(self, body: AssembleRequest, request: web.Request) -> web.Response:
+        """Return the context for everything that a client has open."""
         return self._bundles.respond(await self._engine.get_context(body.to_context_request()), "json", request.headers)
 
-    @route(
-        "POST /context/predict",
-        "predict",
-        "Predict files and memories that will be needed, with reasons.",
-        errors=(404,),
-    )
+    @route("POST /context/predict", "predict", errors=(404,))
     async def predict_files(self, body: PredictRequest) -> PredictionAnswer:
+        """Predict files and memories that will be needed, with reasons."""
         return await self._engine.predict(body)
 
-    @route(
-        "POST /context/review",
-        "review",
-        "Return what the uncommitted change, or base..HEAD, still lacks; nothing if it looks complete.",
-        errors=(404,),
-    )
+    @route("POST /context/review", "review", errors=(404,))
     async def review(self, body: ReviewRequest) -> ReviewAnswer:
+        """Return what the uncommitted change, or base..HEAD, still lacks; nothing if it looks complete."""
         return await self._engine.review(body)
 
-    @route(
-        "GET /focus",
-        "focus",
-        "Return the open files, and the last opened ones with the rank that was predicted for them.",
-        errors=(404,),
-    )
+    @route("GET /focus", "focus", errors=(404,))
     async def get_focus(self, query: FocusQuery) -> FocusAnswer:
+        """Return the open files, and the last opened ones with the rank that was predicted for them."""
         return self._engine.get_focus(query.project)
 
-    @route(
-        "POST /memories",
-        "remember",
-        "Store one or several memories; durable once answered. Rejected ones are listed, the others stored.",
-        body=MemoryBody | MemoryDrafts,
-        status=201,
-        errors=(404, 409, 429, 507),
-    )
+    @route("POST /memories", "remember", body=MemoryBody | MemoryDrafts, status=201, errors=(404, 409, 429, 507))
     async def add_memories(self, raw: Any) -> IdsAnswer:
+        """Store one or several memories; durable once answered. Rejected ones are listed, the others stored."""
         drafts, rejections = parse_drafts_body(raw, self._engine.require_project)
         return _add_rejected(await self._engine.store_drafts(drafts), rejections)
 
-    @route("GET /memories", "listMemories", "List memories by their properties.", errors=(404,))
+    @route("GET /memories", "listMemories", errors=(404,))
     async def list_memories(self, query: MemoriesQuery) -> PageAnswer[MemoryRecord]:
+        """List memories by their properties."""
         return await self._engine.list_memories(query.to_filters(), query.limit, query.cursor)
 
-    @route("GET /memories/{id}", "memory", "Return one memory, current or as of a past time.", errors=(404,))
+    @route("GET /memories/{id}", "memory", errors=(404,))
     async def get_memory(self, id: str, query: AsOfQuery) -> MemoryRecord:
+        """Return one memory, current or as of a past time."""
         if query.as_of is None:
             return memory_to_record(await self._engine.get_memory(id))
         return memory_to_record(await self._engine.knowledge.get_memory_as_of(id, query.as_of))
 
-    @route(
-        "PATCH /memories/{id}",
-        "editMemory",
-        "Change some fields of a memory.",
-        body=MemoryPatch,
-        errors=(404, 409, 507),
-    )
+    @route("PATCH /memories/{id}", "editMemory", body=MemoryPatch, errors=(404, 409, 507))
     async def edit_memory(self, raw: Any, id: str) -> MemoryRecord:
+        """Change some fields of a memory."""
         return memory_to_record(await self._engine.edit(id, parse_patch(raw)))
 
-    @route("DELETE /memories/{id}", "forget", "Erase a memory.", errors=(404, 507))
+    @route("DELETE /memories/{id}", "forget", errors=(404, 507))
     async def forget_memory(self, id: str) -> ForgottenAnswer:
+        """Erase a memory."""
         await self._engine.forget(id)
         return ForgottenAnswer(forgotten=id)
 
-    @route(
-        "GET /memories/{id}/history",
-        "memoryHistory",
-        "List the current and earlier versions of a memory, newest first.",
-        errors=(404,),
-    )
+    @route("GET /memories/{id}/history", "memoryHistory", errors=(404,))
     async def get_memory_history(self, query: ListSlice, id: str) -> PageAnswer[MemoryRecord]:
+        """List the current and earlier versions of a memory, newest first."""
         versions = await self._engine.get_memory_history(id)
         return slice_page(versions, memory_to_record, offset=query.offset, limit=query.limit)
 
-    @route(
-        "GET /memories/{id}/usage",
-        "memoryUsage",
-        "Return how often a memory was shown, used and rated, and its changes by consolidation.",
-        errors=(404,),
-    )
+    @route("GET /memories/{id}/usage", "memoryUsage", errors=(404,))
     async def get_memory_usage(self, id: str) -> MemoryUsageAnswer:
+        """Return how often a memory was shown, used and rated, and its changes by consolidation."""
         return await self._engine.get_memory_usage(id)
 
-    @route("POST /expand", "expand", "Return the full text behind a pointer.", errors=(404,))
+    @route("POST /expand", "expand", errors=(404,))
     async def expand(self, body: ExpandRequest) -> ExpandAnswer:
+        """Return the full text behind a pointer."""
         return await self._engine.expand(body)
 
-    @route("POST /search", "search", "Search code and memories.", errors=(404,))
+    @route("POST /search", "search", errors=(404,))
     async def search(self, body: SearchBody) -> SearchAnswer:
+        """Search code and memories."""
         return await self._engine.search(body.to_search_request())
 
-    @route(
-        "POST /feedback",
-        "feedback",
-        "Report what helped and what did not.",
-        body=Feedback,
-        status=202,
-        errors=(404, 507),
-    )
+    @route("POST /feedback", "feedback", body=Feedback, status=202, errors=(404, 507))
     async def add_feedback(self, raw: Any) -> FeedbackAnswer:
+        """Report what helped and what did not."""
         items, rejections = parse_feedback_body(raw, self._engine.require_project)
         return _add_rejected(await self._engine.record_feedback(items), rejections)
 

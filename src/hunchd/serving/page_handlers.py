@@ -48,25 +48,18 @@ class PageHandlers:
     def __init__(self) -> None:
         self.sessions = PageSessions()
 
-    @route("GET /", "root", "Redirect to the page.", status=302, answers=_HTML, open=True)
-    @route("GET /ui", "ui", "Redirect to the page.", status=302, answers=_HTML, open=True, any_query=True)
-    @route("GET /ui/", "uiFolder", "Redirect to the page.", status=302, answers=_HTML, open=True, any_query=True)
+    @route("GET /", "root", status=302, answers=_HTML, open=True)
+    @route("GET /ui", "ui", status=302, answers=_HTML, open=True, any_query=True)
+    @route("GET /ui/", "uiFolder", status=302, answers=_HTML, open=True, any_query=True)
     async def redirect_to_page(self) -> web.Response:
+        """Redirect to the page."""
         response = build_response(b"", status=302)
         response.headers[hdrs.LOCATION] = FIRST_VIEW
         return _protect(response)
 
-    @route(
-        "GET /ui/{path:.+}",
-        "page",
-        "Return the page, which contains no data, or one of its files.",
-        answers=_HTML,
-        any_query=True,
-        errors=(304, 404),
-        open=True,
-    )
+    @route("GET /ui/{path:.+}", "page", answers=_HTML, any_query=True, errors=(304, 404), open=True)
     async def get_file(self, request: web.Request) -> web.Response:
-        """Return an asset, or the page itself for the address of a view."""
+        """Return the page, which contains no data, or one of its files."""
         path = request.match_info["path"]
         if not path.startswith("assets/"):
             return await self._get_document(request)
@@ -93,23 +86,22 @@ class PageHandlers:
             )
         )
 
-    @route(
-        "POST /page/codes", "issuePageCode", "Return a single-use code that opens the page in a browser.", status=201
-    )
+    @route("POST /page/codes", "issuePageCode", status=201)
     async def issue_code(self, body: PageCodeRequest) -> PageCodeAnswer:
+        """Return a single-use code that opens the page in a browser."""
         code = self.sessions.issue_code(is_read_only=body.read_only)
         return PageCodeAnswer(code=code, path=FIRST_VIEW, seconds=CODE_SECONDS)
 
     @route(
         "POST /page/session",
         "openPageSession",
-        "Exchange a code for the cookie and the key of a browser session.",
         status=201,
         answers={JSON: PageSessionAnswer},
         errors=(401, 415),
         open=True,
     )
     async def open_session(self, body: PageSessionRequest, request: web.Request) -> web.Response:
+        """Exchange a code for the cookie and the key of a browser session."""
         if hdrs.ORIGIN not in request.headers:
             raise AccessDenied(403, "forbidden_origin", "only the page itself may open its session")
         opened = self.sessions.open_session(body.code, request.headers[hdrs.HOST])
@@ -122,12 +114,14 @@ class PageHandlers:
         response.set_cookie(get_cookie_name(request), cookie, httponly=True, samesite="Strict", path="/")
         return response
 
-    @route("GET /page/session", "pageSession", "Return what this browser session may do.")
+    @route("GET /page/session", "pageSession")
     async def get_session(self, request: web.Request) -> PageSessionAnswer:
+        """Return what this browser session may do."""
         return _describe_session(self.sessions.find_session(request))
 
-    @route("DELETE /page/session", "closePageSession", "End this browser session.", answers={JSON: PageClosedAnswer})
+    @route("DELETE /page/session", "closePageSession", answers={JSON: PageClosedAnswer})
     async def close_session(self, request: web.Request) -> web.Response:
+        """End this browser session."""
         self.sessions.close_session(request)
         response = json_response(PageClosedAnswer(closed=True))
         response.del_cookie(get_cookie_name(request), httponly=True, samesite="Strict", path="/")

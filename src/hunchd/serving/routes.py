@@ -1,8 +1,9 @@
 """Decorator that states a route once: for the router, the decoding of requests, and the OpenAPI document.
 
-A handler's signature is part of the statement. Its parameters are filled by name, in their order: `query` and `body`
-are decoded to their Structs (a body that may be None may be omitted), `raw` is the JSON body as it came, `id`,
-`session` and `path` are taken from the path, and `request` is the request itself. A returned Struct is sent as JSON.
+A handler's docstring, the summary, and its signature are part of the statement. Parameters are filled by name, in
+their order: `query` and `body` are decoded to their Structs (a body that may be None may be omitted), `raw` is the JSON
+body as it came, `id`, `session` and `path` are taken from the path, and `request` is the request itself. A returned
+Struct is sent as JSON.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from inspect import cleandoc
 from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 from aiohttp import web
@@ -66,14 +68,13 @@ class Route:
 def route(
     method_and_pattern: str,
     operation_id: str,
-    summary: str,
     *,
     answers: Mapping[str, Any] | None = None,
     body: Any = None,
     query: type[Struct] | None = None,
     **described: Any,
 ) -> Callable[[HandlerT], HandlerT]:
-    """Declare the route of a handler.
+    """Declare the route of a handler, whose docstring is the summary in the document.
 
     `answers`, `body` and `query` are needed only where the signature does not state them.
     """
@@ -87,7 +88,7 @@ def route(
             method=method,
             pattern=pattern,
             id=operation_id,
-            summary=summary,
+            summary=" ".join(cleandoc(handler.__doc__ or "").split()),
             query=query or hints.get("query"),
             body=body or body_types[0],
             needs_body=len(get_args(hints.get("body"))) == 0,

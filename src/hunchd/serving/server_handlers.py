@@ -47,68 +47,57 @@ class ServerHandlers:
         self.listeners = EventListeners(limits)
         self.counts = RequestMetrics()
 
-    @route("GET /health", "health", "Check that the daemon is running.", open=True)
+    @route("GET /health", "health", open=True)
     async def get_health(self) -> HealthAnswer:
+        """Check that the daemon is running."""
         return HealthAnswer(status="ok", protocol=PROTOCOL, version=__version__)
 
-    @route("GET /status", "status", "Return projects, queues, sizes, and what is degraded.")
+    @route("GET /status", "status")
     async def get_status(self) -> StatusAnswer:
+        """Return projects, queues, sizes, and what is degraded."""
         return await self._engine.status()
 
-    @route("POST /projects", "addProject", "Register a project; idempotent.")
+    @route("POST /projects", "addProject")
     async def add_project(self, body: NewProject) -> ProjectAnswer:
+        """Register a project; idempotent."""
         return await self._engine.add_project(body.path)
 
-    @route("GET /projects", "listProjects", "List the registered projects.")
+    @route("GET /projects", "listProjects")
     async def list_projects(self, query: ListSlice) -> PageAnswer[ProjectAnswer]:
+        """List the registered projects."""
         projects = await self._engine.list_projects()
         return slice_page(projects, lambda one: one, offset=query.offset, limit=query.limit)
 
-    @route(
-        "DELETE /projects/{id}",
-        "removeProject",
-        "Erase everything stored about a project, including all traces on disk.",
-        errors=(404,),
-    )
+    @route("DELETE /projects/{id}", "removeProject", errors=(404,))
     async def remove_project(self, id: str) -> RemovedAnswer:
+        """Erase everything stored about a project, including all traces on disk."""
         return await self._engine.remove_project(id)
 
-    @route(
-        "POST /signals",
-        "sendSignals",
-        "Report events. Durable once answered; invalid ones are listed, the others are stored.",
-        body=SignalsBody,
-        status=202,
-        errors=(429, 507),
-    )
+    @route("POST /signals", "sendSignals", body=SignalsBody, status=202, errors=(429, 507))
     async def accept_signals(self, raw: Any) -> AcceptedAnswer:
-        """Accept signals; each is parsed separately, so that an invalid one does not affect the others."""
+        """Report events. Durable once answered; invalid ones are listed, the others are stored."""
+        # each is parsed by itself, so that an invalid one does not affect the others
         return await self._engine.accept_signals(get_batch(raw, "signals", max_entries=MAX_SIGNALS))
 
-    @route("GET /settings", "settings", "Return the effective settings, each with its default and purpose.")
+    @route("GET /settings", "settings")
     async def get_settings(self) -> SettingsAnswer:
+        """Return the effective settings, each with its default and purpose."""
         return self._engine.describe_settings()
 
-    @route(
-        "GET /export",
-        "export",
-        "Export everything stored, one item per line; the last line has the count.",
-        answers={JSON_LINES: ExportLine},
-        errors=(404,),
-    )
+    @route("GET /export", "export", answers={JSON_LINES: ExportLine}, errors=(404,))
     async def export_lines(self, query: ExportQuery, request: web.Request) -> web.StreamResponse:
+        """Export everything stored, one item per line; the last line has the count."""
         return await _stream_json_lines(request, self._engine.export(query.project))
 
     @route(
-        "POST /import",
-        "import",
-        "Import exported lines; a known line changes nothing. With `colleague` and `project`: as "
-        "their statements, beside what is stored about that project; conflicts are reported as contradictions.",
-        body=ExportLine,
-        takes=(JSON_LINES, "application/jsonl", JSON),
-        errors=(404, 429, 507),
+        "POST /import", "import", body=ExportLine, takes=(JSON_LINES, "application/jsonl", JSON), errors=(404, 429, 507)
     )
     async def import_lines(self, request: web.Request, query: ImportQuery) -> ImportedAnswer:
+        """Import exported lines; a known line changes nothing.
+
+        With `colleague` and `project`: as their statements, beside what is stored about that project; conflicts are
+        reported as contradictions.
+        """
         lines = ImportLines(request, self._limits)
         if query.colleague is not None and query.project is not None:
             result = await self._engine.import_from_colleague(query.colleague, lines.read_lines(), query.project)
@@ -116,23 +105,20 @@ class ServerHandlers:
             result = await self._engine.import_lines(lines.read_lines())
         return lines.summarize(result)
 
-    @route(
-        "GET /events",
-        "events",
-        "Stream events as server-sent events; a slow reader is disconnected.",
-        answers={"text/event-stream": TEXT},
-        errors=(429,),
-    )
+    @route("GET /events", "events", answers={"text/event-stream": TEXT}, errors=(429,))
     async def stream_events(self, request: web.Request) -> web.StreamResponse:
+        """Stream events as server-sent events; a slow reader is disconnected."""
         return await self.listeners.serve(request, self._engine.subscribe())
 
-    @route("GET /metrics", "metrics", "Return counters for Prometheus.", answers={"text/plain": TEXT})
+    @route("GET /metrics", "metrics", answers={"text/plain": TEXT})
     async def get_metrics(self) -> web.Response:
+        """Return counters for Prometheus."""
         text = await self._engine.metrics() + self.counts.render(self._connections, self.listeners)
         return build_response(text.encode(), type_="text/plain; version=0.0.4; charset=utf-8")
 
-    @route("GET /openapi.json", "openapi", "Return this document.", answers={JSON: ANY_OBJECT})
+    @route("GET /openapi.json", "openapi", answers={JSON: ANY_OBJECT})
     async def get_openapi(self) -> web.Response:
+        """Return this document."""
         return build_response(self._document)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import astuple, replace
+from dataclasses import astuple, fields, replace
 from datetime import datetime
 
 from hunchd.domain.facts import slot_of
@@ -19,32 +19,17 @@ def draft_to_memory(draft: MemoryDraft, project: str | None, now: datetime) -> M
     The id of a fact with a key is derived from its key, scope and branch. The id of any other draft is derived from
     its ref, or random if it has none.
     """
+    values = {each.name: getattr(draft, each.name) for each in fields(draft) if each.name != "number"}
     memory = Memory(
-        id="",
-        kind=draft.kind,
-        title=draft.title,
-        content=draft.content,
-        at=draft.at or now,
-        created=now,
-        updated=now,
-        project=project,
-        ref=draft.ref,
-        levels=draft.levels,
-        category=draft.category,
-        key=draft.key,
-        value=draft.value,
-        scope=draft.scope,
-        branch=draft.branch,
-        confidence=draft.confidence,
-        importance=draft.importance,
-        tags=draft.tags,
-        valid_from=draft.valid_from,
-        valid_to=draft.valid_to,
-        supersedes=draft.supersedes,
-        links=draft.links,
-        artifacts=draft.artifacts,
-        trust=draft.trust,
-        source=dict(draft.source) or {"type": "client"},
+        **values
+        | {
+            "id": "",
+            "at": draft.at or now,
+            "created": now,
+            "updated": now,
+            "project": project,
+            "source": dict(draft.source) or {"type": "client"},
+        }
     )
     memory = redact_memory(memory)
     slot = slot_of(memory)
