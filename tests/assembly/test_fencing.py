@@ -53,6 +53,28 @@ def test_neutral_text_starts_no_block_or_tag(text: str) -> None:
     assert "</" not in made
 
 
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "fun <T> T.also(block: (T) -> Unit): T",
+        "public <T extends Comparable<T>> T max(List<? extends T> all)",
+        "CallAdapter<?, ?> get(Map<String, List<?>> by)",
+        "inline fun <reified T, K> decode()",
+        "template <typename T> class Ring",
+        "<TKey, TValue> Map<TKey, TValue> join()",
+    ],
+)
+def test_type_parameters_read_as_code(signature: str) -> None:
+    assert neutralize(signature) == signature
+
+
+@pytest.mark.parametrize(
+    "tag", ["<TOOL_CALL>", "<Thinking>", "<SystemPrompt>", "<A href=x>", "<T-x>", "<?xml >", "<Tool >"]
+)
+def test_capital_tags_are_no_type_parameters(tag: str) -> None:
+    assert neutralize(tag).startswith("‹")
+
+
 @pytest.mark.parametrize("empty", ["\n", " \n", "\r", "- \n", "["])
 def test_blank_text_is_neutralized_quickly(empty: str) -> None:
     assert neutralize(empty * 50_000 + "\n# end").endswith("\\# end")

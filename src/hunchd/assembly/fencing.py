@@ -32,10 +32,15 @@ _INVISIBLE = re.compile(
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
 )
+# Type parameters and wildcards of a signature: `<T>`, `<K, V>`, `<T extends Shape>`, `<reified T>`, `<?, ? super T>`.
+_TYPE_PARAMETER = (
+    r"(?-i:\?\s*[,>]|\?\s+(?:super|extends)\b"
+    r"|(?:(?:reified|in|out|const|typename|class)\s+)?(?:[A-Z]\d?|T[A-Z][a-z]\w{0,20})(?:\s*[,>:=]|\s+(?:extends|super)\b))"
+)
 # A tag or a model's control token. Generic types (`Vec<T>`, `List<String>`) follow a word and stay.
 _TAG = re.compile(
-    r"(?<![\w>)\]])<(?=[A-Za-z/!?|])"
-    r"|<(?=[/!?|])"
+    rf"(?<![\w>)\]])<(?!{_TYPE_PARAMETER})(?=[A-Za-z/!?|])"
+    rf"|<(?!{_TYPE_PARAMETER})(?=[/!?|])"
     r"|<(?=(?:system|assistant|user|human|developer|instructions?|prompt|context|tools?|function|important|untrusted"
     r"|script|style|iframe|img|svg|a\s)\b)",
     re.IGNORECASE,
