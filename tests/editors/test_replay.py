@@ -36,7 +36,7 @@ def test_open_file_sends_signal_shows_context(editor: Editor, replay: Replay, sh
     for item in bundle["items"]:
         assert item["title"].strip("«»") in editor.read_context()
     assert "def pay(basket: Basket) -> int" in editor.read_context()
-    assert "changed together 8 of 8 times, last today" in editor.read_context()
+    assert "changed together 8 of 8 times" in editor.read_context()
 
 
 def test_unknown_project_added_once(editor: Editor, replay: Replay, shop: Path) -> None:

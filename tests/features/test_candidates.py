@@ -23,7 +23,7 @@ def make_input(**given: Any) -> CandidateInput:
         "focus": Focus(project="p", file="shop/basket.py"),
         "prediction": Prediction(),
         "views": {},
-        "used_names": (),
+        "used_names": {},
         "errors": (),
         "facts": (),
         "matches": (),
@@ -357,19 +357,6 @@ def test_camel_case_words_match_suffix_does_not() -> None:
     assert told("shop/Basket.java") == []
 
 
-def test_file_without_outline_shows_doc_sentence() -> None:
-    def forms(doc: str) -> list[str]:
-        prediction = Prediction((PredictedFile("notes.txt", 1.0, 0.5, ()),), (), 0.5)
-        view = FileView("notes.txt", "b", (), 0, doc)
-        [piece] = build_candidates(make_input(prediction=prediction, views={"notes.txt": view}))
-        return [level for level, _ in piece.forms]
-
-    assert forms("How the shop is deployed.") == ["summary", "index"]
-    assert forms("annotated-types==0.7.0") == ["index"]
-    assert forms("serving-api~=2.14.0  # or another if there is one") == ["index"]
-    assert forms("lib/shop/base.yml no-unwanted-files") == ["index"]
-
-
 def test_error_in_open_file_ranks_higher() -> None:
     [here] = build_candidates(make_input(errors=(error("shop/basket.py"),)))
     [elsewhere] = build_candidates(make_input(errors=(error("shop/other.py"),)))
@@ -413,36 +400,32 @@ def test_episode_lists_code_files_first() -> None:
     assert piece.forms[0][1].endswith("Round the tax down (sum.py, tax.py, api.md and 2 more)")
 
 
-def test_recently_changed_file_needs_no_alternative() -> None:
-    lately = PredictedFile("a.py", 1.0, 0.3, ("changed lately",))
-    near = PredictedFile("b.py", 1.0, 0.2, ("same folder",))
+def test_file_without_specific_reason_is_only_listed() -> None:
+    lately = PredictedFile("a.py", 1.0, 0.15, ("changed lately",), is_specific=False)
+    tied = PredictedFile("b.py", 1.0, 0.15, ("imports this file",))
+    likely = PredictedFile("c.py", 1.0, 0.3, ("same folder",), is_specific=False)
 
-    def outlined(*files: PredictedFile) -> list[tuple[str, ...]]:
-        offered = build_candidates(make_input(prediction=Prediction(files)))
-        return [piece.paths for piece in offered if piece.kind == "file"]
+    offered = build_candidates(make_input(prediction=Prediction((likely, lately, tied))))
 
-    assert outlined(lately, near) == [("b.py",)]
-    assert outlined(lately) == [("a.py",)]
+    assert [piece.id for piece in offered] == ["file:c.py", "file:b.py", "files:less likely"]
+    assert offered[-1].source["paths"] == ["a.py"]
 
 
 def test_unlikely_first_file_is_listed() -> None:
-    unlikely = PredictedFile("a.py", 1.0, 0.04, ("tests this file",), "named alike")
+    unlikely = PredictedFile("a.py", 1.0, 0.04, ("tests this file",))
 
     [piece] = build_candidates(make_input(prediction=Prediction((unlikely,))))
 
     assert (piece.kind, piece.source["paths"]) == ("files", ["a.py"])
 
 
-def test_identical_excerpts_are_shown_once() -> None:
-    files = tuple(PredictedFile(path, 1.0, 0.3, ()) for path in ("old.json", "new.json", "other.json"))
-    keys = {"old.json": "cookies: name, path", "new.json": "cookies: name, path", "other.json": "headers: name"}
-    views = {path: FileView(path, path, (ViewLine(line, "", 1.0),), 0, "") for path, line in keys.items()}
-    offered = build_candidates(make_input(prediction=Prediction(files), views=views))
-    assert [[level for level, _ in piece.forms] for piece in offered] == [
-        ["compressed", "index"],
-        ["index"],
-        ["compressed", "index"],
-    ]
+def test_licences_and_images_are_never_named() -> None:
+    names = ("LICENSE", "docs/LICENSE-MIT", "logo.png", "licenses.py", "a/license.rs", "COPYING.md")
+    prediction = Prediction(tuple(PredictedFile(path, 1.0, 0.5) for path in names))
+
+    offered = build_candidates(make_input(prediction=prediction))
+
+    assert [piece.paths for piece in offered] == [("licenses.py",), ("a/license.rs",)]
 
 
 def test_files_keep_prediction_order() -> None:
@@ -479,54 +462,44 @@ def test_guide_sentences_leave_room_for_tools() -> None:
     assert len(offered) == 3, "two of one topic"
 
 
-def test_files_beyond_the_outlined_are_listed_by_relation() -> None:
-    first = PredictedFile("a.py", 3.0, 0.4, ("changed together 3 of 4 times",), "changed together before")
-    others = [
-        PredictedFile(f"lib/{number}.py", 1.0, 0.05, ("same folder",), "in the same folder") for number in range(4)
-    ]
-    others.append(PredictedFile("far.py", 0.0, 0.001, ("same folder",), "in the same folder"))
-
-    offered = {
-        piece.id: piece
-        for piece in build_candidates(make_input(prediction=Prediction((first, *others)), outline_count=1))
-    }
-
-    assert set(offered) == {"file:a.py", "files:also in the same folder"}
-    listed = offered["files:also in the same folder"]
-    assert listed.forms[0][1] == "also in the same folder:\nlib/0.py, lib/1.py, lib/2.py, lib/3.py"
-    assert abs(listed.value - 0.8) < 1e-9
-
-
-def test_weak_files_share_one_list_at_the_end() -> None:
-    strong = [PredictedFile(f"lib/{n}.py", 1.0, 0.04, ("…",), "in the same folder") for n in range(3)]
-    weak = [PredictedFile("a.py", 0.0, 0.01, ("…",), "changed lately"), PredictedFile("b.py", 0.0, 0.015, ("…",), "x")]
-    single = PredictedFile("LICENSE", 0.0, 0.03, ("…",), "changed lately")
-
-    prediction = Prediction((*strong, single, *weak))
-    offered = build_candidates(make_input(prediction=prediction, outline_count=0))
-
-    assert [piece.forms[0][1] for piece in offered] == [
-        "also in the same folder:\nlib/0.py, lib/1.py, lib/2.py",
-        "less likely:\nLICENSE, b.py, a.py",
+def test_other_files_are_listed_by_folder() -> None:
+    first = PredictedFile("a.py", 3.0, 0.4, ("changed together 3 of 4 times",))
+    others = [PredictedFile(f"lib/{number}.py", 1.0, 0.05, ("same folder",)) for number in range(3)]
+    others += [
+        PredictedFile("b.py", 0.0, 0.04),
+        PredictedFile("lib/3.py", 0.0, 0.03),
+        PredictedFile("x.py", 0.0, 0.001),
     ]
 
+    prediction = Prediction((first, *others))
+    offered = {piece.id: piece for piece in build_candidates(make_input(prediction=prediction, outline_count=1))}
 
-def test_test_file_shows_fewer_signatures_than_code() -> None:
-    lines = tuple(ViewLine(f"def test_{n}()", f"test_{n}", 1.0) for n in range(30))
-    views = {path: FileView(path, path, lines, 0, "") for path in ("tests/test_a.py", "src/a.py")}
-    files = tuple(PredictedFile(path, 1.0, 0.5, ("…",)) for path in views)
+    assert set(offered) == {"file:a.py", "files:less likely"}
+    listed = offered["files:less likely"]
+    assert listed.forms[0][1] == "less likely: lib/{0.py,1.py,2.py,3.py}, b.py"
+    assert abs(listed.value - 0.22) < 1e-9
 
-    [test] = build_candidates(make_input(prediction=Prediction(files[:1]), views=views))
-    [code] = build_candidates(make_input(prediction=Prediction(files[1:]), views=views))
 
-    assert len(test.forms[0][1].splitlines()) < len(code.forms[0][1].splitlines()) == 31
+def test_only_used_signatures_are_shown() -> None:
+    lines = tuple(ViewLine(f"def f_{n}()", f"f_{n}", 1.0, kind="function") for n in range(30))
+    view = FileView("src/a.py", "b", lines, 0, "")
+
+    def forms(confidence: float, *used: str) -> list[str]:
+        prediction = Prediction((PredictedFile("src/a.py", 1.0, confidence, ("…",)),))
+        given = {"prediction": prediction, "views": {"src/a.py": view}, "used_names": {"src/a.py": used}}
+        return [text for _, text in build_candidates(make_input(**given))[0].forms]
+
+    assert forms(0.3, "f_3", "f_7") == ["src/a.py", "src/a.py\ndef f_3()\ndef f_7()"]
+    assert [text.count("def ") for text in forms(0.3, *(f"f_{n}" for n in range(9)))] == [0, 6, 2]
+    assert forms(0.2) == ["src/a.py"], "one of its definitions is needed with less than one in ten"
+    assert forms(0.3)[-1].startswith("src/a.py\ndefines f_0, f_1")
 
 
 def test_expected_files_stand_on_one_line_with_counts() -> None:
     expected = (
         ExpectedFile("CHANGES.md", 0.7, 15, 20, of_file=True),
         ExpectedFile("news.d/", 0.5, 30, 60, of_file=False),
-        ExpectedFile("yarn.lock", 0.1, 2, 20, of_file=True),
+        ExpectedFile("yarn.lock", 0.06, 2, 20, of_file=True),
     )
 
     offered = {piece.id: piece for piece in build_candidates(make_input(prediction=Prediction(expected=expected)))}
@@ -535,14 +508,18 @@ def test_expected_files_stand_on_one_line_with_counts() -> None:
         "also expected: CHANGES.md (15 of the last 20 changes of this file), "
         "an entry in news.d/ (30 of the last 60 changes)"
     )
-    assert "yarn.lock" in offered["files:also changed together before"].forms[0][1]
+    assert offered["files:less likely"].forms[0][1] == "less likely: yarn.lock"
 
 
-def test_configuration_shows_few_keys() -> None:
-    prediction = Prediction((PredictedFile("pyproject.toml", 1.0, 0.5),))
-    view = FileView("pyproject.toml", "b", tuple(ViewLine(f"tool.{n}: a, b", "", 1.0) for n in range(20)), 0, "")
+def test_old_and_broad_units_are_left_out() -> None:
+    near = unit("Round the tax down", "shop/sum.py", "shop/tax.py")
+    old = replace(near, sha="1" * 40, at=int(datetime(2019, 1, 1, tzinfo=UTC).timestamp()))
+    broad = unit("Rename the shop", *(f"{n}.py" for n in range(12)), confidence=0.6)
 
-    [piece] = build_candidates(make_input(prediction=prediction, views={"pyproject.toml": view}))
+    def offered(query: str = "") -> list[float]:
+        focus = Focus(project="p", file="shop/basket.py", query=query)
+        units = build_candidates(make_input(prediction=Prediction(units=(near, old, broad)), focus=focus, past_units=9))
+        return [piece.value for piece in units]
 
-    assert [level for level, _ in piece.forms] == ["compressed", "index"]
-    assert len(piece.forms[0][1].splitlines()) <= 6
+    assert offered() == [0.3, 0.0], "a value of 0 is never selected"
+    assert offered("how is the tax rounded") == [0.3, 0.3, 0.0]

@@ -27,5 +27,10 @@ def test_topics_share_the_projects_name_in_vain() -> None:
 
     found = nearest_topics(many, Focus(project="p", file="src/catch_reporter.cpp"), Prediction())
 
-    assert found[0] == "catch reporter"
-    assert len(found) == len(many)  # too few are near: the largest come after it
+    assert found == ("catch reporter",)
+
+
+def test_topics_of_unlikely_files_are_left_out() -> None:
+    prediction = Prediction((PredictedFile("lib/streaming.rb", 2.0, 0.05),))
+
+    assert nearest_topics(TOPICS, Focus(project="p", file="README.md"), prediction) == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hunchd.ingestion.parsing import parse_outline
-from hunchd.ingestion.skeleton import build_view, render_skeleton, render_views
+from hunchd.ingestion.skeleton import build_view, render_lines, render_names, render_skeleton
 
 SOURCE = b'''
 SETTING = 1
@@ -99,30 +99,26 @@ def test_file_without_symbols_has_no_skeleton() -> None:
     assert render_skeleton(parse_outline("a.txt", b"just words"), max_lines=5) == ""
 
 
-def test_wanted_names_come_first_with_container() -> None:
+def test_wanted_names_are_shown_alone() -> None:
     seen = build_view(parse_outline("store.py", SOURCE))
-    assert render_views(seen, [3], wanted_names={"_sweep"})[0].splitlines() == [
-        "class Store(Base)",
-        "    def _sweep()",
-        "… 6 more: get, open_store, __init__, size, SETTING, _private",
+
+    assert render_lines(seen, {"_sweep", "open_store", "other"}, 6).splitlines() == [
+        "def _sweep()",
+        "def open_store(path: str) -> Store",
     ]
+    assert render_lines(seen, {"_sweep", "open_store"}, 1) == "def open_store(path: str) -> Store"
 
 
-def test_tests_of_topic_come_first() -> None:
-    source = b"".join(b"def test_%s(): pass\n" % name for name in (b"cookies", b"session_expires", b"routing"))
-    assert render_views(build_view(parse_outline("a.py", source)), [2], topic="sessions")[0].splitlines()[0] == (
-        "def test_session_expires()"
-    )
+def test_names_are_those_of_definitions() -> None:
+    names = render_names(build_view(parse_outline("store.py", SOURCE)))
 
-
-def test_common_wanted_name_gets_no_bonus() -> None:
-    seen = build_view(parse_outline("store.py", SOURCE))
-    assert render_views(seen, [3], wanted_names={"get"}) == render_views(seen, [3])
+    assert {"Store", "open_store", "get"} <= set(names)
+    assert "SETTING" not in names
 
 
 def test_omission_line_has_no_duplicates() -> None:
     source = b"".join(b"class C%d:\n    def flush(self): pass\n" % n for n in range(8))
-    assert render_views(build_view(parse_outline("a.py", source)), [5])[0].splitlines()[-1].count("flush") == 1
+    assert render_skeleton(parse_outline("a.py", source), max_lines=5).splitlines()[-1].count("flush") == 1
 
 
 def test_javascript_suites_and_tests_show_titles() -> None:

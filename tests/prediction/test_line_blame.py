@@ -45,7 +45,7 @@ def test_read_file_replaces_estimated_shares() -> None:
 
     predictor.set_authorship("shop.py", build_blame_result([(TAXES, "a"), (TAXES, "b"), (TAXES, "c"), (PRICES, "d")]))
 
-    assert before[0] == "once wrote many lines of the open file"  # no figure: it is not known to be true
+    assert not before[0].startswith("wrote"), "it is not known to be true"
     assert [one.reasons[0] for one in recalled(predictor)] == [
         "wrote 75% of the open file",
         "wrote 25% of the open file",

@@ -68,7 +68,7 @@ def test_cochanged_file_ranks_first_with_reason(predictor: Predictor) -> None:
     prediction = predictor.predict(focus("src/views.py"), now=NOW)
 
     assert names(prediction)[0] == "tests/test_views.py"
-    assert "changed together 10 of 10 times, last 3 months ago" in prediction.files[0].reasons
+    assert "changed together 10 of 10 times" in prediction.files[0].reasons
     assert "tests this file" in prediction.files[0].reasons
     assert prediction.confidence == max(file.confidence for file in prediction.files)
 
@@ -79,10 +79,10 @@ def test_reasons_use_this_file_for_focus_only(predictor: Predictor) -> None:
 
     for prediction in (open_elsewhere, nowhere):
         told = {file.path: file.reasons for file in prediction.files}["tests/test_views.py"]
-        assert "changed together with views.py 10 of 10 times, last 3 months ago" in told
+        assert "changed together with views.py 10 of 10 times" in told
         assert "tests views.py" in told
     told = {file.path: file.reasons for file in open_elsewhere.files}["src/models.py"]
-    assert "changed together 7 of 7 times, last 2 months ago" in told
+    assert "changed together 7 of 7 times" in told
 
 
 def test_link_reason_names_linked_file(predictor: Predictor) -> None:
@@ -330,6 +330,33 @@ def test_definitions_link_files_without_history(predictor: Predictor) -> None:
     assert names(predictor.predict(focus(query="load settings"), now=NOW))[0] == "src/settings.py"
 
 
+def test_names_defined_twice_link_importers_only(predictor: Predictor) -> None:
+    for path in ("src/basket/sums.py", "src/till/sums.py", "src/basket/tax.py"):
+        predictor.update_content(outline(path, defines=("round_down",)))
+    user = outline("src/basket/view.py", uses=("round_down",))
+    predictor.update_content(replace(user, imports=("basket.tax", "sums")))
+
+    found = {file.path: file.reasons for file in predictor.predict(focus("src/basket/view.py"), now=NOW).files}
+
+    assert {"imported by this file", "defines names it uses"} <= set(found["src/basket/tax.py"])
+    assert not {"imported by this file", "defines names it uses"} & set(found["src/basket/sums.py"])
+    path, other = "src/basket/tax.py", "src/till/sums.py"
+    assert predictor.select_used_names("src/basket/view.py", path, {"round_down", "other"}) == {"round_down"}
+    assert predictor.select_used_names("src/basket/view.py", other, {"round_down"}) == frozenset()
+
+
+def test_lock_file_counts_since_it_is_kept(predictor: Predictor) -> None:
+    for number in range(20, 32):
+        predictor.learn_unit(unit(number, f"raise version {number}", "app.toml"))
+    predictor.learn_unit(unit(32, "keep the lock file", "app.toml", "app.lock", status="A"))
+    predictor.learn_unit(unit(33, "raise version 33", "app.toml", "app.lock"))
+
+    [expected] = [one for one in predictor.predict(focus("app.toml"), now=NOW).expected if one.path == "app.lock"]
+
+    assert (expected.times, expected.of, expected.of_file) == (2, 2, True)
+    assert expected.probability > 0.5
+
+
 def test_units_owning_open_file_are_recalled() -> None:
     predictor = Predictor()
     predictor.learn_unit(unit(0, "create", changes=(PathChange("A", "a.py", added=100),)))
@@ -340,7 +367,7 @@ def test_units_owning_open_file_are_recalled() -> None:
     past = predictor.predict(focus("a.py"), now=NOW).units
 
     assert {"create", "large rewrite"} <= {one.subject for one in past[:3]}
-    assert all("once wrote many lines of the open file" in one.reasons for one in past[:2])
+    assert not any("wrote" in reason for one in past for reason in one.reasons), "an estimate is not told"
 
 
 def test_confidence_is_corrected_before_files_are_read(predictor: Predictor) -> None:

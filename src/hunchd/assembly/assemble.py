@@ -23,8 +23,6 @@ from hunchd.domain.memory import Trust
 VALUE_STEP = 0.05
 # Volatile kinds come after stable ones, so that the earlier text stays a prefix.
 VOLATILE_KINDS = frozenset({"error", "session"})
-# Lists of names come below detailed pieces, whatever their total value.
-LISTS = frozenset({"files"})
 # Readers do not read more names than this.
 MAX_TOPICS = 24
 
@@ -158,8 +156,9 @@ def _build_sections(
 
 def _sort_key(choice: Choice) -> tuple[bool, bool, float, int, str]:
     piece = choice.piece
-    value = 0.0 if piece.kind in LISTS else piece.value
-    return piece.kind in VOLATILE_KINDS, piece.kind in LISTS, -round(value / VALUE_STEP), piece.rank, piece.id
+    is_list = piece.kind in rendering.LISTS  # below detailed pieces, whatever its total value
+    value = 0.0 if is_list else piece.value
+    return piece.kind in VOLATILE_KINDS, is_list, -round(value / VALUE_STEP), piece.rank, piece.id
 
 
 def _fit_topics(topics: Sequence[str], max_tokens: int, *, has_title: bool) -> str:

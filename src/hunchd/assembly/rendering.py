@@ -33,6 +33,7 @@ MAX_FIRST_LINE = 320  # characters
 MAX_REASON = 100
 MAX_TOPIC = 48
 MAX_HEADER = 240
+LISTS = frozenset({"files"})  # kinds whose text is one line, however long, that names many things
 _INDENT = "    "
 _BLANK_LINES = re.compile(r"\n\s*\n+")
 _QUOTATION = re.compile(f"{OPEN}[^{OPEN}{CLOSE}\n]*{CLOSE}")
@@ -49,6 +50,8 @@ def render_block(piece: ContextCandidate, level: Level, text: str, *, secret: by
     """
     limit = MAX_REASON if piece.tier == 4 or (level == "index" and piece.kind != "file") else MAX_FIRST_LINE
     first, _, rest = text.strip().partition("\n")
+    if piece.kind in LISTS:
+        limit = len(first)
     if level == "full" and len(first) > limit:
         first, more = _break_line(first, limit)
         rest = f"{more}\n{rest}"

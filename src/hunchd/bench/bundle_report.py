@@ -16,6 +16,7 @@ EVERYWHERE = 0.9  # of a repository's answers: a line in so many of them is the 
 FEWEST = 3  # answers from which on lines are compared
 BINS = 10
 WIDTH = 24  # of a repository's name
+_GROUPED_PATHS = re.compile(r"([^\s{},]*/)\{([^{}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,13 @@ class QuestionOutcome:
     review_counts: ReviewCounts
 
 
+def spell_out(text: str) -> str:
+    """Replace paths that are grouped by folder: `src/{a.py,b.py}` becomes `src/a.py, src/b.py`."""
+    return _GROUPED_PATHS.sub(
+        lambda group: ", ".join(f"{group[1]}{name.strip()}" for name in group[2].split(",")), text
+    )
+
+
 def is_named(path: str, text: str) -> bool:
     """Return True if the whole path occurs in a text."""
     return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w/-]|\.\w)", text) is not None
@@ -69,10 +77,7 @@ def is_word_of(name: str, text: str) -> bool:
 
 def list_probabilities(bundle: Bundle, gold: Set[str]) -> tuple[tuple[float, bool], ...]:
     """Return for each listed file the probability shown, and whether the change touched it."""
-    file_scores = [(str(item.source.get("path")), item.score) for item in bundle.items if item.kind == "file"]
-    for item in bundle.items:
-        file_scores += item.source.get("probabilities", {}).items()
-    return tuple((probability, path in gold) for path, probability in file_scores)
+    return tuple((probability, path in gold) for path, probability in bundle.list_files())
 
 
 def compute_figures(rows: Sequence[QuestionOutcome]) -> dict[str, float]:

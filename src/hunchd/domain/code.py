@@ -50,6 +50,7 @@ class ViewLine(NamedTuple):  # NamedTuple: many are created for every answer, fa
     name: str  # of the definition
     weight: float  # probability that the reader needs it
     outer: int = -1  # index of the enclosing line, which must be shown too; -1: none
+    kind: str = ""  # of the symbol
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class PredictedFile:
     score: float
     confidence: float  # calibrated probability that it will be used, 0..1
     reasons: tuple[str, ...] = ()
-    relation: str = ""  # what it is listed under where it is only named: the kind of its first reason
+    is_specific: bool = True  # whether a reason ties it to the query
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +147,10 @@ class Bundle:
     degraded: tuple[str, ...] = ()
     prefetched: bool = False
     etag: str = ""
+
+    def list_files(self) -> list[tuple[str, float]]:
+        """Return the predicted files that the text names, with their probabilities."""
+        files = [(str(item.source.get("path")), item.score) for item in self.items if item.kind == "file"]
+        for item in self.items:
+            files += item.source.get("probabilities", {}).items()
+        return files

@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from hunchd.domain.code import FileOutline, FileView, Symbol, ViewLine
 
 MAX_LINES = 60  # per file; nearly every file has fewer
-WANTED_NAME_BONUS = 4.0  # a wanted name outranks the largest class
 MAX_LINE = 120  # characters of one line
 MAX_NAMES = 8  # names on the line of omitted symbols
 
@@ -18,6 +17,10 @@ _WEIGHTS = {
     "function": 4.0, "method": 3.0, "macro": 2.5, "module": 2.0, "concept": 3.0, "heading": 3.0, "section": 3.0,
     "target": 3.0, "test": 2.8, "definition": 4.0, "constant": 1.5, "variable": 1.2, "field": 1.0, "key": 2.0,
 }  # fmt: skip
+# Definitions that say more than their name: not the fields and constants of a file, nor its modules.
+DEFINITION_KINDS = frozenset(
+    {"class", "interface", "struct", "trait", "enum", "union", "type", "function", "method", "macro", "concept"}
+)
 _TEST_HELPER_PENALTY = 2.5  # penalty for helpers in test files
 _PRIVATE_PENALTY = 2.5  # penalty for private symbols
 _EXPORT_PREFIX = re.compile(r"^(?:export|pub(?:\s|\()|public|module\.exports|exports\.)")
@@ -34,13 +37,6 @@ _SELF = re.compile(r"(?<=\()(?:self|cls|&(?:'\w+ )?(?:mut )?self|mut self)(?:, ?
 _TEST_CALL = re.compile(r"(?:RSpec\.)?(\w+)")  # call that declares a test or suite
 _INDENT = "    "
 _BARE_NAME_END = "= …"  # end of a line that shows only a name
-# Names that half of all files define or use.
-_COMMON_NAMES = frozenset(
-    """__init__ __new__ __call__ __repr__ build clear clone close config context copy create data default delete drop
-    error find handle index init insert iter items join keys kind length list load main name next open options path
-    peek poll push read remove request reset response result self send setup start state stop test type update value
-    values with write""".split()  # noqa: SIM905 - a word list reads better as words
-)
 
 
 def build_view(outline: FileOutline, *, max_lines: int = MAX_LINES) -> FileView:
@@ -70,30 +66,31 @@ def build_view(outline: FileOutline, *, max_lines: int = MAX_LINES) -> FileView:
     return FileView(outline.path, outline.blob, tuple(lines), len(symbols) - len(lines), outline.doc)
 
 
-def render_views(
-    view: FileView, lengths: Sequence[int], *, wanted_names: Collection[str] = frozenset(), topic: str = ""
-) -> list[str]:
-    """Render the view once for each line limit in `lengths`.
+def render_lines(view: FileView, names: Collection[str], max_lines: int) -> str:
+    """Render the most important lines that define one of `names`, without those around them."""
+    wanted = [at for at, line in enumerate(view.lines) if line.name in names]
+    chosen_indexes = sorted(wanted, key=lambda at: (-view.lines[at].weight, at))[:max_lines]
+    return "\n".join(view.lines[at].text.strip() for at in sorted(chosen_indexes))
 
-    The most important lines are chosen first. Lines that define a name in `wanted_names`, or whose name contains the
-    word `topic`, as that of its tests does, are preferred. If lines had to be omitted, the last line lists the most
-    important of their names.
-    """
-    lines, word = view.lines, topic.casefold().strip("_").removesuffix("s")
-    word = word if _is_distinctive(word) else "\0"
-    weights = [
-        line.weight
-        + WANTED_NAME_BONUS
-        * ((line.name in wanted_names and _is_distinctive(line.name)) or word in line.name.casefold())
-        for line in lines
-    ]
+
+def render_names(view: FileView) -> list[str]:
+    """Return the names of the most important definitions, in file order."""
+    at_hand = [at for at, line in enumerate(view.lines) if line.kind in DEFINITION_KINDS]
+    best = sorted(at_hand, key=lambda at: (-view.lines[at].weight, at))[:MAX_NAMES]
+    return list(dict.fromkeys(view.lines[at].name for at in sorted(best)))
+
+
+def render_skeleton(outline: FileOutline, *, max_lines: int) -> str:
+    """Render up to `max_lines` of the most important lines, and the names of the first omitted ones."""
+    view = build_view(outline, max_lines=max(max_lines, MAX_LINES))
+    lines, weights = view.lines, [line.weight for line in view.lines]
     best = sorted(range(len(weights)), key=lambda at: (-weights[at], at))
     bare_indexes = _find_bare_lines(lines, weights)
     full_indexes, name_indexes = (
         [at for at in best if at not in bare_indexes],
         [at for at in best if at in bare_indexes],
     )
-    return [_render_view(view, full_indexes, name_indexes, limit) for limit in lengths]
+    return _render_view(view, full_indexes, name_indexes, max_lines)
 
 
 def _find_bare_lines(lines: Sequence[ViewLine], weights: Sequence[float]) -> set[int]:
@@ -102,9 +99,7 @@ def _find_bare_lines(lines: Sequence[ViewLine], weights: Sequence[float]) -> set
     Such a line takes as much of the line limit as a full signature. Returns an empty set for files that consist mostly
     of constants or data, where the longest lines matter most.
     """
-    bare_indexes = {
-        at for at, line in enumerate(lines) if line.text.endswith(_BARE_NAME_END) and weights[at] < WANTED_NAME_BONUS
-    }
+    bare_indexes = {at for at, line in enumerate(lines) if line.text.endswith(_BARE_NAME_END)}
     others = [line.text for at, line in enumerate(lines) if at not in bare_indexes]
     return bare_indexes if 2 * sum(" = " in text for text in others) < len(others) else set()
 
@@ -139,22 +134,12 @@ def _render_view(view: FileView, best: Sequence[int], rest: Sequence[int], max_l
     return f"{text}\n{_render_omitted(count, list(omitted_names))}" if omitted_names else text
 
 
-def render_skeleton(outline: FileOutline, *, max_lines: int) -> str:
-    """Render the most important lines without regard to the reader's interests."""
-    return render_views(build_view(outline, max_lines=max(max_lines, MAX_LINES)), [max_lines])[0]
-
-
 def _list_with_containers(lines: Sequence[ViewLine], at: int) -> list[int]:
     indexes = []
     while at >= 0:
         indexes.append(at)
         at = lines[at].outer
     return indexes
-
-
-def _is_distinctive(name: str) -> bool:
-    """Return False for common names, which do not identify a symbol."""
-    return len(name) > 3 and name not in _COMMON_NAMES
 
 
 def _find_main_containers(symbols: Sequence[Symbol], lines: int) -> frozenset[str]:
@@ -261,7 +246,9 @@ def _render_lines(symbols: Sequence[Symbol], weights: Sequence[float], chosen_in
         symbol = symbols[at]
         indent = "" if symbol.kind == "heading" else _INDENT * depth
         lines.append(
-            ViewLine(_shorten(indent + _simplify_signature(symbol)), symbol.name, round(weights[at], 2), outer)
+            ViewLine(
+                _shorten(indent + _simplify_signature(symbol)), symbol.name, round(weights[at], 2), outer, symbol.kind
+            )
         )
         if symbol.name not in expanded_names and symbol.kind != "method":
             expanded_names.add(symbol.name)

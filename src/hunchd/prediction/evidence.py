@@ -20,10 +20,13 @@ from hunchd.prediction.packed_arrays import (
 )
 from hunchd.prediction.query import PredictionQuery
 from hunchd.prediction.state import PredictorState
+from hunchd.prediction.words import hash_word
 from hunchd.text.bm25 import LARGEST_GAIN, LENGTH_WEIGHT, SATURATION
+from hunchd.text.identifiers import COMMON_NAMES
 
 MAX_DEFINERS = 5  # files: a name that more of them define is a convention, not a symbol
 MAX_USERS = 60  # files: a name that more of them use links nothing
+MAX_LINKED_USERS = 8  # files: a name that more of them use ties a file to the one that defines it only if it imports it
 MAX_AUTHOR_UNITS = 12  # units
 RECENT_UNITS = 60
 MAX_SEED_UNITS = 30  # units
@@ -33,6 +36,7 @@ MAX_STEPS = 12  # neighbours whose neighbours are visited
 MAX_SIBLINGS = 6
 MAX_LINKS = 32  # names by which links of a file are followed
 MEAN_CHANGES = 12.0  # changes of an average file, for the BM25 length normalisation
+_COMMON_KEYS = np.sort(np.array([hash_word(name) for name in COMMON_NAMES], "<u4"))
 PRIOR = 0.7  # smoothing weight added to a file's own changes: a single change proves little
 
 
@@ -128,6 +132,31 @@ def score_users(state: PredictorState, seed: int) -> Scores:
     is_specific = (definers <= MAX_DEFINERS) & (users > 0) & (users <= MAX_USERS)
     weights = 1.0 / (np.maximum(definers, 1) * np.log2(2.0 + users))
     return _sum_weights(contents.uses, keys[is_specific], weights[is_specific])
+
+
+def imports_file(state: PredictorState, user: int, imported: int) -> bool:
+    """Return True if `user` imports `imported`, and no file of another folder goes by that module name."""
+    modules = state.contents.modules.get_keys(imported)
+    if not mask_members(modules, np.sort(state.contents.imports.get_keys(user))).any():
+        return False
+    holders, _, _ = state.contents.modules.find_holders_of_keys(modules)
+    return bool((state.files.folder.view[holders] == state.files.folder.view[imported]).all())
+
+
+def find_linking_names(state: PredictorState, user: int, definer: int) -> Array:
+    """Return the keys of the names by which `user` depends on `definer`.
+
+    A name that other files define as well, or that many files use, proves nothing unless `user` imports `definer`.
+    """
+    contents = state.contents
+    keys = contents.uses.get_keys(user)
+    keys = keys[mask_members(keys, np.sort(contents.definitions.get_keys(definer)))]
+    if not len(keys):
+        return keys
+    definers, users = contents.definitions.get_frequencies(keys), contents.uses.get_frequencies(keys)
+    is_alone = (definers == 1) & (users <= MAX_LINKED_USERS) & ~mask_members(keys, _COMMON_KEYS)
+    linking: Array = keys[definers <= MAX_DEFINERS] if imports_file(state, user, definer) else keys[is_alone]
+    return linking
 
 
 def _sum_weights(field: FieldIndex, keys: Array, weights: Array) -> Scores:

@@ -4,7 +4,8 @@ Hubs change with almost everything and therefore say nothing about the work, so 
 their probability is estimated from counts: the mean of three shares, each smoothed towards how often the file
 changes at all. Two are the decayed shares of co-change, the third comes from the newest changes of the current
 file. The mean is multiplied by 0.75, because three quarters of it came true (ten histories, 233 of 12,355 pairs of
-a change and a hub; a logistic regression of the three was no better on histories left out).
+a change and a hub; a logistic regression of the three was no better on histories left out). For a hub that is
+younger than these newest changes, such as a lock file kept since last week, only the changes since then count.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from hunchd.domain.context import ExpectedFile
 from hunchd.prediction import evidence
 from hunchd.prediction.file_table import is_log_entry
+from hunchd.prediction.messages import MAX_UNITS_PER_FILE
 from hunchd.prediction.packed_arrays import Array
 from hunchd.prediction.query import PredictionQuery
 from hunchd.prediction.state import PredictorState
@@ -58,11 +60,14 @@ def _iterate_files(state: PredictorState, seed: int, units: Array, recent: Array
             continue
         base = of_all[file] / max(len(recent), 1)
         long, short = (0.0, 0.0) if place is None else (float(first.long[place]), float(first.short[place]))
-        readings = ((long, first.own_long), (short, first.own_short), (float(with_it[file]), float(len(units))))
+        since = units[units >= _find_first_unit(state, file)]
+        readings = [(float(with_it[file]), float(len(since)))]
+        if len(since) == len(units):
+            readings += [(long, first.own_long), (short, first.own_short)]
         shares = [(value + SMOOTHING * base) / (own + SMOOTHING) for value, own in readings]
         path = state.files.paths[file]
         yield from _build_expected_files(
-            path, CAME_TRUE * sum(shares) / len(shares), (with_it[file], units), (of_all[file], recent)
+            path, CAME_TRUE * sum(shares) / len(shares), (with_it[file], since), (of_all[file], recent)
         )
 
 
@@ -83,14 +88,20 @@ def _build_expected_files(
 ) -> Iterator[ExpectedFile]:
     """Yield the file with its counts, unless its probability is below LEAST.
 
-    The counts are those of the current file (`of_file`) if it changed at least FEWEST times, otherwise those of the
-    whole project (`of_all`).
+    The counts are those of the current file (`of_file`) if it changed at least FEWEST times, or never without this
+    one, otherwise those of the whole project (`of_all`).
     """
     if probability < LEAST:
         return
-    own = len(of_file[1]) >= FEWEST
+    own = of_file[0] > 0 and (len(of_file[1]) >= FEWEST or of_file[0] == len(of_file[1]))
     times, units = of_file if own else of_all
     yield ExpectedFile(path, round(min(probability, 1.0), 4), int(times), len(units), own)
+
+
+def _find_first_unit(state: PredictorState, file: int) -> int:
+    """Return the first unit that touched a file, or 0 if it is too long ago to be remembered."""
+    units = state.messages.list_units_of_file(file, MAX_UNITS_PER_FILE)
+    return int(units[-1]) if 0 < len(units) < MAX_UNITS_PER_FILE else 0
 
 
 def _count_changes(state: PredictorState, units: Array) -> Array:

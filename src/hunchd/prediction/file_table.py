@@ -45,6 +45,13 @@ _ALWAYS_HUB = re.compile(
 
 _IS_ENTRY = re.compile(_ENTRY, re.IGNORECASE)
 
+# Nobody writes these by hand for a change, or reads them for one.
+_ASSET = re.compile(
+    r"(^|/)(licen[cs]es?|copying|notice)([.\-][^/]*)?$"
+    r"|\.(png|jpe?g|gif|svg|ico|icns|webp|bmp|psd|woff2?|ttf|otf|eot|mp[34]|webm|mov|wav|pdf|zip|t?gz|jar|exe|dll|so|snap)$",
+    re.IGNORECASE,
+)
+
 TEST, DOCUMENT, GENERATED_FILE, CODE, ALWAYS_HUB = 1, 2, 4, 8, 16
 
 
@@ -57,6 +64,11 @@ def classify_path(path: str) -> int:
         | (CODE if _CODE.search(path) else 0)
         | (ALWAYS_HUB if _ALWAYS_HUB.search(path) and not _CODE.search(path) else 0)
     )
+
+
+def is_asset(path: str) -> bool:
+    """Return True for licences, images, fonts and other files that are not worth reading."""
+    return _ASSET.search(path) is not None and _CODE.search(path) is None
 
 
 def is_log_entry(path: str) -> bool:

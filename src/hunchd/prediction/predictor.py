@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 from hunchd.domain.context import Focus, PredictedFile, Prediction
 from hunchd.prediction import array_file, error_evidence, related_units, session_reranker, weights
 from hunchd.prediction.candidates import QueryEvidence, gather_candidates
+from hunchd.prediction.evidence import find_linking_names
 from hunchd.prediction.expected import find_expected_files
 from hunchd.prediction.features import compute_features
 from hunchd.prediction.learner import Learner
@@ -23,6 +25,7 @@ from hunchd.prediction.session import FileVisit, SessionEvent
 from hunchd.prediction.session_reranker import SessionReranker
 from hunchd.prediction.state import PredictorState
 from hunchd.prediction.weights import RankerWeights
+from hunchd.prediction.words import hash_word
 
 MAX_RANKED = 64  # candidates scored by the trained ranker: with 48 or 150 the results are the same
 # Correction of scores before any file was read, when features of contents are missing. With it, predicted and actual
@@ -122,7 +125,7 @@ class Predictor(Learner):
         why: list[list[Reason]] = [[]] * len(numbers)
         if explain:
             current_file = self._state.files.numbers.get(focus.file) if focus.file else None
-            reasons = ReasonBuilder(self._state, ranking.evidence, now, here=current_file, named_files=numbers)
+            reasons = ReasonBuilder(self._state, ranking.evidence, here=current_file, named_files=numbers)
             why = [
                 reasons.build_reasons(file, row)
                 for file, row in zip(numbers, ranking.matrix[best].tolist(), strict=True)
@@ -134,7 +137,7 @@ class Predictor(Learner):
                 score,
                 round(confidence, 4),
                 tuple(reason.text for reason in reason_texts),
-                reason_texts[0].relation if reason_texts else "",
+                any(reason.is_specific for reason in reason_texts),
             )
             for number, score, confidence, reason_texts in zip(
                 numbers, ranking.scores[best].tolist(), confidences.tolist(), why, strict=True
@@ -156,6 +159,14 @@ class Predictor(Learner):
             max((file.confidence for file in files), default=0.0),
             find_expected_files(self._state, query) if explain else (),
         )
+
+    def select_used_names(self, file: str, path: str, names: Iterable[str]) -> frozenset[str]:
+        """Return those of `names`, which `path` defines, by which `file` depends on it."""
+        numbers = self._state.files.numbers
+        if file not in numbers or path not in numbers:
+            return frozenset()
+        keys = set(find_linking_names(self._state, numbers[file], numbers[path]).tolist())
+        return frozenset(name for name in names if hash_word(name) in keys) if keys else frozenset()
 
     def score_files(self, focus: Focus, *, now: int, k: int) -> dict[str, float]:
         """Map the `k` best files to their scores.

@@ -9,7 +9,7 @@ import numpy as np
 
 from hunchd.domain.commit_subjects import is_descriptive
 from hunchd.prediction.candidates import QueryEvidence
-from hunchd.prediction.evidence import PRIOR
+from hunchd.prediction.evidence import PRIOR, find_linking_names, imports_file
 from hunchd.prediction.features import FEATURE_INDEX
 from hunchd.prediction.file_table import CODE, DOCUMENT, TEST, disambiguate_names
 from hunchd.prediction.packed_arrays import Array
@@ -17,26 +17,26 @@ from hunchd.prediction.state import PredictorState
 
 MAX_REASONS = 3
 MAX_NAMESAKES = 8  # files with one stem, above which the stem is not informative
+FEWEST_TOGETHER = 3  # changes in common from which co-change is specific,
+LEAST_TOGETHER = 0.15  # … and their share of the changes of the open file
 MIN_LEAD_SHARE = 0.3  # share of the changes of a lead above which co-change is mentioned
 DAY = 86_400  # seconds
+TESTS_REASON = "tests this file"
 FALLBACK_REASON = "changed lately"  # the only reason for a file unrelated to the query
 
 
-_POINTED_AT = "matching the words"
-_OWN_WORK = "among your latest changes"
 _NEVER_IMPORTED = (".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".mm")
 
 
 class Reason(NamedTuple):
     """Reason for suggesting a file.
 
-    `relation` says in a few words, for use in a list, what files with such a reason have in common with the current
-    file.
+    A reason is specific if it ties the file to the query: unlike "same folder", or one change of many in common.
     """
 
     weight: float
     text: str
-    relation: str
+    is_specific: bool = True
 
 
 class ReasonBuilder:
@@ -50,12 +50,11 @@ class ReasonBuilder:
         self,
         state: PredictorState,
         query_evidence: QueryEvidence,
-        now: int,
         *,
         here: int | None,
         named_files: Sequence[int],
     ) -> None:
-        self._state, self._evidence, self._now, self._current_file = state, query_evidence, now, here
+        self._state, self._evidence, self._current_file = state, query_evidence, here
         self._rows = [
             {file: place for place, file in enumerate(first.row["file"].tolist())} for first in query_evidence.together
         ]
@@ -70,19 +69,19 @@ class ReasonBuilder:
         weighted_reasons: list[Reason] = []
         if row[_TRACED_COLUMN]:
             weighted_reasons.append(
-                Reason(9.0, "raised the error" if row[_TRACED_COLUMN] == 1.0 else "in the traceback", "in the error")
+                Reason(9.0, "raised the error" if row[_TRACED_COLUMN] == 1.0 else "in the traceback")
             )
         if row[_MENTIONED_COLUMN]:
-            weighted_reasons.append(Reason(8.0, "named in the question", "named in the question"))
+            weighted_reasons.append(Reason(8.0, "named in the question"))
         weighted_reasons.extend(self._build_cochange_reasons(file))
         if row[_SAME_STEM] and (kinship := self._describe_kinship(file)):
-            weighted_reasons.append(Reason(2.5, kinship, "named alike"))
+            weighted_reasons.append(Reason(2.5, kinship))
         weighted_reasons.extend(self._said_by_words(file, row))
         weighted_reasons.extend(self._iterate_link_reasons(file, row))
         if row[_OPENED_NEXT] > 0.15:
-            weighted_reasons.append(Reason(1.5, "often opened next", "often opened next"))
+            weighted_reasons.append(Reason(1.5, "often opened next"))
         if row[_INTEREST] > 0.5:
-            weighted_reasons.append(Reason(1.0, "used in this session", "used in this session"))
+            weighted_reasons.append(Reason(1.0, "used in this session"))
         whose = self._evidence.query.words_of
         if (
             whose
@@ -91,11 +90,11 @@ class ReasonBuilder:
             and (lead := self._find_lead(file))
         ):
             reason_text = f"changes together with {lead}, which the {whose} points to"
-            weighted_reasons.append(Reason(1.0 + row[_WITH_LEAD], reason_text, _POINTED_AT))
+            weighted_reasons.append(Reason(1.0 + row[_WITH_LEAD], reason_text))
         if not weighted_reasons:
             weighted_reasons.append(_build_fallback_reason(row))
-        weighted_reasons.sort(key=_sort_key)
-        return weighted_reasons[:MAX_REASONS]
+        specific_reasons = [reason for reason in weighted_reasons if reason.is_specific]
+        return sorted(specific_reasons or weighted_reasons, key=_sort_key)[:MAX_REASONS]
 
     def _said_by_words(self, file: int, row: list[float]) -> Iterator[Reason]:
         """Yield the reasons that follow from the words of the question.
@@ -105,14 +104,14 @@ class ReasonBuilder:
         """
         if row[_VOTED_COLUMN] >= 0.3 and (unit := self._find_supporting_unit(file)) is not None:
             subject = _shorten_subject(self._state.messages.subjects[unit])
-            yield Reason(2.0 + row[_VOTED_COLUMN], f"past work on «{subject}» touched it", "touched by like work")
+            yield Reason(2.0 + row[_VOTED_COLUMN], f"past work on «{subject}» touched it")
         whose = self._evidence.query.words_of
         if not whose:
             return
         if max(row[_NAME_WORDS], row[_CONTENT_WORDS]) >= 0.8:
-            yield Reason(1.2, f"its contents match the words of the {whose}", _POINTED_AT)
+            yield Reason(1.2, f"its contents match the words of the {whose}")
         elif row[_PATH_WORDS] >= 0.8:
-            yield Reason(1.2, f"its path matches the words of the {whose}", _POINTED_AT)
+            yield Reason(1.2, f"its path matches the words of the {whose}")
 
     def _describe_seed(self, seed: int) -> str:
         return "this file" if seed == self._current_file else self._get_name(seed)
@@ -136,7 +135,7 @@ class ReasonBuilder:
         if not traits[file] & traits[seed] & CODE:
             return "named alike"
         if traits[file] & TEST and not traits[seed] & TEST:
-            return f"tests {self._describe_seed(seed)}"
+            return TESTS_REASON if seed == self._current_file else f"tests {self._get_name(seed)}"
         if traits[seed] & TEST and not traits[file] & TEST:
             return f"tested by {self._describe_seed(seed)}"
         return "named alike"
@@ -151,18 +150,23 @@ class ReasonBuilder:
 
     def _iterate_link_reasons(self, file: int, row: list[float]) -> Iterator[Reason]:
         """Yield a reason for each type of link, naming the newest seed that is linked."""
-        for source, weight, to_here, to_another, relation in self._list_link_types(file):
+        for source, weight, to_here, to_another in self._list_link_types(file):
             if row[FEATURE_INDEX[source]] > 0:
                 seed_links = reversed(self._evidence.seed_links)
-                seed = next(
-                    (one.seed for one in seed_links if (one.sparse[source][0] == file).any()), self._current_file
-                )
-                reason_text = (
-                    to_here if seed is None or seed == self._current_file else to_another.format(self._get_name(seed))
-                )
-                yield Reason(weight, reason_text, relation)
+                linked_seeds = [one.seed for one in seed_links if (one.sparse[source][0] == file).any()]
+                seed = next((one for one in linked_seeds if self._is_proven(source, file, one)), None)
+                if seed is not None:
+                    is_here = seed == self._current_file
+                    yield Reason(weight, to_here if is_here else to_another.format(self._get_name(seed)))
 
-    def _list_link_types(self, file: int) -> Iterator[tuple[str, float, str, str, str]]:
+    def _is_proven(self, source: str, file: int, seed: int) -> bool:
+        """Return False for a link by names that may be the same by chance, or to one of several modules of a name."""
+        user, other = (seed, file) if source in ("imports", "defines") else (file, seed)
+        if source in ("imports", "importers"):
+            return imports_file(self._state, user, other)
+        return len(find_linking_names(self._state, user, other)) > 0
+
+    def _list_link_types(self, file: int) -> Iterator[tuple[str, float, str, str]]:
         """Yield the link types that apply.
 
         Only code imports, and only code defines names that others use: the keys of a configuration file often have
@@ -193,13 +197,12 @@ class ReasonBuilder:
             place = rows.get(file)
             if place is None:
                 continue
-            times, last = int(first.row["count"][place]), int(first.row["last"][place])
+            times = int(first.row["count"][place])
             changes = max(int(self._state.files.count.view[first.seed]), times)
             with_whom = "" if first.seed == self._current_file else f" with {self._get_name(first.seed)}"
-            when = format_age(self._now - int(self._state.messages.at.view[last]))
             weight = 3.0 * float(first.long[place]) / (first.own_long + PRIOR) + 1.0
-            reason_text = f"changed together{with_whom} {times} of {changes} times, last {when}"
-            strongest.append(Reason(weight, reason_text, "changed together before"))
+            is_specific = times >= FEWEST_TOGETHER and times >= LEAST_TOGETHER * changes
+            strongest.append(Reason(weight, f"changed together{with_whom} {times} of {changes} times", is_specific))
         return [max(strongest)] if strongest else []
 
     def _find_lead(self, file: int) -> str:
@@ -243,20 +246,20 @@ _PATH_WORDS, _OPENED_NEXT, _INTEREST = (
 )
 _AUTHOR, _LIKENESS, _SAME_FOLDER = FEATURE_INDEX["author"], FEATURE_INDEX["likeness"], FEATURE_INDEX["same_folder"]
 # Feature, weight, and the phrase for the reader's own file and for another one.
-_IMPORTS_IT = ("importers", 1.4, "imports this file", "imports {}", "importing it")
-_IMPORT_REASON = ("imports", 1.3, "imported by this file", "imported by {}", "imported by it")
-_USES = ("uses", 1.1, "uses its names", "uses names of {}", "using its names")
-_DEFINES = ("defines", 1.1, "defines names it uses", "defines names that {} uses", "defining names it uses")
+_IMPORTS_IT = ("importers", 1.4, "imports this file", "imports {}")
+_IMPORT_REASON = ("imports", 1.3, "imported by this file", "imported by {}")
+_USES = ("uses", 1.1, "uses its names", "uses names of {}")
+_DEFINES = ("defines", 1.1, "defines names it uses", "defines names that {} uses")
 
 
 def _build_fallback_reason(row: list[float]) -> Reason:
     if row[_AUTHOR] > 0:
-        return Reason(0.5, _OWN_WORK, _OWN_WORK)
+        return Reason(0.5, "among your latest changes", is_specific=False)
     if row[_LIKENESS] > 0.3:
-        return Reason(0.5, "similar contents", "similar contents")
+        return Reason(0.5, "similar contents", is_specific=False)
     if row[_SAME_FOLDER]:
-        return Reason(0.4, "same folder", "in the same folder")
-    return Reason(0.3, FALLBACK_REASON, FALLBACK_REASON)
+        return Reason(0.4, "same folder", is_specific=False)
+    return Reason(0.3, FALLBACK_REASON, is_specific=False)
 
 
 def _shorten_subject(subject: str, most: int = 60) -> str:

@@ -154,17 +154,15 @@ def _build_unit(
     """Build the predicted unit with its reasons.
 
     `confidence_scale` is the confidence in a unit of full similarity. `is_exact` is True if `owned_share` comes
-    from git blame; an estimate may be far off if a file was rewritten often.
+    from git blame; an estimate, which may be far off if a file was rewritten often, is not told.
     """
     messages = state.messages
     at = int(messages.at.view[unit])
     reasons = []
     if similarity > 0.1:
         reasons.append("about the same words")
-    if owned_share > 0.05:
-        reasons.append(
-            f"wrote {owned_share:.0%} of the open file" if is_exact else "once wrote many lines of the open file"
-        )
+    if is_exact and owned_share > 0.05:
+        reasons.append(f"wrote {owned_share:.0%} of the open file")
     if has_matching_lines:
         reasons.append("wrote lines about it")
     if touched_recently:

@@ -21,8 +21,7 @@ from hunchd.store.sqlite_cache import CacheSchema, compress_json, decompress_jso
 logger = logging.getLogger(__name__)
 
 # A cache of another version is discarded and refilled. Increase it with every change of the parser's output.
-VERSION = 5
-MAX_USES = 4_000  # names stored for one file
+VERSION = 6
 
 # Two processes may write at once: the indexing of a project, and the parsing of files saved meanwhile.
 _SCHEMA = """
@@ -31,8 +30,7 @@ CREATE TABLE IF NOT EXISTS files (
   lines INTEGER NOT NULL, doc TEXT NOT NULL, imports TEXT NOT NULL, words BLOB NOT NULL, stamp INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS views (
-  path TEXT PRIMARY KEY, blob TEXT NOT NULL, lines TEXT NOT NULL, more INTEGER NOT NULL, doc TEXT NOT NULL,
-  uses TEXT NOT NULL
+  path TEXT PRIMARY KEY, blob TEXT NOT NULL, lines TEXT NOT NULL, more INTEGER NOT NULL, doc TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS chunks (
   serial INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, language TEXT NOT NULL, packed BLOB NOT NULL
@@ -167,11 +165,6 @@ class CodeCache:
             for path, blob, lines, more, doc in rows
         }
 
-    def load_used_names(self, path: str) -> frozenset[str]:
-        """Return the names that a file uses but does not define."""
-        rows = self._query("SELECT uses FROM views WHERE path = ?", path)
-        return frozenset(rows[0][0].split()) if rows else frozenset()
-
     def put(
         self,
         outlines: Iterable[FileOutline],
@@ -215,10 +208,9 @@ class CodeCache:
                     connection.execute("INSERT INTO chunks (path, language, packed) VALUES (?, ?, ?)", stored_values)
                 if view is not None:
                     file_view = view(outline)
-                    lines = [(line.text, line.name, line.weight, line.outer) for line in file_view.lines]
-                    uses = " ".join(outline.references[:MAX_USES])
-                    row = (file_view.path, file_view.blob, to_json(lines), file_view.more, file_view.doc, uses)
-                    connection.execute("INSERT INTO views VALUES (?, ?, ?, ?, ?, ?)", row)
+                    lines = [tuple(line) for line in file_view.lines]
+                    row = (file_view.path, file_view.blob, to_json(lines), file_view.more, file_view.doc)
+                    connection.execute("INSERT INTO views VALUES (?, ?, ?, ?, ?)", row)
 
     def update_stamps(self, stamps: Mapping[str, int]) -> None:
         """Set new stamps for files with unchanged content (touched or checked out again)."""

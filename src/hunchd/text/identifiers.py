@@ -21,6 +21,14 @@ _NAME_PIECE = re.compile(rf"{_NAME_WORD.pattern}|[_$]+")
 _CODE_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|[^\W\d_A-Za-z]+|\d+")
 _TITLE_BREAK = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])")
 
+# Names that half of all files define or use.
+COMMON_NAMES = frozenset(
+    """__init__ __new__ __call__ __repr__ build clear clone close config context copy create data default delete drop
+    error find handle index init insert iter items join keys kind length list load main name next open options path
+    peek poll push read remove request reset response result self send setup start state stop test type update value
+    values with write""".split()  # noqa: SIM905 - a word list reads better as words
+)
+
 
 def split_ascii_letters(text: str) -> list[str]:
     """Return the runs of ASCII letters in a text, split at camel case."""
@@ -97,3 +105,8 @@ def split_title_words(name: str) -> list[str]:
     gobject.
     """
     return _TITLE_BREAK.sub(" ", name).lower().split()
+
+
+def is_distinctive(name: str) -> bool:
+    """Return False for common names, which do not identify a symbol."""
+    return len(name) > 3 and name not in COMMON_NAMES

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hunchd.consolidation.abbreviations import find_abbreviations
@@ -26,6 +26,7 @@ from hunchd.ingestion.episodes import make_episode_id
 from hunchd.ingestion.errors import parse_error
 from hunchd.ingestion.fixes import Fix, render_excerpt
 from hunchd.prediction.file_table import ALWAYS_HUB, CODE, GENERATED_FILE, classify_path, disambiguate_names
+from hunchd.prediction.reasons import TESTS_REASON
 from hunchd.protocol.responses import format_iso
 
 # Value of each kind, relative to a file that will certainly be needed (1.0).
@@ -35,8 +36,10 @@ NEWER_ERROR_PENALTY = 0.01  # subtracted for each newer error: the newest is the
 MAX_NEWER_ERRORS = 8  # … at most this many times
 GLOSSARY_VALUE = 0.2  # abbreviations used in shown memories
 EPISODE_VALUE = 0.6  # times the unit's confidence
-NARROW_FACTOR = 0.5  # … factor if it changed only one file, or
-MAX_EPISODE_FILES = 40  # more than this many
+# Share of the other files of a past unit that the next change touched as well, relative to units of two or three
+# files: .45 of those, .18 of four to eight, .06 of more (226 units of five histories); one of one file shows no others.
+BREADTH_FACTORS = ((1, 0.5), (4, 1.0), (9, 0.4))  # number of files, and factor up to it
+MAX_EPISODE_YEARS = 3  # age of a unit that is shown unasked; readers took all older ones for noise
 
 _TEST_SUMMARY_PATTERN = re.compile(r"# \w+ [\d.]+$|1\.\.\d+$")  # summary line of a test run
 
@@ -52,7 +55,7 @@ class CandidateInput:
     focus: Focus
     prediction: Prediction
     views: Mapping[str, FileView]
-    used_names: Collection[str]  # names that the current file uses and does not define
+    used_names: Mapping[str, Collection[str]]  # names that the current file uses, by the path that defines them
     errors: Sequence[KnownError]
     facts: Sequence[Memory]
     matches: Sequence[tuple[Memory, float]]  # memories found by query, with relevance 0..1
@@ -75,13 +78,12 @@ def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
         *iterate_file_candidates(
             candidate_input.prediction,
             candidate_input.views,
-            file=candidate_input.focus.file,
             used=candidate_input.used_names,
             outline_count=candidate_input.outline_count,
         ),
         *(
             _build_episode_candidate(unit, candidate_input)
-            for unit in select_informative_units(candidate_input.prediction.units, candidate_input.past_units)
+            for unit in select_informative_units(_list_current_units(candidate_input), candidate_input.past_units)
         ),
         *build_fact_candidates(
             candidate_input.focus,
@@ -90,10 +92,16 @@ def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
             candidate_input.profile,
             candidate_input.now,
             _get_headlines(candidate_input),
+            _find_test(candidate_input.prediction),
         ),
         *(_build_memory_candidate(memory, relevance, candidate_input) for memory, relevance in candidate_input.matches),
         *_build_glossary([memory for memory, _ in candidate_input.matches]),
     ]
+
+
+def _find_test(prediction: Prediction) -> str | None:
+    """Return the predicted file with the tests of the current one."""
+    return next((file.path for file in prediction.files if TESTS_REASON in file.reasons), None)
 
 
 def _get_headlines(candidate_input: CandidateInput) -> list[str]:
@@ -107,6 +115,15 @@ def _get_headlines(candidate_input: CandidateInput) -> list[str]:
 
 def _sort_newest_first(errors: Sequence[KnownError]) -> list[KnownError]:
     return sorted(errors, key=lambda error: error.last, reverse=True)
+
+
+def _list_current_units(candidate_input: CandidateInput) -> list[PredictedUnit]:
+    """Return the past units, without old ones unless the reader asks for something."""
+    units, focus = candidate_input.prediction.units, candidate_input.focus
+    if focus.query or focus.errors:
+        return list(units)
+    oldest = candidate_input.now - timedelta(days=365 * MAX_EPISODE_YEARS)
+    return [unit for unit in units if unit.at >= oldest.timestamp()]
 
 
 def select_informative_units(units: Sequence[PredictedUnit], limit: int) -> list[PredictedUnit]:
@@ -127,9 +144,9 @@ def _get_breadth_factor(unit: PredictedUnit) -> float:
     """Return a weight for the number of files that a unit of work changed.
 
     A change of one file usually fixed a detail; a change of several files shows why they belong together; a change of
-    very many files is not specific to any of them.
+    many files is not specific to any of them.
     """
-    return 1.0 if 1 < len(unit.paths) <= MAX_EPISODE_FILES else NARROW_FACTOR
+    return next((factor for count, factor in BREADTH_FACTORS if len(unit.paths) <= count), 0.0)
 
 
 def _build_error_candidate(error: KnownError, since: int, candidate_input: CandidateInput) -> ContextCandidate:
@@ -203,7 +220,7 @@ def _get_trace_end(text: str) -> str:
 def _build_episode_candidate(unit: PredictedUnit, candidate_input: CandidateInput) -> ContextCandidate:
     when = datetime.fromtimestamp(unit.at, UTC)
     others = sorted((path for path in unit.paths if path != candidate_input.focus.file), key=_get_path_order)
-    display_names = disambiguate_names([*others[:MAX_EPISODE_FILES], *filter(None, (candidate_input.focus.file,))])
+    display_names = disambiguate_names([*others, *filter(None, (candidate_input.focus.file,))])
     file_list = ", ".join(display_names[path] for path in others[:3])
     files = f" ({file_list}{f' and {len(others) - 3} more' if len(others) > 3 else ''})" if others else ""
     short = f"{when:%Y-%m}: {unit.subject}"

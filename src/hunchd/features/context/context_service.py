@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from hunchd.core.state.events import EventBus
 from hunchd.core.state.feature import AppliedSignal, Feature, Features, StatusFields
 from hunchd.core.state.known_errors import describe_possible_errors
 from hunchd.core.state.project import Project, UserState, WorkingTree
+from hunchd.domain.code import FileView
 from hunchd.domain.context import Bundle, ContextCandidate, Focus, Prediction
 from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import holds_in_every_project, is_over, is_presentable
@@ -38,6 +39,7 @@ from hunchd.features.context.review import iterate_missing_candidates
 from hunchd.features.context.workflow_candidates import build_workflow_candidates, predict_commands, predict_workflows
 from hunchd.ingestion.episodes import make_episode_id
 from hunchd.ingestion.redaction import redact_name
+from hunchd.ingestion.skeleton import DEFINITION_KINDS
 from hunchd.ingestion.terminal_output import strip_output_prefixes
 from hunchd.protocol.paths import to_relative_path
 from hunchd.protocol.predictions import PredictionAnswer, predict_memory, prediction_answer
@@ -45,6 +47,7 @@ from hunchd.protocol.requests import ContextRequest, PredictRequest
 from hunchd.protocol.responses import FocusAnswer, OpenedFileAnswer, OpenFileAnswer, format_iso
 from hunchd.retrieval.question_words import filter_said
 from hunchd.store.memory_cache import CacheHit, MemoryCache
+from hunchd.text.identifiers import is_distinctive
 from hunchd.text.words import extract_terms
 
 logger = logging.getLogger(__name__)
@@ -60,7 +63,7 @@ QUERIED_KINDS = select_kinds(lambda one: one.answers_queries)
 MAX_QUERY_HITS = 24  # … out of this many best matches
 LONGEST_ERROR = 4_000  # characters at the end of an error whose words lead to facts
 MAX_LIKELY_FILES = 10  # predicted files shown with signatures under "Likely next"
-MAX_PAST_UNITS = 4  # past episodes shown
+MAX_PAST_UNITS = 2  # past episodes shown
 MAX_NAMED_FILES = 30  # predicted files listed by name only, below those with signatures
 MIN_CONFIDENT = 0.5  # confidence from which a predicted file is not replaced
 FULL_MATCH_SCORE = 6.0  # BM25 score of a full match; relevance is the fraction of it
@@ -246,7 +249,7 @@ class ContextService(Feature):
         active_files = tree.list_active_files()
         bundle = self._prefetch_bundle(request, active_files)
         self._events.publish("context_ready", project=project.id, file=request.path or None, tokens=bundle.token_count)
-        likely = [(str(item.source["path"]), item.score) for item in bundle.items if item.kind == "file"]
+        likely = sorted(bundle.list_files(), key=lambda pair: -pair[1])
         now = self._now().timestamp()
         self.scoreboard.record_suggestions(project.id, likely[: prefetch_metrics.MAX_RANKS], now)
         for path, _ in likely[: self.scoreboard.get_prefetch_depth(now)]:
@@ -303,15 +306,18 @@ class ContextService(Feature):
     def _build_bundle(self, key: BundleKey, project: Project) -> Bundle:
         focus, now = key.focus, self._now()
         prediction = self._predict(focus, project, MAX_LIKELY_FILES + MAX_NAMED_FILES)
+        views = (
+            project.code.load_views([file.path for file in prediction.files[:MAX_LIKELY_FILES]])
+            if project.code is not None
+            else {}
+        )
         errors = (*asked_errors(project, focus.errors, now), *project.list_fresh_errors(now))
         candidate_input = CandidateInput(
             project=project.id,
             focus=focus,
             prediction=prediction,
-            views=project.code.load_views([file.path for file in prediction.files[:MAX_LIKELY_FILES]])
-            if project.code is not None
-            else {},
-            used_names=project.code.load_used_names(focus.file) if project.code is not None and focus.file else (),
+            views=views,
+            used_names=_select_used_names(project, focus, views),
             errors=errors,
             fixes=project.fixes.best_for(error.memory for error in errors),
             candidates=describe_possible_errors(errors, project),
@@ -375,6 +381,17 @@ class ContextService(Feature):
             ):
                 matches.append((memory, relevance))
         return sorted(matches, key=lambda one: -one[1])[:MAX_QUERY_MATCHES]
+
+
+def _select_used_names(project: Project, focus: Focus, views: Mapping[str, FileView]) -> dict[str, frozenset[str]]:
+    """Map the paths of `views` to the names of their definitions that the open file uses."""
+    if project.predictor is None or focus.file is None:
+        return {}
+    names_by_path = {
+        path: {line.name for line in view.lines if line.kind in DEFINITION_KINDS and is_distinctive(line.name)}
+        for path, view in views.items()
+    }
+    return {path: project.predictor.select_used_names(focus.file, path, names) for path, names in names_by_path.items()}
 
 
 def _is_still_indexing(bundle: Bundle, project: Project) -> bool:

@@ -68,6 +68,7 @@ _ABOUT_CODE_DOCS: Final = re.compile(
 _ABOUT_PAGES: Final = re.compile(r"\bdocs?\b|documentation|markdown|\bpages?\b|article|heading|video|image", re.I)
 _CI_FILE: Final = re.compile(r"^\.github/workflows/|(?:^|/)\.(?:gitlab-ci|travis|circleci)\b")
 _CHANGELOG_FILE: Final = re.compile(r"(?:^|/)(?:changelog|changes|news|history|releas)[^/]*$", re.IGNORECASE)
+_DEPENDENCY_LIST: Final = re.compile(r"(?:^|/)(?:requirements|constraints)(?:[^/]*|/[^/]*)\.(?:txt|in)$")
 _BENCHMARK: Final = re.compile(r"bench", re.IGNORECASE)
 
 
@@ -93,11 +94,14 @@ def find_roles(file: str | None, activity: str = "") -> frozenset[str]:
     if file is None:
         return frozenset({"change", "code", "test", "manifest", "ci"})
     traits = classify_path(file)
+    is_dependency_list = bool(_DEPENDENCY_LIST.search(file))
+    is_changelog = bool(_CHANGELOG_FILE.search(file))
     found = {
         "ci": bool(_CI_FILE.search(file)),
-        "changelog": bool(_CHANGELOG_FILE.search(file)),
-        "manifest": is_manifest(file),
-        "docs": bool(traits & DOCUMENT),
+        "changelog": is_changelog,
+        # A page that is read for its commands is none.
+        "manifest": is_dependency_list or (is_manifest(file) and not (is_changelog or traits & DOCUMENT)),
+        "docs": bool(traits & DOCUMENT) and not (is_changelog or is_dependency_list),
         "test": bool(traits & TEST and traits & CODE),
         "benchmark": bool(_BENCHMARK.search(file)),
         "change": activity == "reviewing",
@@ -176,11 +180,13 @@ _DEFAULT_PROGRAMS: Final = {"rspec": "bundle exec rspec", "phpunit": "vendor/bin
 _GO_FILE: Final = re.compile(r"\.go$")
 
 
-def narrow_tests(text: str, fact: Memory, file: str | None) -> str:
+def narrow_tests(text: str, fact: Memory, file: str | None, test: str | None = None) -> str:
     """Put the command that tests only `file` before the command for all tests.
 
-    Returns `text` unchanged if it is not known how the test tool runs a single file.
+    `test` is the file with its tests, if it is another one. Returns `text` unchanged if it is not known how the test
+    tool runs a single file.
     """
+    subject, file = ("its tests" if test else "this file"), test or file
     if file is None or (fact.key or "").partition(" in ")[0] != "tests" or not _is_from_project(fact):
         return text
     is_test = bool(classify_path(file) & TEST)
@@ -193,7 +199,7 @@ def narrow_tests(text: str, fact: Memory, file: str | None) -> str:
         below = file.removeprefix(part)
         folder = f"./{below.rpartition('/')[0]}".rstrip("/")
         command = template.format(program, file=below, folder=folder)
-        return f"{fact.key}: `{command}` for this {'file' if is_test_only else 'package'}; all: {fact.value}"
+        return f"{fact.key}: `{command}` for {subject if is_test_only else 'this package'}; all: {fact.value}"
     return text
 
 

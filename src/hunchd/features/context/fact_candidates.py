@@ -38,8 +38,8 @@ DOUBT_FACTOR = 0.6  # factor for doubtful facts: half as likely to be valid, but
 
 MOST_STATED_HERE = 10  # statements of the user about the work at hand
 MOST_STATED_ELSEWHERE = 5  # … and about other things: general rules are among them
-MAX_CONVENTIONS = 12
-MAX_SENTENCES = 5  # of those, sentences of a guide
+MAX_CONVENTIONS = 7
+MAX_SENTENCES = 2  # of those, sentences of a guide
 MAX_OF_TOPIC = 2  # … and of one topic
 MAX_SHARED = 6  # of those, shared by colleagues: they must not crowd out what tools enforce
 MAX_DECISIONS = 3  # decisions shown; others are found by search
@@ -70,11 +70,12 @@ def build_fact_candidates(
     profile: Iterable[Memory],
     now: datetime,
     errors: Iterable[str] = (),
+    test: str | None = None,
 ) -> list[ContextCandidate]:
     """Build candidates from user statements, conventions, decisions, contradictions and the profile.
 
     Decisions and profile lines are included only if they concern the current work. `errors` are the first lines of the
-    current errors.
+    current errors, `test` is the file that tests the current one.
     """
     here = select_relevant_facts(_iter_branch_facts(facts, focus.branch), focus.file, focus.open_files, focus.activity)
     at_hand = words_at_hand(focus)
@@ -106,7 +107,7 @@ def build_fact_candidates(
     ]
     return [
         *(piece for piece in user_candidates.values() if not any(_contains_fact_text(one, piece) for one in open_now)),
-        *(_build_fact_candidate(fact, now, file=focus.file) for fact in habits),
+        *(_build_fact_candidate(fact, now, file=focus.file, test=test) for fact in habits),
         *(_build_decision_candidate(fact, shared_counts[fact.id]) for fact in matching_decisions[:MAX_DECISIONS]),
         *open_now,
         *_build_profile_candidates(profile, at_hand),
@@ -371,7 +372,7 @@ def _is_sentence(fact: Memory) -> bool:
 
 
 def _build_fact_candidate(
-    fact: Memory, now: datetime, *, here: bool = False, file: str | None = None
+    fact: Memory, now: datetime, *, here: bool = False, file: str | None = None, test: str | None = None
 ) -> ContextCandidate:
     is_user_fact = fact.trust is Trust.USER
     useful = USER_FACT_RELEVANT_VALUE if here else USER_FACT_VALUE if is_user_fact else CONVENTION_VALUE
@@ -381,7 +382,7 @@ def _build_fact_candidate(
         if is_user_fact
         else _format_shared_origin(fact) or _format_client_origin(fact) or (f"from {place}" if place else "")
     )
-    forms: list[tuple[Level, str]] = [("summary", narrow_tests(_render_sentence(fact), fact, file))]
+    forms: list[tuple[Level, str]] = [("summary", narrow_tests(_render_sentence(fact), fact, file, test))]
     if fact.levels.compressed:
         forms.append(("compressed", fact.levels.compressed))
     return ContextCandidate(

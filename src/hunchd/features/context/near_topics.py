@@ -10,14 +10,14 @@ from hunchd.features.context.fact_candidates import extract_words
 
 MOST = 10  # topics
 COMMON, LEAST_COMMON = 0.3, 3  # share and number of topics from which a word tells none from another
-FEWEST = 3  # below it the largest topics of the project are added
+LEAST_NEAR = 0.1  # sum of the probabilities of the files whose words a topic has
 
 
 def nearest_topics(topics: Sequence[str], focus: Focus, prediction: Prediction) -> tuple[str, ...]:
     """Return the topics that the likely files and the question mention.
 
-    Topics of the likeliest files come first. If too few topics are mentioned, or nothing is predicted, the largest
-    topics of the project follow.
+    Topics of the likeliest files come first. Without a file, and if nothing is predicted, they are the largest topics
+    of the project.
     """
     weights: dict[str, float] = {}
     for path in (focus.file, *focus.open_files):
@@ -29,9 +29,8 @@ def nearest_topics(topics: Sequence[str], focus: Focus, prediction: Prediction) 
     for word in [word for word in weights if times[word] > max(LEAST_COMMON, COMMON * len(topics))]:
         del weights[word]  # the project's own name, in most of its topics
     scored_topics = [(sum(weights.get(word, 0.0) for word in extract_words(topic)), topic) for topic in topics]
-    near = [topic for score, topic in sorted(scored_topics, key=lambda pair: -pair[0]) if score > 0][:MOST]
-    rest = [topic for topic in topics if topic not in near] if len(near) < FEWEST else []
-    return tuple([*near, *rest][:MOST])
+    near = [topic for score, topic in sorted(scored_topics, key=lambda pair: -pair[0]) if score >= LEAST_NEAR]
+    return tuple(near[:MOST] if near or focus.file else topics[:MOST])
 
 
 def _weigh(weights: dict[str, float], text: str, weight: float) -> None:
