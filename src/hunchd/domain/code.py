@@ -25,7 +25,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class FileOutline:
-    """Source file as parsed.
+    """Outline of a parsed source file.
 
     `imports` are module names or paths as written. `words` counts each identifier (and, in prose, each word) as
     written, for the content index. `references` are names that are used but not defined in the file.

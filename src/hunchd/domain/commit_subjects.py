@@ -1,4 +1,8 @@
-"""Classification of commit subjects as descriptive or merely formal."""
+"""Classification of commit subjects.
+
+A subject is descriptive if it says what was done. It is cosmetic if it names a change that affects only the
+formatting of files.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,7 @@ _EMPTY = re.compile(
     r"(?:commit|import|check-?in|upload|push|release|version|alpha|beta)\b",
     re.IGNORECASE,
 )
-# Releases and updates of dependencies: which version came when says nothing about the files it went through.
+# Releases and dependency updates: the time at which a version came out says nothing about the files that it changed.
 _RELEASE = re.compile(
     r"^(?:\w+(?:\([^)]*\))?: )?(?:(?:prepar|bump|cut|mak|draft)\w* (?:for )?)?(?:the )?(?:next )?(?:release|version)\b"
     r"(?: (?:to|of|version))?(?: \S+){0,2} ?v?\d+[\w.-]*\b|^v?\d+\.\d+[\w.-]*$|^bump(?:ed)? (?:version )?(?:to )?v?\d"
@@ -61,5 +65,5 @@ def is_descriptive(subject: str) -> bool:
 
 
 def is_cosmetic(subject: str) -> bool:
-    """Return True if the subject names work on the formatting of files, done wherever it applied."""
+    """Return True if the subject names a formatting change, such as "run black"."""
     return _COSMETIC.search(subject) is not None

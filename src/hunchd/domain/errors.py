@@ -18,7 +18,8 @@ HunchError
 class HunchError(Exception):
     """Error that is raised deliberately.
 
-    `code` is for programs, `message` for the person who can act on it.
+    `code` is for programs, `message` for the person who can act on it. `field` names the rejected field of a request;
+    `hint` says what to do.
     """
 
     code = "error"
@@ -71,7 +72,7 @@ class StoreError(HunchError):
 
 
 class StoreClosed(StoreError):
-    """Error if the store was closed on purpose; there is nothing to repair."""
+    """Error raised if the store was closed on purpose and needs no repair."""
 
     code = "store_closed"
 

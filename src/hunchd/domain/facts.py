@@ -1,9 +1,10 @@
-"""Resolution of facts without I/O: one value for each key, with its version history.
+"""Resolution of claims about facts, without I/O.
 
-A fact has a slot, which consists of scope, project, category, key and branch. The current value is stored under the
-id of the slot, so there can be only one. Earlier values are stored separately, each with its period of validity and
-linked to the value before it. Every modification of a slot is a `MemoryChange`, which is applied as a whole or not
-at all.
+A fact has a slot, which consists of scope, project, category, key and branch. A claim is a new statement about a slot;
+resolving it decides if it becomes the current value. The current value (the head) is stored under the id of the slot,
+so there can be only one. Earlier values are stored separately, as versions, each with its period of validity and
+linked
+to the value before it. Every modification of a slot is a `MemoryChange`, which is applied as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from typing import Final, Protocol
 from hunchd.domain.kinds import select_kinds
 from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 
-OWN_KINDS: Final = select_kinds(lambda one: one.is_found_from_projects)  # of the user, found from a project, too
+OWN_KINDS: Final = select_kinds(
+    lambda one: one.is_found_from_projects
+)  # kinds of the user's own memories that searches in a project find too
 OWN_ROOTS: Final = ("/profile/", "/reference/", "/insights/")  # documents that are of use in every project
 ABOUT_USER: Final = ("identity", "preference")  # categories of facts that hold in every project
 CATEGORIES: Final = ("identity", "preference", "constraint", "instruction", "decision", "convention")
@@ -48,26 +51,31 @@ class ClaimOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """Atomic set of memories to write and ids to delete, all of the same project."""
+    """Memories to write and ids to delete in one atomic step.
+
+    All of them belong to the same project.
+    """
 
     memories: tuple[Memory, ...] = ()
     deletions: tuple[str, ...] = ()
     project: str | None = None
-    silent: bool = False  # no bundle changes, so cached ones stay valid
+    silent: bool = False  # True if no bundle changes, so that cached ones stay valid
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimResolution:
     """Result of resolving a claim.
 
-    `memory` is the claim as stored; `compared_with` is the value with which it was compared, if that is different.
+    `memory` is the claim as stored, or the value that already states it. `compared_with` is the value with which
+    the claim
+    was compared, or None if there was none.
     """
 
     verdict: ClaimOutcome
     memory: Memory
     change: MemoryChange
     compared_with: Memory | None = None
-    conflicting: bool = False  # same confidence, other source: a person should decide
+    conflicting: bool = False  # True if a person should decide, usually because two sources are equally confident
 
 
 def slot_id(*, project: str | None, scope: Scope, category: str | None, key: str, branch: str | None = None) -> str:
@@ -93,7 +101,10 @@ def slot_of(memory: Memory) -> str | None:
 
 
 def normalize_key(key: str) -> str:
-    """Normalise a key, so that case, white space and the Unicode form of accents do not matter."""
+    """Normalise the case, white space and Unicode form of a key.
+
+    Keys that differ only in these, or in how accents are encoded, become equal.
+    """
     return " ".join(unicodedata.normalize("NFC", key.casefold()).split())
 
 
@@ -106,15 +117,15 @@ def is_same_value(one: Memory, other: Memory) -> bool:
     return " ".join(mine).casefold() == " ".join(others).casefold()
 
 
-# Keys of a choice between two values: they can be reversed.
+# Prefixes of keys that state a choice between two values, which can be reversed.
 _CHOICE_PREFIXES: Final = ("in place of ", "name of ")
 
 
 def reverse_choice(claim: Memory) -> Memory | None:
     """Return the reverse of a choice, which can no longer hold once `claim` does.
 
-    The reverse of "pnpm in place of npm" is "npm in place of pnpm", without anything else that the claim says.
-    Returns None if `claim` is not a choice.
+    The reverse of "pnpm in place of npm" is "npm in place of pnpm". Only the key and the value are reversed; the other
+    fields are those of `claim`. Returns None if `claim` is not a choice.
     """
     head = next((head for head in _CHOICE_PREFIXES if (claim.key or "").startswith(head)), None)
     if head is None or not claim.key or not claim.value:
@@ -123,14 +134,17 @@ def reverse_choice(claim: Memory) -> Memory | None:
 
 
 def get_valid_from(memory: Memory) -> datetime:
-    """Return the time at which a memory began to be valid."""
+    """Return the time at which a memory began to be valid.
+
+    If that is not recorded, it is the time of the event that the memory describes.
+    """
     return memory.valid_from or memory.at
 
 
 def get_source_name(memory: Memory) -> str:
-    """Return the source that states a memory: the user, a file, or the history.
+    """Return the name of a memory's source: "user", "file:PATH" or its type.
 
-    A source may change its own statement without causing a contradiction.
+    Returns "" if the source is unknown. A source may change its own statement without causing a contradiction.
     """
     if memory.trust is Trust.USER:
         return "user"
@@ -145,7 +159,7 @@ def is_valid_at(memory: Memory, moment: datetime) -> bool:
 
 
 class HasValidTo(Protocol):
-    """Memory, or a view of one, with an end of validity."""
+    """Memory, or a view of one, that may have an end of validity."""
 
     @property
     def valid_to(self) -> datetime | None: ...
@@ -160,15 +174,15 @@ def is_over(memory: HasValidTo, now: datetime) -> bool:
 
 
 def holds_in_every_project(memory: Memory) -> bool:
-    """Return True if a memory of the user concerns work in any project.
+    """Return True if one of the user's memories applies to work in any project.
 
-    A session without a project is about something else, so only its statements about the user do.
+    A session outside any project is about something else, so only what it says about the user applies.
     """
     return memory.source.get("type") != "session" or memory.category in ABOUT_USER
 
 
 def is_shown_in_projects(memory: Memory) -> bool:
-    """Return True if a memory of the user is found and shown while working in a project."""
+    """Return True if one of the user's memories is found and shown in projects."""
     if memory.kind is Kind.FACT:
         return holds_in_every_project(memory)
     return memory.kind is Kind.DOCUMENT and (memory.key or "").startswith(OWN_ROOTS)
@@ -177,8 +191,9 @@ def is_shown_in_projects(memory: Memory) -> bool:
 def is_presentable(memory: Memory, now: datetime) -> bool:
     """Return True if the memory may be presented as valid at `now`.
 
-    Its validity must not have ended, and it must not be a statement for a future time. A statement recorded while a
-    clock ran ahead (a committer's or ours) counts from the time that clock showed.
+    Its validity must not have ended, and must not begin in the future. If a clock ran ahead when the memory was
+    recorded (a
+    committer's or ours), the time that this clock showed counts as the present.
     """
     return not is_over(memory, now) and get_valid_from(memory) <= max(now, memory.at, memory.updated)
 
@@ -195,12 +210,13 @@ def find_valid_version(family: Iterable[Memory], moment: datetime) -> Memory | N
 def resolve_claim(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: datetime) -> ClaimResolution:
     """Resolve `claim` against `head`, the current value of its slot.
 
-    The id of `claim` is that of its slot. `earlier` are the values before `head`, in any order; they matter only to
-    a claim about a time before it.
+    The id of `claim` is that of its slot. `earlier` are the values before `head`, in any order; they matter only if
+    the
+    claim is about a time before `head`.
     """
     begins = (
         get_valid_from(claim) if claim.valid_to is None else min(get_valid_from(claim), claim.valid_to)
-    )  # it ended before
+    )  # it may have ended before it was recorded
     claim = replace(claim, valid_from=begins, status=Status.ACTIVE, supersedes=None, superseded_by=None)
     if head is None:
         return ClaimResolution(ClaimOutcome.NEW, claim, MemoryChange((claim,), project=claim.project))
@@ -224,14 +240,17 @@ def resolve_claim(claim: Memory, head: Memory | None, earlier: Sequence[Memory],
 
 
 def _is_same_version(one: Memory, other: Memory) -> bool:
-    """Return True if two values name the same version, whether as exact or as minimum version."""
+    """Return True if two values name the same version.
+
+    It does not matter if a value names an exact or a minimum version.
+    """
     versions = [_VERSION_PATTERN.fullmatch((fact.value or "").strip()) for fact in (one, other)]
     version_names = {version[1] if version else None for version in versions}
     return None not in version_names and len(version_names) == 1
 
 
 def _clamp_future_start(head: Memory, claim: Memory, now: datetime) -> Memory:
-    """Return `head` with its start moved back to the present if it lies in the future.
+    """Return `head`, with a start in the future moved back to the present.
 
     A value recorded while the clock ran ahead holds until the next claim, not until the clock reaches that time.
     """
@@ -242,11 +261,11 @@ def _clamp_future_start(head: Memory, claim: Memory, now: datetime) -> Memory:
 
 
 def move_fact(memory: Memory, replacement: Memory, head: Memory | None, now: datetime) -> tuple[Memory, MemoryChange]:
-    """Move `memory` to the slot of `replacement`, whose current value is `head`.
+    """Move `memory` to the slot of `replacement`.
 
-    The user stated to which slot the fact belongs, so it holds there regardless of the confidence of `head`. Moving
-    is recorded as a separate step even if `head` says the same, so that it can be undone. Returns the new value and
-    the change.
+    `head` is the current value of that slot, if any. The user said to which slot the fact belongs, so it becomes the
+    current value there regardless of the confidence of `head`. The move is recorded as a separate step even if `head`
+    states the same value, so that it can be undone. Returns the new value and the change.
     """
     ends = now if memory.valid_to is None else min(now, memory.valid_to)
     old = _cut_validity(
@@ -270,7 +289,7 @@ def find_origin_id(head: Memory) -> str | None:
 def undo_move(old: Memory, head: Memory, before: Memory | None, now: datetime) -> Memory | None:
     """Restore `old` if the last step in the slot of `head` moved it there.
 
-    `before` is the value that `head` replaced. Returns None if the last step was something else.
+    `before` is the value that `head` replaced. Returns None if the last step was not that move.
     """
     if old.superseded_by != head.id or old.id != find_origin_id(head):
         return None
@@ -285,7 +304,7 @@ def reactivate(old: Memory, now: datetime) -> Memory:
 
 
 def resolve_as_conflict(claim: Memory, head: Memory, now: datetime) -> ClaimResolution:
-    """Store `claim` next to the current value as a conflict, regardless of its confidence."""
+    """Store `claim` as a conflict with the current value, whatever its confidence."""
     claim = replace(claim, valid_from=get_valid_from(claim), supersedes=None, superseded_by=None)
     return replace(_resolve_rejected(claim, head, now), conflicting=True)
 
@@ -299,7 +318,7 @@ def revise_fact(head: Memory, replacement: Memory, now: datetime) -> MemoryChang
     begins = stated_start or max(now, get_valid_from(head))
     if (
         replacement.valid_to is not None and replacement.valid_to <= begins
-    ):  # over by now, so it describes the past period
+    ):  # it is over by now, so the replacement describes the past period
         begins = get_valid_from(head)
     before = retire_version(head, max(begins, get_valid_from(head)), now)
     after = replace(replacement, id=head.id, supersedes=before.id, superseded_by=None, valid_from=begins, updated=now)
@@ -307,9 +326,13 @@ def revise_fact(head: Memory, replacement: Memory, now: datetime) -> MemoryChang
 
 
 def undo_last_step(head: Memory, before: Memory | None, now: datetime) -> tuple[Memory, MemoryChange]:
-    """Undo the last step of `head`, so that the value before it holds again.
+    """Undo the last change to the slot of `head`.
 
-    If there is no earlier value, none holds. What is undone is archived for later inspection.
+    `before`, the previous value, becomes the current one again; if it is None, no value holds. If the last change
+    withdrew
+    `head`, `head` becomes active again. An undone value is archived for later inspection. Returns the changed
+    memory and
+    the change.
     """
     if head.source.get(_WITHDRAWN_FIELD):
         result = _restore_validity(replace(head, status=Status.ACTIVE, updated=now))
@@ -352,7 +375,10 @@ def withdraw_fact(head: Memory, now: datetime) -> MemoryChange:
 
 
 def retire_version(memory: Memory, ends: datetime, now: datetime) -> Memory:
-    """Return a memory as an old version, with an id of its own, that ends at `ends`."""
+    """Return `memory` as an old version, which ends at `ends` or earlier.
+
+    The version has its own id and is marked as superseded by `memory`.
+    """
     old_version = replace(
         memory,
         id=version_id(memory),
@@ -366,9 +392,11 @@ def retire_version(memory: Memory, ends: datetime, now: datetime) -> Memory:
 
 
 def version_id(memory: Memory, *more: str) -> str:
-    """Return the id of a version, made from the slot id and a content hash.
+    """Return the id of a version, made from the slot id and a hash.
 
-    The hash covers the content and the start of validity, so that the same version always has the same id.
+    The hash covers the content, the value, the start of validity and the last update, so that the same version
+    always has
+    the same id.
     """
     place = memory.id.partition(".")[0]
     hash_parts = (
@@ -390,7 +418,10 @@ def _is_version(one: Memory, head: Memory) -> bool:
 
 
 def list_versions(head: Memory, family: Mapping[str, Memory]) -> list[Memory]:
-    """Return `head` and its earlier versions, newest first."""
+    """Return `head` and its earlier versions, newest first.
+
+    `family` maps the ids of the versions to the versions.
+    """
     versions, seen_ids = [head], {head.id}
     while (before := versions[-1].supersedes) is not None and before in family and before not in seen_ids:
         seen_ids.add(before)
@@ -450,7 +481,8 @@ def _is_active_at(head: Memory, moment: datetime) -> bool:
 def _resolve_confirmed(claim: Memory, head: Memory, now: datetime) -> ClaimResolution:
     """Resolve a claim that states the current value again.
 
-    If its source is more confident, that source is quoted from then on, such as a manifest instead of an old commit.
+    If the claim has more confidence and words the value differently, its source is quoted from then on, for example a
+    manifest instead of an old commit.
     """
     surer_voice = claim.confidence > head.confidence + _CONFIDENCE_TOLERANCE
     says_more = claim.content != head.content and (get_source_name(claim) == get_source_name(head) or surer_voice)
@@ -481,7 +513,10 @@ def _resolve_succeeded(verdict: ClaimOutcome, claim: Memory, head: Memory, now: 
 
 
 def _build_rejected_id(claim: Memory) -> str:
-    """Return an id for a rejected claim; it is the same if the same source repeats the claim."""
+    """Return the id under which a rejected claim is stored.
+
+    It is the same if the same source repeats the claim.
+    """
     hash_input = chr(31).join(("rejected", get_source_name(claim), claim.value or "", claim.content))
     return f"{claim.id}.{blake2b(hash_input.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
 
@@ -501,9 +536,11 @@ def _resolve_rejected(claim: Memory, against: Memory, now: datetime) -> ClaimRes
 
 
 def _resolve_inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], now: datetime) -> ClaimResolution:
-    """Insert a claim about a time before `head`.
+    """Resolve a claim that begins before the current value.
 
-    If its confidence suffices, the claim is given what is left of that time.
+    If a value with more confidence was valid at that time, the claim is rejected. Otherwise it becomes a version,
+    which
+    ends at the latest when the version after it begins.
     """
     versions = list_versions(head, {one.id: one for one in earlier})
     place = next(index for index in range(len(versions)) if _is_last_after(versions, index, get_valid_from(claim)))
@@ -553,7 +590,7 @@ def _resolve_inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], no
 def _resolve_between(claim: Memory, head: Memory, ends: datetime, now: datetime) -> ClaimResolution:
     """Insert a claim about a past period that began after `head` did.
 
-    The current value is kept for the time before and after that period.
+    The current value is kept both before and after that period.
     """
     before = retire_version(head, get_valid_from(claim), now)
     own = replace(
@@ -569,14 +606,17 @@ def _resolve_between(claim: Memory, head: Memory, ends: datetime, now: datetime)
 
 
 def _is_last_after(versions: Sequence[Memory], index: int, moment: datetime) -> bool:
-    """Return True if this version is the earliest one that begins after `moment`."""
+    """Return True if no version older than `versions[index]` begins after `moment`.
+
+    `versions` are sorted from newest to oldest.
+    """
     return index + 1 == len(versions) or get_valid_from(versions[index + 1]) <= moment
 
 
 def _cut_validity(memory: Memory, ends: datetime) -> Memory:
     """End the validity of a memory at `ends`.
 
-    The former end is recorded, so that this can be undone.
+    The former end is recorded, so that the cut can be undone.
     """
     if memory.valid_to is None:
         return replace(memory, valid_to=ends)

@@ -19,11 +19,11 @@ class Filters:
     kinds: tuple[Kind, ...] = ()
     scopes: tuple[Scope, ...] = ()
     statuses: tuple[Status, ...] = (Status.ACTIVE,)
-    branch: str | None = None  # memories of this branch or of none
+    branch: str | None = None  # memories of this branch, or without a branch
     tags: tuple[str, ...] = ()  # all must match
     category: str | None = None
     key: str | None = None
-    path_prefix: str | None = None  # of a path that the memory is about
+    path_prefix: str | None = None  # prefix of a path that the memory is about
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None  # valid at that moment

@@ -1,4 +1,4 @@
-"""Units of change in a repository's history."""
+"""Units of work in a repository's history."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LATEST: Final = 4_102_444_800  # seconds since the epoch: the year 2100, the lat
 
 @dataclass(frozen=True, slots=True)
 class PathChange:
-    """Change of one path in a unit.
+    """Change to one path in a unit of work.
 
     `old_path` is set for a rename or a copy.
     """
@@ -28,7 +28,10 @@ class PathChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """First-parent step of a branch: a merged pull request or a direct commit."""
+    """Unit of work: a merged pull request or a direct commit.
+
+    Each unit is one first-parent step of a branch.
+    """
 
     sha: str
     parents: tuple[str, ...]

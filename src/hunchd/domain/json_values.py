@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from typing import Any
 
-# Free-form: metadata of a caller, arguments of a tool, documents of other programs. What is ours has a type of its own.
+# Free-form JSON: a caller's metadata, a tool's arguments, other programs' documents. Our own data has its own types.
 JsonObject = dict[str, Any]

@@ -1,4 +1,4 @@
-"""Behaviour of memories by kind, in one table.
+"""Properties of each kind of memory, in one table.
 
 All decisions that depend on the kind read this table. To add a kind, add a member to `Kind` and a row to `KINDS`.
 """
@@ -14,29 +14,29 @@ from hunchd.domain.memory import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindDescriptor:
-    """Properties of a kind; the defaults are those of most kinds."""
+    """Properties of one kind of memory; the defaults suit most kinds."""
 
     # In requests
-    is_detected_only: bool = False  # no client adds one, and use neither moves nor ends it
-    can_be_superseded: bool = True  # by a memory that a client adds
+    is_detected_only: bool = False  # clients cannot add one, and neither usage nor age changes it
+    can_be_superseded: bool = True  # superseded by a memory that a client adds
     # In memory and in contexts
     is_preloaded: bool = False  # the newest are cached from the start
-    answers_queries: bool = False  # is shown in contexts whose question has its words
-    min_title_words: int | None = None  # words of its title that this question must contain; None: its share counts
-    is_abridged: bool = False  # is shown there without its full text, which can be requested
+    answers_queries: bool = False  # is shown in a context if the question contains its words
+    min_title_words: int | None = None  # title words that the question must contain; None: any part of the text counts
+    is_abridged: bool = False  # contexts leave out its full text, which can be requested
     # In search
-    is_dated: bool = False  # was said or done at a time, and may be news; the others are as old as their last reading
-    is_found_from_projects: bool = False  # those of the user answer questions in projects, too
+    is_dated: bool = False  # was said or done at a certain time; other kinds only have the time of their last reading
+    is_found_from_projects: bool = False  # the user's own memories of this kind answer questions in projects too
     embeds_summary: bool = False  # its vector is that of its summary
     # In consolidation
-    is_consolidated: bool = True  # takes part at all: not if condensed elsewhere, or the user's own text
+    is_consolidated: bool = True  # takes part in it; False if condensed elsewhere, or the user's own text
     is_forgettable: bool = False  # is archived when nobody uses it, and erased later
-    is_shortened: bool = False  # is shown by its summary, then by a line, the older it becomes
+    is_shortened: bool = False  # as it ages, is shown as a summary, then as one line
     merges_duplicates: bool = False
-    rests_on_code: bool = False  # describes the present: is linked to the code it names, and doubted when that changes
+    rests_on_code: bool = False  # is linked to the code that it names, and becomes suspect when that code changes
     states_claims: bool = False  # two of them may contradict each other
-    # Between people
-    is_shared: bool = False  # with colleagues, through files of the repository
+    # Sharing between people
+    is_shared: bool = False  # with colleagues, through files in the repository
     shared_folder: str | None = None  # subfolder of these files; None: one for each category
 
 

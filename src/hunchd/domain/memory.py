@@ -36,7 +36,7 @@ class Trust(StrEnum):
 
     USER = "user"
     PROJECT = "project"
-    TEAM = "team"  # a member of the project's team said so
+    TEAM = "team"  # stated by a member of the project's team
     DERIVED = "derived"
     UNTRUSTED = "untrusted"
 
@@ -50,7 +50,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Shorter forms of the full text.
+    """Shorter forms of a memory's full text.
 
     An empty form has not been written yet.
     """
@@ -65,7 +65,7 @@ ArtifactType = Literal["commit", "pr", "adr", "file", "tag", "url"]
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """Artifact that a memory is based on."""
+    """Source that a memory is based on, such as a commit or file."""
 
     type: ArtifactType
     ref: str
@@ -75,8 +75,8 @@ class Artifact:
 class Usage:
     """Usage counters of a memory.
 
-    Observed usage counts once a day. Explicit feedback counts each time it is given, but changes the importance
-    only once a day.
+    Observed usage is counted at most once a day. Explicit feedback is counted each time it is given, but changes the
+    importance of the memory at most once a day.
     """
 
     retrieved: int = 0
@@ -89,7 +89,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Single stored memory; `content` is the full text, verbatim after redaction."""
+    """Stored item of knowledge; `content` is its full text, verbatim after redaction."""
 
     id: str
     kind: Kind

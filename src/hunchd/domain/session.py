@@ -36,9 +36,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Consecutive messages of one side: a user's message, or a step of the assistant.
+    """Consecutive messages from one side of a conversation.
 
-    A step of the assistant includes its tool calls and their results.
+    They are a user message, or an assistant step with its tool calls and their results.
     """
 
     number: int  # from 1
@@ -54,12 +54,15 @@ class Turn:
 
 
 def message_ref(session: str, number: int) -> str:
-    """Return the ref of the memory that stores a message; it contains the message's number."""
+    """Return the `ref` of the memory that stores a message.
+
+    It has the form `session:SESSION:NUMBER`.
+    """
     return f"session:{session}:{number}"
 
 
 def neighbour_refs(ref: str | None, reach: int) -> list[str]:
-    """Return the refs of up to `reach` messages before and after a message.
+    """Return the refs of up to `reach` messages on each side of a message.
 
     Returns an empty list if `ref` is not the ref of a message.
     """
@@ -78,7 +81,7 @@ def neighbour_numbers(number: int, reach: int) -> range:
 
 
 def parse_message_ref(ref: str | None) -> tuple[str, int] | None:
-    """Split the ref of a message into the session's prefix and the message number.
+    """Split the ref of a message into `session:SESSION` and the message number.
 
     Returns None for any other ref.
     """
@@ -91,8 +94,9 @@ def parse_message_ref(ref: str | None) -> tuple[str, int] | None:
 def starts_turn(before: Message | None, message: Message) -> bool:
     """Return True if `message` starts a new turn.
 
-    Each user message does, and so does each step of the assistant that follows a user message or the results of the
-    previous step.
+    The first message starts a turn, and so does each user or assistant message. A tool call starts one unless it
+    follows an
+    assistant message or another tool call.
     """
     if before is None or message.event is MessageType.USER:
         return True
@@ -106,7 +110,7 @@ def starts_turn(before: Message | None, message: Message) -> bool:
 
 
 def group_into_turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
-    """Group messages into turns without leaving any out."""
+    """Group messages into turns; every message belongs to one."""
     turns: list[list[Message]] = []
     before: Message | None = None
     for message in messages:
@@ -123,7 +127,7 @@ Outcome = Literal["success", "partial", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Statement worth keeping from a range of turns, quoted verbatim."""
+    """Statement from a session that is worth keeping, quoted verbatim."""
 
     kind: PointKind
     text: str  # one line
@@ -135,7 +139,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """Digest of the turns from `first` to `last`."""
+    """Points worth keeping from the turns `first` to `last`."""
 
     first: int
     last: int

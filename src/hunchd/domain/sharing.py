@@ -1,4 +1,4 @@
-"""Rules for sharing memories through the repository, and the folders used for it; without I/O."""
+"""Rules and folders for sharing memories through the repository, without I/O."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CATEGORY_FOLDERS: Final[dict[str, str | None]] = {
     "instructions": "instruction",
     "facts": None,
 }
-# Subfolder → kind whose memories are all there.
+# Subfolder → kind; all memories of that kind are there.
 KIND_FOLDERS: Final = {folder: kind for kind, one in KINDS.items() if (folder := one.shared_folder) is not None}
 SUBFOLDERS: Final = (*CATEGORY_FOLDERS, *KIND_FOLDERS)
 _PERSONAL_CATEGORIES: Final = ("identity", "preference")  # categories about a person
@@ -40,7 +40,10 @@ def is_from_colleague(memory: Memory) -> bool:
 
 
 def explain_not_shared(memory: Memory, *, project: str, branch: str | None, now: datetime) -> str:
-    """Return the reason why a memory is not shared with `project`, or "" if it is."""
+    """Return the reason why a memory cannot be shared with `project`.
+
+    Returns "" if it can be shared. `branch` is the checked-out branch.
+    """
     source = memory.source
     if memory.kind not in SHARED_KINDS:
         return f"its kind is {memory.kind}; only facts, decisions and workflows are shared"

@@ -1,4 +1,4 @@
-"""Signals: the closed union of events that clients and watchers send."""
+"""Signals: events sent by clients and watchers, as a closed union of types."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class FileDeleted(SignalBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesChanged(SignalBase):
-    """Change of many files at once, such as by a checkout, a generator or a rescan.
+    """Change to many files at once, such as by a checkout or a generator.
 
-    It is sent by the watcher only. `complete` is False if there were too many files to list; the receiver must then
-    rescan the tree.
+    It is sent by the watcher only, also after a rescan. `complete` is False if there were too many files to list; the
+    receiver must then rescan the tree.
     """
 
     saved: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class Rewrite(SignalBase):
 class OperationStarted(SignalBase):
     """Start of a rebase, merge, cherry-pick, revert or bisect.
 
-    Moves of HEAD have no meaning until the operation ends.
+    Movements of HEAD have no meaning until the operation ends.
     """
 
     operation: str

@@ -15,7 +15,8 @@ _BLANK_LINES_PATTERN = re.compile(r"\n(?:[^\S\n]*\n)+")
 def shorten_runs(text: str) -> str:
     """Shorten the parts of `text` on which a regular expression backtracks quadratically.
 
-    Of several blank lines one is kept; of a run of characters that is longer than any path, both ends are kept.
+    Consecutive blank lines become one, and wide gaps become two spaces. Of a run of characters that is longer than any
+    path, both ends are kept.
     """
     half = LONGEST_RUN // 2
     ends = _RUN_PATTERN.sub(lambda run: f"{run[0][:half]} … {run[0][-half:]}", _BLANK_LINES_PATTERN.sub("\n\n", text))

@@ -1,4 +1,7 @@
-"""Classification of units as deliberate work, bots, bulk changes or forward ports."""
+"""Classification of units of work by who made them and why.
+
+A unit is deliberate work, or was made by a bot, or is a bulk change or a forward port.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def is_bot(unit: Unit) -> bool:
 def is_bulk(unit: Unit) -> bool:
     """Return True for releases, version bumps, and updates of dependencies or catalogues.
 
-    Their files follow a schedule rather than an intention.
+    Such a unit is made on a schedule, so its files do not show an intention.
     """
     return bool(_BULK.search(strip_issue_numbers(unit.subject)))
 
@@ -61,13 +64,13 @@ def is_bulk(unit: Unit) -> bool:
 def is_forward_port(unit: Unit) -> bool:
     """Return True for a merge of one long-lived branch into another.
 
-    Everything in such a merge has happened before.
+    Everything in such a merge has already happened on the other branch.
     """
     return is_forward_port_subject(strip_issue_numbers(unit.subject))
 
 
 def is_forward_port_subject(subject: str) -> bool:
-    """Return True if the subject is that of a forward port."""
+    """Return True if `subject` is that of a forward port."""
     return bool(_FORWARD_PORT.match(subject))
 
 
@@ -77,7 +80,10 @@ def is_work(unit: Unit) -> bool:
 
 
 def is_sweeping(unit: Unit) -> bool:
-    """Return True if one thing was done to many files, so that their co-change means nothing."""
+    """Return True if the unit makes the same kind of change to many files.
+
+    That such files changed together does not mean that they are related.
+    """
     change_count = len(unit.changes)
     return change_count > MAX_UNIT_FILES or (
         change_count >= SMALLEST_SWEEP and is_cosmetic(strip_issue_numbers(unit.subject))
@@ -85,6 +91,6 @@ def is_sweeping(unit: Unit) -> bool:
 
 
 def list_existing_paths(unit: Unit) -> tuple[str, ...]:
-    """Return the unit's files that existed before it, with the names they had then."""
+    """Return the unit's files that existed before it, under their old names."""
     olds = (change.old_path or change.path for change in unit.changes if change.status in "MDRT")
     return tuple(dict.fromkeys(olds))

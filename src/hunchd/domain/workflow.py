@@ -22,7 +22,7 @@ class WorkflowStep:
 
 @dataclass(frozen=True, slots=True)
 class CommandRun:
-    """Command that has finished, with the circumstances in which it ran."""
+    """Finished run of a command, with its circumstances."""
 
     at: float  # seconds since the epoch
     template: str
@@ -37,7 +37,7 @@ Cause = Literal["after", "failure", "branch", "files", "hours", "weekday", "star
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """Condition under which a workflow is started more often than usual."""
+    """Condition under which a workflow is started more often than other commands."""
 
     cause: Cause
     value: str  # a template, "release/*", "*.md", "17-18" (the last hour included), "Friday", "push of main"
