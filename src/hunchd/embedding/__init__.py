@@ -1,9 +1,9 @@
 """Text embedding on this machine, without a network.
 
-The libraries used would otherwise report on their users: onnxruntime 1.29 and later sends session and model events
-to its maker and keeps a device id below `~/.cache`, unless a variable is set before the library is loaded, and
-huggingface_hub adds usage data to downloads. Every module that loads them is therefore imported through this
-package, which sets the variables.
+Without precautions, the libraries used would report on their users: onnxruntime 1.29 and later sends session and model
+events to its maker and keeps a device id below `~/.cache`, unless a variable is set before the library is loaded, and
+huggingface_hub adds usage data to downloads. Every module that loads them is therefore imported through this package,
+which sets the variables.
 """
 
 import os

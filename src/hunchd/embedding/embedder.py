@@ -1,4 +1,4 @@
-"""Interfaces of the models, with loading on first use, caching, and release when idle."""
+"""Interfaces of the models; models load on first use and are released when idle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ RETRY_AFTER_SECONDS: Final = 300.0  # seconds
 
 
 class ModelUnavailable(HunchError):
-    """Error if a model is missing, damaged or unknown; searching by words still works."""
+    """Error raised if a model is missing, damaged or unknown.
+
+    Searching by words still works without the model.
+    """
 
     code = "unavailable"
 
@@ -44,10 +47,10 @@ class Embedder(Protocol):
 
 
 class ContradictionModel(Protocol):
-    """Thread-safe model that reads pairs of statements and returns the probability of a contradiction."""
+    """Thread-safe model that rates how likely two statements contradict each other."""
 
     def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Return for each pair the probability that the statements cannot both hold."""
+        """Return the probability that both statements cannot hold, for each pair."""
 
 
 Model = TypeVar("Model")
@@ -82,7 +85,7 @@ class LazyModel(Generic[Model]):
     def get_model(self) -> Model:
         """Return the model, loading it if necessary.
 
-        Raises ModelUnavailable.
+        Raises ModelUnavailable if it cannot be loaded; the next attempt is made after RETRY_AFTER_SECONDS.
         """
         self.mark_used()
         model = self._model
@@ -98,7 +101,7 @@ class LazyModel(Generic[Model]):
         self._last_used_at = self._clock()
 
     def release_if_idle(self) -> bool:
-        """Release the model if it has not been used for a while.
+        """Release the model if it has not been used for `idle_after` seconds.
 
         Returns True if it was released.
         """
@@ -125,7 +128,7 @@ class LazyModel(Generic[Model]):
 
 
 class LazyEmbedder(LazyModel[Embedder]):
-    """Embedder that is loaded on first use, with a cache of vectors keyed by text."""
+    """Embedder that is loaded on first use and caches the vectors of texts."""
 
     def __init__(
         self,
@@ -139,13 +142,13 @@ class LazyEmbedder(LazyModel[Embedder]):
         self._cache: OrderedDict[bytes, bytes] = OrderedDict()
 
     def get_cached(self, text: str) -> bytes | None:
-        """Return the cached vector of a text without waiting, or None."""
+        """Return the cached vector of a text, or None, without loading the model."""
         return self._cache.get(_hash_text(text))
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
         """Return a vector for each text, in order.
 
-        Each distinct text is embedded once. Raises ModelUnavailable.
+        Each distinct text is embedded only once. Raises ModelUnavailable.
         """
         keys = [_hash_text(text) for text in texts]
         texts_by_key = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._cache}

@@ -1,6 +1,6 @@
 """Contradiction model for pairs of statements, derived from the embedding model.
 
-The installed model is used with small changes: a product of two narrow matrices is added to each matrix of its
+It is the installed embedding model with small changes: a product of two narrow matrices is added to each matrix of its
 layers (LoRA), and a classifier of two layers is put on top. Only the changes are shipped (`entailment.npz`).
 """
 
@@ -25,9 +25,9 @@ _MAX_BYTE: Final = 127  # of a signed byte
 
 
 def load_changes(path: Path) -> dict[str, Array]:
-    """Load the shipped changes, keyed by name.
+    """Load the shipped changes to the embedding model, keyed by name.
 
-    Raises ModelUnavailable unless the file is the one that this version was built with.
+    Raises ModelUnavailable unless the file is the one with which this version was built.
     """
     try:
         content = path.read_bytes()
@@ -42,16 +42,17 @@ def load_changes(path: Path) -> dict[str, Array]:
 def build_model(model: bytes, changes: Mapping[str, Array], *, is_signed: bool) -> bytes:
     """Build an ONNX model that returns contradiction logits.
 
-    `model` is the shipped embedding model; raises ValueError or KeyError for any other.
+    `model` is the shipped embedding model, `changes` the result of `load_changes`; for `is_signed`, see
+    `build_integer_model`. Raises ValueError or KeyError for any other model.
     """
     bert = BertBuilder(apply_changes(read_tensors(model), changes), is_signed=is_signed)
     return bert.build_model(_add_classifier(bert.graph, bert.add_encoder(pairs=True), changes), "logit")
 
 
 def apply_changes(tensors: Mapping[str, Array], changes: Mapping[str, Array]) -> dict[str, Array]:
-    """Apply the changes to the tensors of the model.
+    """Return the tensors of the embedding model with the changes applied.
 
-    Matrices are quantised to bytes again, with a scale for each column.
+    The changed matrices are quantised to bytes again, with a scale for each column.
     """
     tensors_by_name = dict(tensors)
     for (layer, part), name in list_matrices(tensors).items():
@@ -69,7 +70,7 @@ def apply_changes(tensors: Mapping[str, Array], changes: Mapping[str, Array]) ->
 
 
 def _list_norms() -> Iterator[tuple[str, str]]:
-    """Yield each changed normalisation layer as (name in the changes, name in the model)."""
+    """Yield (name in the changes, name in the model) of each normalisation tensor."""
     places: dict[str, str] = {}
     for layer in range(LAYERS):
         places[f"{layer}.attention.norm"] = f"{LAYER}.{layer}.attention.output.LayerNorm"
@@ -78,9 +79,11 @@ def _list_norms() -> Iterator[tuple[str, str]]:
 
 
 def _add_classifier(graph: GraphBuilder, states: str, changes: Mapping[str, Array]) -> str:
-    """Add the classifier, which returns the log odds of a contradiction.
+    """Add the classifier, which outputs the log odds of a contradiction.
 
-    Its inputs are the first word piece, the mean of each statement, and the absolute difference of the means.
+    Its inputs are the state of the first word piece, the mean state of each statement, and the absolute difference
+    of the
+    two means.
     """
     first = graph.add_constant("first", np.array(0))
     [first_state] = graph.add_node("Gather", states, first, axis=1)
@@ -105,7 +108,7 @@ def _add_classifier(graph: GraphBuilder, states: str, changes: Mapping[str, Arra
 
 
 def _add_mean(graph: GraphBuilder, states: str, pieces: str) -> str:
-    """Add the mean of the states whose word pieces are marked with 1 in `pieces`."""
+    """Add the mean state of the word pieces that are marked with 1 in `pieces`."""
     axis = graph.add_constant(f"{pieces}.axis", np.array([1]))
     [marks] = graph.add_node("Cast", pieces, to=1)
     [count] = graph.add_node("ReduceSum", marks, axis, keepdims=1)

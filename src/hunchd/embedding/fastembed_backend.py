@@ -1,4 +1,4 @@
-"""Models run by fastembed, which only this module imports.
+"""Models that fastembed runs; only this module imports it.
 
 The model and its tokenizer are files of installed packages.
 """
@@ -32,22 +32,23 @@ _CONTRADICTION_MODEL: Final = "hunchd/contradictions"
 _TOKENIZER: Final = Path(__file__).parent / "tokenizer"
 _DIMENSIONS: Final = 384
 _UNKNOWN: Final = "[UNK]"
-_UNKNOWN_LETTERS: Final = 2  # that such a token stands for at least
+_UNKNOWN_LETTERS: Final = 2  # letters that an unknown token stands for, at least
 # Activations are quantised by their range in the batch: in a batch of one, the vector of a text is always the same.
 _BATCH: Final = 1
-# Both orders of a pair differ by less than 2.4 in 99 of 100 pairs: a logit this low stays below a contradiction.
+# The logits of both orders differ by less than 2.4 in 99 of 100 pairs: with a first logit this low, the mean cannot
+# reach a contradiction.
 _MIN_FIRST_LOGIT: Final = -0.5  # logit
-# Logistic regression on 599 pairs of three writers, none of which the model was trained on, and on 1,814 pairs of
-# neighbouring statements of theirs.
+# Logistic regression on 599 pairs by three writers, none of which the model was trained on, and on 1,814 pairs of
+# neighbouring statements by the same writers.
 _BIAS: Final = -5.326
 _LOGIT_WEIGHT: Final = 0.534
 _COSINE_WEIGHT: Final = 7.826
 _MAX_LOGIT: Final = 4.0
-_MIN_LOGIT: Final = 1.0  # a pair with a lower one is no contradiction, however near both are
+_MIN_LOGIT: Final = 1.0  # a pair with a lower logit is no contradiction, however similar the statements are
 
 
 def load_embedder(name: str = DEFAULT_MODEL) -> Embedder:
-    """Load the model with that name.
+    """Load the embedding model called `name`.
 
     Raises ModelUnavailable.
     """
@@ -63,8 +64,9 @@ def load_contradiction_model(
 ) -> ContradictionModel:
     """Load the contradiction model, which is derived from the shipped embedding model.
 
-    `embed` returns the vectors of texts, because the similarity of the statements is taken into account as well.
-    Raises ModelUnavailable.
+    `embed` returns the vectors of texts; it is needed because the similarity of the statements is taken into
+    account as
+    well. `changes` is the file with the changes to the embedding model. Raises ModelUnavailable.
     """
     loaded_changes = entailment.load_changes(changes)
     model = entailment.build_model(
@@ -83,7 +85,7 @@ def load_contradiction_model(
 def read_checked_model(path: Path) -> bytes:
     """Return the content of the model file.
 
-    Raises ModelUnavailable unless the file is the one that this version was built with.
+    Raises ModelUnavailable unless the file is the one with which this version was built.
     """
     try:
         content = path.read_bytes()
@@ -95,9 +97,9 @@ def read_checked_model(path: Path) -> bytes:
 
 
 def locate_model_file() -> Path:
-    """Return the path of the installed model.
+    """Return the path of the installed model file.
 
-    Raises ModelUnavailable.
+    Raises ModelUnavailable if the package is not installed.
     """
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
@@ -118,9 +120,9 @@ class _FastembedEmbedder:
 
 
 class _ShippedEmbedder(_FastembedEmbedder):
-    """Shipped model, which is run directly for each text.
+    """Shipped embedding model, which is run directly on each text.
 
-    Running it through fastembed, which expects a list, would take another 1 ms, a fifth of the time of a query.
+    To run it through fastembed, which expects a list, would take 1 ms more, a fifth of the time of a query.
     """
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
@@ -140,8 +142,10 @@ class _ShippedEmbedder(_FastembedEmbedder):
 def is_unreadable(tokens: Sequence[str]) -> bool:
     """Return True if the model can hardly read the script of a text.
 
-    That is the case if it knows most letters only one by one, or not at all. The vectors of such texts say little
-    more than the script: different sentences have cosines of .5 to .95 (German .35, English .08).
+    That is the case if the tokenizer has most of its letters only as single letters, or not at all. The vectors of
+    such
+    texts say little more than which script it is: different sentences have cosines of .5 to .95 (German .35,
+    English .08).
     """
     known_count = strange = 0
     for token in tokens:
@@ -164,9 +168,11 @@ class _ContradictionModel:
         return [self._rate_pair(a, b) for a, b in pairs]
 
     def _rate_pair(self, a: str, b: str) -> float:
-        """Combine the logit with the cosine of the vectors.
+        """Return the probability of a contradiction.
 
-        Pairs of statements about different subjects are often misread as contradictions.
+        It combines the logit with the cosine of the vectors, because the model often misreads statements about
+        different
+        subjects as contradictions.
         """
         logit = max(-_MAX_LOGIT, min(self._mean_logit(a, b), _MAX_LOGIT))
         one, other = (np.frombuffer(vector, "<f4") for vector in self._embed([a, b]))
@@ -174,9 +180,10 @@ class _ContradictionModel:
         return _to_probability(min(combined, logit - _MIN_LOGIT) if logit < _MIN_LOGIT else combined)
 
     def _mean_logit(self, a: str, b: str) -> float:
-        """Return the mean logit of both orders of the statements.
+        """Return the mean of the logits for both orders of the statements.
 
-        Only one order is computed if the other could not raise the mean to a contradiction.
+        If the second logit could not raise the mean enough for a contradiction, only the first is computed and
+        returned.
         """
         first = self._logit_of_order(a, b)
         return first if first < _MIN_FIRST_LOGIT else (first + self._logit_of_order(b, a)) / 2
@@ -211,12 +218,13 @@ def _load_shipped() -> Any:
 def _write_model_folder(model: bytes, *, max_pieces: int | None = None) -> Iterator[str]:
     """Write a temporary folder with a model and its tokenizer for fastembed.
 
-    The tokenizer truncates texts to `max_pieces` pieces. The folder exists until the model is in memory, and is
-    made only from installed files.
+    The tokenizer truncates texts to `max_pieces` word pieces, if given. The folder is made only from installed
+    files, and
+    exists until the model is in memory.
     """
     with tempfile.TemporaryDirectory(prefix="hunchd-model-") as folder:
         for file in _TOKENIZER.iterdir():
-            shutil.copyfile(file, Path(folder) / file.name)  # with our mode, not that of the installed file
+            shutil.copyfile(file, Path(folder) / file.name)  # with our own file mode, not that of the installed file
         if max_pieces is not None:
             limits = Path(folder) / "tokenizer_config.json"
             limits.write_text(json.dumps(json.loads(limits.read_text("utf-8")) | {"model_max_length": max_pieces}))
@@ -225,7 +233,10 @@ def _write_model_folder(model: bytes, *, max_pieces: int | None = None) -> Itera
 
 
 def _build_load_options(folder: str) -> dict[str, Any]:
-    """Return the options for loading a model from this folder, single-threaded and with little memory."""
+    """Return the options for loading a model from `folder`.
+
+    The model will use a single thread and little memory.
+    """
     return {
         "threads": 1,
         "providers": ["CPUExecutionProvider"],
@@ -249,7 +260,10 @@ def _multiplies_signed_bytes() -> bool:
 
 
 def _load_by_name(name: str) -> Any:
-    """Load a model that the user chose; it may be downloaded with the user's consent."""
+    """Load a model that the user chose.
+
+    It may be downloaded, to which the user has consented by choosing it.
+    """
     os.environ.pop("HF_HUB_OFFLINE", None)
     fastembed_module, _ = _import_fastembed()
     model = fastembed_module.TextEmbedding(name, threads=1)

@@ -1,6 +1,6 @@
-"""SHA-256 digests of the models that this version was built with.
+"""SHA-256 digests of the models with which this version was built.
 
-Results of a different model are computed again.
+Stored results of a different model are computed again.
 """
 
 from __future__ import annotations

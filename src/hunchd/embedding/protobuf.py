@@ -1,6 +1,6 @@
 """Minimal Protocol Buffers codec for ONNX, without I/O.
 
-It reads the tensors of a model and writes a small graph.
+It reads the tensors of a model and writes a small model.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-FLOAT: Final = 1  # ONNX's numbers for the types of tensors
+FLOAT: Final = 1  # ONNX's numbers for tensor types
 INT32: Final = 6
 INT64: Final = 7
 _TYPES: Final[Mapping[int, Any]] = {FLOAT: np.float32, 2: np.uint8, 3: np.int8, INT32: np.int32, INT64: np.int64}
@@ -24,7 +24,7 @@ _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5  # wire types
 def read_tensors(model: bytes) -> dict[str, Array]:
     """Return the initializers of an ONNX model, keyed by name.
 
-    They are views of `model`. Raises ValueError if it is not an ONNX model.
+    The arrays are views of `model`. Raises ValueError if `model` is not an ONNX model.
     """
     tensors: dict[str, Array] = {}
     for number, graph in _iterate_fields(memoryview(model)):
@@ -55,7 +55,10 @@ def _read_tensor(message: memoryview) -> tuple[str, Array]:
 
 
 def _iterate_fields(message: memoryview) -> Iterator[tuple[int, Any]]:
-    """Yield the number and the value of each field; a value is an integer or bytes."""
+    """Yield the number and the value of each field in a message.
+
+    A value is an integer or a memory view.
+    """
     at = 0
     while at < len(message):
         tag, at = _read_varint(message, at)
@@ -95,7 +98,7 @@ def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
 
 
 class GraphBuilder:
-    """Builder of an ONNX graph."""
+    """Builder for an ONNX graph, and for the model that contains it."""
 
     def __init__(self) -> None:
         self._encoded_parts: list[bytes] = []
@@ -127,9 +130,9 @@ class GraphBuilder:
     def build_model(
         self, inputs: Mapping[str, tuple[int, Sequence[str | int]]], output: str, exported_name: str
     ) -> bytes:
-        """Return the model with typed inputs and one output.
+        """Return the encoded model, with typed inputs and one output.
 
-        `output` is exported as `exported_name`.
+        `inputs` maps each name to its type and shape; `output` is exported as `exported_name`.
         """
         self._encoded_parts.append(
             _encode_bytes(1, _encode_text(1, output) + _encode_text(2, exported_name) + _encode_text(4, "Identity"))

@@ -1,9 +1,10 @@
-"""Integer version of the shipped model, which multiplies its byte weights directly.
+"""Integer version of the shipped model, which multiplies byte weights directly.
 
-The file stores its weights as bytes, but its graph converts them to 32-bit floats before computing: every query
-then reads 42 MB of weights, and the process takes 160 MB more. The graph written here multiplies bytes with bytes;
-activations are quantised for each multiplication. Its vectors have a cosine of about 0.99 with those of the file's
-own graph, so the two can be compared.
+The shipped file stores its weights as bytes, but its graph converts them to 32-bit floats before computing: every
+query
+then reads 42 MB of weights, and the process takes 160 MB more. The graph built here multiplies bytes with bytes;
+activations are quantised for each multiplication. Its vectors have a cosine of about 0.99 with those that the original
+graph computes, so vectors from both can be compared.
 """
 
 from __future__ import annotations
@@ -36,17 +37,17 @@ _BIASES: Final = {
 def build_integer_model(model: bytes, *, is_signed: bool) -> bytes:
     """Build an integer version of the shipped ONNX model.
 
-    Signed weights (`is_signed`) are faster, but wrong on processors that overflow when multiplying them (see
-    `_multiplies_signed_bytes`). Raises ValueError or KeyError for any other model.
+    Signed weights (`is_signed`) are faster, but give wrong results on processors whose multiplication of signed bytes
+    overflows (see `_multiplies_signed_bytes`). Raises ValueError or KeyError for any other model.
     """
     bert = BertBuilder(read_tensors(model), is_signed=is_signed)
     return bert.build_model(bert.add_encoder(), "last_hidden_state")
 
 
 def list_matrices(tensors: Mapping[str, Array]) -> dict[tuple[int, str], str]:
-    """Return the base name of each matrix, keyed by layer and part.
+    """Return the base name of each weight matrix, keyed by (layer, part).
 
-    Raises ValueError for a model other than the shipped one.
+    The parts are those in PARTS. Raises ValueError for a model other than the shipped one.
     """
     numbers = sorted(int(match[1]) for name in tensors if (match := _WEIGHT.fullmatch(name)))
     places = [(layer, part) for layer in range(LAYERS) for part in PARTS]
@@ -56,14 +57,16 @@ def list_matrices(tensors: Mapping[str, Array]) -> dict[tuple[int, str], str]:
 
 
 def name_bias(layer: int, part: str) -> str:
-    """Return the name of the bias of a matrix."""
+    """Return the name of the bias that belongs to a matrix."""
     return f"{LAYER}.{layer}.{_BIASES[part]}.bias"
 
 
 class BertBuilder:
-    """Builder of the integer model.
+    """Builder for the integer version of a BERT model.
 
-    Call `add_encoder`, then `build_model` with the output that you compute from its states in `graph`.
+    Call `add_encoder`, add nodes to `graph` that compute an output from the states of the encoder, then call
+    `build_model`
+    with that output.
     """
 
     def __init__(self, tensors: Mapping[str, Array], *, is_signed: bool) -> None:
@@ -73,9 +76,9 @@ class BertBuilder:
         self.graph = GraphBuilder()
 
     def add_encoder(self, *, pairs: bool = False) -> str:
-        """Add the encoder and return the name of its states, one vector for each word piece.
+        """Add the encoder and return the name of its states.
 
-        With `pairs`, the encoder reads two sentences together.
+        There is one state vector for each word piece. With `pairs`, the encoder reads two sentences together.
         """
         x = self._add_embeddings(pairs)
         [mask] = self.graph.add_node("Cast", "attention_mask", to=INT32)
@@ -127,7 +130,10 @@ class BertBuilder:
         return self._add_residual(self._add_product(layer, inner, "down"), y, f"{name}.output.LayerNorm")
 
     def _add_product(self, layer: int, x: str, *parts: str) -> str:
-        """Add the product of `x` and the matrices of `parts`, which are put side by side, plus biases."""
+        """Add the product of `x` and the matrices of `parts`, plus their biases.
+
+        The matrices are put side by side, so that one multiplication computes all products.
+        """
         graph = self.graph
         names = [self._matrices[layer, part] for part in parts]
         name = f"{layer}.{'.'.join(parts)}"

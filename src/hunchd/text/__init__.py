@@ -1,1 +1,4 @@
-"""Text handling: scripts, identifiers, words, stems, sentences and BM25, each in one place."""
+"""Text handling: scripts, identifiers, words, stems, sentences and BM25.
+
+Each is handled in one module only.
+"""

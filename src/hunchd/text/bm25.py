@@ -1,9 +1,9 @@
 """BM25, which scores how well the words of a text match a query.
 
 A word adds `idf · count · LARGEST_GAIN / (count + norm)`, after Robertson and Zaragoza, "The Probabilistic Relevance
-Framework: BM25 and Beyond" (2009). Only the formula is shared, because the indexes differ: that of the hot tier is
-changed by every signal, that of the store is packed and mapped from a file, that of the predictor counts by file, and
-passages are only a few rows.
+Framework: BM25 and Beyond" (2009). Only the formula is shared, because the indexes differ: the one in the hot tier
+changes with every signal, the one in the store is packed and mapped from a file, the one in the predictor counts by
+file, and a set of passages has only a few rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 SATURATION: Final = 1.2  # k1: the usual value
-LENGTH_WEIGHT: Final = 0.75  # b: the usual value; code files differ widely in length, hence not less
+LENGTH_WEIGHT: Final = 0.75  # b: the usual value, not lowered because code files differ widely in length
 LARGEST_GAIN: Final = SATURATION + 1.0  # limit of a word's gain for many occurrences
 
 
@@ -34,7 +34,7 @@ def compute_idfs(documents: int, containing: npt.NDArray[Any]) -> npt.NDArray[np
 
 
 def compute_length_norm(mean: float) -> tuple[float, float]:
-    """Return (base, slope) of the length norm for this mean length.
+    """Return (base, slope) of the length norm for texts of this mean length.
 
     The norm of a document is `base + slope * length`; `mean` must be > 0.
     """
@@ -42,6 +42,9 @@ def compute_length_norm(mean: float) -> tuple[float, float]:
 
 
 def compute_length_norms(lengths: npt.NDArray[Any], mean: float, *, saturation: float = SATURATION) -> npt.NDArray[Any]:
-    """Return the length norms of many documents, in the precision of `lengths`."""
+    """Return the length norms of many documents, as an array.
+
+    They have the floating-point precision of `lengths`.
+    """
     norms: npt.NDArray[Any] = saturation * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * lengths / mean)
     return norms

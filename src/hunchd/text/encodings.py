@@ -1,6 +1,6 @@
 """Decoding of text that other programs wrote.
 
-The encoding is UTF-8, or UTF-16 as Windows tools write it, with or without a byte order mark.
+The encoding is UTF-8, or UTF-16 as Windows tools write it; either may begin with a byte order mark.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_MIN_SHARE = 0.5  # of zeros among every other byte of UTF-16 with Latin letters
+_MIN_SHARE = 0.5  # minimum share of zeros among every other byte of a UTF-16 text with Latin letters
 
 
 def decode_text(content: bytes) -> str:
@@ -26,7 +26,7 @@ def decode_text(content: bytes) -> str:
 def _guess_utf16(content: bytes) -> str | None:
     """Return the UTF-16 encoding that the zero bytes suggest, or None.
 
-    In UTF-16, every other byte is mostly zero, which is never the case in UTF-8.
+    In UTF-16, every other byte is usually zero, which is never the case in UTF-8.
     """
     half = len(content) // 2
     if half < 2 or b"\0" not in content:

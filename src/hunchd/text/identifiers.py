@@ -1,7 +1,7 @@
 """Splitting of identifiers and names into words.
 
-One rule for camel case: an upper-case run ends before the capital that starts the next word (`HTTPServer` → HTTP,
-Server). The functions differ in what they do with digits, other scripts and separators.
+All functions split camel case by the same rule: an upper-case run ends before the capital that starts the next word
+(`HTTPServer` → HTTP, Server). They differ in how they treat digits, other scripts and separators.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hunchd.text.scripts import find_words, split_ngrams
 _CAMEL = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
 _ASCII_LETTERS = re.compile(_CAMEL)
 _LETTERS = re.compile(rf"{_CAMEL}|[^\W\d_]+")
-SUBWORD = re.compile(rf"{_CAMEL}|[0-9]+")  # of ASCII letters and digits
+SUBWORD = re.compile(rf"{_CAMEL}|[0-9]+")  # a subword of ASCII letters or digits
 _SUBWORD_START = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z][0-9]|[0-9][a-z]")
 # Digits belong to the letters before them: `make_py2_file` is make, py2, file.
 _NAME_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|\d+")
@@ -36,15 +36,15 @@ def split_ascii_letters(text: str) -> list[str]:
 
 
 def split_letters(identifier: str) -> list[str]:
-    """Return the parts of an identifier in any script, without digits."""
+    """Return the words of an identifier in any script, without digits."""
     return _LETTERS.findall(identifier)
 
 
 def split_subwords(word: str) -> list[str]:
     """Return the lowercase parts of a compound word.
 
-    A simple word has none. `getUserName` yields get, user and name. Single characters are dropped. A word in another
-    script than Latin is split into n-grams.
+    `getUserName` yields get, user and name; a word that is not compound yields an empty list. Single characters are
+    dropped. A word in a script other than Latin is split into n-grams.
     """
     if not word.isascii():
         return list(split_ngrams(word))
@@ -55,9 +55,9 @@ def split_subwords(word: str) -> list[str]:
 
 
 def find_subwords(text: str) -> list[str]:
-    """Return the distinct subwords that a word index does not contain, in order.
+    """Return the distinct subwords of all words in a text, in order.
 
-    `text` must be normalized.
+    They must be added to an index of whole words, which does not contain them. `text` must be normalized.
     """
     distinct_subwords: dict[str, None] = {}
     for word in find_words(text):
@@ -67,17 +67,17 @@ def find_subwords(text: str) -> list[str]:
 
 
 def starts_subword(text: str, at: int) -> bool:
-    """Return True if a subword begins inside a word, at index `at` > 0."""
-    first = text[at]  # decides most cases
+    """Return True if a subword begins at index `at` > 0, inside a word."""
+    first = text[at]  # this character alone decides most cases
     return (first.isupper() or first.isdigit() or text[at - 1].isdigit()) and _SUBWORD_START.match(
         text, at - 1
     ) is not None
 
 
 def split_name_pieces(name: str) -> list[str]:
-    """Return the words and separators of a name.
+    """Return the words and the separators of a name.
 
-    Joined, they make up the name again.
+    Joined together, they make up the name again.
     """
     return _NAME_PIECE.findall(name)
 
@@ -99,7 +99,7 @@ def split_code_words(identifier: str) -> list[str]:
 
 
 def split_title_words(name: str) -> list[str]:
-    """Return the lowercase words of a name for display.
+    """Return the lowercase words of a name, for display.
 
     `ChromePHPHandler` yields chrome, php and handler. A single leading capital stays with its word: `GObject` yields
     gobject.

@@ -1,4 +1,4 @@
-"""Quotation of untrusted words inside our own sentences: «…»."""
+"""Quotation of untrusted text inside our own sentences: «…»."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Rules of scripts: where a word begins and ends, and which forms of a letter are equal.
+"""Rules of scripts: word boundaries, and equal forms of a letter.
 
-A script without spaces is split into pairs of characters, and a Latin word inside it is a word of its own. Vowel signs
-belong to their word. An emoji is a word.
+Text in a script without spaces is split into pairs of characters, and a Latin word inside it is a word by itself.
+Vowel
+signs belong to the word in which they stand. An emoji is a word.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ _UNSPACED_SCRIPTS: Final = (
     r"\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
     r"\U00020000-\U000323af"
 )
-# Signs that Python does not count as letters but belong to the word: combining marks, points of Hebrew and Arabic,
-# vowel signs of the scripts of India (whose two full stops are left out).
+# Signs that Python does not count as letters but that belong to a word: combining marks, points in Hebrew and Arabic,
+# vowel signs in the scripts of India (whose two full stops are left out).
 _SIGNS: Final = (
     r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     r"\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u0900-\u0963\u0966-\u0dff\u0f71-\u0f84\u135d-\u135f"
@@ -32,14 +33,14 @@ _SPECIAL: Final = re.compile(
     r"[\u0300-\u1dff\u1f00-\u1fff\u2300-\u27bf\u2b00-\u2b5f\u2c00-\u2c5f\u2c80-\u2fdf\u3005-\ud7ff\uf900-\ufdff"
     r"\ufe70-\ufeff\U00010000-\U000323af]"
 )
-_FEWEST_LETTERS: Final = 5  # of a word that is also known by its middle
-_NGRAM: Final = 4  # letters of it
+_FEWEST_LETTERS: Final = 5  # letters of a word that can also be found by n-grams
+_NGRAM: Final = 4  # letters in such an n-gram
 
 
 def normalize_letters(text: str) -> str:
-    """Return `text` with a single form of each letter.
+    """Return `text` in the Unicode form NFKC, which has one form of each letter.
 
-    Letters are composed and of normal width.
+    In this form letters are composed and of normal width.
     """
     if text.isascii() or unicodedata.is_normalized("NFKC", text):
         return text
@@ -52,9 +53,9 @@ def find_words(text: str) -> list[str]:
 
 
 def has_special_words(text: str) -> bool:
-    """Return True if `text` has words that do not end where letters end.
+    """Return True if `text` may have words whose ends simple rules miss.
 
-    Such words may occur wherever a character is neither Latin nor punctuation.
+    That is possible if the text has a character that is neither Latin nor punctuation.
     """
     return not text.isascii() and _SPECIAL.search(text) is not None
 

@@ -2,7 +2,7 @@
 
 Whether a full stop ends a sentence depends on its surroundings, and the rules depend on the kind of text. A
 conversation is not wrapped and closes its quotations; prose is wrapped and has lists; a commit message may have no
-capitals; and a statement that is compared with another may be split too often, but not too seldom.
+capitals; and statements that are compared with each other may be split too often, but not too seldom.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ANY_STOP = re.compile(r"(?<=[\w)\]\"'%])[.!?;]+(?:\s+|$)|\n+")
 
 
 def split_paragraph(paragraph: str) -> Iterator[str]:
-    """Split a paragraph of one line, in any script, into sentences.
+    """Split a paragraph into sentences; it is one line, in any script.
 
     A sentence end followed by a lower-case letter is ignored, except after a long sentence, because some authors write
     no capitals.
@@ -44,15 +44,17 @@ def split_paragraph(paragraph: str) -> Iterator[str]:
 def split_prose(text: str) -> list[str]:
     """Split wrapped prose into sentences.
 
-    A sentence begins with a capital, code or quotation, after a blank line, or at a list marker.
+    A sentence begins with a capital, code or a quotation, after a blank line, or at a list marker.
     """
     return _IN_PROSE.split(text)
 
 
 def split_message(text: str) -> list[str]:
-    """Split a conversation message into sentences without their closing quotation marks.
+    """Split a conversation message into sentences.
 
-    The lines of such a message are not wrapped.
+    The closing quotation marks of a sentence are removed. The lines of such a message are not wrapped, so each line
+    break
+    ends a sentence.
     """
     return _IN_MESSAGES.split(text)
 

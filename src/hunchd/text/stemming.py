@@ -1,8 +1,8 @@
-"""Stemmers of English words, from the strictest to the lightest.
+"""Stemmers for English words, from the strictest to the lightest.
 
-They serve different purposes, so none can replace another. The full-text index uses Snowball. The ranking searches for
-stems in texts, so a stem must be a prefix of all its forms. The predictor's weights were trained on its stems, and its
-snapshots contain their hashes. The stems of statements are compared with tables of synonyms.
+They serve different purposes, so none can replace another. The full-text index uses Snowball. The ranking searches
+texts for stems, so a stem must be a prefix of all forms of its word. The predictor's weights were trained on its
+stems, and its snapshots contain their hashes. The stems of statements are compared with tables of synonyms.
 """
 
 from __future__ import annotations
@@ -28,21 +28,23 @@ _UNCHANGED_WORDS: Final = frozenset(
 
 
 def stem_english(word: str) -> str:
-    """Return the Snowball stem, as the database's full-text index uses it."""
+    """Return the Snowball stem of a word, which the database's full-text index uses."""
     stem: str = _load_snowball().stem_word(word)
     return stem
 
 
 @lru_cache(maxsize=1)
 def _load_snowball() -> Any:
-    from py_rust_stemmers import SnowballStemmer  # here: 0.4 MB that planning and mining do not need
+    from py_rust_stemmers import (
+        SnowballStemmer,
+    )  # imported here, because it takes 0.4 MB that planning and mining do not need
 
     return SnowballStemmer("english")
 
 
 @lru_cache(maxsize=8_192)
 def stem_statement(word: str) -> str:
-    """Return the stem of a word of a statement.
+    """Return the stem of a word in a statement.
 
     `migrations`, `migrating` and `migrate` have the same stem; names that only look inflected are unchanged.
     """
@@ -64,7 +66,7 @@ def stem_statement(word: str) -> str:
 
 @lru_cache(maxsize=1 << 15)
 def stem_prefix(word: str) -> str:
-    """Return a rough stem with which every form of the word begins."""
+    """Return a rough stem, with which every form of the word begins."""
     for ending in _PREFIX_ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
@@ -72,9 +74,9 @@ def stem_prefix(word: str) -> str:
 
 
 def stem_light(word: str) -> str:
-    """Strip plural -s, -ing, -er and -ed if enough of the word is left.
+    """Strip endings such as -s, -ing, -er and -ed.
 
-    "routes", "routing" and "routed" have the same stem.
+    An ending is kept if too little of the word would be left. "routes", "routing" and "routed" have the same stem.
     """
     if len(word) > 4:
         for ending in _LIGHT_ENDINGS:

@@ -1,7 +1,7 @@
 """Splitting of texts into words, normalisation of words, and stop words.
 
-Which words carry no meaning depends on the use, so a single list of stop words would lose something: "use" is empty in
-a question, "fix" in the title of a commit, while "off" is decisive in a rule. The lists share a core, and each adds
+Whether a word carries meaning depends on the use, so a single list of stop words would lose something: "use" is empty
+in a question, "fix" in the title of a commit, while "off" is decisive in a rule. The lists share a core, and each adds
 words of its own.
 """
 
@@ -42,12 +42,12 @@ INDEX_STOP_WORDS: Final = _CONTRACTIONS | _parse_word_set("""
     above again against below between d down few further hadn m ma mightn more most mustn needn nor now o off once
     only other ourselves s shan t through under weren y yourselves
 """)
-# Questions to the search: also what people say to ask.
+# Search questions: also the words with which people ask.
 QUESTION_STOP_WORDS: Final = _CONTRACTIONS | _parse_word_set("""
     also always could either ever every get got know let like may might must neither one per please say shall show
     tell upon us use used using via whose would yet
 """)
-# Rules and decisions, when two are compared: also adverbs and hedges, but no word that may be the difference.
+# Rules and decisions that are compared: also adverbs and hedges, but no word that may make the difference.
 STATEMENT_STOP_WORDS: Final = _ENGLISH | _parse_word_set("""
     above across actually again agreed already also always another approximately around avoid below ca cannot circa
     could currently decided decision done e.g earlier entire entirely etc even ever every everywhere exactly feel
@@ -56,13 +56,13 @@ STATEMENT_STOP_WORDS: Final = _ENGLISH | _parse_word_set("""
     please really roughly shall simply still through throughout today typically under upward upwards us usually via
     want wants whole whose within without would
 """)
-# Commit titles and identifiers: also the verbs of every commit, and keywords.
+# Commit titles and identifiers: also keywords, and the verbs found in every commit.
 CODE_STOP_WORDS: Final = _CORE | _parse_word_set("""
     add added adds allow change changed changes chore cls const def false feat fix fixed fixes fn improve let make
     makes more mut none now only per pub refactor remove removed removes return self support true update updated
     updates use var via would
 """)
-# Topics of a session, words of three letters or more: also what is said in every session with an agent.
+# Topics of a session, words of three letters or more: also words said in every session with an agent.
 SESSION_STOP_WORDS: Final = _CORE | _parse_word_set("""
     about add after also any back been but code could did done file files fix get got had here how just let like
     line make may more must need new now off one only other our out over please run see should some still such sure
@@ -76,17 +76,17 @@ PATH_STOP_WORDS: Final = _parse_word_set("""
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the runs of letters and digits in lower case.
+    """Return the runs of letters and digits in `text`, in lower case.
 
-    The text is not normalized; the runs are in order and may repeat.
+    The text is not normalized. The runs are in order and may repeat.
     """
     return WORD.findall(text.lower())
 
 
 def extract_terms(text: str) -> list[str]:
-    """Return the distinct content words of a text.
+    """Return the distinct content words of a text, without stop words.
 
-    The result contains words and their parts, in lower case and in order.
+    The list contains the words and then the parts of compound words, in lower case.
     """
     text = normalize_letters(text)
     words = [word.lower() for word in (*find_words(text), *find_subwords(text))]
@@ -100,7 +100,7 @@ def extract_terms(text: str) -> list[str]:
 def fold_diacritics(word: str) -> str:
     """Strip the diacritics from Latin letters.
 
-    In other scripts they carry meaning and are kept.
+    In other scripts, diacritics carry meaning and are kept.
     """
     return word if word.isascii() else word.translate(_build_folding_table())
 
