@@ -47,10 +47,13 @@ class Embedder(Protocol):
 
 
 class ContradictionModel(Protocol):
-    """Thread-safe model that rates how likely two statements contradict each other."""
+    """Thread-safe model that estimates if two statements contradict each other."""
 
     def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Return the probability that both statements cannot hold, for each pair."""
+        """Return the probability of a contradiction for each pair.
+
+        Two statements contradict each other if they cannot both hold.
+        """
 
 
 Model = TypeVar("Model")

@@ -262,7 +262,7 @@ def _multiplies_signed_bytes() -> bool:
 def _load_by_name(name: str) -> Any:
     """Load a model that the user chose.
 
-    It may be downloaded, to which the user has consented by choosing it.
+    The model may be downloaded, with the user's consent.
     """
     os.environ.pop("HF_HUB_OFFLINE", None)
     fastembed_module, _ = _import_fastembed()
