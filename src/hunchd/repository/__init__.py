@@ -1,1 +1,1 @@
-"""Access to a repository on disk within safe limits."""
+"""Access to a repository on disk, with limits on what is read."""

@@ -1,4 +1,4 @@
-"""Search for commits by the files they touch and the words of their messages."""
+"""Search for commits by the files they touch and the words in their messages."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final
 
 from hunchd.repository.git import Git
 
-# Further back most files have other contents; the limit also keeps git's search below a second or two.
+# Further back, most files have different contents; the limit also keeps git's search below a second or two.
 MAX_UNITS: Final = 5_000  # units of history searched
 MAX_COMMITS: Final = 300  # commits
-MAX_LINES: Final = 300  # of one commit's changes
+MAX_LINES: Final = 300  # lines of one commit's changes
 MAX_LINE_CHARACTERS: Final = 200
 
 _FORMAT: Final = "%x01%H%x1f%P%x1f%at%x1f%B%x02"
@@ -23,9 +23,10 @@ _NEW_PATH: Final = re.compile(r'\+\+\+ "?b/(.*?)"?\t?$')
 
 @dataclass(frozen=True, slots=True)
 class FoundCommit:
-    """Non-merge commit found by its files and words.
+    """Commit found by its files and words; never a merge.
 
-    `paths` are the requested files that it touched; `lines` are the lines added and removed in them, with context.
+    `paths` are those of the requested files that it touched; `lines` are the lines added and removed in them, with
+    context.
     """
 
     sha: str
@@ -41,10 +42,12 @@ class FoundCommit:
 
 
 def search_commits(root: Path, paths: Sequence[str], words: str, *, until: str = "HEAD") -> list[FoundCommit]:
-    """Find commits that touched `paths` and mention `words`.
+    """Find commits that touched any of `paths` and mention `words`.
 
     Only commits reachable from `until` are searched, merges excluded. `words` is a case-insensitive extended regular
-    expression. Returns the newest commit first. Raises RepositoryError.
+    expression, matched against the message. Returns the newest commit first, or an empty list if `until` does not
+    exist.
+    Raises RepositoryError.
     """
     git = Git(root)
     if not paths or not git.exists(until):

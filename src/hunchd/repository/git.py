@@ -69,7 +69,7 @@ ENVIRONMENT = {
 }
 
 # Set by git for its hooks, or by a caller for another repository; they would redirect our commands. The user's own
-# choice of a configuration file (GIT_CONFIG_GLOBAL, GIT_CONFIG_SYSTEM) stays, safe.directory lives there.
+# choice of a configuration file (GIT_CONFIG_GLOBAL, GIT_CONFIG_SYSTEM) stays, because safe.directory is set there.
 FOREIGN_VARIABLE = re.compile(
     r"GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX"
     r"|CONFIG|CONFIG_PARAMETERS|CONFIG_COUNT|CONFIG_KEY_\d+|CONFIG_VALUE_\d+|EXTERNAL_DIFF|DIFF_OPTS|TRACE\w*"
@@ -161,7 +161,7 @@ class Git:
         return self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}").decode().strip()
 
     def list_tree(self, rev: str = "HEAD") -> dict[str, str]:
-        """Map path to blob id for every regular file of a commit.
+        """Return the blob id of every regular file in a commit, keyed by path.
 
         Submodules and symbolic links are skipped.
         """
@@ -185,7 +185,7 @@ class Git:
                 istream=subprocess.PIPE,
                 env=ENVIRONMENT,
             )
-        except git.GitCommandNotFound as error:  # its message has only the whole command
+        except git.GitCommandNotFound as error:  # its message contains only the whole command
             reason = "git is not on the PATH" if shutil.which("git") is None else "the folder was removed"
             raise RepositoryError(f"git could not be started in {self.path}: {reason}") from error
         except (git.GitCommandError, OSError) as error:
@@ -205,7 +205,7 @@ def _build_command(args: tuple[str, ...]) -> list[str]:
 
 
 def _remove_foreign_variables() -> None:
-    """Remove git variables set by others from our environment.
+    """Remove the git variables that others have set in our environment.
 
     GitPython passes the whole environment to git.
     """
@@ -237,9 +237,9 @@ def _check_exit(code: int, args: tuple[str, ...], complaint: bytes) -> None:
 
 
 def _drain_in_background(pipe: IO[bytes]) -> Any:
-    """Read a pipe in the background so that the child never blocks.
+    """Read a pipe in the background so that the child process never blocks.
 
-    Returns a function that waits for the end of the pipe and returns what was read.
+    Returns a function that waits for the end of the pipe and returns the first MAX_ERROR_CHARACTERS bytes.
     """
     buffer = bytearray()
 
@@ -282,7 +282,7 @@ def _split_batches(ids: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _read_contents(process: Any, batch: list[str], max_bytes: int) -> Iterator[tuple[str, bytes]]:
-    """Write a batch of object ids to git, then yield (id, contents).
+    """Write a batch of object ids to git, then yield (id, content) pairs.
 
     Missing objects, and objects of more than `max_bytes` bytes, are skipped. Writing the whole batch first is safe
     because git flushes its output after each object.

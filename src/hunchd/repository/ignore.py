@@ -1,7 +1,7 @@
-"""Ignore rules of a tree: gitignore, `.hunchignore`, and built-in exclusions.
+"""Ignore rules for a tree: gitignore, `.hunchignore`, and built-in exclusions.
 
-This is the only module that imports pathspec. Rules are a snapshot: callers that notice a change of an ignore file call
-`reload()`.
+This is the only module that imports pathspec. The rules are a snapshot: a caller that notices a change to an ignore
+file must call `reload()`.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _IGNORE_FILE_BYTES = 1_000_000
 # Hostile ignore files could make every look-up slow; real ones have tens of wildcard lines.
 _MAX_LINES = 20_000
 _MAX_WILDCARD_LINES = 1_000
-# More stars in one path component can make matching take unbounded time.
+# With more stars in one path component, matching can take an unbounded time.
 _MAX_STARS = 4
 _MAX_CACHED_FOLDERS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class WalkLimits:
-    """Limits of a walk.
+    """Limits for walking a tree.
 
     If a tree exceeds them, only part of it is yielded, and `TreeWalk.truncation_reason` is set.
     """
@@ -68,9 +68,10 @@ class WalkLimits:
 
 @dataclass(frozen=True, slots=True)
 class FolderListing:
-    """Contents of one folder.
+    """Wanted entries of one folder, that is, those that no rule excludes.
 
-    Contains the wanted files with their `lstat`, the wanted folders (both sorted), and the number of skipped entries
+    It contains the files with their `lstat` results, the folders (both sorted by path), and the number of skipped
+    entries
     for each reason.
     """
 
@@ -88,9 +89,9 @@ class _Rule:
 
 
 class _Patterns:
-    """Patterns of one ignore file, grouped by the way they are looked up.
+    """Patterns from one ignore file, grouped by how they are looked up.
 
-    Most need no regular expression.
+    Most of them need no regular expression.
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -180,7 +181,7 @@ def _iter_suffixes(name: str) -> Iterator[str]:
 def _matches_path_itself(regex: re.Pattern[str], path: str, folders_only: bool) -> bool:
     """Return True if the pattern matches `path` itself.
 
-    The folders above `path` have already been decided.
+    A match with a folder above `path` does not count, because those folders have already been checked.
     """
     subject = f"{path}/" if folders_only else path
     match = regex.search(subject)
@@ -193,7 +194,7 @@ def _matches_path_itself(regex: re.Pattern[str], path: str, folders_only: bool) 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Patterns from one file, with the folder they are relative to.
+    """Patterns from one file, with the folder to which they are relative.
 
     `label` is the reason reported for paths that match.
     """
@@ -283,7 +284,7 @@ class IgnoreRules:
         return FolderListing(tuple(sorted(files, key=_get_path)), tuple(sorted(folders)), skip_counts, is_truncated)
 
     def walk(self, limits: WalkLimits | None = None) -> TreeWalk:
-        """Walk every wanted file with its `lstat`.
+        """Return an iterator over every wanted file and its `lstat` result.
 
         The walk goes folder by folder, in a stable order.
         """
@@ -298,9 +299,9 @@ class IgnoreRules:
         files: list[tuple[str, os.stat_result]],
         folders: list[str],
     ) -> str:
-        """Add one entry to `files` or `folders`, unless it is skipped.
+        """Add one entry to `files` or `folders`, unless it must be skipped.
 
-        Returns the reason if it is skipped, otherwise "".
+        Returns the reason for skipping it, or "".
         """
         relpath = prefix + entry.name
         try:
@@ -370,7 +371,7 @@ class IgnoreRules:
         return "nested" if os.path.lexists(f"{self._base}/{relpath}/.git") else ""
 
     def _open_folder(self, parent: _Folder, relpath: str) -> _Folder:
-        """Build a wanted folder, with the rules of its own ignore files."""
+        """Build the rules for a wanted folder, including its own ignore files."""
         base = len(relpath) + 1 if relpath else 0
         gitignore, hunchignore = (self._read_patterns(relpath, name) for name in IGNORE_FILES)
         return _Folder(
@@ -441,9 +442,9 @@ class TreeWalk(Iterator[tuple[str, os.stat_result]]):
 
 
 def walk_tree(root: Path, limits: WalkLimits | None = None) -> TreeWalk:
-    """Walk every wanted file of the tree at `root`.
+    """Return an iterator over the wanted files of the tree at `root`.
 
-    The ignore rules of the tree itself are used.
+    The tree's own ignore rules are used.
     """
     return IgnoreRules.load(root).walk(limits)
 

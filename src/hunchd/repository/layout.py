@@ -32,7 +32,7 @@ _REFTABLE = re.compile(r"^\s*refstorage\s*=\s*\"?reftable", re.IGNORECASE | re.M
 
 
 class RepositoryLayout(NamedTuple):  # every command creates one; loads faster than a dataclass
-    """Paths of one working tree.
+    """Paths of one working tree and of its git folders.
 
     A plain folder has no `git_dir`; `problem` says why a repository is not usable. `git_dir` contains HEAD and the
     state of operations in progress; `common_dir` contains references and objects. The two differ only in a linked
@@ -50,7 +50,7 @@ class RepositoryLayout(NamedTuple):  # every command creates one; loads faster t
 class HeadState(NamedTuple):
     """Checked-out branch and commit.
 
-    An unborn branch has no `sha`, a detached HEAD has no `branch`.
+    An unborn branch has no `sha`; a detached HEAD has no `branch`.
     """
 
     branch: str | None = None
@@ -88,7 +88,8 @@ def find_repository(path: Path) -> RepositoryLayout | None:
 def read_head(layout: RepositoryLayout) -> HeadState:
     """Read the checked-out branch and commit.
 
-    They are read from HEAD and from loose and packed references.
+    They are read from HEAD and from loose and packed references. Returns an empty state for a plain folder, or if the
+    references are stored in an unsupported format.
     """
     if layout.git_dir is None or layout.reftable:
         return HeadState()
@@ -101,7 +102,10 @@ def read_head(layout: RepositoryLayout) -> HeadState:
 
 
 def resolve_ref(layout: RepositoryLayout, ref: str, *, depth: int = _SYMBOLIC_DEPTH) -> str | None:
-    """Resolve a reference such as `refs/heads/main` or `ORIG_HEAD` to its object id."""
+    """Resolve a reference such as `refs/heads/main` or `ORIG_HEAD` to its object id.
+
+    Returns None if there is no such reference, or if its name is not safe as a path.
+    """
     if layout.git_dir is None or layout.common_dir is None or not _is_safe_name(ref):
         return None
     for base in dict.fromkeys((layout.git_dir, layout.common_dir)):
@@ -116,9 +120,9 @@ def resolve_ref(layout: RepositoryLayout, ref: str, *, depth: int = _SYMBOLIC_DE
 
 
 def find_default_branch(layout: RepositoryLayout) -> str | None:
-    """Return the default branch: the remote's, or one with a usual name.
+    """Return the default branch of the remote, or a local one with a usual name.
 
-    Returns None if it is unknown.
+    Returns None if there is neither.
     """
     if layout.common_dir is None or layout.reftable:
         return None
@@ -129,7 +133,7 @@ def find_default_branch(layout: RepositoryLayout) -> str | None:
 
 
 def find_operation(layout: RepositoryLayout) -> str:
-    """Return the operation in progress, or "".
+    """Return the git operation in progress, or "".
 
     It is one of rebase, merge, cherry-pick, revert and bisect.
     """
@@ -153,7 +157,7 @@ _MARKERS = (
 
 
 def shallow_boundary(layout: RepositoryLayout) -> int | None:
-    """Return a checksum of a shallow clone's boundary.
+    """Return a checksum of the boundary of a shallow clone.
 
     The checksum changes when the clone is deepened. Returns None if the history is complete.
     """
@@ -163,9 +167,9 @@ def shallow_boundary(layout: RepositoryLayout) -> int | None:
 
 
 def find_rebased_branch(layout: RepositoryLayout) -> str | None:
-    """Return the branch that the rebase in progress will move.
+    """Return the branch that the rebase in progress will move, or None.
 
-    HEAD is detached during a rebase.
+    HEAD does not name it, because it is detached during a rebase.
     """
     if layout.git_dir is None:
         return None
@@ -177,7 +181,10 @@ def find_rebased_branch(layout: RepositoryLayout) -> str | None:
 
 
 def find_rebase_origin(layout: RepositoryLayout) -> str | None:
-    """Return the branch's commit at the time when the rebase in progress began."""
+    """Return the commit at which the branch was when the rebase in progress began.
+
+    Returns None if there is no rebase in progress.
+    """
     if layout.git_dir is None:
         return None
     for folder in ("rebase-merge", "rebase-apply"):
@@ -207,7 +214,7 @@ def list_worktrees(layout: RepositoryLayout) -> tuple[Path, ...]:
 def _find_repository_at(folder: Path) -> RepositoryLayout | None:
     """Return the layout of the repository at `folder` itself.
 
-    The folder must be a working tree or a bare repository.
+    Returns None unless the folder is a working tree or a bare repository.
     """
     dot_git = folder / ".git"
     if is_folder(dot_git):
@@ -225,7 +232,7 @@ def _find_repository_at(folder: Path) -> RepositoryLayout | None:
 def _read_linked_layout(folder: Path, dot_git: Path) -> RepositoryLayout | None:
     """Return the layout of a linked worktree or submodule.
 
-    Such a folder has a `.git` file.
+    Such a folder has a `.git` file, which points to the git folder. Returns None for any other `.git` file.
     """
     content = _read_text_line(dot_git)
     if content is None or not content.startswith("gitdir:"):
@@ -256,9 +263,9 @@ def _find_common_dir(git_dir: Path) -> Path:
 
 
 def _is_git_dir(path: Path) -> bool:
-    """Return True for a git folder, by the same test that git uses.
+    """Return True if `path` is a git folder, by the same test that git uses.
 
-    It must have a HEAD, and have objects and references here or in the common folder.
+    It must contain HEAD, and the folders `objects` and `refs` must be in it or in the common folder.
     """
     if not os.path.lexists(path / "HEAD"):
         return False
@@ -267,22 +274,22 @@ def _is_git_dir(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Return True if an accessible folder exists."""
+    """Return True if `path` is a folder that we can access."""
     try:
         return path.is_dir()
-    except OSError:  # Python before 3.14 lets "permission denied" through
+    except OSError:  # before Python 3.14, is_dir raises "permission denied"
         return False
 
 
 def is_readable(folder: Path) -> bool:
-    """Return True if the folder exists and we may list and enter it."""
+    """Return True if `folder` exists and we may list and enter it."""
     return is_folder(folder) and os.access(folder, os.R_OK | os.X_OK)
 
 
 def _find_sequence_operation(git_dir: Path) -> str:
-    """Return the kind of a multi-commit operation that is between two steps.
+    """Return the multi-commit operation that is paused between two steps.
 
-    Returns "cherry-pick", "revert" or "".
+    It is "cherry-pick" or "revert", or "" if there is none.
     """
     todo = read_bounded(git_dir / "sequencer" / "todo", limit=_CONFIG_BYTES)
     if todo is None:
@@ -291,7 +298,7 @@ def _find_sequence_operation(git_dir: Path) -> str:
 
 
 def _read_symbolic_target(path: Path) -> str | None:
-    """Return the target of a symbolic reference.
+    """Return the target of a symbolic reference, or None for any other file.
 
     The reference is written as `ref: …` or, by old versions of git, as a symbolic link.
     """
@@ -342,7 +349,7 @@ def _read_text_line(path: Path) -> str | None:
 def _read_line(path: Path) -> bytes | None:
     """Return the only line of a small file.
 
-    Returns None if the file is absent or too large, or has several lines.
+    Returns None if the file is absent, empty or too large, or has several lines.
     """
     content = read_bounded(path, limit=_LINE_BYTES)
     if content is None:

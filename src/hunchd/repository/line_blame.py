@@ -1,4 +1,4 @@
-"""Line authorship by `git blame` along first parents."""
+"""Authorship of lines, as `git blame` finds it along first parents."""
 
 from __future__ import annotations
 

@@ -19,14 +19,17 @@ VENDORED_FOLDERS = _word_set("""
     zig-cache .zig-cache .metals .bloop .pants.d buck-out .vs .idea .hg .svn .bzr CVS
 """)
 
-# Folders of tool output whose names people use as well: (siblings, contents) of a generated one.
-# Under version control generated folders are ignored by git, so only the contents count there.
+# Folders of tool output whose names people also use for other folders: (siblings, contents) that show a generated one.
+# In a repository, git ignores generated folders, so only the contents count there.
 _GENERATED_NAMES = {
     "build": (
         ("build.gradle", "build.gradle.kts", "setup.py", "pyproject.toml", "CMakeLists.txt", "package.json"),
         ("CMakeCache.txt", ".ninja_log", "CACHEDIR.TAG", "bdist.linux-x86_64", "tmp/compileJava"),
     ),
-    "dist": (("setup.py", "pyproject.toml"), ("CMakeCache.txt", "../package.json")),  # committed or not: it is built
+    "dist": (
+        ("setup.py", "pyproject.toml"),
+        ("CMakeCache.txt", "../package.json"),
+    ),  # generated, even if it is committed
     "out": (("package.json", "build.gradle", "build.gradle.kts", "tsconfig.json"), ("production", ".ninja_log")),
     "target": (("Cargo.toml", "pom.xml", "build.sbt"), ("CACHEDIR.TAG", "maven-status", "classes")),
     "bin": ((), ("Debug", "Release")),
@@ -82,7 +85,7 @@ _SOURCE_CODE_NAME = re.compile(r".*\.(?:py|js|ts|tsx|jsx|go|rs|java|kt|c|h|cc|cp
 
 
 def is_secret_file(relpath: str) -> bool:
-    """Return True for files that contain keys or passwords.
+    """Return True if a file contains keys or passwords, judging by its path.
 
     Such files are never opened and never named in an answer.
     """
@@ -103,7 +106,7 @@ def is_secret_folder(name: str) -> bool:
 def is_lock_file(relpath: str) -> bool:
     """Return True for lock files.
 
-    Changes to them matter, their text does not.
+    Changes to them matter, but their text does not.
     """
     return relpath.rpartition("/")[2].lower() in _LOCK_FILES
 
@@ -143,6 +146,6 @@ def get_skip_reason(name: str) -> str:
 def is_readable_name(name: str) -> bool:
     """Return True if a name can be displayed as it is.
 
-    It must be valid Unicode without control characters. Direction characters are excluded as well.
+    It must be valid Unicode without control characters, and without characters that change the text direction.
     """
     return name.isprintable()

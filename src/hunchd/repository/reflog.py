@@ -1,4 +1,4 @@
-"""Movements of HEAD, and parents of commits.
+"""Movements of HEAD and parents of commits.
 
 Both are read from git's files, within limits and without a git process.
 """
@@ -17,7 +17,7 @@ from hunchd.repository.safe_reading import read_bounded
 # A rebase of a thousand commits writes about 200 kB; of longer logs only the end is read.
 _MAX_READ_BYTES = 1_000_000
 _OBJECT_BYTES = 1_000_000
-_HEADER_BYTES = 16_384  # a commit's parents stand in its first lines
+_HEADER_BYTES = 16_384  # a commit's parents are in its first lines
 
 _TAIL_BYTES = 8_192  # end of the log that is searched for the author
 _WRITER = re.compile(rb"[0-9a-f]{40,64} [0-9a-f]{40,64} [^<\n]*<([^<>\n]*)> \d+ [+-]\d{4}(?:\t[^\n]*)?\n")
@@ -37,7 +37,10 @@ class ReflogEntry:
 
 
 def get_log_end(layout: RepositoryLayout) -> int:
-    """Return the size of the reflog in bytes, where the next entry begins."""
+    """Return the size of the reflog in bytes, where the next entry will begin.
+
+    Returns 0 if there is no reflog.
+    """
     try:
         return _log_path(layout).stat().st_size if layout.git_dir is not None else 0
     except OSError:
@@ -45,9 +48,9 @@ def get_log_end(layout: RepositoryLayout) -> int:
 
 
 def read_steps_since(layout: RepositoryLayout, offset: int) -> tuple[tuple[ReflogEntry, ...], int]:
-    """Return the entries written after `offset`, and the new end offset.
+    """Return the reflog entries written after `offset`, and the new end offset.
 
-    The oldest entry comes first. A truncated log yields no entries.
+    The oldest entry comes first. If the log has been truncated, no entries are returned.
     """
     end = get_log_end(layout)
     if end <= offset:
@@ -71,7 +74,7 @@ def read_steps_since(layout: RepositoryLayout, offset: int) -> tuple[tuple[Reflo
 def find_last_author(layout: RepositoryLayout) -> str:
     """Return the mail address of the person who last moved HEAD.
 
-    This is the user of the working tree. Returns "" if it is unknown.
+    This person is taken to be the user of the working tree. Returns "" if the address is unknown.
     """
     end = get_log_end(layout)
     if not end:
@@ -86,9 +89,9 @@ def find_last_author(layout: RepositoryLayout) -> str:
 
 
 def read_parents(layout: RepositoryLayout, sha: str) -> tuple[str, ...] | None:
-    """Return the parents of a commit that is still a loose object.
+    """Return the ids of a commit's parents.
 
-    Returns None if they cannot be read.
+    Returns None if they cannot be read, for example because the commit is no longer a loose object.
     """
     if layout.common_dir is None or not re.fullmatch(r"[0-9a-f]{40,64}", sha):
         return None

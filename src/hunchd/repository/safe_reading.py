@@ -1,6 +1,6 @@
 """Bounded reading of files in untrusted trees.
 
-Reading never blocks and never leaves the root.
+Reading never blocks and never leaves the root of the tree.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ def read_bounded(path: str | Path, *, limit: int, follow: bool = True) -> bytes 
 
 
 def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes | None:
-    """Read `relpath` below `root`.
+    """Read the file `relpath` below `root`, if it has at most `limit` bytes.
 
-    Returns None if any component is a symbolic link or leads upwards. This is checked while opening, component by
-    component, so a link that appears meanwhile is not followed either.
+    Returns None if it cannot be read, or if any component of the path is a symbolic link or leads upwards. This is
+    checked
+    while opening, component by component, so a link that appears meanwhile is not followed either.
     """
     parts = relpath.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
@@ -74,7 +75,7 @@ def read_link(root: Path, relpath: str) -> str | None:
 def make_stamp(status: os.stat_result) -> int:
     """Return a number that changes whenever the file does.
 
-    Returns 0 if the file was modified so recently that a further change might not be noticed.
+    Returns 0 if the file was modified so recently that a further change might leave the number unchanged.
     """
     if time.time() - max(status.st_mtime, status.st_ctime) < RACY_SECONDS:
         return 0
@@ -82,7 +83,10 @@ def make_stamp(status: os.stat_result) -> int:
 
 
 def _read_below(root: Path, parts: list[str], limit: int) -> bytes | None:
-    """Read a file below `root` on Windows, which cannot open relative to a folder."""
+    """Read a file below `root` on Windows.
+
+    There a file cannot be opened relative to an open folder.
+    """
     path = root.joinpath(*parts)
     try:
         if path.resolve().is_relative_to(root.resolve()):
@@ -98,7 +102,7 @@ def _read_and_close(descriptor: int, limit: int) -> bytes | None:
         if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
             return None
         with open(descriptor, "rb", closefd=False) as file:
-            content = file.read(limit + 1)  # files of /proc have size 0 and content all the same
+            content = file.read(limit + 1)  # files in /proc have content although their size is 0
         return content if len(content) <= limit else None
     except OSError:
         return None

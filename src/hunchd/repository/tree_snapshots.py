@@ -1,4 +1,4 @@
-"""Snapshots of a working tree, and the differences between them."""
+"""Snapshots of a working tree, and comparison of two snapshots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_BYTES: Final = 200_000  # bytes; larger files are not compared
 
 @dataclass(frozen=True, slots=True)
 class TreeSnapshot:
-    """State of a working tree at one time.
+    """State of a working tree at one point in time.
 
     `texts` contains the files that differ from commit `sha`; None marks a missing file.
     """
@@ -43,8 +43,9 @@ class FileChange:
 def take_snapshot(root: Path, clean: Callable[[str], str], ignore_lines: tuple[str, ...] = ()) -> TreeSnapshot | None:
     """Take a snapshot of the tree at `root`.
 
-    `clean` is applied to each text. Returns None if there is no commit, or if more than MAX_FILES files differ. Raises
-    RepositoryError.
+    `clean` is applied to each text before it is stored. Returns None if there is no commit, or if more than
+    MAX_FILES files
+    differ. Raises RepositoryError.
     """
     git = Git(root)
     if not git.exists():
@@ -88,7 +89,7 @@ def compare_snapshots(
 def changed_paths(root: Path, base: str = "", ignore_patterns: tuple[str, ...] = ()) -> list[str]:
     """Return the paths that differ from HEAD, including untracked ones.
 
-    With `base`, the paths that changed in base..HEAD are included. The path that was written last comes last. Returns
+    With `base`, the paths that changed in base..HEAD are included. The path that was modified last comes last. Returns
     an empty list if there are more than MAX_FILES paths, since so many changes are not the work of a person. Raises
     RepositoryError.
     """
@@ -118,7 +119,10 @@ def _get_modification_time(path: Path) -> int:
 
 
 def find_commit(root: Path, before: str, after: str, paths: tuple[str, ...]) -> tuple[str, str] | None:
-    """Return (id, subject) of the newest commit after `before` that touches `paths`."""
+    """Return (id, subject) of the newest commit that touches `paths`, or None.
+
+    Only commits reachable from `after` but not from `before` are searched.
+    """
     output = Git(root).run("log", "-1", "--format=%H%x09%s", f"{before}..{after}", "--", *paths)
     sha, _, subject = output.decode("utf-8", "replace").strip().partition("\t")
     return (sha, subject) if sha else None
@@ -132,7 +136,7 @@ def get_commit_paths(root: Path, sha: str) -> tuple[frozenset[str], str]:
 
 
 def _iter_dirty_paths(git: Git) -> Iterator[str]:
-    """Yield the paths that differ from the commit, including untracked ones."""
+    """Yield the paths that differ from HEAD, including untracked ones."""
     for record in git.stream("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"):
         if len(record) > 3:
             yield record[3:].decode("utf-8", "replace")
@@ -167,9 +171,9 @@ def _decode(content: bytes | None) -> tuple[bool, str | None]:
 def _collect_texts(
     git: Git, snapshot: TreeSnapshot, paths: set[str], clean: Callable[[str], str]
 ) -> dict[str, str | None]:
-    """Return the texts of `paths` in a snapshot.
+    """Return the texts that `paths` had when the snapshot was taken.
 
-    Texts stored in the snapshot are preferred to those of its commit.
+    A text that the snapshot does not store is read from its commit.
     """
     texts = {path: snapshot.texts[path] for path in paths if path in snapshot.texts}
     missing_paths = sorted(paths - texts.keys())
