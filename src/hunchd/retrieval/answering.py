@@ -1,6 +1,6 @@
-"""Merging of stored and recent hits into one answer, without I/O.
+"""Merging of hits from the store and recent hits into one answer, without I/O.
 
-Memories are parsed while the store is still searching.
+Memories can be parsed while the store is still searching.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ CHUNKS_PER_DOCUMENT: Final = 3  # approximate chunks per document among the best
 
 
 class QuestionReader:
-    """Memories parsed for one question, with their term counts.
+    """Parser that reads memories for one question and counts its terms in them.
 
-    It may be filled before it is known whether they are needed, but by one thread at a time.
+    `read` may be called before it is known if the memories are needed, but by only one thread at a time.
     """
 
     def __init__(self, query: str) -> None:
@@ -42,7 +42,10 @@ class QuestionReader:
         self.counts.update(zip([gist.id for gist in gists], count_memory_stems(gists, self._roots), strict=True))
 
     def build_glimpses(self, found_memories: Sequence[tuple[SearchCandidate, Sequence[str]]]) -> list[RankingHit]:
-        """Build hits from the memories that were found, with reasons."""
+        """Build hits from the memories that were found.
+
+        `found_memories` pairs each memory with the reasons why it was found.
+        """
         self.read([one.body for one, _ in found_memories])
         return [
             RankingHit(
@@ -62,10 +65,13 @@ def build_answer(
     now: datetime,
     readings: QuestionReader | None = None,
 ) -> list[SearchResult]:
-    """Return the results, best first.
+    """Return the results for `query`, best first.
 
-    There may be more than `k` if chunks of documents are among them. `recent_hits` replace older versions from the
-    store.
+    `recent_hits` replace older versions of the same memories from the store. If chunks of documents are among the
+    hits,
+    there may be more than `k` results, because `merge_chunks` reduces their number later. `readings` contains
+    memories that
+    were parsed beforehand.
     """
     newer = {hit.memory.id: hit.memory for hit in recent_hits}
     counts = dict(readings.counts) if readings is not None else {}
@@ -84,14 +90,17 @@ def build_answer(
 
 
 def drop_expired(hits: Iterable[AnyHit], moment: datetime) -> list[AnyHit]:
-    """Drop memories that have expired but whose status the nightly run has not yet changed."""
+    """Return the hits whose memories have not expired by `moment`.
+
+    The status of an expired memory does not change until the next nightly run.
+    """
     return [hit for hit in hits if not is_over(hit.memory, moment)]
 
 
 def map_branch_ids(branch: str | None, hits: Iterable[Hit | RankingHit]) -> dict[str, str]:
-    """Map each fact of the main line to the id that it would have on `branch`.
+    """Map the id of each fact of the main line to the id it would have on `branch`.
 
-    A fact with that id replaces it on the branch.
+    A fact with that id replaces it on the branch. Returns an empty mapping if `branch` is empty.
     """
     if not branch:
         return {}
@@ -104,7 +113,10 @@ def map_branch_ids(branch: str | None, hits: Iterable[Hit | RankingHit]) -> dict
 
 
 def merge_chunks(results: Sequence[SearchResult]) -> list[SearchResult]:
-    """Merge the chunks of each document into one result, ranked by its best chunk."""
+    """Merge the chunks of each document into one result, ranked by its best chunk.
+
+    `results` must be sorted, best first.
+    """
     result_by_document: dict[str, SearchResult] = {}
     for result in results:
         document_id = str(result.source.get("document") or result.id)

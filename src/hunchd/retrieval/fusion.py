@@ -19,8 +19,9 @@ DENSE_WEIGHT: Final = 0.6
 def fuse_scores(candidates: Collection[Candidate[Key]]) -> list[tuple[Key, float]]:
     """Return (key, score) pairs, best first.
 
-    A score is the weighted sum of both standard scores. A missing score is replaced by the lowest one, because the
-    candidate is at least as far away as the last one found.
+    A score is the weighted sum of both standard scores. A missing score is replaced by the lowest one, because a
+    candidate
+    that a search did not find is at best as good as the last one that it found.
     """
     if not candidates:
         return []
@@ -36,7 +37,7 @@ def make_selector(k: int) -> Callable[[Collection[Candidate[Key]]], list[Key]]:
 
 
 def _standardize(scores: Sequence[float | None]) -> npt.NDArray[np.float64]:
-    """Return how many standard deviations each score is above the mean.
+    """Return by how many standard deviations each score is above the mean.
 
     Missing scores count as the lowest one.
     """

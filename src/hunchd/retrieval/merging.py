@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from hunchd.protocol.search_results import SearchResult
 
-# By what is asked for: what a score of code and of each kind of memory counts. History answers "why" and "when", code
-# answers "where" and "how", what is done again and again answers "how do I".
+# Factors by intent of the question, for scores of code and of each kind of memory. History answers "why" and "when",
+# code answers "where" and "how", workflows and facts answer "how do I".
 _CODE: Final = "code"
 _FACTORS: Final[Mapping[str, Mapping[str, float]]] = {
     "code": {_CODE: 1.6, "episode": 0.5, "message": 0.5, "error": 0.7, "pattern": 0.6, "workflow": 0.6},
@@ -26,7 +26,10 @@ _FACTORS: Final[Mapping[str, Mapping[str, float]]] = {
 def merge_results(
     code: Sequence[SearchResult], memories: Sequence[SearchResult], intent: str, k: int
 ) -> list[SearchResult]:
-    """Return the `k` best results of both lists, best first, with comparable scores."""
+    """Return the `k` best results from both lists, best first.
+
+    The intent of the question decides how much a score counts for code and for each kind of memory.
+    """
     factors = _FACTORS[intent]
     weighed_results = [
         replace(result, score=round(result.score * factors.get(result.kind, 1.0), 4)) for result in (*code, *memories)

@@ -1,8 +1,9 @@
-"""Scoring of passages alone, with their neighbours, and by session; without I/O.
+"""Scoring of passages by themselves, with their neighbours, and by session; without I/O.
 
-A turn of a conversation is seldom an answer by itself, because the word asked about is often in the turn before. A
-passage is therefore scored with BM25 alone, with one neighbour on either side and with two; a session is scored by
-its best three windows. A passage without neighbours has the same score at every level.
+A passage is a text to be searched, such as a message. A turn of a conversation is seldom an answer by itself, because
+the word asked about is often in the turn before. Each passage therefore has three BM25 scores: by itself, in a window
+with one neighbour on either side, and in a window with two. A session is scored by its best three windows. A passage
+without neighbours has the same score at every level.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ Table = npt.NDArray[np.float64]
 
 
 class Passage(NamedTuple):
-    """Term counts and length of one text."""
+    """Text to be scored, as term counts and length."""
 
     counts: Mapping[str, int]
     length: int
-    similarity: float | None = None  # to the question, -1..1; None: not known
+    similarity: float | None = None  # similarity to the question, -1..1; None: unknown
     session: str | None = None
-    number: int = 0  # its place in the session
+    number: int = 0  # position in the session
 
     @property
     def position(self) -> tuple[str, int] | None:
@@ -46,22 +47,22 @@ class TermMatrix(NamedTuple):
 
 
 class PassageScores(NamedTuple):
-    """Scores of each passage, 0..1, by window size and by meaning.
+    """Scores of all passages, from 0 to 1, with one array for each kind of score.
 
-    Words are weighted by how rare they are.
+    Passages are scored by words, at three window sizes and by session, and by meaning. Rare words have more weight.
     """
 
     own: Table
     window: Table  # with a neighbour on either side
-    wide: Table  # with two
-    session: Table  # its best three windows, on average
+    wide: Table  # with two neighbours on either side
+    session: Table  # mean of the session's best three windows
     meaning: Table
     meaning_window: Table
-    covers: npt.NDArray[np.bool_]  # by passage and word: True if the window has the word
+    covers: npt.NDArray[np.bool_]  # by passage and word: True if the window contains the word
 
 
 def build_term_matrix(passages: Sequence[Passage], words: Sequence[str]) -> TermMatrix:
-    """Build the matrix of term counts."""
+    """Build the matrix with the counts of `words` in each passage."""
     counts = np.zeros((len(passages), len(words)))
     places = {word: place for place, word in enumerate(words)}
     for row, one in enumerate(passages):
@@ -74,7 +75,7 @@ def estimate_rarities(matrix: TermMatrix, scores: Sequence[float | None]) -> Tab
     """Estimate the weight of each word from the scores that the index returned.
 
     The index knows how rare a word is among all texts, but reports only the score of each text. The weights that
-    explain these scores are found by multiplicative updates. A word that occurs in none of the texts counts as
+    best explain these scores are found by multiplicative updates. A word that occurs in none of the texts counts as
     rare.
     """
     reward = np.array(scores, np.float64)  # None: not a number
@@ -93,7 +94,10 @@ def estimate_rarities(matrix: TermMatrix, scores: Sequence[float | None]) -> Tab
 
 
 def score_passages(matrix: TermMatrix, weights: Table) -> PassageScores:
-    """Score each passage, in order."""
+    """Return the scores of all passages, in their order in the matrix.
+
+    `weights` has one weight for each word.
+    """
     passages, counts, lengths = matrix.passages, matrix.counts, matrix.lengths
     own_scores, meaning = _score_rows(counts, lengths, weights), _fill_similarities(matrix, weights)
     at = {one.position: index for index, one in enumerate(passages) if one.position is not None}
@@ -124,10 +128,11 @@ def score_passages(matrix: TermMatrix, weights: Table) -> PassageScores:
 
 
 def _fill_similarities(matrix: TermMatrix, weights: Table) -> Table:
-    """Return the similarities, with estimates for missing ones.
+    """Return the similarities of all passages, with estimates for missing ones.
 
     A text that was just added has no vector yet. It gets the median similarity of the texts that contain no more of
-    the question; otherwise it would rank behind all texts that contain half of it. Other missing values are
+    the
+    question; otherwise it would rank behind all texts that contain half of the question. Other missing values are
     replaced by the mean, which is neutral.
     """
     similarity = np.array([one.similarity for one in matrix.passages], np.float64)  # None: not a number
@@ -147,9 +152,9 @@ def _fill_similarities(matrix: TermMatrix, weights: Table) -> Table:
 
 
 def _find_neighbours(passages: Sequence[Passage], at: Mapping[tuple[str, int], int]) -> npt.NDArray[np.intp]:
-    """Return the indexes of each passage and of its neighbours, two on either side.
+    """Return the index of each passage and of its neighbours, two on either side.
 
-    The number of passages is used as index for a missing neighbour.
+    The index of a missing neighbour is the number of passages.
     """
     missing_index = len(passages)
     return np.array(
@@ -164,7 +169,7 @@ def _find_neighbours(passages: Sequence[Passage], at: Mapping[tuple[str, int], i
 
 
 def _score_rows(counts: Table, lengths: Table, weights: Table) -> Table:
-    """Return the BM25 score of each row as a share of the maximum."""
+    """Return the BM25 score of each row as a share of the highest possible score."""
     max_score = weights.sum() * LARGEST_GAIN
     if not len(lengths) or not max_score:
         return np.zeros(len(lengths))

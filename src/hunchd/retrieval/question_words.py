@@ -1,4 +1,4 @@
-"""Words of questions and their occurrences in texts; without I/O."""
+"""Words in questions, and their occurrences in texts; without I/O."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ _PASTED_MATERIAL = re.compile(r"<!--[\s\S]*?-->|^\s*>.*$|^\s*[-*] \[[ xX]\].*$|h
 
 
 def strip_pasted(question: str) -> str:
-    """Strip pasted material from a question: fences, quoted lines, check lists, URLs.
+    """Strip pasted material from a question.
 
-    Returns the question unchanged if little would be left.
+    That is fenced code, quoted lines, check lists and URLs. Returns the question unchanged if little would be left.
     """
     own_text = " ".join(_PASTED_MATERIAL.sub(" ", _FENCED_BLOCK.sub(" ", question)).split())
     return own_text if own_text == question or len(extract_terms(own_text)) > 1 else question
 
 
 def count_stems(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict[str, int], int]]:
-    """Count the stems in each text, and its content words.
+    """Count how often each stem occurs in each text.
 
-    A stem is counted in any inflected form. A caller is waiting while some forty texts are searched, so each stem
-    is searched for in all of them at once, instead of splitting every text into words.
+    Returns, for each text, the counts by stem and the number of content words. A stem is counted in any inflected
+    form. A
+    caller is waiting while some forty texts are searched, so all texts are searched at once for each stem, instead
+    of being
+    split into words.
     """
     lower_texts = [text.lower() for text in texts]
     results: list[tuple[dict[str, int], int]] = []
@@ -61,7 +64,7 @@ def count_stems(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict
 
 
 def _find_places(root: str, text: str, lower: str) -> list[int]:
-    """Return where words, or parts of words, with this stem begin."""
+    """Return the positions at which a word, or part of one, with this stem begins."""
     positions: list[int] = []
     at, size = lower.find(root), len(root)
     is_own_stem = stem_prefix(root) == root
@@ -78,7 +81,7 @@ def _find_places(root: str, text: str, lower: str) -> list[int]:
 
 
 def _check_place(root: str, text: str, lower: str, at: int) -> Sequence[int]:
-    """Return the position `at` if a word, or a part of one, with this stem begins there.
+    """Return (`at`,) if a word, or part of one, with this stem begins there.
 
     Otherwise returns an empty sequence.
     """
@@ -101,9 +104,9 @@ def filter_said(query_terms: Iterable[str], text: str) -> list[str]:
 
 
 def make_snippet(text: str, query_terms: Iterable[str], *, length: int = SNIPPET_LENGTH) -> str:
-    """Return the part of `text` with the most terms, on one line.
+    """Return the part of `text` with the most query terms, on one line.
 
-    It has at most `length` characters.
+    It has at most `length` characters. If no term occurs in the text, it is the beginning of the text.
     """
     line = " ".join(text.split())
     if len(line) <= length:
@@ -115,14 +118,14 @@ def make_snippet(text: str, query_terms: Iterable[str], *, length: int = SNIPPET
     term_counts = [len({line[p : p + 12] for p in places[index:end]}) for index, end in enumerate(window_ends)]
     start = places[term_counts.index(max(term_counts))]
     start = max(0, min(start - length // 8, len(line) - length + 1))
-    if start:  # at a word's beginning, if one is near
+    if start:  # start at the beginning of a word, if one is near
         start = line.find(" ", start, start + 20) + 1 or start
     excerpt = line[start : start + length - 2]
     return ("…" if start else "") + excerpt.strip() + ("…" if start + len(excerpt) < len(line) else "")
 
 
 def _find_stems(stems: Collection[str], line: str) -> list[int]:
-    """Return where words with one of these stems begin."""
+    """Return the positions at which words with one of these stems begin."""
     lower = line.lower()
     if len(lower) != len(line):
         return [match.start() for match in WORD.finditer(line) if stem_prefix(match.group().lower()) in stems]
@@ -139,9 +142,11 @@ def _find_stems(stems: Collection[str], line: str) -> list[int]:
 
 
 def find_expansion_terms(question: str, texts: Iterable[str], *, limit: int = 8) -> list[str]:
-    """Return words that the best answers share and that the question lacks.
+    """Return words that several of the best answers share and the question lacks.
 
-    They are often the project's own names for the subject of the question.
+    They are often the project's own names for the subject of the question. At most `limit` words are returned, the
+    most
+    frequent first.
     """
     question_stems = {stem_prefix(word) for word in extract_terms(question)}
     document_counts: Counter[str] = Counter()

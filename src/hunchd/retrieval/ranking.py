@@ -1,6 +1,6 @@
 """Ranking of hits from memory and store.
 
-Relevance comes first, followed by bounded boosts; hits that do not answer the question are dropped.
+Hits are ranked by relevance, with bounded boosts; hits that do not answer the question are dropped.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Depth = Literal["specific", "shallow", "deep"]
 
 # Unrelated texts have a cosine of about 0 with this kind of model, paraphrases 0.5 and more.
 MIN_RELATED: Final = 0.35  # sufficient on its own
-MIN_VAGUE: Final = 0.15  # below, the similarity says nothing
+MIN_VAGUE: Final = 0.15  # below this, the similarity says nothing
 # A text that covers this share of the question answers it, whatever its similarity.
 MIN_COVERED: Final = 0.5
 MIN_COVERED_IF_VAGUE: Final = 0.25  # sufficient with a similarity between vague and related
@@ -67,14 +67,14 @@ MEANING_WINDOW_WEIGHT: Final = 5.2
 MAX_WEIGHT: Final = OWN_WEIGHT + WINDOW_WEIGHT + WIDE_WEIGHT + SESSION_WEIGHT + MEANING_WEIGHT + MEANING_WINDOW_WEIGHT
 # Scores of a message on the same scale: speaker, time, length.
 SPEAKER_SCORE: Final = 0.95  # the question names only this speaker
-QUESTION_SCORE: Final = -1.0  # a text that ends in a question answers none
+QUESTION_SCORE: Final = -1.0  # a text that ends in a question does not answer one
 MONTH_SCORE: Final = 3.4  # said in the month that the question names
 DAY_SCORE: Final = 2.8  # said near the named day
 LENGTH_FACTOR: Final = 1.0  # times the natural logarithm of its length relative to the mean
 MEAN_LENGTH: Final = 15  # words
 MAX_LENGTH: Final = 60  # words; more add nothing
 FULL_WEIGHT_WORDS: Final = 5  # words of a question with full weight
-HALVING_WORDS: Final = 8  # further words until the weight is halved
+HALVING_WORDS: Final = 8  # further words after which the weight is halved
 _TOOL_EVENTS: Final = frozenset({MessageType.CALL, MessageType.RESULT})
 _MAX_LOWER_GROWTH: Final = 3  # maximum growth of a text in lower case; it never shrinks
 MAX_INDEXED: Final = 8_000  # characters read per text
@@ -96,7 +96,7 @@ class RankedHit:
 TermCounts = tuple[dict[str, int], int]  # count by stem, and length in words
 
 
-# Lines of a commit's message that name people, and git's status in front of a changed file.
+# Lines of a commit message that name people, and git's status in front of a changed file.
 _SIGNATURE_LINE: Final = re.compile(
     r"(?:co-authored|signed-off|reviewed|acked|tested)-by: |change-id: "
     r"|--HG--$|extra : |rename : \S+ => |branch : |git-svn-id: ",  # left by conversions from other systems
@@ -126,15 +126,20 @@ def rank_results(
 
 
 def update_result(result: SearchResult, query: str, memory: Memory) -> SearchResult:
-    """Return a result with the current content of its memory."""
+    """Return `result` with the current content of its memory.
+
+    Score and reasons are unchanged.
+    """
     snippet = make_snippet(_quotable_text(memory), extract_terms(query))
     return _build_result(memory, snippet, result.score, result.reasons)
 
 
 def _quotable_text(memory: Memory | RankingView) -> str:
-    """Return the text to quote from.
+    """Return the text of a memory from which snippets are taken.
 
-    For commits, the title is left out because it is shown above, and so are sign-off lines, which do not help readers.
+    For commits, the title is left out because it is shown above the snippet, and so are sign-off lines, which do
+    not help
+    readers.
     """
     if memory.kind is not Kind.EPISODE or memory.source.get("type") != "commit":
         return memory.content
@@ -177,13 +182,13 @@ def _build_result(
 def _has_date(memory: Memory | RankingView) -> bool:
     """Return True if a memory was said or done at a certain time.
 
-    What was read from a file has no date except that of the last reading.
+    For a fact that was read from a file, only the time of the last reading is known.
     """
     return describe(memory.kind).is_dated and not _is_read_in_file(memory)
 
 
 def _is_read_in_file(memory: Memory | RankingView) -> bool:
-    """Return True for a fact that a file of the project states now."""
+    """Return True for a fact that a file in the project currently states."""
     return memory.source.get("type") == "convention"
 
 
@@ -196,9 +201,11 @@ def rank_hits(
     now: datetime,
     counts: Mapping[str, TermCounts] | None = None,
 ) -> list[RankedHit]:
-    """Return the ranked hits as values.
+    """Return the best hits, at most `k` or the limit of `depth`, best first.
 
-    `hits` includes the neighbours of the messages that were found.
+    `hits` must include the neighbours of the messages that were found. If `depth` is "specific" and the query is
+    exactly
+    the name of some memories, only those are returned.
     """
     query_terms = extract_terms(query)
     scored_answers = _score_answers(query, [stem_prefix(word) for word in query_terms], hits, now, counts or {})
@@ -213,8 +220,8 @@ def rank_hits(
 
 class _ScoredHit(NamedTuple):
     hit: Hit | RankingHit
-    stem_counts: Mapping[str, int]  # stems of the question, in the memory's own text
-    nearby_stems: Set[str]  # and in the texts beside it
+    stem_counts: Mapping[str, int]  # counts of the question's stems in the memory's own text
+    nearby_stems: Set[str]  # stems that occur in it or in the messages beside it
     is_exact_match: bool
     score: float
 
@@ -267,8 +274,8 @@ def _score_answers(
 def _count_expected_words(roots: Sequence[str], counts: Mapping[str, TermCounts]) -> int:
     """Return how many words of a question a full answer must contain.
 
-    In scripts without spaces, most pairs of characters are not words. Of the pairs that occur in no candidate, only
-    so many are counted that a single pair is not a full answer to a long question.
+    In scripts without spaces, most pairs of characters are not words. Pairs that occur in no candidate are therefore
+    ignored, but enough pairs are counted that a single one is not a full answer to a long question.
     """
     present = {root for stem_counts, _ in counts.values() for root, times in stem_counts.items() if times}
     split = [root for root in roots if has_special_words(root)]
@@ -278,9 +285,9 @@ def _count_expected_words(roots: Sequence[str], counts: Mapping[str, TermCounts]
 
 
 def get_position_weight(place: int) -> float:
-    """Return the weight of the word at this position in the question.
+    """Return the weight of the word at position `place` in the question.
 
-    Earlier words count more, because long questions name their subject first.
+    Earlier words have more weight, because long questions name their subject first.
     """
     return 1.0 if place < FULL_WEIGHT_WORDS else HALVING_WORDS / (HALVING_WORDS + place - FULL_WEIGHT_WORDS)
 
@@ -291,7 +298,10 @@ def list_stems(query: str) -> list[str]:
 
 
 def count_memory_stems(memories: Sequence[Memory | RankingView], roots: Sequence[str]) -> list[TermCounts]:
-    """Count the question's stems in each memory, with its length in words."""
+    """Count the question's stems in each memory.
+
+    Returns, for each memory, the counts by stem and the number of content words.
+    """
     return count_stems(roots, [_searchable_text(memory)[:MAX_INDEXED] for memory in memories])
 
 
@@ -306,7 +316,11 @@ def _build_passage(hit: Hit | RankingHit, counts: TermCounts) -> Passage:
 
 
 def _find_named_speaker(stems: Sequence[str], hits: Sequence[Hit | RankingHit]) -> str | None:
-    """Return the speaker among the hits whom the question names, if there is exactly one."""
+    """Return the speaker whom the question names, or None.
+
+    Only the speakers of messages among the hits are considered. Returns None also if the question names several of
+    them.
+    """
     names = {str(name) for hit in hits if hit.memory.kind is Kind.MESSAGE and (name := hit.memory.source.get("name"))}
     named_speakers = [name for name in names if any(stem_prefix(word) in stems for word in extract_terms(name))]
     return named_speakers[0] if len(named_speakers) == 1 else None
@@ -326,7 +340,12 @@ def _compute_relevance(scores: PassageScores) -> Table:
 def _score_message(
     memory: Memory | RankingView, passage: Passage, time_expression: TimeExpression | None, speaker: str | None
 ) -> float:
-    """Return the part of a message's score that does not depend on its words."""
+    """Return the part of a memory's score that does not depend on the query's words.
+
+    It depends on the time that the question names and, for messages, on the speaker, the length, and whether the
+    text ends
+    in a question.
+    """
     month, day = matches_time(time_expression, memory.at) if time_expression is not None else (False, False)
     score = MONTH_SCORE * month + DAY_SCORE * day
     if memory.kind is not Kind.MESSAGE:
@@ -375,7 +394,9 @@ def _compute_boost(memory: Memory | RankingView, now: datetime) -> float:
 def _measure_age(memory: Memory | RankingView, now: datetime) -> timedelta:
     """Return the time since the event that a memory describes.
 
-    Patterns, workflows and what is read from files never count as recent.
+    The age of patterns, workflows and facts read from files is the maximum, so they never count as recent. The same
+    holds
+    for events in the future.
     """
     if not _has_date(memory) or (at := memory.at) > now:
         return timedelta.max

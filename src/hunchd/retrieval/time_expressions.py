@@ -1,4 +1,7 @@
-"""Time expressions in questions (months, days and years), and matching of dates; without I/O."""
+"""Time expressions in questions (months, days and years), and matching them with dates.
+
+There is no I/O in this module.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _MONTHS: Final = (
     "january february march april may june july august september october november december".split()  # noqa: SIM905
 )
 _MONTH = re.compile(rf"\b({'|'.join(month.capitalize() for month in _MONTHS)})\b")
-# Ambiguous names: months only beside a number or after a preposition.
+# May and March are ambiguous: they are months only beside a number, or after a preposition or a word such as "last".
 _CLEAR_MONTH = re.compile(
     r"(?:\b(?:in|of|on|since|until|by|during|last|this|early|late|mid)\s+|\d\s*)(?:May|March)\b|\b(?:May|March),?\s+\d"
 )
