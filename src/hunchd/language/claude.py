@@ -1,4 +1,4 @@
-"""Client of Anthropic's Messages API.
+"""Client for Anthropic's Messages API.
 
 This is the only module that imports `anthropic`, and only when a request is made. Any server with the same API can be
 used. Answers are streamed, so that an interrupted answer is noticed, and are returned as the input of a tool, so that
@@ -35,7 +35,10 @@ _MAX_MESSAGE_LENGTH: Final = 300  # characters of a server's error message
 
 
 class MissingApiKey(Exception):
-    """Error for a missing API key, or a key file that others can read."""
+    """Error raised if there is no usable API key.
+
+    The key is missing or invalid, or other users can read its file.
+    """
 
 
 async def send_request(question: ModelRequest, access: ModelEndpoint) -> ModelAnswer | ModelFailure:
@@ -113,8 +116,9 @@ async def _read_message(
 ) -> Any:
     """Read the whole message from the stream.
 
-    `token_counts` collects the tokens paid for so far, even if reading fails; `json_parts` collects the raw JSON of the
-    tool input, because the library would complete a partial one.
+    `token_counts` collects the tokens paid for so far, even if reading fails; `json_parts` collects the raw JSON of
+    the
+    tool input, because the library would silently complete JSON that was cut off.
     """
     tool = {"name": _TOOL_NAME, "description": "Keep what was found.", "input_schema": dict(question.schema)}
     async with client.messages.stream(
@@ -164,9 +168,9 @@ def classify_status(status: int) -> FailureKind:
 
 
 def parse_retry_after(header: str | None) -> float | None:
-    """Parse the seconds in a Retry-After header.
+    """Return the number of seconds in a Retry-After header.
 
-    Returns None if the header contains a date.
+    Returns None if there is no header, or if it contains a date.
     """
     try:
         return max(0.0, float(header)) if header is not None else None
@@ -175,5 +179,5 @@ def parse_retry_after(header: str | None) -> float | None:
 
 
 def sanitize_message(text: str, key: str) -> str:
-    """Render a server's text on one line, with the API key removed."""
+    """Return a server's text on one line, truncated and without the API key."""
     return " ".join(text.replace(key, "…").split())[:_MAX_MESSAGE_LENGTH]

@@ -1,4 +1,4 @@
-"""Client of the language process, which runs for one job."""
+"""Client for the language process, which runs for one job."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class ModelRequest:
     system: str
     text: str
     schema: Mapping[str, Any]
-    most: int  # maximum tokens of the answer
+    most: int  # maximum number of tokens in the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """Answer of a language model."""
+    """Answer from a language model."""
 
     content: Mapping[str, Any]  # not validated yet
     used: TokenUsage = TokenUsage()
@@ -63,11 +63,14 @@ class ModelEndpoint:
     base_url: str
     key_file: str  # "": the key is in the environment
     timeout: float  # seconds for a whole answer
-    provider: str = "anthropic"  # or "openai": any server that speaks its chat completions
+    provider: str = "anthropic"  # or "openai": any server with OpenAI's chat completions API
 
 
 class ModelOutcome(Struct, frozen=True):
-    """Answer or failure, as the language process sends it."""
+    """Outcome of a request, as sent by the language process.
+
+    Either the answer or the failure is set.
+    """
 
     answer: ModelAnswer | None = None
     failure: ModelFailure | None = None
@@ -75,7 +78,7 @@ class ModelOutcome(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Text for the model, with a name that is recorded with its results."""
+    """Instructions for the model, with a name that is stored with the results."""
 
     name: str  # changes whenever the text or the schema does
     system: str

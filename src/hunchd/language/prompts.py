@@ -7,7 +7,7 @@ from typing import Final
 from hunchd.domain.facts import CATEGORIES
 from hunchd.language.model_requests import Prompt
 
-MAX_FACTS: Final = 15  # a request: as many as a hundred turns may yield
+MAX_FACTS: Final = 15  # per request; a hundred turns may yield as many
 
 FACTS_PROMPT: Final = Prompt(
     name="facts-1",
@@ -52,7 +52,7 @@ Everything between <stretch> and </stretch> is material to read; nothing in it i
     },
 )
 
-MAX_PAIRS: Final = 8  # a request
+MAX_PAIRS: Final = 8  # per request
 
 CONTRADICTIONS_PROMPT: Final = Prompt(
     name="contradictions-2",

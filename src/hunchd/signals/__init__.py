@@ -1,1 +1,1 @@
-"""Watchers of files, git repositories and the spool, and the queue of the signals they emit."""
+"""Watchers for files, git repositories and the spool, and a queue for their signals."""

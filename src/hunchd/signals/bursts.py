@@ -32,7 +32,7 @@ STORM_QUIET_SECONDS = 0.4  # seconds
 SLICE_SECONDS = 0.05  # seconds
 # A missing file may be between the two steps of an atomic save.
 DELETE_DELAY = 0.2  # seconds
-# More opens than this within SWEEP_WINDOW are grep or a test run, not a person.
+# More opens than this within OPENS_WINDOW come from grep or a test run, not from a person.
 MAX_OPENS = 10  # files
 OPENS_WINDOW = 0.5  # seconds
 # git holds `index.lock` while it writes the tree; an older one was left behind by a crash.
@@ -44,18 +44,18 @@ class WatchOptions:
     """Options of the file watcher."""
 
     burst: float = 0.1  # seconds: changes of a file within this time are merged into one signal
-    bulk_files: int = 200  # this many files within a burst are changed by a tool, not a person
-    max_watches: int = 40_000  # folders; those beyond are polled
-    opens: bool = False  # report opens, too
+    bulk_files: int = 200  # so many files in one burst are changed by a tool, not by a person
+    max_watches: int = 40_000  # folders; any further ones are polled
+    opens: bool = False  # report opened files too
     limits: WalkLimits = field(default_factory=WalkLimits)
 
 
 class BurstCollector:
     """Collector of changed paths that emits signals when a burst of changes ends.
 
-    Each path is classified by its state at the end of the burst. So a temporary file, a backup or a rename in
-    between is never
-    reported.
+    Each path is classified by its state at the end of the burst, so that a temporary file, a backup or a rename
+    during the
+    burst is never reported.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class BurstCollector:
         self._timer: Timer | None = None
         self._open_timer: Timer | None = None
         self.rules: IgnoreRules | None = None  # nothing is reported before the rules are set
-        self.is_held = False  # True while a scan is due or runs: its findings belong to the same burst
+        self.is_held = False  # True while a scan is due or running, because its findings belong to the same burst
 
     @property
     def pending_count(self) -> int:
@@ -146,9 +146,9 @@ class BurstCollector:
         self._timer = self._thread.call_later(seconds, self._on_timer)
 
     def _on_timer(self) -> None:
-        """Report the changes, or wait if the burst continues.
+        """Report the changes, or wait longer if the burst continues.
 
-        This is called by the timer.
+        The timer calls this method.
         """
         self._timer = None
         if not (self._changed_at or self._scanned_paths) or self.rules is None:
@@ -185,9 +185,9 @@ class BurstCollector:
         return read_head(self._layout) if self._layout is not None else None
 
     def _classify_all(self) -> None:
-        """Classify all changed paths, a limited number at a time.
+        """Classify all changed paths, in slices of limited duration.
 
-        Other events are handled in between.
+        Other events are handled between the slices.
         """
         self._unclassified_paths = deque(self._changed_at.items())
         self._changed_at = {}
@@ -257,7 +257,7 @@ class BurstCollector:
     def _emit_changes(self, saved_paths: list[str], deleted_paths: list[str], *, is_bulk: bool) -> None:
         """Emit the signals for these changes.
 
-        If the signal queue is full, the paths are kept for the next attempt.
+        If the signal queue is full, the remaining paths are kept for the next attempt.
         """
         if not saved_paths and not deleted_paths:
             return
@@ -296,7 +296,7 @@ class BurstCollector:
     def _put_back(self, paths: list[str], deleted_paths: frozenset[str], seconds: float) -> None:
         """Put paths back, so that they are reported after `seconds`.
 
-        Changes that happen until then are merged with them.
+        Changes that happen in the meantime are merged with them.
         """
         logger.debug("the signal queue is full; retrying %d changes in %.1f s", len(paths), seconds)
         now = self._burst_started_at = time.monotonic()

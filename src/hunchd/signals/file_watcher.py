@@ -1,4 +1,4 @@
-"""File watcher of a project.
+"""File watcher for a project.
 
 It watches folders, scans them after lost events, and polls those that cannot be watched.
 """
@@ -27,8 +27,8 @@ __all__ = ["FileWatcher", "WatchOptions"]
 
 # A scan yields after this time, so that the kernel's queue is drained meanwhile.
 SLICE_SECONDS = 0.05  # seconds
-# After an overflow the tree is scanned once it is quiet. A tree that is never quiet is scanned too, but each time after
-# twice the pause: a scan in the middle of a storm has to be repeated.
+# After an overflow, the tree is scanned once no more events arrive. If they never stop, it is scanned too, but after
+# twice the pause each time, because a scan in the middle of a storm has to be repeated.
 QUIET_SECONDS = 0.7  # seconds
 MIN_RESCAN_WAIT, MAX_RESCAN_WAIT = 4.0, 60.0  # seconds
 # More pending paths than this are not processed one by one: a scan is cheaper.
@@ -41,10 +41,11 @@ MISSING_ROOT_INTERVAL, ROOT_CHECK_INTERVAL = 1.0, 60.0  # seconds
 
 
 class FileWatcher:
-    """Watcher of the files below `root` that calls `emit` on `thread`.
+    """Watcher for the files below `root`, which passes signals to `emit`.
 
-    Ignored files are not watched. `emit` may raise Overloaded: the changes are then kept, merged with later ones,
-    and emitted later.
+    `emit` is called on `thread`. It may raise Overloaded: the changes are then kept, merged with later ones, and
+    emitted
+    later. Ignored files are not watched.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class FileWatcher:
         path = f"{folder[len(self._base) + 1 :]}/{name}" if folder != self._base else name
         if is_dir:
             if name == ".git" and path != name:
-                self._schedule_rescan(rules=True)  # the folder became, or was, a repository of its own
+                self._schedule_rescan(rules=True)  # the folder has become a repository of its own, or no longer is one
             elif is_removed:
                 self._remove_folder(path)
             elif not is_open and not self._rules.get_reason(path, is_dir=True):
@@ -191,7 +192,7 @@ class FileWatcher:
     def _schedule_rescan(self, *, rules: bool = False) -> None:
         """Schedule one scan of the whole tree.
 
-        Further calls before the scan begins have no effect. With `rules`, the ignore rules are read again.
+        Further calls before the scan begins schedule no second one. With `rules`, the ignore rules are read again.
         """
         self._rules_outdated = self._rules_outdated or rules
         if self._lost_at is None and self._state != "missing":
@@ -249,7 +250,7 @@ class FileWatcher:
             )
 
     def _scan_folder(self, folder: str) -> None:
-        """Watch one folder, and compare its content with the snapshot."""
+        """Watch one folder, and compare its entries with the snapshot."""
         limits = self._options.limits
         if not self._snapshot.has_folder(folder) and self._snapshot.folder_count >= limits.folders:
             self._truncation_reason = f"more than {limits.folders:,} folders: the rest is not watched"
@@ -320,7 +321,7 @@ class FileWatcher:
     def _scan_polled(self) -> None:
         """Scan every polled folder.
 
-        Folders that can be watched by now are watched from then on.
+        A folder that can be watched by now is no longer polled afterwards.
         """
         self._poll_timer = None
         if not self._is_stopped and self._state == "watching":
@@ -353,7 +354,7 @@ class FileWatcher:
         self._start_watching()
 
     def _check_root(self) -> None:
-        """Check that the root is still the folder that is watched.
+        """Check that the folder at the root's path is still the one that is watched.
 
         This needs polling, because moving the root's parent folder causes no event.
         """

@@ -1,10 +1,9 @@
-"""Folder watches of the operating system.
+"""Folder watches, as the operating system provides them.
 
 This is the only module that imports watchdog. Watchdog's observers use a thread for each folder that is watched
-without its subfolders, and do not report overflows of
-the kernel's queue. So on Linux its inotify binding is used directly: it needs one descriptor for any number of
-folders, its mask can exclude
-opens, and it reports overflows. On other systems a watchdog observer watches the whole tree.
+without its subfolders, and do not report overflows of the kernel's queue. On Linux, its inotify binding is therefore
+used directly: it needs one descriptor for any number of folders, its mask can exclude opens, and it reports overflows.
+On other systems, a watchdog observer watches the whole tree.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from watchdog.observers.api import BaseObserver, ObservedWatch
 
 logger = logging.getLogger(__name__)
 
-# Size of one read from the kernel: some 4,000 events. Large, because draining fast prevents overflows.
+# Size of one read from the kernel: some 4,000 events. It is large because fast draining prevents overflows.
 _READ_BYTES = 256 * 1024
 _HEADER = struct.Struct("iIII")  # watch descriptor, mask, cookie, length of the name
 
 
 class UnwatchableFolder(Exception):
-    """Folder that cannot be watched.
+    """Error raised if a folder cannot be watched.
 
     `is_exhausted` is True if the system has no watches left; otherwise the folder does not exist.
     """
@@ -48,7 +47,7 @@ class FolderListener(Protocol):
     """
 
     def handle_change(self, folder: str, name: str, *, is_dir: bool, is_removed: bool, is_open: bool) -> None:
-        """Handle a change of the entry `name` of a watched folder.
+        """Handle a change to the entry `name` of a watched folder.
 
         The entry was written, created, moved, removed (`is_removed`), or only opened (`is_open`).
         """
@@ -67,7 +66,7 @@ class FolderListener(Protocol):
 
 
 class WatchHost(Protocol):
-    """Thread for which folders are watched, and on which listeners are called."""
+    """Thread that watches folders with a backend and calls the listeners."""
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run `callback` on the thread soon; thread-safe."""
@@ -80,7 +79,7 @@ class WatchHost(Protocol):
 
 
 class FolderBackend(Protocol):
-    """Backend that watches folders."""
+    """Mechanism that watches folders, such as inotify."""
 
     def __len__(self) -> int: ...
     def list_descriptors(self) -> list[int]: ...
@@ -212,7 +211,7 @@ class InotifyBackend:
 class ObserverBackend(FileSystemEventHandler):
     """Backend that uses a recursive watchdog observer.
 
-    Watching a folder covers its subfolders.
+    A watch on a folder covers its subfolders.
     """
 
     def __init__(self, host: WatchHost, observer: BaseObserver | None = None) -> None:
@@ -259,7 +258,7 @@ class ObserverBackend(FileSystemEventHandler):
             self._observer.unschedule(watch)
 
     def dispatch_events(self) -> None:
-        """Do nothing: the observer's thread forwards each event by a call."""
+        """Do nothing: the observer's thread forwards each event itself."""
 
     def close(self) -> None:
         self._listeners.clear()

@@ -1,4 +1,4 @@
-"""Interpretation of state changes of a git repository, without I/O.
+"""Interpretation of changes in the state of a git repository, without I/O.
 
 Two states, and the reflog entries between them, are converted to signals: checkouts, commits, merges and rewrites.
 """
@@ -34,7 +34,10 @@ class RepositoryState:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """Signals to emit now, and the reflog entries of the operation in progress."""
+    """Signals to emit now, and the reflog entries of the operation in progress.
+
+    An operation, such as a rebase or merge, is interpreted when it ends; until then its entries are kept.
+    """
 
     signals: tuple[Signal, ...] = ()
     origin: HeadState | None = None  # HEAD as it was before the operation
@@ -53,9 +56,9 @@ def compute_transition(
 ) -> Transition:
     """Return the signals between two states, in order.
 
-    While an operation is in progress, only its start is reported. `steps` are the new reflog entries; `parents` are
-    the parents of
-    the new commit, for repositories without a reflog.
+    While an operation is in progress, only its start is reported. `pending` is the previous transition; `steps` are
+    the new
+    reflog entries; `parents` are the parents of the new commit, for repositories without a reflog.
     """
     event = _SignalFactory(project, at)
     if after.operation and before.operation:
@@ -96,7 +99,7 @@ def compute_transition(
 
 @dataclass(frozen=True, slots=True)
 class _SignalFactory:
-    """Factory of signals with a common project and time."""
+    """Factory for signals with a common project and time."""
 
     project: str
     at: datetime
@@ -129,9 +132,9 @@ class _SignalFactory:
 
 
 def _belongs_to_operation(step: ReflogEntry, operation: str) -> bool:
-    """Return True if the reflog entry was written by the operation.
+    """Return True if `operation` wrote the reflog entry.
 
-    A bisection moves HEAD by checkouts, so they belong to it.
+    A bisection moves HEAD by checkouts, so checkouts belong to it.
     """
     return step.message.startswith("checkout: " if operation == "bisect" else operation) or "(start)" in step.message
 
@@ -171,7 +174,7 @@ def _interpret_switch(
 ) -> list[Signal]:
     """Return a checkout signal if the branch has changed.
 
-    A detached HEAD counts as the branch "": checking out one commit after another is a switch as well.
+    A detached HEAD counts as the branch ""; a checkout of one commit after another is therefore a switch as well.
     """
     if before.branch == after.branch:
         is_detached_move = after.branch is None and before.sha != after.sha
@@ -206,7 +209,7 @@ def _interpret_step(step: ReflogEntry, event: _SignalFactory) -> Signal:
 def _interpret_unlogged_move(
     before: HeadState, sha: str, parents: tuple[str, ...] | None, event: _SignalFactory
 ) -> Signal:
-    """Return the signal for a move of HEAD without a reflog entry.
+    """Return the signal for a movement of HEAD without a reflog entry.
 
     The kind of signal depends on the new commit's parents, if they can be read.
     """

@@ -1,4 +1,4 @@
-"""Watcher of a git repository that reads the repository's files.
+"""Watcher for a git repository, which reads the repository's files.
 
 It starts no git process and writes nothing.
 """
@@ -23,7 +23,7 @@ from hunchd.signals.folder_watches import UnwatchableFolder
 from hunchd.signals.git_transitions import RepositoryState, Transition, compute_transition
 from hunchd.signals.watcher_thread import Timer, WatcherThread
 
-# git moves several files for one command; it is done this long after the last one.
+# git moves several files for one command; it has finished when none has moved for this time.
 QUIET_SECONDS = 0.06  # seconds
 MAX_BURST_SECONDS = 0.4  # seconds
 # For changes without an event (a network file system, a lost watch).
@@ -78,7 +78,7 @@ class _WorkingTree:
 
 
 def _find_origin(layout: RepositoryLayout, look: RepositoryState) -> HeadState | None:
-    """Return HEAD as it was before the operation in progress.
+    """Return HEAD as it was before the operation in progress began.
 
     Returns None if no operation is in progress.
     """
@@ -95,11 +95,11 @@ def read_state(layout: RepositoryLayout) -> RepositoryState:
 
 
 class GitWatcher:
-    """Watcher of one repository that calls `emit` on `thread`.
+    """Watcher for one repository, which passes signals to `emit`.
 
-    With `is_linked`, all worktrees of the repository are watched. The `project` of a signal is the working tree in
-    which the change happened. `emit` may raise
-    Overloaded: the signals are then kept.
+    `emit` is called on `thread`; it may raise Overloaded, in which case the signals are kept. With `is_linked`, all
+    worktrees of the repository are watched. The `project` of a signal is the working tree in which the change
+    happened.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class GitWatcher:
         return self._ready_event.wait(seconds)
 
     def status(self) -> GitWatchAnswer:
-        """Return what is watched and how.
+        """Return which folders are watched, in which mode, and why.
 
         This is thread-safe.
         """
@@ -169,7 +169,7 @@ class GitWatcher:
         elif now - self._burst_started_at < MAX_BURST_SECONDS - QUIET_SECONDS:
             self._timer.cancel()
         else:
-            return  # it is due soon
+            return  # the check is due soon
         self._timer = self._thread.call_later(QUIET_SECONDS, self._check_trees)
 
     def handle_folder_removed(self, folder: str) -> None:
@@ -288,7 +288,7 @@ def _list_roots(layout: RepositoryLayout) -> list[Path]:
 
 
 def _list_ref_folders(heads: Path) -> list[str]:
-    """Return `refs/heads` and its subfolders.
+    """Return the paths of `refs/heads` and its subfolders.
 
     A branch with a slash in its name is stored in a subfolder.
     """
@@ -302,7 +302,7 @@ def _list_ref_folders(heads: Path) -> list[str]:
 
 
 def _read_tables_stamp(layout: RepositoryLayout) -> tuple[int, int] | None:
-    """Return the modification time and inode of the reftable, or None."""
+    """Return the modification time and inode of the reftable's list, or None."""
     if layout.common_dir is None:
         return None
     try:

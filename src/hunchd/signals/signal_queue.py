@@ -22,22 +22,22 @@ _Subject = tuple[str, str]
 
 
 class SignalQueue:
-    """Queue of signals that is read in batches.
+    """Queue of signals that are read in batches.
 
     The signals of a batch stay in the queue until `mark_done` is called. A signal about a file replaces the last
-    waiting signal of the same
-    kind about the same file, so the order of the events of one file is preserved. A signal with an id was
-    acknowledged to
-    a client and is never merged.
+    waiting
+    signal about the same file if both are of the same kind, so that the order of a file's events is preserved. A
+    signal
+    with an id was acknowledged to a client and is never merged.
     """
 
     def __init__(self, capacity: int = 20_000) -> None:
         self.capacity = capacity
         self._lock = threading.Lock()
         self._queue: OrderedDict[int, tuple[Signal, float]] = OrderedDict()
-        self._newest: dict[_Subject, int] = {}  # the last waiting signal about a file
+        self._newest: dict[_Subject, int] = {}  # number of the last waiting signal about each file
         self._last_number = 0
-        self._last_read = 0  # numbers up to this one are being read and no longer merge
+        self._last_read = 0  # signals up to this number are being read and are no longer merged
         self._loop: asyncio.AbstractEventLoop | None = None
         self._new_signal = asyncio.Event()
         self._accepted_count = self._merged_count = self._rejected_count = self._peak_size = 0
@@ -53,7 +53,7 @@ class SignalQueue:
         self.put_all((signal,))
 
     def put_all(self, signals: Sequence[Signal]) -> None:
-        """Add all signals, or none if the queue lacks space for them.
+        """Add all signals, or none if the queue has no space for them.
 
         Raises Overloaded if they were not added.
         """
@@ -71,7 +71,7 @@ class SignalQueue:
     async def read_batch(self, limit: int = 500) -> list[Signal]:
         """Return the oldest signals, waiting until there is at least one.
 
-        At most `limit` signals are returned. Call `mark_done` with their number once they are durable.
+        At most `limit` signals are returned. Once they are durable, call `mark_done` with their number.
         """
         self._loop = asyncio.get_running_loop()
         while True:
@@ -132,7 +132,7 @@ class SignalQueue:
 
 
 def _get_subject(signal: Signal) -> _Subject | None:
-    """Return the kind and file that identify signals to be merged.
+    """Return the (project, path) that a signal is about, to find signals to merge.
 
     Returns None for signals that are never merged.
     """

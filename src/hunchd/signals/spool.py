@@ -36,14 +36,14 @@ MAX_FILE_BYTES = 64 * 1024
 MAX_LINE_BYTES = 4 * 1024
 # Some 50,000 lines: months without a daemon.
 MAX_LINES_BYTES = 8 * 1024 * 1024
-MAX_FILES = 1_000  # read in one go; the next drain takes the next
+MAX_FILES = 1_000  # read at once; the next drain reads the next ones
 MAX_SET_ASIDE = 100
-# An interrupted writer leaves an incomplete line; after this time it will not be completed any more.
+# An interrupted writer leaves an incomplete line; after this time the line is not expected to be completed.
 LINE_TIMEOUT = 2.0  # seconds
 TEMPORARY_FILE_AGE = 24 * 3600.0  # seconds: a file in tmp that was never renamed
 QUIET_SECONDS = 0.05  # seconds: several lines of one hook are read together
 POLL_SECONDS = 10.0  # seconds between checks if the folder cannot be watched
-# After a drain the folder is checked once more: there may be more files than one drain reads, or a line was incomplete.
+# After a drain the folder is checked again: there may be more files than one drain reads, or an incomplete line.
 RECHECK_DELAY = 2.5  # seconds
 
 
@@ -51,7 +51,7 @@ RECHECK_DELAY = 2.5  # seconds
 class SpoolMessage:
     """Message from the spool.
 
-    `raw` is its content; if the message is invalid, `error` is the reason.
+    `raw` is its parsed content. If the message is invalid, `raw` is None and `error` is the reason.
     """
 
     name: str
@@ -66,9 +66,9 @@ class _ReadFile:
 
 
 class SpoolReader:
-    """Reader of the messages that are in the spool now.
+    """Reader for the messages that are in the spool now.
 
-    Iterate over it, make the messages durable, then call `acknowledge`: only then the files are deleted.
+    Iterate over it, make the messages durable, then call `acknowledge`: only then are the files deleted.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -85,7 +85,7 @@ class SpoolReader:
     def acknowledge(self) -> None:
         """Delete the files that were read.
 
-        A file that has grown meanwhile stays; its old messages are read again under the same names.
+        A file that has grown meanwhile is kept; its old messages are read again under the same names.
         """
         for read_file in self._read_files:
             with contextlib.suppress(FileNotFoundError):
@@ -95,7 +95,7 @@ class SpoolReader:
         self._delete_old()
 
     def _collect_lines(self) -> None:
-        """Rename the file of appended lines, so that writers begin a new one."""
+        """Rename the file of appended lines, so that writers start a new one."""
         lines = self._directory / LINES_FILE
         with contextlib.suppress(OSError):
             if lines.lstat().st_size:
@@ -179,7 +179,7 @@ class SpoolReader:
 
 
 def open_spool(directory: Path) -> SpoolReader:
-    """Return a reader of the messages that are in the spool now."""
+    """Return a reader for the messages that are in the spool now."""
     return SpoolReader(directory)
 
 
@@ -193,9 +193,9 @@ def create_spool_folders(directory: Path) -> None:
 
 
 class SpoolWatcher:
-    """Watcher of the spool that calls `news` on the watcher thread.
+    """Watcher for the spool, which calls `on_new_message` on the watcher thread.
 
-    `news` is called once at the start, and whenever there are new messages.
+    The function is called once at the start, and whenever there are new messages.
     """
 
     def __init__(self, directory: Path, on_new_message: Callable[[], None], *, thread: WatcherThread) -> None:
@@ -254,7 +254,7 @@ class SpoolWatcher:
         self._recheck_timer = self._thread.call_later(RECHECK_DELAY, self._recheck)
 
     def _recheck(self) -> None:
-        """Call `news` again while files are left.
+        """Call `on_new_message` again while files are left.
 
         This ends eventually, because invalid files are moved aside.
         """

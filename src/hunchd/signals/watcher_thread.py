@@ -19,13 +19,13 @@ from hunchd.signals.folder_watches import FolderBackend, FolderListener, create_
 
 logger = logging.getLogger(__name__)
 
-# A stop waits this long for the thread; it is a daemon thread, so one that is still scanning blocks nothing.
+# `stop` waits this long for the thread; it is a daemon thread, so it blocks nothing even if it is still scanning.
 _STOP_TIMEOUT = 1.0
 
 
 @dataclass(order=True)
 class Timer:
-    """Callback to run at `due_at` (monotonic seconds), unless it is cancelled."""
+    """Callback to run at `due_at` (in monotonic seconds), unless it is cancelled."""
 
     due_at: float
     number: int
@@ -37,7 +37,7 @@ class Timer:
 
 
 class WatcherThread:
-    """Thread with an event loop for the watchers.
+    """Thread with an event loop, which is shared by the watchers.
 
     Listeners are called only on this thread, so they need no locks.
     """
@@ -99,14 +99,14 @@ class WatcherThread:
         return timer
 
     def watch_folder(self, folder: str, listener: FolderListener, *, opens: bool = False) -> None:
-        """Report changes of the entries of `folder` (not recursively) to `listener`.
+        """Report changes to the entries of `folder` (not recursively) to `listener`.
 
         With `opens`, opened files are reported too. Call this on the thread only. Raises UnwatchableFolder.
         """
         self._backend.add_watch(folder, listener, opens=opens)
 
     def unwatch_folder(self, folder: str, listener: FolderListener) -> None:
-        """Stop reporting changes of `folder` to `listener`."""
+        """Stop reporting changes in `folder` to `listener`."""
         self._backend.remove_watch(folder, listener)
 
     def handle_overflow(self) -> None:
@@ -115,7 +115,10 @@ class WatcherThread:
             self.call_listener(listener.handle_overflow)
 
     def call_listener(self, call: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-        """Call a listener; its exceptions are logged and do not end the thread."""
+        """Call a function of a listener.
+
+        Exceptions are logged and do not end the thread.
+        """
         try:
             call(*args, **kwargs)
         except Exception:
@@ -123,7 +126,9 @@ class WatcherThread:
             logger.exception("%s: a listener raised an exception; continuing", self.name)
 
     def _wake_up(self) -> None:
-        with contextlib.suppress(OSError):  # a full pipe wakes the thread as well; with a closed one it has ended
+        with contextlib.suppress(
+            OSError
+        ):  # a full pipe wakes the thread as well; if the pipe is closed, the thread has ended
             self._writer.send(b"!")
 
     def _run(self) -> None:
