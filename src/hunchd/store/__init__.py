@@ -1,1 +1,1 @@
-"""Storage: journal, in-memory cache, tables on disk, caches and the project registry."""
+"""Storage: journal, in-memory cache, tables on disk, caches and project registry."""

@@ -1,4 +1,4 @@
-"""Client of the store process, which implements the store's API over a pipe."""
+"""Client for the store process, which implements the store's API over a pipe."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ AnswerT = TypeVar("AnswerT")
 
 # Writing waits for the disk, and now and then for a running compaction.
 WRITE_TIMEOUT: Final = 120.0  # seconds
-# Rewriting every row of a large project.
+# Erasing rewrites every row of a large project.
 ERASE_TIMEOUT: Final = 600.0  # seconds
-# Loading the model that compares pairs on a busy machine, and judging some pairs.
+# On a busy machine, the model that compares pairs takes long to load, and then to rate some pairs.
 CONTRADICT_TIMEOUT: Final = 120.0  # seconds
 # The database's threads and buffers grow with the machine unless limited before it is loaded.
 PROCESS_LIMITS: Final[Mapping[str, str]] = {
@@ -64,7 +64,10 @@ PROCESS_LIMITS: Final[Mapping[str, str]] = {
 
 
 class StoredPage(Struct, kw_only=True):
-    """Page of memories in their stored form; `next` is the time and id of the last one."""
+    """Page of memories in their stored form.
+
+    `next` is the time and id of the last memory, after which the next page starts, or None on the last page.
+    """
 
     memories: list[JsonObject] = []
     next: tuple[int, str] | None = None
@@ -86,7 +89,7 @@ class StoreQuery(Struct, frozen=True, kw_only=True):
     mode: Mode = "hybrid"
     depth: Depth
     embedding_wait: float  # seconds
-    is_background: bool = False  # nobody waits for it
+    is_background: bool = False  # True if nobody waits for the answer
 
 
 class RankedQuery(StoreQuery, frozen=True, kw_only=True):
@@ -127,9 +130,9 @@ class StoredOwners(Struct, frozen=True):
 
 
 class StoreClient:
-    """`MemoryStore` and `TextModels` implemented by the store process.
+    """`MemoryStore` and `TextModels` that forward each call to the store process.
 
-    The memories are in one folder of this machine. `last_stats` are the latest statistics received, for callers
+    The memories are in one folder on this machine. `last_stats` are the latest statistics received, for callers
     that must not wait.
     """
 
@@ -297,14 +300,14 @@ class StoreClient:
 
     def _note_pending(self, count: int) -> None:
         if count != self.pending_embeddings:
-            self.is_stats_outdated = True  # rows got their vectors since they were counted
+            self.is_stats_outdated = True  # rows have received vectors since they were counted
         self.last_stats.pending_embeddings = count
 
 
 def build_command(
     data: Path, *, idle_after: float, model: str, embedding: bool, model_idle_after: float
 ) -> tuple[str, ...]:
-    """Return the command line of the store process; times are in seconds."""
+    """Return the command line that starts the store process; times are in seconds."""
     line = [sys.executable, "-m", "hunchd.daemon.store_process", str(data)]
     line += [f"--idle-after={idle_after:g}", f"--model={model}", f"--model-idle-after={model_idle_after:g}"]
     return (*line, *(() if embedding else ("--no-embedding",)))
@@ -325,7 +328,10 @@ def encode_hit(hit: Hit) -> StoredHit:
 
 
 def encode_candidate(candidate: SearchCandidate, why: Sequence[str]) -> StoredHit:
-    """Encode a hit without parsing its memory."""
+    """Encode a search candidate as a hit, without parsing its memory.
+
+    `why` are the reasons why it was found.
+    """
     memory = Raw(candidate.body.encode("utf-8", "surrogatepass"))
     return StoredHit(memory=memory, lexical=candidate.lexical, similarity=candidate.similarity, why=tuple(why))
 

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 # A cache of another version is discarded and refilled. Increase it with every change of the parser's output.
 VERSION = 6
 
-# Two processes may write at once: the indexing of a project, and the parsing of files saved meanwhile.
+# Two processes may write at once: one indexes a project, the other parses files that are saved meanwhile.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (
   id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, blob TEXT NOT NULL, language TEXT NOT NULL, size INTEGER NOT NULL,
@@ -50,7 +50,7 @@ _CACHE_SCHEMA = CacheSchema(VERSION, _SCHEMA)
 class CodeCache:
     """Cache of file outlines, keyed by path.
 
-    A reader never creates the file and finds nothing until the file exists.
+    A cache opened for reading never creates the database file; until that file exists, every lookup finds nothing.
     """
 
     def __init__(self, path: Path, *, writable: bool = False) -> None:
@@ -77,7 +77,7 @@ class CodeCache:
                 self._connection = None
 
     def count_files(self) -> int:
-        """Return the number of files."""
+        """Return the number of cached files."""
         return sum(count for (count,) in self._query("SELECT COUNT(*) FROM files"))
 
     def load_blob_ids(self) -> dict[str, str]:
@@ -85,7 +85,7 @@ class CodeCache:
         return dict(self._query("SELECT path, blob FROM files"))
 
     def load_stamps(self) -> dict[str, int]:
-        """Return the stamp of every file, keyed by path.
+        """Return the stamps of the files that have one, keyed by path.
 
         A file whose stamp has not changed need not be parsed again.
         """
@@ -107,7 +107,7 @@ class CodeCache:
             after = rows[-1][1]
 
     def find_symbol(self, name: str, limit: int = 20) -> list[tuple[str, Symbol]]:
-        """Return the definitions of `name`, as (path, symbol).
+        """Return the definitions of `name`, as (path, symbol) pairs.
 
         Definitions outside classes and other containers come first.
         """
@@ -120,7 +120,7 @@ class CodeCache:
         return [(row[0], Symbol(*row[1:])) for row in rows]
 
     def count_symbols_by_file(self) -> list[tuple[str, str, int]]:
-        """Return path, language and number of symbols of every file.
+        """Return (path, language, number of symbols) for every file.
 
         The topics of a project are derived from these numbers.
         """
@@ -129,19 +129,25 @@ class CodeCache:
         )
 
     def load_names(self) -> frozenset[str]:
-        """Return all names in the project: symbols, files without their suffix, folders."""
+        """Return the names of all symbols, files and folders in the project.
+
+        The names of files are included both with and without their suffixes.
+        """
         symbols = {str(name) for (name,) in self._query("SELECT DISTINCT name FROM symbols")}
         parts = {part for (path,) in self._query("SELECT path FROM files") for part in str(path).split("/")}
         return frozenset(symbols | parts | {part.partition(".")[0] for part in parts})
 
     def chunk_cache_id(self) -> str:
-        """Return an id that changes when the cache is recreated and its serials start over."""
+        """Return the id of the cache, which changes when the cache is recreated.
+
+        The serial numbers of chunks then start over.
+        """
         return "".join(str(value) for (value,) in self._query("SELECT value FROM about WHERE name = 'id'"))
 
     def chunk_serials(self) -> dict[str, int]:
         """Return the serial number of each file's chunks, keyed by path.
 
-        Every change of a file gives its chunks a higher serial.
+        Every change to a file gives its chunks a higher serial number.
         """
         return dict(self._query("SELECT path, serial FROM chunks"))
 
@@ -174,8 +180,9 @@ class CodeCache:
     ) -> None:
         """Replace the outlines of these files in one transaction.
 
-        `view` derives from each outline the parts of the file that are shown; `chunks` are the packed chunks, keyed
-        by path.
+        `stamps` and `chunks` (in packed form) are keyed by path. `view` derives from an outline the parts of the
+        file that are
+        shown.
         """
         stamp_by_path = stamps or {}
         with self._lock, self._require_writable() as connection:
@@ -213,7 +220,10 @@ class CodeCache:
                     connection.execute("INSERT INTO views VALUES (?, ?, ?, ?, ?)", row)
 
     def update_stamps(self, stamps: Mapping[str, int]) -> None:
-        """Set new stamps for files with unchanged content (touched or checked out again)."""
+        """Set new stamps for files whose content is unchanged.
+
+        Such a file was touched or checked out again.
+        """
         with self._lock, self._require_writable() as connection:
             connection.executemany("UPDATE files SET stamp = ? WHERE path = ?", [(n, p) for p, n in stamps.items()])
 
@@ -237,7 +247,10 @@ class CodeCache:
                 return []
 
     def _open_for_reading(self) -> sqlite3.Connection | None:
-        """Return the connection, or None until the writer has created the file."""
+        """Return the connection, or None if there is no usable file yet.
+
+        The file is usable once the writer has created it in the current version.
+        """
         if self._connection is None and not self._is_closed and self.path.exists():
             uri = f"{self.path.absolute().as_uri()}?mode=ro"
             connection = sqlite3.connect(uri, uri=True, timeout=1.0, check_same_thread=False, isolation_level=None)

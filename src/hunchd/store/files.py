@@ -23,7 +23,10 @@ _OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class FileOperations:
-    """File operations that raise the system's OSError; tests substitute failing ones."""
+    """File operations that raise the system's OSError.
+
+    Tests replace them with operations that fail.
+    """
 
     def create(self, path: Path) -> int:
         """Create a new file with mode 0600, regardless of the umask.
@@ -62,7 +65,7 @@ class FileOperations:
             os.fsync(descriptor)
 
     def sync_folder(self, path: Path) -> None:
-        """Sync creations and renames in the folder `path` to the device."""
+        """Sync the creation and renaming of files in the folder `path` to the device."""
         if sys.platform == "win32":
             return  # a folder cannot be opened there; NTFS journals its names
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _OPEN_FLAGS)
@@ -107,7 +110,7 @@ class FileOperations:
 def replace_file(files: FileOperations, path: Path, content: bytes | Iterable[bytes]) -> None:
     """Replace the content of `path` atomically, even if the power fails.
 
-    The new content may be given in parts.
+    The new content may be given as several parts.
     """
     temporary_file = temporary_path(path)
     files.remove(temporary_file)
@@ -128,9 +131,9 @@ def replace_file(files: FileOperations, path: Path, content: bytes | Iterable[by
 
 
 def temporary_path(path: Path) -> Path:
-    """Return the name that `path` has until it is completely written.
+    """Return the path of the temporary file to which `path` is first written.
 
-    After a crash, the temporary file is left behind.
+    After a crash, the temporary file may be left behind.
     """
     return path.with_name(path.name + ".tmp")
 
@@ -155,7 +158,7 @@ def create_private_folder(path: Path) -> Path:
 
 @contextmanager
 def closing_descriptor(files: FileOperations, descriptor: int) -> Iterator[int]:
-    """Close the descriptor at the end of the block."""
+    """Yield the descriptor, and close it at the end of the block."""
     try:
         yield descriptor
     finally:

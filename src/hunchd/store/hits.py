@@ -1,4 +1,4 @@
-"""Search hits of a store before ranking."""
+"""Search hits from a store, before ranking."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Hit:
     memory: Memory
     lexical: float | None = None  # BM25, larger is better, comparable within one search only
     similarity: float | None = None  # cosine, -1..1
-    why: tuple[str, ...] = ()  # search methods without a score: by name, by a link
+    why: tuple[str, ...] = ()  # how it was found by a method without a score, such as by name or by a link
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingHit:
-    """Hit with only those fields of the memory decoded that ranking needs."""
+    """Hit with a partial memory, which has only the fields that ranking needs."""
 
     memory: RankingView
     lexical: float | None = None

@@ -1,6 +1,6 @@
 """In-memory cache of new memories and of the newest stored ones.
 
-Memories can be searched as soon as they are accepted.
+New memories can be searched as soon as they are accepted, before the store has them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hunchd.store.indexes.word_index import WordIndex
 # Memory taken by a word of the index and by a memory without its texts, measured with tracemalloc.
 _BYTES_PER_WORD = 90
 _BYTES_PER_MEMORY = 2_000
-# Deleted ids stay barred at least until the store has deleted them too.
+# Deleted ids stay blocked at least until the store has deleted them too.
 _MAX_TOMBSTONES = 100_000
 # A word in a title, a key or a tag is more significant than one in the text.
 _HEAD_WEIGHT = 3
@@ -25,12 +25,12 @@ _TAG_WEIGHT = 2
 
 
 class CacheHit(NamedTuple):
-    """Search hit of the cache."""
+    """Memory found by a search of the cache."""
 
     memory_id: str
     score: float  # BM25, comparable within one search only
     why: tuple[str, ...]
-    share: float  # part of the query that it contains, 0..1
+    share: float  # share of the query that it contains, 0..1
 
 
 @dataclass(slots=True)
@@ -46,10 +46,11 @@ class _ProjectCache:
 
 
 class MemoryCache:
-    """Bounded cache of memories.
+    """Bounded cache of memories, with a word index.
 
-    Above `max_count` or `max_bytes`, stored memories are evicted, oldest first. Memories that the store does not
-    have yet are never evicted. Not thread-safe.
+    Above `max_count` memories or `max_bytes` bytes, stored memories are evicted, oldest first. Memories that the
+    store does
+    not have yet are never evicted. Not thread-safe.
     """
 
     def __init__(self, *, max_count: int = 5_000, max_bytes: int = 32 * 1024 * 1024) -> None:
@@ -101,7 +102,7 @@ class MemoryCache:
     def tombstone(self, identifier: str) -> None:
         """Remove a memory and block its id until it is added again.
 
-        Results of the store with a blocked id must not be returned.
+        Results from the store that have a blocked id must not be returned.
         """
         self._remove(identifier)
         self._tombstones.pop(identifier, None)
@@ -113,7 +114,10 @@ class MemoryCache:
         return identifier in self._tombstones
 
     def mark_committed(self, committed_entries: Iterable[str | Memory]) -> None:
-        """Mark memories as stored, unless they have changed since they were sent to the store."""
+        """Mark memories as stored; each is given as an id or as a memory.
+
+        A memory that has changed since it was sent to the store is not marked.
+        """
         for item in committed_entries:
             identifier = item if isinstance(item, str) else item.id
             if identifier not in self._owners or (isinstance(item, Memory) and self.get(identifier) != item):
@@ -124,7 +128,7 @@ class MemoryCache:
         self._evict()
 
     def drop_committed(self, identifiers: Iterable[str]) -> None:
-        """Drop those of the memories that the store has."""
+        """Drop from the cache those of the memories that the store has."""
         for identifier in identifiers:
             if identifier in self._committed_ids:
                 self._remove(identifier)
@@ -139,7 +143,7 @@ class MemoryCache:
         return self._projects[self._owners[identifier]].memories[identifier]
 
     def get_by_ref(self, project: str | None, ref: str) -> Memory | None:
-        """Return the memory with this ref (key chosen by the client), or None."""
+        """Return the memory with this `ref` (the client's own key), or None."""
         project_cache = self._projects.get(project)
         identifier = project_cache.refs.get(ref) if project_cache is not None else None
         return None if identifier is None else self.get(identifier)

@@ -1,4 +1,7 @@
-"""Memories as JSON-compatible dictionaries, in which they are stored and sent between processes."""
+"""Conversion of memories to and from JSON-compatible dictionaries.
+
+In this form, memories are stored and sent between processes.
+"""
 
 from __future__ import annotations
 

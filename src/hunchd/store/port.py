@@ -67,8 +67,8 @@ class RankedResults:
 class StoreStats(Struct, kw_only=True):
     """Statistics of a store, in total and by owner.
 
-    A process that has just started knows only some of them. The numbers are counts of memories; `degraded` lists
-    problems. The counts by owner may include more than `rows` and `embedded`.
+    A process that has just started knows only some of them. The numbers are counts of memories, except for `bytes` and
+    `versions`; `degraded` lists problems. The statistics by owner may include more than `rows` and `embedded`.
     """
 
     rows: int | None = None
@@ -77,7 +77,7 @@ class StoreStats(Struct, kw_only=True):
     versions: int | None = None
     pending_embeddings: int = 0
     degraded: list[str] = []
-    projects: dict[str, dict[str, int]] = {}  # by owner; "user": the user's own
+    projects: dict[str, dict[str, int]] = {}  # by owner; "user" stands for the user
 
 
 class MemoryBatch(Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class MemoryBatch(Struct, frozen=True, kw_only=True):
 
 
 class MemoryStore(Protocol):
-    """Durable store of memories and signals of all owners.
+    """Durable store for the memories and signals of all owners.
 
     Several processes may read and write the same store. Callers must not rely on being the only one, on where the
     data is stored, or on anything except ids, filters and times. Each method may wait; none is called on a hot
@@ -128,11 +128,11 @@ class MemoryStore(Protocol):
         embedding_wait: float = EMBEDDING_WAIT_SECONDS,
         is_background: bool = False,
     ) -> SearchHits:
-        """Search among the memories that pass `filters`, by words and, if possible, by vector.
+        """Search the memories that pass `filters`, by words and, if possible, by vector.
 
         Returns `k` hits, or `k_without_messages` hits if none of those is a message. The depth `specific` also
-        finds a memory by its id, ref or key; `deep` also follows the links of the best hits. The vector of the
-        query is waited for at most `embedding_wait` seconds. Nobody waits for a search with `is_background`, so
+        finds a memory by its id, ref or key; `deep` also follows the links of the best hits. The search waits at most
+        `embedding_wait` seconds for the vector of the query. Nobody waits for a search with `is_background`, so
         other background work continues in parallel.
         """
 
@@ -150,10 +150,12 @@ class MemoryStore(Protocol):
         now: datetime,
         embedding_wait: float,
     ) -> RankedResults:
-        """Search, and rank the results together with `cached_hits`; return API results.
+        """Search, and rank the hits together with `cached_hits`.
 
-        Returns `results` results, or some more if parts of documents are among them. Facts of the main line are
-        left out if the branch in `filters` overrides them with a fact in the store or one in `branch_fact_ids`.
+        Returns `results` results in the form of the API, or some more if chunks of documents are among them. Facts
+        of the main
+        line are left out if the branch in `filters` overrides them with a fact in the store or one in
+        `branch_fact_ids`.
         """
 
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
@@ -163,7 +165,7 @@ class MemoryStore(Protocol):
         """
 
     def stream_memories(self, project: str | None) -> AsyncIterator[MemoryBatch]:
-        """Yield all memories of one owner in batches.
+        """Yield all memories of one owner, in batches.
 
         Memories without a vector do not appear in the batch's `vectors`.
         """
@@ -201,7 +203,7 @@ class MemoryStore(Protocol):
     async def snapshot(self, keep: int) -> None:
         """Back up the data of every owner and keep the newest `keep` backups.
 
-        A store that makes backups of its own does nothing here.
+        A store that makes its own backups does nothing here.
         """
 
     async def fetch_stats(self) -> StoreStats:
@@ -221,30 +223,36 @@ class MemoryStore(Protocol):
 
 
 class TextModels(Protocol):
-    """Models that process texts, in the process where they are loaded."""
+    """Models for texts, which run in the process that has loaded them."""
 
     async def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[float, ...] | None:
-        """Return the probability that the two statements of each pair contradict each other.
+        """Return for each pair the probability that its statements contradict each other.
 
         Returns None if there is no model.
         """
 
     async def vector(self, query: str, patience: float) -> tuple[bytes | None, tuple[str, ...]]:
-        """Return the vector of a query, and the reasons why there is none, if any.
+        """Return the vector of a query, or None with the reasons why there is none.
 
-        The vector is waited for at most `patience` seconds.
+        Waits at most `patience` seconds for the vector.
         """
 
     async def embed(self, texts: Sequence[str]) -> Sequence[bytes] | None:
-        """Return the vectors of texts with low priority; None if there is no model."""
+        """Return the vectors of texts, computed with low priority.
+
+        Returns None if there is no model.
+        """
 
     @property
     def seconds_since_query(self) -> float:
-        """Seconds since a caller last waited for the answer to a query."""
+        """Seconds since a caller last waited for the answer to a query.
+
+        It is 0 while a caller is waiting.
+        """
 
 
 def format_cursor(at: int, identifier: str) -> str:
-    """Return a cursor that continues after a memory.
+    """Return the cursor of a page that starts after a memory.
 
     `at` is the memory's time in microseconds since the epoch.
     """
@@ -252,7 +260,7 @@ def format_cursor(at: int, identifier: str) -> str:
 
 
 def parse_cursor(cursor: str) -> tuple[int, str]:
-    """Return the time and id in a cursor. Raises InvalidInput."""
+    """Return the time and the id that a cursor contains. Raises InvalidInput."""
     try:
         match json.loads(cursor):
             case [int(at), str(identifier)] if not isinstance(at, bool) and abs(at) <= MAX_INTEGER:

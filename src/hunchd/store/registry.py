@@ -1,4 +1,7 @@
-"""Registry of projects in `projects.json`: small, human-readable, replaced as a whole."""
+"""Registry of projects in `projects.json`, a small and readable file.
+
+The file is replaced as a whole with every change.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _ID = re.compile(r"p[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class RegisteredProject:
-    """Registered working tree.
+    """Project in the registry: a git working tree or a plain folder.
 
     Linked worktrees of one repository share a project. `common_dir` is the git folder of the repository.
     """
@@ -46,7 +49,7 @@ class RegisteredProject:
 
 
 class ProjectRegistry:
-    """Registry of projects.
+    """Registry of projects, stored in one file.
 
     The file is read once; every change is on disk when the call returns. `warning` describes a problem found while
     reading, or is None.
@@ -76,7 +79,7 @@ class ProjectRegistry:
         return project
 
     def find(self, path: Path, *, common_dir: Path | None = None) -> RegisteredProject | None:
-        """Return the project of a folder, or None.
+        """Return the project to which a folder belongs, or None.
 
         A project matches if it has the same real path, if the folder is another worktree of its repository, or if
         its repository was moved here from a folder that no longer exists.
@@ -143,7 +146,10 @@ class ProjectRegistry:
         return current
 
     def remove(self, identifier: str) -> RegisteredProject:
-        """Remove a project, also from damaged files that were renamed."""
+        """Remove a project from the registry, and return it.
+
+        Renamed copies of damaged files that mention the project are deleted.
+        """
         removed_project = self.get(identifier)
         self._save({key: project for key, project in self._projects.items() if key != identifier})
         for copy in self._list_damaged_copies():

@@ -1,7 +1,7 @@
 """Log of the changes made by consolidation runs.
 
 Changes are logged before they are made, so that a run can be resumed or undone. There is one file per run, with one
-JSON object per line. If a crash interrupts the writing of the last line, the change was not made, and the
+JSON object per line. If a crash interrupts the writing of the last line, its change was not made, and the
 incomplete line is ignored.
 """
 
@@ -29,9 +29,9 @@ _READ_BACK_BYTES: Final = 64 * 1024  # bytes at a time
 
 
 class RunLog:
-    """Log files of all runs.
+    """Log files of all consolidation runs.
 
-    Thread-safe. Every call blocks, so call it from a thread.
+    Thread-safe. Every call blocks, so make it in a worker thread.
     """
 
     def __init__(self, folder: Path, files: FileOperations | None = None) -> None:
@@ -46,7 +46,7 @@ class RunLog:
         return sorted((path.stem for path in self._folder.glob(f"*{FILE_SUFFIX}")), reverse=True)
 
     def append(self, run: str, lines: Sequence[Line]) -> None:
-        """Append lines durably.
+        """Append lines to the log of `run` durably.
 
         Raises StorageFull; some of the lines may then be in the file.
         """
@@ -85,9 +85,9 @@ class RunLog:
         return SpillFile(self._folder)
 
     def read_lines(self, run: str, *, changes: bool = True) -> Iterator[Line]:
-        """Yield lines in the order in which they were written. Raises NotFound.
+        """Yield the lines of a run in the order in which they were written.
 
-        `changes=False` skips the lines of changes, which are almost all lines.
+        `changes=False` skips the lines of changes, which are almost all lines. Raises NotFound.
         """
         path = self._path(run)
         try:
@@ -101,7 +101,7 @@ class RunLog:
             raise _unknown_run(run) from None
 
     def read_last_line(self, run: str) -> Line | None:
-        """Return the last complete line, or None.
+        """Return the last complete line of a run, or None.
 
         Only the end of the file is read. Raises NotFound.
         """
@@ -119,7 +119,10 @@ class RunLog:
             raise _unknown_run(run) from None
 
     def read_backwards(self, run: str) -> Iterator[Line]:
-        """Yield lines from last to first, in bounded memory. Raises NotFound."""
+        """Yield the lines of a run from last to first, in bounded memory.
+
+        Raises NotFound.
+        """
         path = self._path(run)
         try:
             with path.open("rb") as file:
@@ -136,7 +139,7 @@ class RunLog:
             raise _unknown_run(run) from None
 
     def find_changes(self, identifier: str, limit: int) -> list[tuple[str, int, Line]]:
-        """Return up to `limit` changes of a memory, newest first.
+        """Return up to `limit` changes to a memory, newest first.
 
         Each change is returned as (run id, number of the change in the run, line).
         """
@@ -159,9 +162,10 @@ class RunLog:
             self._files.remove(self._path(run))
 
     def rewrite_lines(self, change: Callable[[Line], Line | None]) -> None:
-        """Replace each line with `change(line)`, or remove it if that is None.
+        """Replace each line of all runs with `change(line)`.
 
-        This is used by erasure, because erased data must not remain in the log.
+        A line for which `change` returns None is removed. Erasure uses this, because erased data must not remain in
+        the log.
         """
         for run in self.list_runs():
             with self._write_lock, suppress(NotFound):  # pruned meanwhile
@@ -182,7 +186,7 @@ def _unknown_run(run: str) -> NotFound:
 def _parse_line(raw: bytes, path: Path) -> Line | None:
     """Parse a line; return None if it is damaged.
 
-    A damaged change cannot be undone, but the other changes can.
+    A damaged change cannot be undone, but the others can.
     """
     try:
         line = json.loads(raw)

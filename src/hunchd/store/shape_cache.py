@@ -1,7 +1,7 @@
 """Cache of the code shapes of files, in SQLite.
 
-Pattern mining keeps shapes here between two runs. The file may be deleted at any time. Only the mining process
-opens it, and only that process can interpret the rows.
+A shape is a piece of code that may be an instance of a pattern. Pattern mining keeps the shapes here between two runs.
+The file may be deleted at any time. Only the mining process opens it, and only that process can interpret the rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from hunchd.store.sqlite_cache import CacheSchema, compress_json, decompress_json, open_cache
 
-# A cache of another version is discarded and refilled. Increase it with every change of the shapes.
+# A cache with a different version is discarded and refilled. Increase the version whenever the shapes change.
 VERSION: Final = 1
 
 _SCHEMA: Final = """
@@ -25,7 +25,7 @@ _CACHE_SCHEMA: Final = CacheSchema(VERSION, _SCHEMA, is_synced=False)
 
 
 class ShapeEntry(NamedTuple):
-    """Shapes of one file, in the form written by the caller."""
+    """Shapes of one file; `rows` have the form that the caller gave them."""
 
     path: str
     blob: str
@@ -34,7 +34,7 @@ class ShapeEntry(NamedTuple):
 
 
 class ShapeCache:
-    """Cache of shapes, keyed by path."""
+    """Cache of code shapes, keyed by path."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -51,14 +51,14 @@ class ShapeCache:
         return dict(self._connection.execute("SELECT path, blob FROM files"))
 
     def load_stamps(self) -> dict[str, int]:
-        """Return the stamp of every file, keyed by path.
+        """Return the stamps of the files that have one, keyed by path.
 
         A file whose stamp has not changed need not be read again.
         """
         return dict(self._connection.execute("SELECT path, stamp FROM files WHERE stamp != 0"))
 
     def iterate_entries(self) -> Iterator[ShapeEntry]:
-        """Yield all entries, ordered by path."""
+        """Yield the entries of all files that have shapes, ordered by path."""
         rows = self._connection.execute(
             "SELECT path, blob, language, shapes FROM files WHERE shapes != x'' ORDER BY path"
         )
@@ -66,7 +66,7 @@ class ShapeCache:
             yield ShapeEntry(path, blob, language, decompress_json(shapes))
 
     def load_entries(self, paths: Iterable[str]) -> Iterator[ShapeEntry]:
-        """Yield the entries of these paths."""
+        """Yield the entries of those of these files that have shapes."""
         for path in paths:
             row = self._connection.execute(
                 "SELECT blob, language, shapes FROM files WHERE path = ?", (path,)
@@ -92,7 +92,10 @@ class ShapeCache:
             )
 
     def update_stamps(self, stamps: Mapping[str, int]) -> None:
-        """Set new stamps for files with unchanged content (touched or checked out again)."""
+        """Set new stamps for files whose content is unchanged.
+
+        Such a file was touched or checked out again.
+        """
         with self._connection:
             self._connection.executemany(
                 "UPDATE files SET stamp = ? WHERE path = ?", [(stamp, path) for path, stamp in stamps.items()]
@@ -103,11 +106,11 @@ class ShapeCache:
             self._connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in paths])
 
     def load_value(self, name: str) -> Any:
-        """Return the value stored under a name, or None."""
+        """Return the value stored under `name`, or None."""
         row = self._connection.execute("SELECT value FROM kept WHERE name = ?", (name,)).fetchone()
         return decompress_json(row[0]) if row else None
 
     def store_value(self, name: str, value: Any) -> None:
-        """Store a value under a name, replacing the previous one."""
+        """Store a value under `name`, replacing the previous one."""
         with self._connection:
             self._connection.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (name, compress_json(value)))

@@ -21,7 +21,7 @@ _LENGTH_BYTES: Final = 4  # bytes of the length prefix of each value
 
 
 class SpillFile:
-    """Temporary file for more JSON values than memory should contain.
+    """Temporary file for JSON values that would take too much memory.
 
     Every call blocks: use the file in a thread, one call at a time.
     """
@@ -44,7 +44,7 @@ class SpillFile:
             raise _translate_error(error) from error
 
     def read_lines(self) -> Iterator[Any]:
-        """Yield all values, starting with the first. Raises StorageFull."""
+        """Yield all values in the order in which they were appended. Raises StorageFull."""
         try:
             self._file.seek(0)
         except OSError as error:  # the last value was still in the buffer

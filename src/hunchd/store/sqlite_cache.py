@@ -1,6 +1,6 @@
 """SQLite caches that may be deleted at any time.
 
-A cache that is damaged or has another version is recreated.
+A cache that is damaged or has a different version is recreated.
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ BUSY_SECONDS: Final = 10.0  # the writer's transactions last milliseconds
 
 @dataclass(frozen=True, slots=True)
 class CacheSchema:
-    """Version and schema of a cache.
+    """Version of a cache, and the SQL statements that create its tables.
 
     `schema` must create only missing tables (IF NOT EXISTS), because two processes may open a new cache at once.
     """
 
     version: int
     schema: str
-    is_synced: bool = True  # at checkpoints; an unsynced cache that a power cut damaged is recreated
+    is_synced: bool = True  # synced at checkpoints; an unsynced cache that a power cut has damaged is recreated
 
 
 def open_cache(path: Path, schema: CacheSchema) -> sqlite3.Connection:
-    """Open a cache for writing, recreating it if it is damaged.
+    """Open a cache for writing, recreating it if it cannot be used.
 
-    Raises StoreError if it cannot be created, or if another process locks it for longer than BUSY_SECONDS.
+    That is the case if it is damaged or has a different version. Raises StoreError if it cannot be created, or if
+    another
+    process locks it for longer than BUSY_SECONDS.
     """
     try:
         return _connect(path, schema)
@@ -54,7 +56,10 @@ def open_cache(path: Path, schema: CacheSchema) -> sqlite3.Connection:
 
 
 class _VersionMismatch(sqlite3.DatabaseError):
-    """Error for an intact cache of another version, left by an upgrade or a downgrade."""
+    """Error raised for an intact cache that has a different version.
+
+    An upgrade or downgrade of hunchd leaves such a cache behind.
+    """
 
 
 def _describe_error(error: sqlite3.DatabaseError) -> str:
@@ -62,7 +67,7 @@ def _describe_error(error: sqlite3.DatabaseError) -> str:
 
 
 def read_version(connection: sqlite3.Connection) -> int:
-    """Return the `user_version` of the database."""
+    """Return the version of the cache, which SQLite stores as `user_version`."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -82,9 +87,9 @@ def decompress_json(data: bytes) -> Any:
 
 
 def _connect(path: Path, schema: CacheSchema) -> sqlite3.Connection:
-    """Connect and create missing tables.
+    """Connect to the cache and create missing tables.
 
-    Raises sqlite3.DatabaseError for another version.
+    Raises sqlite3.DatabaseError if the cache has a different version.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(FileExistsError):  # closing it would take the locks away from this process's other connections

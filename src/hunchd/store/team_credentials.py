@@ -1,4 +1,4 @@
-"""Options for object stores, read from a private file.
+"""Options and credentials for object stores, read from a private file.
 
 Without the file, the provider's usual sources apply: environment variables, shared configuration files, and the
 machine's role.
@@ -14,15 +14,16 @@ from typing import Final
 
 from hunchd.domain.errors import ConfigError
 
-# What a request may take. The client repeats those that fail with 429, 500, 503 and the like.
+# Limits of a request. The client repeats requests that fail with 429, 500, 503 and the like.
 _DEFAULTS: Final = {"timeout": "30s", "connect_timeout": "5s", "client_max_retries": "5", "client_retry_timeout": "40"}
 
 
 def load_store_options(file: Path, uri: str) -> dict[str, str]:
-    """Return the options for an address.
+    """Return the options for the object store at `uri`.
 
-    They are read from the section of `file` whose name is the longest prefix of the address. Raises ConfigError if
-    other users can read the file, or if it is not valid.
+    They are read from the section of `file` whose name is the longest prefix of `uri`. Raises ConfigError if other
+    users
+    can read the file, or if it is not valid.
     """
     options = {} if uri.startswith(("/", "file:")) else dict(_DEFAULTS)
     if not file.exists():

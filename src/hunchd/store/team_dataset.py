@@ -1,8 +1,8 @@
-"""Dataset of a team: one LanceDB table on an object store or in a shared folder.
+"""Dataset of a team: LanceDB tables on an object store or in a shared folder.
 
 Many machines append to it. Commits are conditional writes of the next manifest (`If-None-Match`), so no lock is
 needed: of two writers, one is rejected and retries on top of the other's commit. Readers ask for the rows added
-after a version. Compaction does not change that answer, because row ids are stable. Used in the team process only.
+after a version. Compaction does not change the answer, because row ids are stable. Used in the team process only.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from hunchd.store.database.tables import Row
 SCHEMES: Final = ("s3://", "az://", "gs://", "file://", "/")
 TABLE: Final = "team_records"
 LEASES: Final = "team_leases"
-BATCH_ROWS: Final = 1_000  # of a stream
+BATCH_ROWS: Final = 1_000  # rows in a batch of a stream
 _CREATED: Final = "_row_created_at_version"
 _ADDRESS: Final = "_rowaddr"
-_FRAGMENT_BITS: Final = 32  # an address is the fragment's number and the row's place in it
+_FRAGMENT_BITS: Final = 32  # an address is the fragment's number and the row's position in it
 _STABLE_ROWS: Final = {"new_table_enable_stable_row_ids": "true"}
 _SCHEMA: Final = pa.schema(
     [
@@ -52,7 +52,10 @@ _LEASE_SCHEMA: Final = pa.schema([pa.field(name, pa.string(), nullable=False) fo
 
 
 class TeamDataset:
-    """Dataset at an address; every error of the object store is raised as StoreError."""
+    """Dataset of the team at one address.
+
+    Every error of the object store is raised as StoreError.
+    """
 
     def __init__(self, table: Any, leases: Any) -> None:
         self._table = table
@@ -82,8 +85,9 @@ class TeamDataset:
     async def append(self, rows: Sequence[Mapping[str, Any]], *, may_exist: bool) -> int:
         """Append rows in one commit and return the version that contains them.
 
-        If `may_exist`, ids that exist already are skipped, because an earlier attempt may have succeeded without a
-        response.
+        If `may_exist` is True, rows whose ids already exist are skipped, because an earlier attempt may have
+        succeeded without
+        a response.
         """
         await _run(self._table.checkout_latest())  # fails if the folder is gone; writing would create it anew
         if may_exist:
@@ -98,7 +102,7 @@ class TeamDataset:
         return set(found.column("id").to_pylist())
 
     async def find_rows(self, column: str, value: str) -> list[Row]:
-        """Return the rows that have this value in a column."""
+        """Return the rows that have `value` in a column."""
         await _run(self._table.checkout_latest())
         query = self._table.query().where(match_value(column, value)).select(list(_SCHEMA.names))
         found: list[Row] = (await _run(query.to_arrow())).to_pylist()
@@ -117,9 +121,9 @@ class TeamDataset:
             yield batch.to_pylist()
 
     async def erase(self, author: str, subjects: Sequence[str], keep_ids: Sequence[str]) -> int:
-        """Delete an author's rows about `subjects`, except `keep_ids`.
+        """Delete an author's rows about `subjects`, except those with `keep_ids`.
 
-        The files that contain the rows are rewritten. `compact` removes the old files together with the versions
+        The files that contain the rows are rewritten. `compact` later removes the old files together with the versions
         that reference them. Returns the number of deleted rows.
         """
         await _run(self._table.checkout_latest())
@@ -138,9 +142,10 @@ class TeamDataset:
         return int(found.num_rows)
 
     async def claim_lease(self, name: str, holder: str) -> bool:
-        """Claim the lease `name`; return True only for the first holder.
+        """Claim the lease `name`; return True if this claim was the first.
 
-        A claim is a row. Commits are ordered, so the claim that was committed first holds the lease, in a folder and on
+        A claim is a row. Commits are ordered, so the claim that was committed first holds the lease, in a folder
+        and on
         an object store alike.
         """
         claim = {"name": name, "holder": holder, "claim": uuid4().hex}
@@ -159,7 +164,8 @@ class TeamDataset:
     async def compact(self, *, keep: timedelta) -> dict[str, int]:
         """Merge small files and drop the versions older than `keep`.
 
-        Files referenced only by these versions are removed as well.
+        Files that only these versions reference are removed as well. Returns the numbers of merged files and freed
+        bytes.
         """
         stats = await _run(self._table.optimize(cleanup_older_than=keep))
         return {"merged": stats.compaction.fragments_removed, "freed_bytes": stats.prune.bytes_removed}
