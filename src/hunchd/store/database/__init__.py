@@ -1,1 +1,1 @@
-"""Tables on disk with a single writer, repair, and an in-memory mirror."""
+"""Tables on disk, with a single writer, repair, and an in-memory mirror."""

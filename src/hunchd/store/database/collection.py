@@ -1,4 +1,4 @@
-"""Collection of memories and signals of one project or of the user.
+"""Collection: the memories and signals of one project, or of the user.
 
 It consists of two tables in a folder and has a single writer.
 """
@@ -40,9 +40,11 @@ _QUARANTINE_FILE: Final = "quarantine.json"
 
 
 class Collection:
-    """Tables of one project or of the user; every write is on disk when it returns.
+    """Memories and signals of one project, or of the user, in two tables.
 
-    Create it with `await Collection.open(folder, session)` and close it when done.
+    Every write is on disk when it returns. Create a collection with `await Collection.open(folder, session)` and
+    close it
+    when done.
     """
 
     def __init__(self, folder: Path, tables: MirroredTables, files: FileOperations) -> None:
@@ -57,9 +59,11 @@ class Collection:
 
     @classmethod
     async def open(cls, folder: Path, session: Any) -> Collection:
-        """Open the tables.
+        """Open the tables in `folder`.
 
-        This repairs crash damage, migrates the schema and completes an interrupted erasure.
+        This repairs crash damage, migrates the schema and completes an interrupted erasure. `session` holds the
+        caches that the
+        tables share.
         """
         create_private_folder(folder)
         rescue.finish_rebuild(folder)
@@ -97,7 +101,7 @@ class Collection:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     async def put(self, rows: Sequence[Row], *, into: str = MEMORIES) -> WriteResult:
-        """Add new rows and overwrite changed ones. Idempotent."""
+        """Add new rows to the table `into` and overwrite changed ones. Idempotent."""
         return await self._lock.run_write(lambda: self._put(rows, self._tables[into]), retry_after_repair=True)
 
     async def delete(self, ids: Sequence[str]) -> int:
@@ -126,7 +130,7 @@ class Collection:
         await self._lock.run_write(self._purge)
 
     async def set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
-        """Store vectors; return how many rows were updated.
+        """Store the vectors of rows; return how many rows were updated.
 
         `vectors` maps an id to a vector and the digest of the text from which it was computed. Rows whose text has
         changed in the meantime are skipped.
@@ -134,9 +138,10 @@ class Collection:
         return await self._lock.run_write(lambda: self._set_vectors(vectors, model), retry_after_repair=True)
 
     async def optimise(self, *, force: bool = False, quiet: bool = True) -> bool:
-        """Merge files and remove old versions if enough has changed.
+        """Merge files and remove old versions if enough has changed, or if forced.
 
-        Returns True if anything was done.
+        If `quiet` is True, there are no queries at the moment, and less must have changed. Returns True if anything
+        was done.
         """
         if not self.writable or not (force or await self.needs_compaction(quiet=quiet)):
             return False
@@ -146,8 +151,8 @@ class Collection:
     async def compact_and_prune(self) -> bool:
         """Merge files and remove old versions; return True if any version was removed.
 
-        Versions that a reader still uses are kept. Call this while there are no queries, since queries have to wait
-        at the end of it.
+        Versions that a reader still uses are kept. Call this while there are no queries, because queries have to wait
+        while the old versions are removed.
         """
         if not self.writable or not await self._lock.run_read(self._has_old_versions):
             return False
@@ -157,15 +162,17 @@ class Collection:
     async def prune(self) -> bool:
         """Remove all versions except the newest.
 
-        Returns False if a reader is still active. Queries that arrive in the meantime wait for a quarter of a
-        second. Call this right after compaction, because everything that is not merged yet would be merged here.
+        Returns False, without removing any, if a reader is still active. Queries that arrive in the meantime wait
+        for a quarter
+        of a second. Call this right after compaction: whatever has not been merged by then is merged here, while
+        queries wait.
         """
         return await self._lock.run_write(self._prune)
 
     async def index_words(self, count: CountTerms = count_all_terms) -> bool:
         """Add more rows to the word index; return True if unindexed rows remain.
 
-        There are unindexed rows after an update of hunchd, for example.
+        An update of hunchd, for example, may leave rows unindexed.
         """
         if not self.writable or self._tables.mirror.words.is_complete:
             return False
@@ -174,13 +181,16 @@ class Collection:
         )
 
     async def snapshot(self, *, keep: int) -> Path:
-        """Copy the tables with hard links and keep the newest `keep` snapshots."""
+        """Take a snapshot of the tables, and keep the newest `keep` snapshots."""
         return await self._lock.run_write(lambda: asyncio.to_thread(snapshots.take_snapshot, self.folder, keep=keep))
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
     async def get(self, ids: Sequence[str], columns: Sequence[str] | None = SERVED_COLUMNS) -> list[Row]:
-        """Return the intact rows with these ids; `columns=None` returns whole rows."""
+        """Return the intact rows with these ids.
+
+        `columns=None` returns all columns.
+        """
         if columns == SERVED_COLUMNS:
             return await self._lock.run_read(lambda: self.queries.get(ids))
         condition = sql_conditions.match_ids(ids)
@@ -212,7 +222,8 @@ class Collection:
     ) -> list[SearchCandidate]:
         """Search by words and by vector among the rows that pass `filters`.
 
-        `select` chooses among the candidates. If the best `k_without_messages` rows chosen include no message of a
+        `select` chooses the best of the candidates. If the best `k_without_messages` rows chosen include no message
+        of a
         session, only those rows are returned. The word search does not wait for the query vector; while the vector
         is computed, `on_bodies` is called in another thread with the bodies (stored JSON) that will probably be
         found.
@@ -223,7 +234,7 @@ class Collection:
         )
 
     async def read_ahead(self, compress: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
-        """Load more bodies into memory; return True if unread bodies remain."""
+        """Load more bodies (stored JSON) into memory; return True if unread ones remain."""
         return await self._lock.run_read(lambda: self.queries.read_ahead(compress))
 
     async def load_unembedded(self, model: str, limit: int) -> list[Row]:
@@ -231,7 +242,7 @@ class Collection:
         return await self._lock.run_read(lambda: self.queries.load_unembedded(model, limit))
 
     async def load_vectors(self, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
-        """Return vectors computed earlier, keyed by the digest of the text."""
+        """Return vectors that `model` computed earlier, keyed by the text's digest."""
         return await self._lock.run_read(lambda: load_vectors(self._tables.memories, digests, model))
 
     async def iterate_rows(self, table: str = MEMORIES) -> AsyncIterator[Row]:
@@ -263,7 +274,7 @@ class Collection:
         return is_compaction_due(self.counters.since_optimise, mirror.row_count, len(mirror.fresh_slots), idle=quiet)
 
     async def load_state(self, model: str) -> dict[str, int]:
-        """Return the statistics for the status."""
+        """Return the statistics of the collection, which the status reports."""
         figures = dict(await self._lock.run_read(self._tables.memories.load_state))
         figures["embedded"] = int(self._tables.mirror.mask_embedded(model).sum())
         figures["signals"] = await self._lock.run_read(self._tables[SIGNALS].count_rows)
@@ -282,7 +293,7 @@ class Collection:
         return is_erasure_pending(self.folder)
 
     def list_problems(self) -> list[str]:
-        """Describe the problems of this store for the status."""
+        """Return descriptions of the collection's problems, for the status."""
         problems = [repair.describe() for repair in self.counters.repairs]
         if not self.writable:
             problems.append(

@@ -25,7 +25,7 @@ DELETED_FOLDER: Final = "leaving"  # folder for projects that are being deleted
 
 
 class CollectionRegistry:
-    """Registry of the collections of the process.
+    """Registry of the collections that this process has opened or can open.
 
     `on_open` is called with each collection after it has been opened.
     """
@@ -51,7 +51,7 @@ class CollectionRegistry:
         return [*([None] if (self._data / "user").is_dir() else []), *project_ids]
 
     def has_collection(self, project: str | None) -> bool:
-        """Return True if the project has a collection; does not create one."""
+        """Return True if the project has a collection. Does not create one."""
         return project in self._collections or locate_collection(self._data, project).is_dir()
 
     async def get_collection(self, project: str | None) -> Collection:
@@ -80,7 +80,7 @@ class CollectionRegistry:
     async def map_collections(
         self, work: Callable[[Collection], Awaitable[Result]], projects: Sequence[str | None] | None = None
     ) -> dict[str | None, Result]:
-        """Call `work` with the collection of each project; return the results, keyed by project.
+        """Call `work` with each collection; return the results, keyed by project.
 
         If `projects` is given, only their collections are used. Projects that are erased in the meantime are left out.
         """
@@ -92,7 +92,7 @@ class CollectionRegistry:
         return results
 
     async def erase(self, project: str) -> None:
-        """Erase a project permanently."""
+        """Delete a project's collection permanently; later writes are refused."""
         self._erased_projects.add(project)
         async with self._open_locks[project]:
             if (collection := self._collections.pop(project, None)) is not None:

@@ -1,4 +1,4 @@
-"""Decision whether a table is due for compaction, without I/O.
+"""Decision on whether a table is due for compaction, without I/O.
 
 Compaction rewrites all rows, so its cost grows with the table; the limits grow accordingly.
 """
@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import Final
 
-MAX_COMMITS: Final = 50  # before a compaction (each adds small files) …
+MAX_COMMITS: Final = 50  # commits before a compaction (each commit adds small files) …
 ROWS_PER_COMMIT: Final = 400  # … and one more for each this many rows
 MAX_FRESH_IDLE: Final = 500  # rows written since the last compaction, while there are no queries …
 ROWS_PER_FRESH: Final = 50  # … and one more for each this many rows
-MAX_FRESH: Final = 4_000  # such rows, queries or not: the mirror holds little more
+MAX_FRESH: Final = 4_000  # such rows, even while there are queries: the mirror can hold few more
 
 
 def is_compaction_due(commits: int, rows: int, fresh_rows: int, *, idle: bool) -> bool:
     """Return True if a table is worth compacting.
 
-    The arguments are the number of commits since the last compaction, the number of rows, and the number of rows
-    written since then (`fresh_rows`). `idle` means that there are no queries at the moment.
+    `commits` and `fresh_rows` are the numbers of commits and of rows written since the last compaction; `rows` is the
+    number of all rows. `idle` means that there are no queries at the moment.
     """
     if commits == 0:
         return False

@@ -1,4 +1,4 @@
-"""Result of a write, and event counters of an open store."""
+"""Result of a write, and counters of events in an open store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hunchd.store.database.repair import RepairReport
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """Numbers of rows that a put added, changed, or left unchanged."""
+    """Numbers of rows that a write added, changed, or left unchanged."""
 
     added: int = 0
     changed: int = 0
@@ -18,7 +18,7 @@ class WriteResult:
 
 @dataclass(slots=True)
 class StoreCounters:
-    """Event counters of a store since it was opened."""
+    """Counters of events in a store since it was opened."""
 
     commits: int = 0
     since_optimise: int = 0

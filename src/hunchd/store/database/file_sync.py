@@ -1,4 +1,7 @@
-"""Syncing of the database's files to disk, which the database itself does not do."""
+"""Syncing of the database's files to disk.
+
+The database itself does not do this.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,14 @@ from typing import Final
 
 from hunchd.store.files import FileOperations
 
-# Overwritten in place after each commit; the database searches by itself if it is wrong or missing.
+# Overwritten in place after each commit; if it is wrong or missing, the database finds the latest version itself.
 HINT_FILE: Final = "latest_version_hint.json"
 
 
 class FolderSyncer:
-    """Syncer that remembers which files of a folder are synced already.
+    """Syncer that remembers which files in a folder it has already synced.
 
-    Each file is synced once, because files of the database never change after they are written.
+    Each file is synced once, because the database's files never change after they are written.
     """
 
     def __init__(self, folder: Path, files: FileOperations | None = None) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from hunchd.domain.errors import NotFound
 
-ERASURE_MARKER: Final = "erasing.json"  # marker: bytes of deleted rows may still be there
+ERASURE_MARKER: Final = "erasing.json"  # while it exists, data of deleted rows may still be on disk
 
 
 def is_erasure_pending(folder: Path) -> bool:

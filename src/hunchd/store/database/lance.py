@@ -1,6 +1,6 @@
 """LanceDB tables; this is the only module that imports lancedb.
 
-A table alone is neither durable nor safe with several writers: `mirrored_tables` syncs the files, and `collection`
+A table by itself is neither durable nor safe with several writers: `mirrored_tables` syncs the files, and `collection`
 serializes writers.
 """
 
@@ -24,7 +24,7 @@ lancedb: Any = import_without("lancedb")
 
 # Larger caches make 100,000 rows no faster: the system caches the files anyway, and words are looked up elsewhere.
 INDEX_CACHE_BYTES: Final = 8 * 1024 * 1024
-# Metadata of files and versions: during many writes, mostly of such as are not read any more.
+# Metadata of files and versions; during many writes, most of it belongs to versions that are no longer read.
 METADATA_CACHE_BYTES: Final = 6 * 1024 * 1024
 VERSION_KEY: Final = b"hunchd.schema"
 SCAN_BATCH: Final = 1_024  # rows
@@ -44,7 +44,7 @@ _EMPTY_VECTOR: Final = bytes(4 * DIMENSIONS)
 
 
 class Database:
-    """Folder of tables."""
+    """LanceDB database: a folder of tables."""
 
     def __init__(self, folder: Path, connection: Any) -> None:
         self._folder = folder
@@ -145,11 +145,11 @@ class Table:
         await self._run(self._inner.add(_to_arrow_table(rows, self.columns)))
 
     async def replace(self, rows: Sequence[Row]) -> None:
-        """Overwrite the rows that have the ids of `rows`.
+        """Overwrite the rows that have the same ids as `rows`.
 
         This takes two commits, the first of which adds the new rows. After a crash in between, both versions of a
         row exist, and the one at the higher address is valid. The database's own merge takes three times as long
-        and keeps a dozen megabytes for each 256 rows.
+        and uses a dozen megabytes for each 256 rows.
         """
         with_id = self._inner.query().where(sql_conditions.match_ids(row["id"] for row in rows)).select(["id"])
         before = (await self._run(with_id.with_row_id().to_arrow())).column("_rowid").to_pylist()
@@ -181,10 +181,10 @@ class Table:
             yield _to_rows(pa.Table.from_batches([batch]))
 
     async def scan_columns(self, columns: Sequence[str]) -> AsyncIterator[dict[str, Any]]:
-        """Yield all rows in batches of bounded size, as one sequence per column.
+        """Yield all rows in batches of bounded size, with one sequence per column.
 
         Texts, bytes and numbers are lists; flags, vectors (with arbitrary values for rows without one) and the
-        address (`_rowid`) are arrays.
+        row addresses (`_rowid`) are arrays.
         """
         query = self._inner.query().select(list(columns)).with_row_id()
         async for batch in self._iterate_batches(query, COLUMN_BATCH):
@@ -210,7 +210,7 @@ class Table:
         return _to_rows(await self._run(query.to_arrow()))
 
     async def load_state(self) -> dict[str, int]:
-        """Return the current version and the numbers of rows, fragments and versions."""
+        """Return the current version number, and the numbers of rows, fragments and versions."""
         stats = await self._run(self._inner.stats())
         return {
             "rows": stats["num_rows"],
@@ -224,7 +224,7 @@ class Table:
         return max(0, int((await self._run(self._inner.stats()))["fragment_stats"]["num_fragments"]) - 1)
 
     async def drop_indexes(self) -> None:
-        """Drop the indexes created by earlier versions.
+        """Drop the indexes that earlier versions of hunchd created.
 
         Each compaction would extend them, although no query uses them.
         """
@@ -234,12 +234,13 @@ class Table:
     async def optimise(self, *, keep: timedelta, exclusive: bool = False) -> None:
         """Merge small files and drop versions older than `keep`.
 
-        `exclusive` also removes files that no version references; this is safe only while nobody else reads or writes.
+        With `exclusive`, files that no version references are removed too; this is safe only while nobody else
+        reads or writes.
         """
         await self._run(self._inner.optimize(cleanup_older_than=max(keep, _MIN_AGE), delete_unverified=exclusive))
 
     async def keep_newest_version(self) -> None:
-        """Keep only the newest version and the files it needs.
+        """Remove all versions except the newest, and the files that only they need.
 
         Nobody else may read or write in the meantime.
         """
@@ -254,11 +255,11 @@ class Table:
         return len(await self._run(self._inner.list_versions())) == 1
 
     async def read_version(self) -> int:
-        """Return the number of the version, which grows with every commit."""
+        """Return the number of the current version, which grows with every commit."""
         return int(await self._run(self._inner.version()))
 
     async def pin_version(self) -> None:
-        """Pin the table to the current version, so that later writes are not visible."""
+        """Pin the table to the current version, so that later writes are not visible in it."""
         await self._run(self._inner.checkout(await self.read_version()))
 
     async def checkout_latest(self) -> None:

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 # Generated code, several hundred modules: 1.3 s and 18 MB of the import of lancedb.
 REST_CLIENT: Final = "lance_namespace_urllib3_client"
-# Folders of files as tables, 14 MB with its dependencies: we pass rows as tables.
+# Reads folders of files as tables, and takes 14 MB with its dependencies; we pass rows as tables in memory.
 ARROW_DATASETS: Final = "pyarrow.dataset"
 
 
@@ -28,10 +28,12 @@ def import_without(
     excluded_modules: Sequence[str] = (REST_CLIENT, ARROW_DATASETS),
     keep: Sequence[str] = ("lancedb._lancedb",),
 ) -> ModuleType:
-    """Import `name` with empty placeholder classes for the modules in `excluded_modules`.
+    """Import the module `name` with placeholders for the excluded modules.
 
-    The real modules can still be imported afterwards. If a new release of the library needs an excluded module
-    during its own import, the real module is loaded.
+    The placeholders contain empty classes; the real modules can still be imported afterwards. If a new release of the
+    library needs an excluded module during its own import, the whole library is imported again; only the modules in
+    `keep`
+    are not reloaded.
     """
     if name in sys.modules or not sys.modules.keys().isdisjoint(excluded_modules):
         return importlib.import_module(name)

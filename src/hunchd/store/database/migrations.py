@@ -19,7 +19,7 @@ ADDED_COLUMNS: Final[dict[int, dict[str, tuple[str, ...]]]] = {
 async def migrate_table(table: Table) -> bool:
     """Migrate the table to the current schema.
 
-    Returns False if the table was written by a newer hunchd and may only be read.
+    Returns False if the table was written by a newer version of hunchd and may only be read.
     """
     version = await table.read_schema_version()
     if version > SCHEMA_VERSION:

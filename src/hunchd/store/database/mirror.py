@@ -1,9 +1,10 @@
 """In-memory mirror of a table.
 
-The mirror contains addresses, filter columns and short vectors of all rows, because the database would scan the
-whole table for every query. Rows are read at the version of the last compaction, to which `reader` is pinned; rows
-written since then are kept here complete. Only the word index is stored on disk. Everything else is loaded when the
-table is opened, which takes one second for 100,000 rows.
+The mirror contains the addresses, filter columns and short vectors of all rows, because the database would scan the
+whole table for every query. Rows are read at the version of the last compaction, to which `reader` is pinned; fresh
+rows, which were written since then, are kept here as a whole. Only the word index is stored on disk. Everything
+else is
+loaded when the table is opened, which takes one second for 100,000 rows.
 
 A slot is the position of a row in the mirror's arrays.
 """
@@ -31,16 +32,16 @@ from hunchd.store.indexes.postings import WordPostings
 from hunchd.store.indexes.vector_scan import Mask, Slots, VectorIndex
 from hunchd.store.memory_codec import to_microseconds
 
-# Rows written since the last compaction that are held here complete.
+# Fresh rows: those written since the last compaction, which are kept here as a whole.
 MAX_FRESH_ROWS: Final = 5_000
 NO_ADDRESS: Final = np.iinfo(np.uint64).max  # address of a row that the reader does not have
-# Columns that are loaded of each row.
+# Columns of each row that are loaded.
 LOADED_COLUMNS: Final = (
     "id", "ref", "key", "tags", "project", "kind", "scope", "status", "branch", "category", "at", "valid_from",
     "valid_to", "digest", "embedded", "model", "vector",
 )  # fmt: skip
 _NEVER: Final = np.iinfo(np.int64).max
-_MAX_MESSAGE_NUMBER: Final = np.iinfo(np.int32).max  # number of a message that has neighbours
+_MAX_MESSAGE_NUMBER: Final = np.iinfo(np.int32).max  # highest number of a message whose neighbours can be found
 _INTERNED_COLUMNS: Final = ("project", "kind", "scope", "status", "branch", "category", "model")
 _COLUMN_TYPES: Final[Mapping[str, Any]] = {
     "address": np.uint64,
@@ -51,14 +52,14 @@ _COLUMN_TYPES: Final[Mapping[str, Any]] = {
     "valid_from": np.int64,
     "valid_to": np.int64,
     "session": np.int32,  # number of a message's session; 0: no message
-    "number": np.int32,  # of the message in its session
+    "number": np.int32,  # number of the message in its session
     **dict.fromkeys(_INTERNED_COLUMNS, np.int32),
 }
 
 
 @dataclass(slots=True)
 class _Interner:
-    """Mapping of texts to numbers; 0 means None."""
+    """Mapping from texts to numbers; 0 stands for None."""
 
     numbers: dict[str | None, int] = field(default_factory=lambda: {None: 0})
     names: list[str | None] = field(default_factory=lambda: [None])
@@ -81,9 +82,9 @@ class TableMirror:
 
     def __init__(self, reader: Table) -> None:
         self.reader = reader
-        self.fresh_slots: dict[str, int] = {}  # id → slot of what was written since the reader's version
-        self.bodies = BodyCache()  # by slot: of all fresh rows, and of others that were read ahead
-        self.words = WordPostings()  # of all rows, or of some and the fresh ones: the owner adds the others
+        self.fresh_slots: dict[str, int] = {}  # id → slot of each row that was written after the reader's version
+        self.bodies = BodyCache()  # bodies by slot, of all fresh rows and of others that were read ahead
+        self.words = WordPostings()  # words of all rows, or of some rows and all fresh ones; the owner adds the rest
         self._row_changes = 0  # number of additions and removals of rows
         self._passing_cache: tuple[Filters, int, Mask] | None = None
         self._comparable_cache: tuple[Mask, str, int, Mask] | None = None
@@ -97,7 +98,7 @@ class TableMirror:
 
     @classmethod
     async def load(cls, reader: Table) -> TableMirror:
-        """Load all rows of `reader`, which is pinned to its version."""
+        """Load all rows of `reader`, which must be pinned to its version."""
         self = cls(reader)
         self._reserve(await reader.count_rows())
         async for batch in reader.scan_columns(LOADED_COLUMNS):
@@ -161,9 +162,9 @@ class TableMirror:
         return self._count > 2 * self.row_count + MAX_FRESH_ROWS
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Record rows that were written.
+        """Record rows that were written to the table.
 
-        A row with unchanged content, to which only a vector was added, keeps its slot.
+        A row keeps its slot if only its vector was added or changed.
         """
         for row in rows:
             slot = int(self._ids.find_last_slots([row["id"]])[0])
@@ -203,7 +204,7 @@ class TableMirror:
     def cache_bodies(self, bodies: Mapping[int, bytes], slots: Sequence[int] = ()) -> None:
         """Cache the packed bodies that were read for `slots`.
 
-        Slots without a body are damaged, and are marked as read.
+        A slot without a body contains a damaged row; it is marked as read all the same.
         """
         self._columns["seen"][[*bodies, *slots]] = True
         for slot, body in bodies.items():
@@ -213,7 +214,7 @@ class TableMirror:
     def load_digests(self, ids: Sequence[str]) -> dict[str, bytes]:
         """Return the digests of the rows that exist, keyed by id.
 
-        A different digest means that the row has changed.
+        If a row's digest differs from that of a new row, the row has changed.
         """
         slots = self._ids.find_last_slots(ids)
         return {
@@ -229,21 +230,21 @@ class TableMirror:
         return self._filter_living(self._ids.find_last_slots(list(ids)))
 
     def find_by_name(self, name: str) -> Slots:
-        """Return the slots whose id, ref or key may be `name`.
+        """Return the slots of rows whose id, ref or key may be `name`.
 
-        Texts are compared by hash.
+        Texts are compared by hash, so a few rows with other names may be included.
         """
         return self._filter_living(
             np.concatenate([keys.find_slots(name) for keys in (self._ids, self._refs, self._keys)])
         )
 
     def mask_messages(self, slots: Slots) -> Mask:
-        """Return a mask of the slots that are messages of sessions."""
+        """Return a mask that is True for slots with a session's message."""
         mask: Mask = self._columns["session"][slots] > 0
         return mask
 
     def find_neighbours(self, slots: Slots, reach: int) -> Slots:
-        """Return the messages up to `reach` positions before and after those in `slots`.
+        """Return the slots of messages up to `reach` positions from those in `slots`.
 
         The given slots are left out. A hash collision may add a wrong message.
         """
@@ -264,15 +265,15 @@ class TableMirror:
         return np.array([slot for slot in neighbours.tolist() if slot not in given_slots], np.intp)
 
     def get_digest(self, slot: int) -> bytes:
-        """Return the digest of a row."""
+        """Return the digest of the row in a slot."""
         return bytes(self._columns["digest"][slot])
 
     def get_address(self, slot: int) -> int:
-        """Return the row's address in the reader, or NO_ADDRESS if it is not there."""
+        """Return the row's address in the reader, or NO_ADDRESS if the row is not there."""
         return int(self._columns["address"][slot])
 
     def get_times(self, slots: Slots) -> npt.NDArray[np.int64]:
-        """Return the times of the slots in microseconds since the epoch."""
+        """Return the times of the rows in `slots`, in microseconds since the epoch."""
         times: npt.NDArray[np.int64] = self._columns["at"][slots]
         return times
 
@@ -281,7 +282,7 @@ class TableMirror:
         return self._mask_alive() & self._mask_values("model", [model])
 
     def mask_comparable(self, passing: Mask, model: str) -> Mask:
-        """Return a mask of the `passing` rows that have a vector of `model`.
+        """Return a mask of the `passing` rows with a vector computed by `model`.
 
         The latest mask is cached.
         """
@@ -292,7 +293,10 @@ class TableMirror:
         return last[3]
 
     def mask_unembedded(self, model: str) -> Mask:
-        """Return a mask of the rows that have no vector of `model` and are not deleted."""
+        """Return a mask of the rows that have no vector computed by `model`.
+
+        Deleted rows are not included.
+        """
         return self._mask_alive() & ~self.mask_embedded(model)
 
     async def mask_passing(self, filters: Filters) -> Mask:
@@ -343,7 +347,7 @@ class TableMirror:
         return passing
 
     def get_row_keys(self) -> RowKeys:
-        """Return the key by which the word index identifies each slot's row.
+        """Return the key by which the word index identifies the row in each slot.
 
         The key consists of the first bytes of the row's digest. Unlike the slot, it stays the same after a restart.
         """
@@ -355,7 +359,7 @@ class TableMirror:
         return self._mask_alive()
 
     def find_nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
-        """Return the `k` slots nearest to the vector, with cosine similarities."""
+        """Return the `k` slots in `among` nearest to the vector, with cosine similarities."""
         return self._nearness.find_nearest(vector, among, k)
 
     def compute_similarities(self, slots: Slots, vector: bytes) -> npt.NDArray[np.float32]:
@@ -363,7 +367,7 @@ class TableMirror:
         return self._nearness.compute_similarities(slots, vector)
 
     def load_short_vectors(self, ids: Sequence[str], model: str) -> dict[str, bytes]:
-        """Return the vectors of `model` as signed bytes, keyed by id."""
+        """Return the vectors computed by `model` as signed bytes, keyed by id."""
         there = self.mask_embedded(model)
         pairs = zip(ids, self._ids.find_last_slots(ids).tolist(), strict=True)
         return {one: self._nearness.get_short_vector(slot) for one, slot in pairs if slot >= 0 and there[slot]}
@@ -371,9 +375,9 @@ class TableMirror:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     async def _mask_paths(self, prefix: str) -> Mask:
-        """Return a mask of the rows about paths with this prefix.
+        """Return a mask of the rows about a path with this prefix.
 
-        The database searches the rows of `reader`; fresh rows are searched here.
+        The database searches the rows of `reader`; fresh rows are searched in the mirror.
         """
         rows = await self.reader.select_rows(sql_conditions.match_path_prefix(prefix), columns=("id",))
         reader_slots = self._ids.find_last_slots([row["id"] for row in rows])

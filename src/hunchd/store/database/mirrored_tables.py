@@ -1,4 +1,4 @@
-"""Tables in one folder on disk, with the mirror of the memories table."""
+"""Tables of a collection on disk, with a mirror of the memories table."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from hunchd.store.files import FileOperations
 
 logger = logging.getLogger(__name__)
 
-# Long enough for active readers. Compaction rewrites all rows: while a long history is imported, each minute of old
-# versions is some hundred megabytes.
+# Long enough for active readers. Compaction rewrites all rows: while a long history is imported, keeping old versions
+# for a minute takes some hundred megabytes.
 MIN_VERSION_AGE: Final = timedelta(minutes=1)
 
 
 class MirroredTables:
-    """Tables and their mirror.
+    """Tables of a collection, with an in-memory mirror of the memories table.
 
     Open them with `await MirroredTables.open(…)`, then call `reload_mirror`. Callers must hold the write lock to
     change anything, and the exclusive lock to repair or erase.
@@ -41,10 +41,10 @@ class MirroredTables:
         self, folder: Path, session: Any, database: Database, tables: dict[str, Table], files: FileOperations
     ) -> None:
         self.counters = StoreCounters()
-        self.mirror: TableMirror  # of the memories; set by the first `reflect`
+        self.mirror: TableMirror  # mirror of the memories table; set by the first `reload_mirror`
         self.word_index = WordIndexMaintainer(folder, files)
         self.writable = True
-        self.repairs: list[RepairReport] = []  # that opening took
+        self.repairs: list[RepairReport] = []  # repairs made while opening
         self._folder = folder
         self._session = session
         self._database = database
@@ -56,7 +56,7 @@ class MirroredTables:
     async def open(cls, folder: Path, session: Any, files: FileOperations) -> MirroredTables:
         """Open the tables and migrate their schema.
 
-        They are read-only if their schema is newer than the current one.
+        Tables whose schema is newer than ours are read-only.
         """
         database = await Database.open(folder, session)
         repairs: list[RepairReport] = []
@@ -94,7 +94,10 @@ class MirroredTables:
         self._switched_at = time.monotonic()
 
     async def update_mirror(self) -> None:
-        """Switch the mirror to the newest version without reloading known rows."""
+        """Switch the mirror to the table's newest version.
+
+        Rows that the mirror already has are not loaded again, unless many of its slots belong to deleted rows.
+        """
         await self.word_index.write(self.mirror)
         if self.mirror.has_many_dead_slots:
             return await self.reload_mirror()
@@ -112,7 +115,7 @@ class MirroredTables:
     # -- on the disk -------------------------------------------------------------------------------------------------
 
     async def record_written(self, table: Table, rows: Sequence[Row]) -> None:
-        """Sync written rows and make them visible to queries."""
+        """Sync rows that were written, and make them visible to queries."""
         await self.record_commit()
         if table is self.memories:
             self.mirror.put(rows)
@@ -131,7 +134,7 @@ class MirroredTables:
             await asyncio.to_thread(syncer.sync)
 
     async def optimise(self) -> None:
-        """Merge files and drop versions that nobody reads any more."""
+        """Merge files and drop versions that are no longer read."""
         keep = self._prunable_age()
         try:
             with unmap_large_buffers():
@@ -151,7 +154,7 @@ class MirroredTables:
     async def rewrite_tables(self, *, without: Sequence[str]) -> None:
         """Rewrite every row into new files that do not contain deleted rows.
 
-        The old files are kept for active readers.
+        The rows with the ids in `without` are deleted first. The old files are kept for active readers.
         """
         keep = self._prunable_age()
         if without:
@@ -178,7 +181,10 @@ class MirroredTables:
                 await self.update_mirror()
 
     def _prunable_age(self) -> timedelta:
-        """Return a minimum age for pruning that spares the version being read."""
+        """Return how old a version must be before it may be pruned.
+
+        The version that is being read is newer than that, so it is kept.
+        """
         return MIN_VERSION_AGE + timedelta(seconds=time.monotonic() - self._switched_at)
 
     # -- repair ------------------------------------------------------------------------------------------------------
@@ -188,7 +194,7 @@ class MirroredTables:
         for table in self:
             try:
                 await table.optimise(keep=MIN_VERSION_AGE, exclusive=True)
-            except StoreError:  # no reason not to open: it is retried with the next compaction
+            except StoreError:  # the tables can be opened all the same; the next compaction retries this
                 self.counters.optimise_failures += 1
                 logger.exception(
                     "%s cannot be compacted after a crash; retrying with the next compaction", self._folder
@@ -196,7 +202,10 @@ class MirroredTables:
         await self.sync_tables()
 
     async def repair_tables(self) -> None:
-        """Make everything readable by dropping indexes and rebuilding unreadable tables."""
+        """Make all tables readable again.
+
+        Unreadable tables are rebuilt; the indexes of the others are dropped.
+        """
         self.counters.repair_count += 1
         for name, table in list(self._tables.items()):
             try:
@@ -211,7 +220,7 @@ class MirroredTables:
         await self.sync_tables()
 
     async def rebuild_table(self, name: str) -> None:
-        """Rebuild the table from rows that are readable in the table or in snapshots."""
+        """Rebuild a table from rows that can be read in it or in snapshots."""
         self._tables[name].close()
         lost_rows = await rescue.rebuild_table(self._folder, name, self._session)
         self._tables[name] = await self._database.open_table(name)
@@ -219,7 +228,7 @@ class MirroredTables:
 
 
 async def _open_or_repair(folder: Path, database: Database, name: str, repairs: list[RepairReport]) -> Table:
-    """Open the newest readable version of the table, or rebuild the table.
+    """Open the newest readable version of a table, or rebuild the table.
 
     Versions and files that had to be set aside are added to `repairs`.
     """

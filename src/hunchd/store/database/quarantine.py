@@ -19,9 +19,9 @@ logger = logging.getLogger(__name__)
 
 
 class Quarantine:
-    """Set of ids of damaged rows.
+    """Set of the ids of damaged rows, stored in a file.
 
-    An id is released when its row is rewritten.
+    An id is released when its row is rewritten or deleted.
     """
 
     def __init__(self, path: Path, files: FileOperations) -> None:
@@ -32,7 +32,9 @@ class Quarantine:
     def filter_intact(self, rows: Sequence[Row], filters: Filters | None = None) -> list[Row]:
         """Return the rows that are intact, and quarantine the others.
 
-        If a row passed `filters` in the database but does not pass here, the compared columns are damaged.
+        If a row passed `filters` in the database but does not pass them here, the columns that the database
+        compared are
+        damaged.
         """
         intact_rows = [row for row in rows if is_intact(row) and (filters is None or matches(get_memory(row), filters))]
         damaged_ids = {row["id"] for row in rows} - {row["id"] for row in intact_rows}
@@ -57,7 +59,7 @@ class Quarantine:
 def load_ids(path: Path) -> list[str]:
     """Return the ids in a JSON file.
 
-    Returns an empty result if the file is missing or cannot be read.
+    Returns an empty list if the file is missing or cannot be read.
     """
     try:
         ids = json.loads(path.read_bytes())

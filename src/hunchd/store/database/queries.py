@@ -1,4 +1,4 @@
-"""Queries on the memories of one collection: by id, name, page, words and vector."""
+"""Queries on the memories of one collection: by id, name, words or vector, and by page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ QueryVector = bytes | None | Awaitable[bytes | None] | Callable[[], bytes | None
 
 
 class CollectionQueries:
-    """Read-only queries of a collection.
+    """Read-only queries on a collection.
 
     `mirror()` returns the current mirror, which is replaced when the table is repaired.
     """
@@ -100,7 +100,7 @@ class CollectionQueries:
         return [row | {"text_digest": compute_digest([get_embedded_text(get_memory(row))])} for row in rows]
 
     def load_short_vectors(self, ids: Sequence[str], model: str) -> dict[str, bytes]:
-        """Return the vectors of `model` as signed bytes, keyed by id."""
+        """Return the vectors computed by `model` as signed bytes, keyed by id."""
         return self._mirror().load_short_vectors(ids, model)
 
     async def search(
@@ -114,9 +114,10 @@ class CollectionQueries:
         k_without_messages: int | None = None,
         on_bodies: Callable[[Sequence[str]], object] | None = None,
     ) -> list[SearchCandidate]:
-        """Search by words and, once the query has a vector, by vector.
+        """Search by words and, if the query has a vector, by vector.
 
-        `select` chooses among the candidates. If the best `k_without_messages` rows chosen include no message, only
+        `select` chooses the best of the candidates. If the best `k_without_messages` rows chosen include no
+        message, only
         those rows are returned. The rows are followed by the messages next to the best messages chosen. While the
         vector is computed, `on_bodies` is called in another thread with the bodies (stored JSON) that will probably
         be found.
@@ -135,7 +136,7 @@ class CollectionQueries:
             comparable, (lexical, loaded_bodies) = comparable_future.result(), word_future.result()
         else:
             if isinstance(vector, Awaitable):
-                await asyncio.sleep(0)  # the query goes to the model first: the rest runs meanwhile
+                await asyncio.sleep(0)  # the query is sent to the model first; the rest runs meanwhile
             lexical = _search_word_index(mirror, query, passing, candidate_count)
             query_vector = await vector if isinstance(vector, Awaitable) else vector
             comparable = mirror.mask_comparable(passing, model)
@@ -152,7 +153,7 @@ class CollectionQueries:
         result_slots = np.array(select(candidates), np.intp)
         if k_without_messages is not None and not mirror.mask_messages(result_slots[:k_without_messages]).any():
             result_slots = result_slots[:k_without_messages]
-        # Words alone do not tell which of two neighbours answers. All are read at once: a call costs more than rows.
+        # Words alone do not tell which of two neighbours is the answer. One call reads all: it costs more than rows.
         neighbours = mirror.find_neighbours(result_slots[:MAX_HITS_WITH_NEIGHBOURS], NEIGHBOUR_REACH)
         neighbours = neighbours[neighbours < len(passing)]
         bodies = await self._load_bodies(
@@ -169,7 +170,7 @@ class CollectionQueries:
         return self._recheck_filters(hits, filters) if _uses_hash_comparison(filters) else hits
 
     async def read_ahead(self, compress: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
-        """Load more bodies into memory, but only after the first search.
+        """Load more bodies (stored JSON) into memory, but only after the first search.
 
         Returns True if unread bodies may remain.
         """
@@ -197,7 +198,7 @@ class CollectionQueries:
     ) -> dict[int, str]:
         """Return the intact bodies in these slots, in the same order.
 
-        `loaded` contains bodies that are already loaded. Bodies that were read ahead have been verified already.
+        `preloaded_bodies` are already loaded. Bodies that were read ahead have already been verified.
         """
         loaded_bodies = preloaded_bodies or {}
         cached_bodies = {slot: loaded_bodies[slot] for slot in slots.tolist() if slot in loaded_bodies}
@@ -232,9 +233,9 @@ def _search_words_with_bodies(
     limits: tuple[int, int | None],
     on_bodies: Callable[[Sequence[str]], object] | None,
 ) -> tuple[dict[int, float], dict[int, str]]:
-    """Search `words`; return the hits and the first cached bodies.
+    """Search the word index; return the scores and the best cached bodies.
 
-    `limits` is (k, few); which of the two numbers of bodies is needed depends on whether messages are among the hits.
+    `limits` is (k, few): `few` bodies are enough if no message is among the `few` best hits, otherwise `k` are needed.
     """
     lexical = _search_word_index(mirror, words, passing, candidate_count)
     (k, few), slots = limits, list(lexical)

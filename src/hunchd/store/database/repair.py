@@ -29,7 +29,7 @@ _PATH = re.compile(rb"\x0a(?=([\x26-\x7f])([0-9a-z-]{32,121}\.lance))")
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """Report of the damage to one table.
+    """Report on the damage to one table.
 
     `lost_versions` are the versions newer than the one that is used now.
     """
@@ -54,9 +54,9 @@ class RepairReport:
 
 
 def repair_table(folder: Path) -> RepairReport:
-    """Set aside unreadable newest versions and a wrong version hint.
+    """Set aside the newest versions of a table that cannot be read.
 
-    `folder` is the folder of the table (`….lance`).
+    A version hint that is wrong is deleted. `folder` is the folder of the table (`….lance`).
     """
     manifests = _list_manifests(folder)
     newest_readable = next((at for at, (_, path) in enumerate(manifests) if not find_damaged_files(folder, path)), None)
@@ -81,7 +81,7 @@ def repair_table(folder: Path) -> RepairReport:
 
 
 def discard_newest_version(folder: Path) -> RepairReport:
-    """Set aside the newest version if an older version is intact; return a report.
+    """Set aside the newest version if an older one is intact; return a report.
 
     This is for a version that appears complete but cannot be read.
     """
@@ -103,7 +103,7 @@ def find_damaged_files(folder: Path, manifest: Path) -> tuple[str, ...]:
 
 
 def list_data_files(manifest: bytes) -> list[str]:
-    """Return the names of the data files of a version.
+    """Return the names of a version's data files, read from its manifest.
 
     The first part of a manifest, before the version itself, is skipped. It describes how the version was created:
     after a merge it names the replaced files, which may be missing without any damage.
@@ -132,7 +132,7 @@ def move_table_aside(folder: Path) -> None:
 
 
 def bound_fragment_ids(folder: Path) -> int:
-    """Return an upper bound for the fragment ids of a table."""
+    """Return an upper bound on the fragment ids of a table."""
     return len(list((folder / "data").glob("*.lance"))) + max(
         (version for version, _ in _list_manifests(folder)), default=0
     )

@@ -1,4 +1,4 @@
-"""Rebuilding of damaged tables from their readable rows."""
+"""Rebuilding damaged tables from their readable rows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _MAX_GAP: Final = 64 * _BATCH_ROWS
 
 
 async def rebuild_table(folder: Path, name: str, session: Any) -> int:
-    """Rebuild the table from its readable rows, and otherwise from snapshots.
+    """Rebuild a table from its readable rows, and from snapshots.
 
-    Returns the number of lost rows.
+    Snapshots supply only the rows that cannot be read in the table. Returns the number of lost rows.
     """
     session = session or create_session()
     expected_rows, rows = await _load_readable(folder, name, session)
@@ -46,7 +46,7 @@ async def rebuild_table(folder: Path, name: str, session: Any) -> int:
 def finish_rebuild(folder: Path) -> None:
     """Complete a rebuild that a crash interrupted.
 
-    If the rebuilt table is incomplete, it is discarded.
+    A rebuilt table that is not complete is discarded.
     """
     draft = folder / _DRAFT_FOLDER
     for table in draft.glob("*.lance"):
@@ -61,9 +61,9 @@ def delete_folder(folder: Path) -> None:
 
 
 async def _load_readable(folder: Path, name: str, session: Any) -> tuple[int | None, dict[str, Row]]:
-    """Return the row count and the intact rows, keyed by id.
+    """Return the row count and the intact rows of a table; the rows are keyed by id.
 
-    The count is None if it is unknown.
+    The count is None if the table cannot be opened.
     """
     rows: dict[str, Row] = {}
     row_count = None
@@ -82,9 +82,9 @@ async def _load_readable(folder: Path, name: str, session: Any) -> tuple[int | N
 
 
 async def _load_fragment(table: Table, fragment: int) -> list[Row]:
-    """Return the rows of one data file.
+    """Return the intact rows of one data file.
 
-    Returns no rows if the file cannot be read.
+    If reading fails, only the rows read up to that point are returned.
     """
     rows_found: list[Row] = []
     begin = last = 0

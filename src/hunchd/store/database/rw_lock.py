@@ -17,7 +17,7 @@ class ReadWriteLock:
 
     @asynccontextmanager
     async def hold_shared(self) -> AsyncIterator[None]:
-        """Hold the lock together with other readers, once no one holds it exclusively."""
+        """Hold the lock together with other readers, once nobody holds it exclusively."""
         async with self._condition:
             await self._condition.wait_for(lambda: not self._is_exclusive)
             self._reader_count += 1
@@ -30,7 +30,10 @@ class ReadWriteLock:
 
     @asynccontextmanager
     async def hold_exclusive(self) -> AsyncIterator[None]:
-        """Block new reads and wait until the active ones have ended."""
+        """Hold the lock exclusively.
+
+        New reads are blocked at once; the lock is held as soon as the active ones have ended.
+        """
         async with self._condition:
             await self._condition.wait_for(lambda: not self._is_exclusive)
             self._is_exclusive = True

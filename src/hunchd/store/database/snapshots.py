@@ -1,7 +1,8 @@
 """Snapshots of the tables, from which damaged tables can be repaired.
 
-Snapshots are hard links, because the database's files never change. Since a hard link shares the data on disk, the
-first snapshot of each week is a real copy instead.
+A snapshot consists of hard links, which suffice because the database's files never change. Since a hard link shares
+the
+data on disk, the first snapshot of each week is a real copy instead.
 """
 
 from __future__ import annotations

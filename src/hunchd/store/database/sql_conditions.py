@@ -22,7 +22,10 @@ def match_older_than(before: int) -> str:
 
 
 def match_text_digests(digests: Iterable[bytes]) -> str:
-    """Return a condition for rows that have a vector for one of these texts."""
+    """Return a condition for rows that have a vector for one of these texts.
+
+    The texts are given by their digests.
+    """
     literals = ", ".join(f"X'{digest.hex()}'" for digest in digests)
     return f"embedded AND text_digest IN ({literals})" if literals else "false"
 
@@ -46,12 +49,18 @@ def match_below(column: str, value: str) -> str:
 
 
 def match_one_of(column: str, values: Iterable[str]) -> str:
-    """Return a condition for rows with one of these values in a column, which must not be empty."""
+    """Return a condition for rows with one of these values in a column.
+
+    `values` must not be empty.
+    """
     return f"{column} IN ({_quote_list(values)})"
 
 
 def match_range(column: str, first: int, end: int) -> str:
-    """Return a condition for rows whose number in a column is at least `first` and less than `end`."""
+    """Return a condition for rows whose number in a column is in a range.
+
+    The number must be at least `first` and less than `end`.
+    """
     return f"{column} >= {int(first)} AND {column} < {int(end)}"
 
 

@@ -25,7 +25,7 @@ CLOSE_WAIT_SECONDS: Final = 5.0  # seconds: an export runs at the pace of its re
 
 
 class StoreLock:
-    """Locks of the store in `folder`.
+    """Locks for the store in `folder`.
 
     `repair` is called with the write lock held. If `writable` is False, nothing is written or repaired.
     """
@@ -89,9 +89,11 @@ class StoreLock:
         await self.run_write(self._repair)
 
     def should_repair(self, error: StoreError) -> bool:
-        """Return True if a repair may help.
+        """Return True if a repair may help against `error`.
 
-        That is the case for the first failure within REPAIR_INTERVAL.
+        That is the case if the store is writable and open, and no repair was begun within the last REPAIR_INTERVAL
+        seconds. If
+        True is returned, the repair counts as begun.
         """
         is_recent = time.monotonic() - self._repaired_at < REPAIR_INTERVAL
         if not self._writable or isinstance(error, StoreClosed) or is_recent:
@@ -103,7 +105,7 @@ class StoreLock:
     async def close(self, close_tables: Callable[[], None]) -> None:
         """Call `close_tables` once active writes and reads have ended.
 
-        Later calls raise StoreClosed. If a read does not end within CLOSE_WAIT_SECONDS, it is not waited for.
+        Later calls raise StoreClosed. Reads are waited for at most CLOSE_WAIT_SECONDS.
         """
         async with self._write_lock:
             self._is_closed = True

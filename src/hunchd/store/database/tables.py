@@ -1,10 +1,10 @@
 """Columns and schema version of the tables, and conversion of rows.
 
 A row is a plain dictionary with texts, numbers, lists of texts, and bytes for digests and the vector (little-endian
-float32). Times are in microseconds since the epoch. Only `lance` converts rows for the database.
+float32). Times are in microseconds since the epoch. Only `lance` converts rows to the database's format.
 
-A memory is stored as JSON in the column `body`, and fields that can be filtered also have columns of their own.
-Reading ten rows costs 0.3 ms per column, and a search reads three columns instead of forty.
+A memory is stored as JSON in the column `body`, and fields that can be filtered also have their own columns. Reading
+ten rows costs 0.3 ms per column, so a search reads three columns instead of forty.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ColumnType = Literal["text", "texts", "integer", "number", "flag", "bytes", "vec
 
 # Increase it with every change of the columns, and add a migration for older tables in `migrations`.
 SCHEMA_VERSION: Final = 1
-DIMENSIONS: Final = 384  # of the vectors
+DIMENSIONS: Final = 384  # length of the vectors
 DIGEST_BYTES: Final = 16
 # A commit of a thousand files says nothing about each of them.
 MAX_INDEXED_PATHS: Final = 30
@@ -76,12 +76,14 @@ MEMORY_COLUMNS: Final = (
     ColumnSpec("ignored", "integer"),
     ColumnSpec("status", "text"),
     ColumnSpec("text", "text"),  # content of the full-text index
-    ColumnSpec("text_digest", "bytes"),  # of the embedded text: the same text is embedded once
-    ColumnSpec("digest", "bytes"),  # of the body: a replay changes nothing, and damage is noticed before serving
+    ColumnSpec("text_digest", "bytes"),  # digest of the embedded text: the same text is embedded only once
+    ColumnSpec(
+        "digest", "bytes"
+    ),  # digest of the body: shows that a replay changes nothing, and reveals damage before serving
     ColumnSpec("vector", "vector"),
     ColumnSpec("embedded", "flag"),
-    ColumnSpec("model", "text"),  # that computed the vector
-    ColumnSpec("hash", "bytes"),  # of the whole row, for readers of all columns
+    ColumnSpec("model", "text"),  # model that computed the vector
+    ColumnSpec("hash", "bytes"),  # hash of the whole row, for readers of all columns
 )
 # Columns that are read to serve a memory; `digest` verifies `body`.
 SERVED_COLUMNS: Final = ("id", "at", "body", "digest")
@@ -106,7 +108,7 @@ COLUMNS: Final[Mapping[str, Sequence[ColumnSpec]]] = {MEMORIES: MEMORY_COLUMNS, 
 
 
 def build_row(memory_data: Mapping[str, Any]) -> Row:
-    """Return the complete row for the output of `memory_to_plain`."""
+    """Return the complete row for a memory, given as output of `memory_to_plain`."""
     body = _to_json(memory_data)
     memory = get_memory({"body": body})
     row = {column.name: memory_data[column.name] for column in MEMORY_COLUMNS if column.name in memory_data}
@@ -123,14 +125,17 @@ def build_row(memory_data: Mapping[str, Any]) -> Row:
 
 
 def parse_row(body: str, digest: bytes) -> Row:
-    """Return a row with its intact body already parsed."""
+    """Return the row with this body, which must be intact.
+
+    The row also contains the parsed body, so that it is parsed only once.
+    """
     memory_data: Row = json.loads(body)
     parsed_values = {PLAIN_KEY: memory_data, MEMORY_KEY: memory_from_plain(memory_data)}
     return {"id": memory_data["id"], "at": memory_data["at"], "body": body, "digest": digest} | parsed_values
 
 
 def get_plain(row: Mapping[str, Any]) -> Row:
-    """Return the memory in a row in the form of `memory_to_plain`."""
+    """Return the memory in a row, in the form of `memory_to_plain`."""
     memory_data: Row = row[PLAIN_KEY] if PLAIN_KEY in row else json.loads(row["body"])
     return memory_data
 
@@ -171,19 +176,19 @@ def signal_from_row(row: Mapping[str, Any]) -> StoredSignal:
 
 
 def set_vector(row: Mapping[str, Any], vector: bytes, model: str) -> Row:
-    """Return the row with the vector of its text."""
+    """Return the row with the vector that `model` computed for its text."""
     return add_hash({**row, "vector": vector, "embedded": True, "model": model})
 
 
 def add_hash(row: Mapping[str, Any]) -> Row:
-    """Return the row with its hash."""
+    """Return the row with the hash of its columns."""
     return {**row, "hash": compute_row_hash(row)}
 
 
 def is_intact(row: Mapping[str, Any]) -> bool:
     """Return True if the row matches its checksum.
 
-    For a partial row, the checksum is the digest of its body.
+    For a row without all columns, the checksum is the digest of its body.
     """
     if PLAIN_KEY in row:  # it was verified before it was parsed
         return True

@@ -1,4 +1,4 @@
-"""Vectors of rewritten rows, which are kept as long as the text stays the same."""
+"""Vectors of rewritten rows, which are kept as long as the embedded text is the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hunchd.store.database.tables import Row, is_intact, set_vector
 
 
 async def keep_vectors(table: Table, rows: Sequence[Row]) -> list[Row]:
-    """Return the changed rows with their current vectors.
+    """Return the changed `rows` with the vectors that are stored for them.
 
     Rows whose embedded text has changed get no vector.
     """
@@ -25,7 +25,7 @@ async def keep_vectors(table: Table, rows: Sequence[Row]) -> list[Row]:
 
 
 async def apply_vectors(table: Table, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> list[Row]:
-    """Return the rows with these vectors.
+    """Return the stored rows with the vectors that `model` computed for them.
 
     `vectors` maps ids to a vector and the digest of its text. Rows that were deleted, damaged or changed in the
     meantime are left out.
@@ -38,7 +38,7 @@ async def apply_vectors(table: Table, vectors: Mapping[str, tuple[bytes, bytes]]
 
 
 async def load_vectors(table: Table, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
-    """Return vectors computed earlier, keyed by the digest of the text."""
+    """Return vectors that `model` computed earlier, keyed by the text's digest."""
     condition = sql_conditions.join_conditions(
         sql_conditions.match_text_digests(digests), sql_conditions.match_model(model)
     )

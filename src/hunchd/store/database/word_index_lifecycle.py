@@ -1,4 +1,4 @@
-"""Lifecycle of the word index: open, complete, merge, write, erase.
+"""Lifecycle of the word index: opening, completing, merging, writing and erasing it.
 
 The index can always be rebuilt from the table. Until it contains every row, word searches find fewer rows and
 report that.
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 INDEX_FILE: Final = "memories.words"
 BATCH_ROWS: Final = 512  # rows that are indexed in one step: about 50 ms
 MAX_QUICK_ROWS: Final = 4_096  # rows that are indexed before the next query: about half a second
-# Rows that are added before they are written: each takes some kilobytes in the tail, a merge as long as for all rows.
+# Rows that are added before they are written: each takes some kilobytes in the tail, but a merge rewrites all rows.
 WRITE_THRESHOLD: Final = 8_192
 
 # Counts the terms of each text, possibly in another thread.
@@ -54,7 +54,10 @@ class WordIndexMaintainer:
                 return
 
     async def index_missing(self, mirror: TableMirror, count: CountTerms) -> bool:
-        """Index up to BATCH_ROWS missing rows; return True if more remain."""
+        """Index up to BATCH_ROWS missing rows; return True if more remain.
+
+        Returns False also if the index has grown to its limit in memory because the file cannot be written.
+        """
         words = mirror.words
         slots = words.list_unindexed(BATCH_ROWS)
         if not slots or (self._has_failed and words.added_count >= WRITE_THRESHOLD):
@@ -87,7 +90,7 @@ class WordIndexMaintainer:
             logger.exception("the word index %s cannot be written; keeping it in memory", self._path)
 
     async def erase(self, mirror: TableMirror) -> None:
-        """Remove the words of deleted rows from all files.
+        """Remove the words of deleted rows from all files of the index.
 
         Raises OSError if a file cannot be removed.
         """
