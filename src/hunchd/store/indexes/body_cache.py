@@ -1,6 +1,6 @@
-"""Cache of compressed row bodies (the JSON of memories), only in memory.
+"""In-memory cache of compressed row bodies, which are the JSON of memories.
 
-Reading fifty bodies takes 0.5 ms instead of 4 ms. A deleted body is removed immediately.
+With it, reading fifty bodies takes 0.5 ms instead of 4 ms. A deleted body is removed immediately.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import zlib
 from collections.abc import Iterable
 from typing import Final
 
-# For some 140,000 memories. The rest of a larger table is read from disk, which takes 4 ms and more; a query reads
-# sixty bodies, so that it hits the disk as soon as a few in a hundred are not cached.
+# Enough for some 140,000 memories. The rest of a larger table is read from disk, which takes at least 4 ms; a query
+# reads sixty bodies, so it has to read from disk as soon as a few bodies in a hundred are not cached.
 MAX_BYTES: Final = 48 * 1024 * 1024
 # A body is a kilobyte: a larger window finds no more in it, and takes longer to set up.
 _COMPRESSION_LEVEL: Final = 6
 _WINDOW_BITS: Final = -13  # 8 kB, without a header
 _MEMORY_LEVEL: Final = 5
-# Preset dictionary of text that most bodies share. It contains no memories, so that none outlives its deletion.
+# Preset dictionary of text that most bodies share. It contains no memories, so no memory outlives its deletion here.
 _DICTIONARY: Final = (
     b'"type":"session"}"name":"session:message the and for with this that from into when not error test fix add '
     b"src/tests/docs/packages/lib/index.test.ts.js.py.md.go.rs.json\\n\\nM \\nA \\nD \\n\\n- README.md CHANGELOG.md"
@@ -35,7 +35,10 @@ _DECOMPRESSOR: Final = zlib.decompressobj(_WINDOW_BITS, _DICTIONARY)
 
 
 class BodyCache:
-    """Bodies keyed by slot, a number from 0 assigned by the caller."""
+    """Cache of the JSON bodies of rows, keyed by slot.
+
+    A slot is a zero-based number that the caller assigns to a row.
+    """
 
     def __init__(self) -> None:
         self._compressed_bodies: list[bytes | None] = []
@@ -51,7 +54,7 @@ class BodyCache:
         return None if data is None else _DECOMPRESSOR.copy().decompress(data).decode("utf-8", "surrogatepass")
 
     def put(self, slot: int, data: bytes) -> None:
-        """Store a body compressed by `compress_bodies`, even if the cache is full."""
+        """Store a body that `compress_bodies` compressed, even if the cache is full."""
         if slot >= len(self._compressed_bodies):
             self._compressed_bodies += [None] * (slot + slot // 4 + 1 - len(self._compressed_bodies))
         self.drop(slot)

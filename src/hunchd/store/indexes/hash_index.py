@@ -1,4 +1,4 @@
-"""Index of rows by the hash of a text.
+"""Index that finds rows by the hash of a text.
 
 The index takes 12 bytes per row, about 1 MB for 100,000 rows.
 """
@@ -23,7 +23,9 @@ class HashIndex:
     """
 
     def __init__(self) -> None:
-        self._hashes: npt.NDArray[np.int64] = np.empty(0, np.int64)  # sorted, equals in the order of their slots
+        self._hashes: npt.NDArray[np.int64] = np.empty(
+            0, np.int64
+        )  # sorted; equal hashes are in the order of their slots
         self._slots: npt.NDArray[np.int32] = np.empty(0, np.int32)
         self._recent: dict[int, list[int]] = {}
         self._recent_pairs: list[tuple[int, int]] = []
@@ -36,7 +38,7 @@ class HashIndex:
             self.merge_recent()
 
     def find_slots(self, text: str) -> Slots:
-        """Return all slots that were added for `text`."""
+        """Return all slots that were added for `text`, or for a text with the same hash."""
         text_hash = hash(text)
         begin, end = (int(np.searchsorted(self._hashes, text_hash, side)) for side in ("left", "right"))
         return np.concatenate([self._slots[begin:end], np.array(self._recent.get(text_hash, ()), np.intp)]).astype(
@@ -58,7 +60,10 @@ class HashIndex:
         return last_slots
 
     def find_shared_slots(self) -> Slots:
-        """Return the slots whose hash occurs more than once, without recent additions."""
+        """Return the slots whose hash occurs more than once.
+
+        Additions since the last call of `merge_recent` are ignored.
+        """
         _, counts = np.unique(self._hashes, return_counts=True)
         shared_slots: Slots = self._slots[np.repeat(counts > 1, counts)].astype(np.intp)
         return shared_slots

@@ -1,8 +1,8 @@
 """Inverted index with BM25 ranking, made of arrays that may be memory-mapped.
 
 A query sums up the score of each text, term by term, which takes 1 ms for ten terms and 100,000 texts. Older texts
-are in one immutable block, which may be mapped from a file; newer texts are added to a tail. From time to time,
-block and tail are merged into a new block without the deleted texts.
+are in one immutable block, which may be mapped from a file; newer texts are added to a tail in memory. From time to
+time, block and tail are merged into a new block without the deleted texts.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy.typing as npt
 from hunchd.store.indexes.vector_scan import Mask, Slots
 from hunchd.text.bm25 import LARGEST_GAIN, compute_idf, compute_length_norm
 
-# Cap of the length normalisation, in mean lengths: such a text is really many texts, the history of a module or a log,
-# and a line of it that answers a query does not count less for the others.
+# Cap on the length in the normalisation, in mean lengths. A longer text is really many texts, such as the history of a
+# module or a log, and a line in it that answers a query should not count less because of the other lines.
 MAX_RELATIVE_LENGTH: Final = 8.0
-# A posting is the number of a text and its count of the term, which is capped.
+# A posting combines the number of a text with the number of times that the term occurs in it, which is capped.
 TIMES_BITS: Final = 6
 MAX_TIMES: Final = (1 << TIMES_BITS) - 1
 _SAMPLING_STEP: Final = 8  # one of this many texts is sampled to estimate the k-th score
@@ -35,7 +35,7 @@ NormArray = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class PostingsBlock:
-    """Immutable part of the index; texts are numbered from 0.
+    """Immutable part of the index; its texts are numbered from 0.
 
     `postings[begins[i]:begins[i + 1]]` are the postings of `terms[i]`, in ascending order.
     """
@@ -43,11 +43,11 @@ class PostingsBlock:
     terms: KeyArray  # ascending
     begins: NumberArray  # one element more than `terms`
     postings: NumberArray
-    lengths: NumberArray  # of each text, in terms
-    keys: KeyArray  # by which the owner identifies the text
+    lengths: NumberArray  # length of each text, in terms
+    keys: KeyArray  # keys by which the owner identifies the texts
 
     def count_texts(self, begin: int = 0, end: int | None = None) -> npt.NDArray[np.int64]:
-        """Return the number of texts that contain each term in a range of terms."""
+        """Return the number of texts that contain each of the terms `begin` to `end`."""
         begins = self.begins[begin : len(self.begins) if end is None else end + 1].astype(np.int64)
         return begins[1:] - begins[:-1]
 
@@ -88,9 +88,9 @@ class _NormCache:
 
 
 class WordPostings:
-    """Inverted index of texts.
+    """Inverted index of texts, made of a block and a tail.
 
-    The caller identifies a text by its slot, a number from 0, and across restarts by its key.
+    The caller identifies a text by its slot, a zero-based number, and across restarts by its key.
     """
 
     def __init__(
@@ -98,7 +98,8 @@ class WordPostings:
     ) -> None:
         """Create an index from the texts of `block` that still exist.
 
-        A text exists if its key in `keys` belongs to a slot in `living`.
+        `keys` has the key of each slot, and `living` is a mask of slots; a text exists if its key is that of a
+        living slot.
         """
         self.block = block or create_empty_block()
         keys = np.zeros(0, np.uint64) if keys is None else keys
@@ -136,14 +137,14 @@ class WordPostings:
         return self._unindexed_slots[-limit:][::-1]
 
     def drop_unindexed(self, count: int) -> None:
-        """Remove the first `count` slots from the unindexed ones.
+        """Remove the first `count` slots from the list of unindexed slots.
 
         Their texts have been indexed or deleted.
         """
         del self._unindexed_slots[-count:]
 
     def add(self, slot: int, key: int, counts: Mapping[int, int]) -> None:
-        """Index the text in `slot`, given as the count of each term."""
+        """Index the text in `slot`, given as its count of each term."""
         number = len(self._tail_slots)
         tail = self._tail
         for term, times in counts.items():
@@ -190,7 +191,7 @@ class WordPostings:
         return slots[order], scores[order]
 
     def merge_blocks(self, living: Mask) -> tuple[Iterator[PostingsChunk], NumberArray, KeyArray]:
-        """Return a new block of the texts that are not deleted, as chunks.
+        """Return a new block with the texts that are not deleted, as chunks.
 
         The lengths and keys of the texts are returned as well. Nothing may be added until the chunks are consumed;
         searching is allowed.
@@ -249,9 +250,11 @@ _NONE: Final = np.zeros(0, np.uint32)
 def _rank_part(
     weighted_postings: Sequence[tuple[float, NumberArray]], norms: NormArray, slots: Slots, living: Mask, k: int
 ) -> tuple[Slots, ScoreArray]:
-    """Return the `k` best living texts of the block or the tail, with scores.
+    """Return the `k` best living texts in one part of the index, with scores.
 
-    `weighted_postings` contains the weight and the postings of each term.
+    The part is the block or the tail. `weighted_postings` contains the weight and the postings of each term. More
+    than `k`
+    texts are returned if several share the last score.
     """
     if not weighted_postings:
         return np.zeros(0, np.intp), np.zeros(0, np.float64)
@@ -290,7 +293,10 @@ def _mask_slots(slots: Slots, living: Mask) -> Mask:
 def _renumber(
     postings: NumberArray, term_indexes: npt.NDArray[np.intp], keep: Mask, numbers: NumberArray
 ) -> tuple[NumberArray, npt.NDArray[np.intp]]:
-    """Return the postings of the texts in `keep`, renumbered, and their terms."""
+    """Return the postings of the texts in `keep`, and the indexes of their terms.
+
+    The postings contain the new numbers of the texts.
+    """
     texts = postings >> TIMES_BITS
     is_kept = keep[texts]
     texts = texts[is_kept]
@@ -306,9 +312,9 @@ def _build_chunk(terms: KeyArray, parts: Sequence[tuple[NumberArray, npt.NDArray
 
 
 def _find_living_slots(wanted_keys: KeyArray, keys: KeyArray, living: Mask) -> Slots:
-    """Return the living slot of each key, or -1 if there is none.
+    """Return the living slot that has each wanted key, or -1 if there is none.
 
-    Of a repeated key, only the first occurrence gets a slot.
+    If a wanted key is repeated, only its first occurrence gets the slot.
     """
     key_slots = np.full(len(wanted_keys), -1, np.intp)
     slots = np.flatnonzero(living)

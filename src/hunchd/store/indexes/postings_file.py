@@ -1,7 +1,7 @@
-"""File of a postings block, read through memory mapping.
+"""File that stores a postings block and is read through memory mapping.
 
 The file is written in pieces, and only the parts that are accessed take up memory. It can always be rebuilt;
-callers do so if it is missing, damaged or in another format.
+callers do so if it is missing, damaged or in a different format.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from hunchd.store.indexes.terms import RULES_VERSION
 logger = logging.getLogger(__name__)
 
 _MAGIC: Final = b"hunchw01"
-# Footer, because the numbers are known at the end: magic, rules, checksum of all before, counts of the three arrays.
+# A footer, because its numbers are known only at the end: magic, rules, checksum of everything before it, counts of the
+# three arrays.
 _FOOTER: Final = struct.Struct("<8sIIQQQ")
 _READ_BYTES: Final = 1 << 20
 
@@ -33,12 +34,12 @@ _READ_BYTES: Final = 1 << 20
 def write_block(
     files: FileOperations, path: Path, pieces: Iterable[PostingsChunk], lengths: NumberArray, keys: KeyArray
 ) -> None:
-    """Replace the file at `path` atomically. Raises OSError."""
+    """Write a block to the file at `path`, replacing it atomically. Raises OSError."""
     replace_file(files, path, _iterate_content(pieces, lengths, keys))
 
 
 def read_block(path: Path) -> PostingsBlock | None:
-    """Verify the checksum of the file and map the block.
+    """Verify the checksum of the file, and map the block into memory.
 
     Returns None if the block must be rebuilt.
     """

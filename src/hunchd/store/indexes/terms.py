@@ -1,7 +1,7 @@
-"""Terms of texts and queries: lowercase words without accents, stemmed and hashed.
+"""Terms in texts and queries: lowercase words without accents, stemmed and hashed.
 
 The rules are the same as in the database's full-text index, so that both find the same texts: English stems
-(Snowball), no stop words, no words of more than 64 characters. Increase `RULES_VERSION` with every change.
+(Snowball), no stop words, no words of more than 64 characters. Increase `RULES_VERSION` with every change to them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from hunchd.text.words import INDEX_STOP_WORDS, fold_diacritics
 
 RULES_VERSION: Final = 3
 LONGEST_WORD: Final = 64  # characters
-# Words whose stem is cached: nine of ten words of a long history, in 4 MB.
+# Words whose stems are cached: nine in ten words of a long history, in 4 MB.
 _STEM_CACHE_SIZE: Final = 1 << 14
 # Stop words that are stems: words are compared after stemming.
 _STOP_STEMS: Final = frozenset(word for word in INDEX_STOP_WORDS if stem_english(word) == word)
 
 
 def count_terms(text: str) -> dict[int, int]:
-    """Return the terms of `text` with their counts."""
+    """Return the terms in `text` with their counts."""
     counts: dict[int, int] = {}
     for word, times in Counter(find_words(normalize_letters(text).lower())).items():
         if term := term_of(word):

@@ -1,4 +1,4 @@
-"""Tokenization for the full-text index and its queries."""
+"""Tokenization of texts for the full-text index, and of queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ MAX_QUERY_WORDS: Final = 32  # words
 
 
 def build_index_text(*texts: str | None) -> str:
-    """Return the content of the full-text index for these texts."""
+    """Return the text to put into the full-text index for these texts.
+
+    It consists of the texts and the subwords of their compound words.
+    """
     whole = normalize_letters("\n".join(text for text in texts if text)[:MAX_INDEXED_CHARACTERS])
     return "\n".join(filter(None, (whole, " ".join(find_subwords(whole)))))
 
@@ -22,7 +25,7 @@ def build_index_text(*texts: str | None) -> str:
 def build_query_text(text: str) -> str:
     """Return the full-text query for `text`.
 
-    The query consists of the distinct words with their subwords, and is truncated if it is too long.
+    The query consists of the distinct words in `text` and their subwords; it is truncated if it is too long.
     """
     words = dict.fromkeys(find_words(normalize_letters(text)))
     query_words = list(words)[:MAX_QUERY_WORDS]

@@ -12,21 +12,21 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-# Vectors of the second pass, those that agree most in their sign bits: measured, 98 of the 100 truly nearest are among
-# them if they are a hundredth of all vectors, and nearly all of the first twenty.
+# Vectors that enter the second pass, because their sign bits agree most. In a measurement, 98 of the 100 truly nearest
+# vectors, and nearly all of the first twenty, were among them if a hundredth of all vectors entered.
 RERANKED_VECTORS: Final = 1_000
 _WORD_BITS: Final = 64  # bits
 _BLOCK_SLOTS: Final = 4_096  # slots whose sign bits fit into the processor's first-level cache
-_MAX_BYTE: Final = 127  # of a signed byte
+_MAX_BYTE: Final = 127  # largest value of a signed byte
 
 Slots = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
 
 class VectorIndex:
-    """Vectors keyed by slot, a number from 0 assigned by the caller.
+    """Index of vectors, keyed by slot.
 
-    All vectors have the same length, a multiple of 64.
+    A slot is a zero-based number that the caller assigns to a row. All vectors have the same length, a multiple of 64.
     """
 
     def __init__(self, dimensions: int) -> None:
@@ -93,13 +93,13 @@ class VectorIndex:
     def get_short_vector(self, slot: int) -> bytes:
         """Return the vector in this slot as signed bytes.
 
-        It has the same direction as the original vector, but another length.
+        It has the same direction as the original vector, but a different length.
         """
         vector: bytes = self._bytes[slot].tobytes()
         return vector
 
     def _prefilter_by_signs(self, query: npt.NDArray[np.float32], passing: Mask) -> Slots:
-        """Return about RERANKED_VECTORS slots with the most similar sign bits."""
+        """Return about RERANKED_VECTORS slots, whose sign bits agree most with the query's."""
         count, dimensions = len(passing), self._bytes.shape[1]
         differing = np.empty(count, np.uint16)
         query_signs = _pack_signs(query[None]).T

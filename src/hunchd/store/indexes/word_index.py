@@ -15,7 +15,7 @@ from hunchd.text.words import INDEX_STOP_WORDS
 
 # Only the beginning of a longer text is indexed here; the store indexes all of it.
 _INDEXED_CHARACTERS = 8_000
-# Of a pasted query the rarest words decide; the others cost time.
+# In a pasted query the rarest words decide; the others only cost time.
 _MAX_QUERY_WORDS = 24
 # A word in this share of the texts, and at least this many, is common: visiting each would take milliseconds.
 _COMMON_SHARE = 0.25
@@ -28,12 +28,12 @@ _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 
 
 class WordMatch(NamedTuple):
-    """Text that matches words of a query."""
+    """Text that contains words of a query."""
 
     id: str
     score: float
-    words: tuple[str, ...]  # of the query, those it was found by, the rarest first
-    share: float  # weight of these words in the query, 0..1: rare words weigh more
+    words: tuple[str, ...]  # query words by which it was found, rarest first
+    share: float  # share of these words in the weight of the query, 0..1; rare words have more weight
 
 
 def count_words(text: str) -> Counter[str]:
@@ -57,14 +57,14 @@ def extract_query_words(question: str) -> Iterable[str]:
     """Return the words of a query without stop words.
 
     Returns all words if the query contains only stop words. Stop words must be removed because a word like "the" is
-    rare in templates of code and would be considered significant there.
+    rare in code templates, so a search among them would consider it significant.
     """
     words = count_words(question)
     return [word for word in words if word not in INDEX_STOP_WORDS] or words
 
 
 def inflect_word(word: str) -> Iterable[str]:
-    """Return the word and its possible inflections.
+    """Return the word, followed by its possible inflections.
 
     A fact may say "deploys" where a query says "deploy". The store indexes stems, whereas this index contains whole
     words and tries their inflections.
@@ -80,7 +80,7 @@ def inflect_word(word: str) -> Iterable[str]:
 
 
 class WordIndex:
-    """Index from words to the ids of texts."""
+    """Index that finds the ids of texts by their words."""
 
     def __init__(self) -> None:
         self._postings: dict[str, dict[str, int]] = {}  # word → id → weighted count
@@ -146,13 +146,13 @@ class WordIndex:
         return self._iterate_best_first(scores, query_words, missing)
 
     def _find_forms(self, word: str) -> dict[str, int]:
-        """Return the indexed inflections of a word with their frequencies."""
+        """Return the inflections of a word that are indexed, with their frequencies."""
         return {form: len(postings) for form in inflect_word(word) if (postings := self._postings.get(form))}
 
     def _iterate_best_first(
         self, scores: dict[str, float], query_words: list[tuple[int, str, tuple[str, ...]]], missing: int
     ) -> Iterator[WordMatch]:
-        # A heap, because a few results are consumed of possibly thousands.
+        # A heap, because only a few of possibly thousands of results are consumed.
         heap = [(-score, identifier) for identifier, score in scores.items()]
         heapify(heap)
         weights = {word: self._compute_idf(frequency) for frequency, word, _ in query_words}

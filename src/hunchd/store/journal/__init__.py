@@ -1,1 +1,1 @@
-"""Journal: write-ahead log of accepted records."""
+"""Journal: write-ahead log of accepted records, in files called segments."""

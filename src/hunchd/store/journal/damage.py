@@ -16,9 +16,9 @@ _MAX_COPY_BYTES = 4 * 1024 * 1024
 
 
 class DamageRecorder:
-    """Damage found since the journal was opened.
+    """Recorder of the damage found since the journal was opened.
 
-    Copies of the damaged bytes are in `folder`.
+    It copies the damaged bytes to `folder`.
     """
 
     def __init__(self, files: FileOperations, folder: Path) -> None:
@@ -28,10 +28,10 @@ class DamageRecorder:
         self.count = 0
 
     def record_range(self, path: Path, content: bytes, damage: DamagedRange, *, base_offset: int = 0) -> None:
-        """Count, log and copy a damaged range once.
+        """Count, log and copy a damaged range, unless that has been done already.
 
         `content` starts `base_offset` bytes into the file. An incomplete write at the end of a file was never
-        acknowledged, so it does not count as loss.
+        acknowledged, so it does not count as damage.
         """
         begin = base_offset + damage.offset
         if (path.name, begin) in self._reported_damage:
@@ -52,7 +52,7 @@ class DamageRecorder:
             logger.warning("could not save a copy of the damaged bytes of %s: %s", path.name, error)
 
     def record_gap(self, path: Path, first: int, last: int) -> None:
-        """Count a gap between segments, left by a file that was removed or emptied."""
+        """Count a gap between segments, which a removed or emptied file has left."""
         if (path.name, -1) not in self._reported_damage:
             self._reported_damage.add((path.name, -1))
             self.count += 1
@@ -66,7 +66,7 @@ class DamageRecorder:
             logger.warning("%s cannot be read: %s", path, error)
 
     def move_file(self, path: Path) -> None:
-        """Move a whole file into `folder`."""
+        """Move a whole damaged file into `folder`."""
         try:
             create_private_folder(self._folder)
             self._files.rename(path, self._folder / path.name)

@@ -1,4 +1,4 @@
-"""Reserved disk space that makes it possible to clean up a full disk."""
+"""Reserved disk space, which makes it possible to clean up after the disk is full."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hunchd.store.files import DISK_FULL_ERRORS, FileOperations, closing_descrip
 
 logger = logging.getLogger(__name__)
 
-# Free space needed beside the reserve before it is allocated again, so that it is not allocated and released in turn.
+# Free space needed in addition before the reserve is allocated again, so that it is not allocated and released in turn.
 _MIN_FREE_BYTES = 2 * 1024 * 1024
 
 

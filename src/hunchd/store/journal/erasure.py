@@ -1,4 +1,4 @@
-"""Erasure of records from a segment."""
+"""Erasure of records from a segment, which is one file of the journal."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ def erase_records(
 ) -> SegmentRemainder | None:
     """Return the segment without the records to erase, or None if it is unchanged.
 
-    A record is erased if `should_erase` returns True for it and its number is at most `up_to`. Unreadable bytes are
-    dropped as well, since it is impossible to tell whether they contain data to be erased.
+    `content` is the segment, and `first` its first sequence number. A record is erased if `should_erase` returns
+    True for
+    it and its number is at most `up_to`. Unreadable bytes are dropped as well, since it is impossible to tell
+    whether they
+    contain data to be erased.
     """
     has_header = read_header(content) is not None
     pieces = [content[:HEADER_BYTES] if has_header else encode_header(first, 0)]
@@ -55,7 +58,7 @@ def erase_records(
     if not erased_keys and not is_damaged:
         return None
     if last and (not entries or entries.sequences[-1] < last):
-        # Keeps the number taken, and the next segment from reporting a gap before it.
+        # Without it, the number could be used again, and the next segment would report a gap before it.
         pieces.append(encode_erased_frame(last))
     return SegmentRemainder(b"".join(pieces), entries, last, tuple(erased_keys))
 

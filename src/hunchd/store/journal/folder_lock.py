@@ -42,7 +42,7 @@ class FolderLock:
                 os.close(descriptor)
                 raise
         self._descriptor = descriptor
-        with suppress(OSError):  # a full disk: the lock holds without the number
+        with suppress(OSError):  # on a full disk, the lock is held without the number
             os.ftruncate(descriptor, 0)
             os.write(descriptor, str(os.getpid()).encode("ascii"))
 

@@ -1,6 +1,6 @@
 """Index of accepted record ids with their sequence numbers.
 
-The index contains only the newest ids and takes 16 bytes per id.
+The index contains only the newest ids, as hashes, and takes 16 bytes per id.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Numbers = npt.NDArray[np.uint64]
 
 
 class IdIndex:
-    """Index of the newest ids: at least `limit` and at most twice as many."""
+    """Index of the newest ids: at least `limit` of them, and at most twice as many."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -29,9 +29,9 @@ class IdIndex:
         return len(self._keys) + len(self._recent)
 
     def get_sequence(self, key: int) -> int | None:
-        """Return the sequence number of an id, or None if it is unknown.
+        """Return the sequence number of an id, or None if the id is unknown.
 
-        Ids beyond the limit become unknown again.
+        The oldest ids become unknown again when the limit is exceeded.
         """
         recent = self._recent.get(key)
         if recent is not None:
@@ -51,9 +51,9 @@ class IdIndex:
             )
 
     def add_many(self, keys: Numbers, sequences: Numbers) -> None:
-        """Add many ids, starting with the oldest.
+        """Add many ids with their sequence numbers.
 
-        An id that is already known keeps its sequence number.
+        If an id is already known, or occurs more than once, its first sequence number is kept.
         """
         order = np.lexsort((sequences, keys))
         keys, sequences = keys[order], sequences[order]
@@ -62,7 +62,7 @@ class IdIndex:
         at = np.searchsorted(self._keys, keys)
         if len(self._keys):
             first &= self._keys[np.minimum(at, len(self._keys) - 1)] != keys
-        # Sorting only what is new and inserting it keeps a merge near a millisecond: it happens on the event loop.
+        # Only new ids are sorted, then inserted, so that a merge takes about a millisecond: it blocks the event loop.
         self._keys = np.insert(self._keys, at[first], keys[first])
         self._sequences = np.insert(self._sequences, at[first], sequences[first])
         if len(self._keys) > 2 * self._limit:

@@ -1,6 +1,6 @@
 """Log of the ids of records whose segments were dropped.
 
-The log is used to detect duplicates after a restart.
+With this log, duplicates are detected even after a restart.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ def _create_number_array() -> array[int]:
 
 @dataclass(slots=True)
 class IdEntries:
-    """Columns of equal length: ascending sequence numbers, id keys, project keys."""
+    """Ids as columns of equal length.
+
+    The columns are ascending sequence numbers, keys (hashes) of the ids, and keys of the projects.
+    """
 
     sequences: array[int] = field(default_factory=_create_number_array)
     id_keys: array[int] = field(default_factory=_create_number_array)
@@ -50,9 +53,9 @@ class IdEntries:
 
 
 class IdLog:
-    """Log with one file for each generation of `limit` ids.
+    """Log of ids, with a new file after every `limit` ids.
 
-    An old generation is deleted once the newer ones contain `limit` ids.
+    The ids in one file are a generation. An old generation is deleted once the newer ones contain `limit` ids.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class IdLog:
         return self._newest_sequence
 
     def load_into(self, id_index: IdIndex) -> None:
-        """Load the ids of all generations into `index`, oldest file first."""
+        """Load the ids of all generations into `id_index`, oldest file first."""
         self._counts = {}
         for path in sorted(self._folder.glob("ids-*.log")):
             newest, entries = self._read_generation(path)
@@ -104,7 +107,10 @@ class IdLog:
         self._drop_old_generations()
 
     def erase_entries(self, should_erase: Callable[[Numbers], np.ndarray[tuple[int], np.dtype[np.bool_]]]) -> Numbers:
-        """Erase the entries for which `unwanted(columns)` is True; return their id keys."""
+        """Erase the entries for which `should_erase` returns True; return their id keys.
+
+        `should_erase` gets the columns of a generation as an array and returns a mask.
+        """
         erased_keys = [np.empty(0, np.uint64)]
         for path in list(self._counts):
             newest, entries = self._read_generation(path)
@@ -113,7 +119,7 @@ class IdLog:
                 continue
             erased_keys.append(entries[1][drop])
             remaining = entries[:, ~drop]
-            # The last number stays the block's own, so that what was logged is not logged again.
+            # The block keeps its last sequence number, so that entries logged before are not logged again.
             content = encode_header(newest, 0) + encode_frame(newest, 0, 0, remaining.tobytes())
             replace_file(self._files, path, content)
             self._counts[path] = remaining.shape[1]

@@ -2,7 +2,7 @@
 
 A record is acknowledged only after it is synced to disk. Appends that arrive while the disk is busy share the next
 write and sync (group commit). Records are written in one thread and checkpoints in another, so that checkpoints
-never delay an acknowledgement.
+never delay an acknowledgement. A checkpoint is the number of the record up to which everything is in the store.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Group:
 
 
 class _TimedRunner:
-    """Runner of one call at a time, which measures how long the call takes."""
+    """Runner for one call at a time, which measures how long the call takes."""
 
     def __init__(self) -> None:
         self._started_at: float | None = None
@@ -145,7 +145,7 @@ class Journal:
         """Append records durably; return their sequence numbers.
 
         A record with a known id is not stored again; its earlier number is returned. If StorageFull, Overloaded,
-        TooLarge, InvalidInput or StoreError is raised, none of the records was accepted.
+        TooLarge, InvalidInput or StoreError is raised, none of the new records was accepted.
         """
         frames = [(hash_key(record.id), hash_project(record.project), encode_record(record)) for record in records]
         await self._wait_until_prepared()
@@ -158,7 +158,7 @@ class Journal:
         return numbers
 
     def _join_groups(self, frames: list[tuple[int, int, bytes]]) -> tuple[list[int], list[_Group]]:
-        """Assign sequence numbers; return them and the groups to wait for.
+        """Assign sequence numbers to records; return the numbers and the groups to wait for.
 
         This must not await anything, because two appends with the same id must see each other.
         """
@@ -189,9 +189,9 @@ class Journal:
             self._write_task.add_done_callback(self._on_write_task_done)
 
     def _get_open_group(self) -> _Group:
-        """Return the newest group, or a new one if that is full.
+        """Return the group that new records join.
 
-        New records join this group.
+        It is the newest group, or a new one if there is none or it is full.
         """
         if not self._groups or self._groups[-1].size >= _GROUP_BYTES:
             self._groups.append(_Group(asyncio.get_running_loop().create_future()))
@@ -273,9 +273,9 @@ class Journal:
         return [*([self._active_group] if self._active_group is not None else []), *self._groups]
 
     async def _wait_until_prepared(self) -> None:
-        """Wait until opening is finished.
+        """Wait until the journal is completely open.
 
-        Appends continue in the order of their arrival.
+        Waiting appends then continue in the order of their arrival.
         """
         if self._is_prepared and not self._waiting_appends:
             return
@@ -305,7 +305,7 @@ class Journal:
     def iterate_records(self, after: int | None = None) -> Iterator[tuple[int, JournalRecord]]:
         """Yield accepted records after the sequence number `after`, in order.
 
-        By default, records after the checkpoint are yielded. Reads the disk.
+        By default, records after the checkpoint are yielded. This reads from disk, and so blocks.
         """
         return self._log.iterate_after(self._log.checkpoint if after is None else after)
 
@@ -325,11 +325,14 @@ class Journal:
         forget_projects: Collection[str] = (),
         up_to: int | None = None,
     ) -> int:
-        """Erase acknowledged records that match `should_erase`, and all damaged bytes set aside.
+        """Erase acknowledged records for which `should_erase` returns True.
 
-        With `up_to`, only records up to this number are erased. Returns the number of erased records. Their ids
-        count as new again. Ids of records that left the journal earlier can only be forgotten by project
-        (`forget_projects`). Appends wait in the meantime. `should_erase` runs in another thread.
+        All damaged bytes that were set aside are erased as well. With `up_to`, only records up to this number are
+        erased.
+        Returns the number of erased records, whose ids count as new again. Ids of records that left the journal
+        earlier can
+        only be forgotten by project (`forget_projects`). Appends wait in the meantime. `should_erase` runs in
+        another thread.
         """
         projects = frozenset(hash_key(project) for project in forget_projects)
         return await asyncio.shield(asyncio.to_thread(self._erase_records, should_erase, projects, up_to))
@@ -408,7 +411,7 @@ class Journal:
 
     @property
     def bytes(self) -> int:
-        """Size of the segments on disk."""
+        """Size of the segments on disk, in bytes."""
         return self._log.stored_bytes
 
     @property
@@ -423,7 +426,10 @@ class Journal:
 
     @property
     def damage_count(self) -> int:
-        """Number of damaged ranges found since opening; copies are in the folder `set-aside`."""
+        """Number of damaged ranges and files found since the journal was opened.
+
+        Copies are in the folder `set-aside`.
+        """
         return self._log.damage.count
 
     @property
@@ -433,7 +439,7 @@ class Journal:
 
     @property
     def is_disk_full(self) -> bool:
-        """True if there was not enough disk space for the last record."""
+        """True if the disk had no space for the last record."""
         return self._log.is_disk_full
 
 

@@ -45,7 +45,7 @@ from hunchd.store.journal.segments import (
     scan_segment,
 )
 
-# Transient errors that say nothing about the disk: they are raised for a retry, nothing is set aside.
+# Transient errors that say nothing about the disk: they are raised, for a retry, and nothing is set aside.
 _TRANSIENT_ERRORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
 # A checkpointed segment smaller than this is kept for the next records: creating a file costs two syncs.
 _MIN_DROPPED_BYTES = 256 * 1024
@@ -58,23 +58,23 @@ MAX_PENDING = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalLimits:
-    """Limits of the journal, in bytes and records."""
+    """Limits of the journal, in bytes or records."""
 
-    # Small enough that the newest one, the only one read before the daemon answers, is checked in some 10 ms.
+    # Small enough that the newest segment, the only one read before the daemon answers, is checked in some 10 ms.
     segment_bytes: int = 1024 * 1024
     reserve_bytes: int = RESERVE_BYTES
     max_pending: int = MAX_PENDING
     max_pending_bytes: int = 32 * 1024 * 1024
-    # On disk and not yet in the store: days of work while the store is broken, and still a small part of a disk.
+    # Records on disk that are not yet in the store: days of work while the store is broken, but a small part of a disk.
     max_stored_bytes: int = 256 * 1024 * 1024
     remembered_ids: int = 100_000
 
 
 @dataclass(slots=True)
 class Segment:
-    """Segment file.
+    """Segment: one file of the journal with consecutive records.
 
-    `size` is the number of bytes known to be on the device. `entries` are its records, or None until the file has
+    `size` is the number of bytes known to be on the device. `entries` lists its records, or is None until the file has
     been read. `last` is the newest sequence number used in it, or 0 if there is none; the record with this number
     may have been erased.
     """
@@ -87,7 +87,7 @@ class Segment:
 
 
 class SegmentLog:
-    """Log of segments; its calls block.
+    """Files of the journal; calls block.
 
     One thread may call `prepare`, `append_block`, `close_active` and `erase_records`, one other thread may call
     `write_checkpoint`, and any thread may read.
@@ -304,7 +304,7 @@ class SegmentLog:
         return segment, descriptor
 
     def _undo_write(self, segment: Segment) -> None:
-        """Undo a failed write and append nothing more to the segment.
+        """Undo a failed write, and close the segment, so that no more is appended to it.
 
         After a failed sync, the cached pages of the file do not show what is on the device.
         """
@@ -343,7 +343,7 @@ class SegmentLog:
         try:
             return decode_record(frame.payload)
         except (ValueError, KeyError, TypeError):
-            # Its checksum is right and it is still no record of ours: copied for inspection, like other damage.
+            # Its checksum is right, but it is not one of our records; it is copied for inspection, like other damage.
             payload = bytes(frame.payload)
             self.damage.record_range(
                 segment.path, payload, DamagedRange(0, len(payload), is_torn=False), base_offset=frame.offset
@@ -368,7 +368,10 @@ class SegmentLog:
     # -- checkpoints --------------------------------------------------------------------------------------------
 
     def write_checkpoint(self, checkpoint: int, next_sequence: int) -> None:
-        """Record durably that everything up to `sequence` is in the store."""
+        """Record durably that everything up to `checkpoint` is in the store.
+
+        `next_sequence` is stored too, so that no sequence number is used twice.
+        """
         state = json.dumps({"checkpoint": checkpoint, "next": next_sequence}).encode("ascii")
         content = encode_header(1, 0) + encode_frame(1, 0, 0, state)
         write = partial(replace_file, self._files, self._folder / "checkpoint", content)
@@ -383,7 +386,7 @@ class SegmentLog:
             self._reserve.allocate()
 
     def drop_checkpointed(self) -> None:
-        """Delete the segments whose records are all before the checkpoint.
+        """Delete the segments whose records are all covered by the checkpoint.
 
         The ids of their records are logged first.
         """
@@ -398,10 +401,10 @@ class SegmentLog:
             self._segments.remove(segment)
 
     def _drop_oldest(self, checkpoint: int) -> bool:
-        """Delete the oldest segment that is no longer needed, before its ids are logged.
+        """Delete the oldest segment before its ids are logged, if it is no longer needed.
 
         This is necessary if not even the reserve is left. A crash in between loses these ids, but the store, which
-        has the records, still recognises duplicates.
+        has the records, still recognises duplicates. Returns False if nothing was deleted.
         """
         oldest = self._segments[0] if self._segments else None
         if oldest is None or oldest is self._active or oldest.entries is None or oldest.last > checkpoint:
@@ -413,16 +416,16 @@ class SegmentLog:
 
     @property
     def is_active_checkpointed(self) -> bool:
-        """True if a new segment should replace the active one, which can then be dropped."""
+        """True if the active segment should be replaced, because it can then be dropped."""
         active = self._active
         return active is not None and active.size >= _MIN_DROPPED_BYTES and active.last <= self.checkpoint
 
     def erase_records(
         self, should_erase: Callable[[JournalRecord], bool], project_keys: frozenset[int], up_to: int | None = None
     ) -> int:
-        """Erase records from the files; return their number.
+        """Erase records from the segments; return their number.
 
-        The ids of records dropped earlier are erased by project.
+        The ids of records whose segments were dropped earlier are erased by project (`project_keys`).
         """
         self.close_active()
         self._truncate_rejected_tails()

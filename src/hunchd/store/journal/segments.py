@@ -24,9 +24,9 @@ _FRAME = struct.Struct("<4sIQQQ")
 _CRC = struct.Struct("<I")
 HEADER_BYTES = _HEADER.size + _CRC.size
 FRAME_BYTES = _FRAME.size + _CRC.size
-# Payloads are ASCII, so the marker cannot occur inside a record: reading resynchronises on it after damage.
+# Payloads are ASCII, so the marker cannot occur inside a record; after damage, reading continues at the next marker.
 _MARKER = b"\xf5HJ\xfa"
-# Far above any message or document (at most 1 MB); a damaged length is detected by it.
+# Far more than any message or document has (at most 1 MB); a damaged length usually exceeds it.
 MAX_PAYLOAD_BYTES = 16 * 1024 * 1024
 _NO_KEY = 0
 _JSON = json.JSONEncoder(separators=(",", ":"))  # created once: json.dumps would create one for every record
@@ -47,14 +47,14 @@ class JournalRecord:
 
 
 class Header(NamedTuple):
-    """Header of a segment."""
+    """Header at the beginning of a segment."""
 
     first: int  # sequence of the first frame
     previous: int  # newest sequence that was written before this file was made
 
 
 class Frame(NamedTuple):
-    """Frame of a segment, which contains one record.
+    """Frame in a segment, which contains one record.
 
     An `id_key` of 0 marks an erased record, of which only the sequence number is left.
     """
@@ -78,9 +78,9 @@ class DamagedRange(NamedTuple):
 
 
 def hash_key(text: str) -> int:
-    """Return 8 bytes of a hash as an integer, never 0.
+    """Return a 64-bit hash of `text`, which is never 0.
 
-    With 200,000 remembered ids, about one new id in 10^14 collides.
+    With 200,000 remembered ids, about one new id in 10^14 collides with one of them.
     """
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") or 1
@@ -88,14 +88,19 @@ def hash_key(text: str) -> int:
 
 @lru_cache(maxsize=256)  # few projects, many records
 def hash_project(project: str | None) -> int:
-    """Return the key of a project; all records without a project have the same key."""
+    """Return the key of a project.
+
+    The key of records without a project is 0.
+    """
     return _NO_KEY if project is None else hash_key(project)
 
 
 def encode_record(record: JournalRecord) -> bytes:
     """Encode a record as ASCII JSON.
 
-    Raises InvalidInput for values that JSON cannot represent.
+    Raises InvalidInput for values that JSON cannot represent, and TooLarge if the result has more than
+    MAX_PAYLOAD_BYTES
+    bytes.
     """
     content = {"id": record.id, "type": record.type, "project": record.project, "at": record.at, "data": record.data}
     try:
@@ -131,9 +136,9 @@ def encode_erased_frame(sequence: int) -> bytes:
 
 
 def read_header(content: bytes) -> Header | None:
-    """Parse the header; return None if it is damaged or incomplete.
+    """Parse the header of a segment; return None if it is damaged or incomplete.
 
-    Raises StoreError for a file of a later version, which is left unchanged.
+    Raises StoreError for a file with a later format version, which is left unchanged.
     """
     if len(content) < HEADER_BYTES:
         return None
@@ -167,7 +172,7 @@ def scan_segment(content: bytes) -> Iterator[Frame | DamagedRange]:
 
 
 def iterate_frames(content: bytes) -> Iterator[Frame]:
-    """Yield the intact frames only."""
+    """Yield only the intact frames."""
     return (item for item in scan_segment(content) if isinstance(item, Frame))
 
 
