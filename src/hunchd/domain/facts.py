@@ -1,10 +1,10 @@
 """Resolution of claims about facts, without I/O.
 
-A fact has a slot, which consists of scope, project, category, key and branch. A claim is a new statement about a slot;
-resolving it decides if it becomes the current value. The current value (the head) is stored under the id of the slot,
-so there can be only one. Earlier values are stored separately, as versions, each with its period of validity and
-linked
-to the value before it. Every modification of a slot is a `MemoryChange`, which is applied as a whole or not at all.
+A fact has a slot, which consists of scope, project, category, key and branch. A claim is a new statement of a value
+for a slot; resolving the claim decides if this value becomes the current one. The current value (the head) is
+stored under the id of the slot, so there can be only one. Earlier values are stored separately, as versions, each
+with its period of validity and linked to the value before it. Every modification of a slot is a `MemoryChange`,
+which is applied as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -66,9 +66,8 @@ class MemoryChange:
 class ClaimResolution:
     """Result of resolving a claim.
 
-    `memory` is the claim as stored, or the value that already states it. `compared_with` is the value with which
-    the claim
-    was compared, or None if there was none.
+    `memory` is the claim as stored, or the value that already states it. `compared_with` is the value with which the
+    claim was compared, or None if there was none.
     """
 
     verdict: ClaimOutcome
@@ -103,7 +102,7 @@ def slot_of(memory: Memory) -> str | None:
 def normalize_key(key: str) -> str:
     """Normalise the case, white space and Unicode form of a key.
 
-    Keys that differ only in these, or in how accents are encoded, become equal.
+    Keys that differ only in these become equal.
     """
     return " ".join(unicodedata.normalize("NFC", key.casefold()).split())
 
@@ -192,8 +191,7 @@ def is_presentable(memory: Memory, now: datetime) -> bool:
     """Return True if the memory may be presented as valid at `now`.
 
     Its validity must not have ended, and must not begin in the future. If a clock ran ahead when the memory was
-    recorded (a
-    committer's or ours), the time that this clock showed counts as the present.
+    recorded (a committer's or ours), the time that this clock showed counts as the present.
     """
     return not is_over(memory, now) and get_valid_from(memory) <= max(now, memory.at, memory.updated)
 
@@ -211,8 +209,7 @@ def resolve_claim(claim: Memory, head: Memory | None, earlier: Sequence[Memory],
     """Resolve `claim` against `head`, the current value of its slot.
 
     The id of `claim` is that of its slot. `earlier` are the values before `head`, in any order; they matter only if
-    the
-    claim is about a time before `head`.
+    the claim is about a time before `head`.
     """
     begins = (
         get_valid_from(claim) if claim.valid_to is None else min(get_valid_from(claim), claim.valid_to)
@@ -242,7 +239,7 @@ def resolve_claim(claim: Memory, head: Memory | None, earlier: Sequence[Memory],
 def _is_same_version(one: Memory, other: Memory) -> bool:
     """Return True if two values name the same version.
 
-    It does not matter if a value names an exact or a minimum version.
+    Each may name it as an exact or as a minimum version.
     """
     versions = [_VERSION_PATTERN.fullmatch((fact.value or "").strip()) for fact in (one, other)]
     version_names = {version[1] if version else None for version in versions}
@@ -304,7 +301,10 @@ def reactivate(old: Memory, now: datetime) -> Memory:
 
 
 def resolve_as_conflict(claim: Memory, head: Memory, now: datetime) -> ClaimResolution:
-    """Store `claim` as a conflict with the current value, whatever its confidence."""
+    """Resolve `claim` as a conflict with the current value.
+
+    The claim is stored beside that value, whatever its confidence.
+    """
     claim = replace(claim, valid_from=get_valid_from(claim), supersedes=None, superseded_by=None)
     return replace(_resolve_rejected(claim, head, now), conflicting=True)
 
@@ -329,10 +329,8 @@ def undo_last_step(head: Memory, before: Memory | None, now: datetime) -> tuple[
     """Undo the last change to the slot of `head`.
 
     `before`, the previous value, becomes the current one again; if it is None, no value holds. If the last change
-    withdrew
-    `head`, `head` becomes active again. An undone value is archived for later inspection. Returns the changed
-    memory and
-    the change.
+    withdrew `head`, `head` becomes active again. An undone value is archived for later inspection. Returns the changed
+    memory and the change.
     """
     if head.source.get(_WITHDRAWN_FIELD):
         result = _restore_validity(replace(head, status=Status.ACTIVE, updated=now))
@@ -394,9 +392,8 @@ def retire_version(memory: Memory, ends: datetime, now: datetime) -> Memory:
 def version_id(memory: Memory, *more: str) -> str:
     """Return the id of a version, made from the slot id and a hash.
 
-    The hash covers the content, the value, the start of validity and the last update, so that the same version
-    always has
-    the same id.
+    The hash covers the content, the value, the start of validity and the last update, so that the same version always
+    has the same id.
     """
     place = memory.id.partition(".")[0]
     hash_parts = (
@@ -539,8 +536,7 @@ def _resolve_inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], no
     """Resolve a claim that begins before the current value.
 
     If a value with more confidence was valid at that time, the claim is rejected. Otherwise it becomes a version,
-    which
-    ends at the latest when the version after it begins.
+    which ends at the latest when the version after it begins.
     """
     versions = list_versions(head, {one.id: one for one in earlier})
     place = next(index for index in range(len(versions)) if _is_last_after(versions, index, get_valid_from(claim)))

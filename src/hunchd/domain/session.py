@@ -95,8 +95,7 @@ def starts_turn(before: Message | None, message: Message) -> bool:
     """Return True if `message` starts a new turn.
 
     The first message starts a turn, and so does each user or assistant message. A tool call starts one unless it
-    follows an
-    assistant message or another tool call.
+    follows an assistant message or another tool call.
     """
     if before is None or message.event is MessageType.USER:
         return True

@@ -47,7 +47,7 @@ class Embedder(Protocol):
 
 
 class ContradictionModel(Protocol):
-    """Thread-safe model that estimates if two statements contradict each other."""
+    """Thread-safe model that finds contradictions between pairs of statements."""
 
     def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return the probability of a contradiction for each pair.
@@ -88,7 +88,7 @@ class LazyModel(Generic[Model]):
     def get_model(self) -> Model:
         """Return the model, loading it if necessary.
 
-        Raises ModelUnavailable if it cannot be loaded; the next attempt is made after RETRY_AFTER_SECONDS.
+        Raises ModelUnavailable if it cannot be loaded; loading is then not tried again for RETRY_AFTER_SECONDS.
         """
         self.mark_used()
         model = self._model

@@ -81,9 +81,8 @@ def _list_norms() -> Iterator[tuple[str, str]]:
 def _add_classifier(graph: GraphBuilder, states: str, changes: Mapping[str, Array]) -> str:
     """Add the classifier, which outputs the log odds of a contradiction.
 
-    Its inputs are the state of the first word piece, the mean state of each statement, and the absolute difference
-    of the
-    two means.
+    Its inputs are the state of the first word piece, the mean state of each statement, and the absolute difference of
+    the two means.
     """
     first = graph.add_constant("first", np.array(0))
     [first_state] = graph.add_node("Gather", states, first, axis=1)

@@ -64,9 +64,8 @@ def load_contradiction_model(
 ) -> ContradictionModel:
     """Load the contradiction model, which is derived from the shipped embedding model.
 
-    `embed` returns the vectors of texts; it is needed because the similarity of the statements is taken into
-    account as
-    well. `changes` is the file with the changes to the embedding model. Raises ModelUnavailable.
+    `embed` returns the vectors of texts; it is needed because the similarity of the statements is taken into account
+    as well. `changes` is the file with the changes to the embedding model. Raises ModelUnavailable.
     """
     loaded_changes = entailment.load_changes(changes)
     model = entailment.build_model(
@@ -143,8 +142,7 @@ def is_unreadable(tokens: Sequence[str]) -> bool:
     """Return True if the model can hardly read the script of a text.
 
     That is the case if the tokenizer has most of its letters only as single letters, or not at all. The vectors of
-    such
-    texts say little more than which script it is: different sentences have cosines of .5 to .95 (German .35,
+    such texts say little more than which script it is: different sentences have cosines of .5 to .95 (German .35,
     English .08).
     """
     known_count = strange = 0
@@ -171,8 +169,7 @@ class _ContradictionModel:
         """Return the probability of a contradiction.
 
         It combines the logit with the cosine of the vectors, because the model often misreads statements about
-        different
-        subjects as contradictions.
+        different subjects as contradictions.
         """
         logit = max(-_MAX_LOGIT, min(self._mean_logit(a, b), _MAX_LOGIT))
         one, other = (np.frombuffer(vector, "<f4") for vector in self._embed([a, b]))
@@ -218,9 +215,8 @@ def _load_shipped() -> Any:
 def _write_model_folder(model: bytes, *, max_pieces: int | None = None) -> Iterator[str]:
     """Write a temporary folder with a model and its tokenizer for fastembed.
 
-    The tokenizer truncates texts to `max_pieces` word pieces, if given. The folder is made only from installed
-    files, and
-    exists until the model is in memory.
+    The tokenizer truncates texts to `max_pieces` word pieces, if given. The folder is made only from installed files,
+    and exists until the model is in memory.
     """
     with tempfile.TemporaryDirectory(prefix="hunchd-model-") as folder:
         for file in _TOKENIZER.iterdir():

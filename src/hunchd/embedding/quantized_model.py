@@ -1,8 +1,7 @@
 """Integer version of the shipped model, which multiplies byte weights directly.
 
 The shipped file stores its weights as bytes, but its graph converts them to 32-bit floats before computing: every
-query
-then reads 42 MB of weights, and the process takes 160 MB more. The graph built here multiplies bytes with bytes;
+query then reads 42 MB of weights, and the process takes 160 MB more. The graph built here multiplies bytes with bytes;
 activations are quantised for each multiplication. Its vectors have a cosine of about 0.99 with those that the original
 graph computes, so vectors from both can be compared.
 """
@@ -65,8 +64,7 @@ class BertBuilder:
     """Builder for the integer version of a BERT model.
 
     Call `add_encoder`, add nodes to `graph` that compute an output from the states of the encoder, then call
-    `build_model`
-    with that output.
+    `build_model` with that output.
     """
 
     def __init__(self, tensors: Mapping[str, Array], *, is_signed: bool) -> None:

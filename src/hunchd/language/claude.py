@@ -117,8 +117,7 @@ async def _read_message(
     """Read the whole message from the stream.
 
     `token_counts` collects the tokens paid for so far, even if reading fails; `json_parts` collects the raw JSON of
-    the
-    tool input, because the library would silently complete JSON that was cut off.
+    the tool input, because the library would silently complete JSON that was cut off.
     """
     tool = {"name": _TOOL_NAME, "description": "Keep what was found.", "input_schema": dict(question.schema)}
     async with client.messages.stream(

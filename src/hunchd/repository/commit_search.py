@@ -46,8 +46,7 @@ def search_commits(root: Path, paths: Sequence[str], words: str, *, until: str =
 
     Only commits reachable from `until` are searched, merges excluded. `words` is a case-insensitive extended regular
     expression, matched against the message. Returns the newest commit first, or an empty list if `until` does not
-    exist.
-    Raises RepositoryError.
+    exist. Raises RepositoryError.
     """
     git = Git(root)
     if not paths or not git.exists(until):

@@ -124,7 +124,7 @@ class Git:
             _check_exit(process.wait(), args, complaint())
 
     def read_blobs(self, ids: Iterable[str], *, max_bytes: int = MAX_BLOB_BYTES) -> Iterator[tuple[str, bytes]]:
-        """Yield (object id, contents) of each blob.
+        """Yield (object id, contents) for each blob.
 
         Missing objects, and objects of more than `max_bytes` bytes, are skipped.
         """

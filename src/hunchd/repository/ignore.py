@@ -71,8 +71,7 @@ class FolderListing:
     """Wanted entries of one folder, that is, those that no rule excludes.
 
     It contains the files with their `lstat` results, the folders (both sorted by path), and the number of skipped
-    entries
-    for each reason.
+    entries for each reason.
     """
 
     files: tuple[tuple[str, os.stat_result], ...] = ()

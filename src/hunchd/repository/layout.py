@@ -181,7 +181,7 @@ def find_rebased_branch(layout: RepositoryLayout) -> str | None:
 
 
 def find_rebase_origin(layout: RepositoryLayout) -> str | None:
-    """Return the commit at which the branch was when the rebase in progress began.
+    """Return the branch's commit from before the rebase in progress.
 
     Returns None if there is no rebase in progress.
     """

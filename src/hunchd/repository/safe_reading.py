@@ -36,8 +36,7 @@ def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes
     """Read the file `relpath` below `root`, if it has at most `limit` bytes.
 
     Returns None if it cannot be read, or if any component of the path is a symbolic link or leads upwards. This is
-    checked
-    while opening, component by component, so a link that appears meanwhile is not followed either.
+    checked while opening, component by component, so a link that appears meanwhile is not followed either.
     """
     parts = relpath.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):

@@ -43,9 +43,8 @@ class FileChange:
 def take_snapshot(root: Path, clean: Callable[[str], str], ignore_lines: tuple[str, ...] = ()) -> TreeSnapshot | None:
     """Take a snapshot of the tree at `root`.
 
-    `clean` is applied to each text before it is stored. Returns None if there is no commit, or if more than
-    MAX_FILES files
-    differ. Raises RepositoryError.
+    `clean` is applied to each text before it is stored. Returns None if there is no commit, or if more than MAX_FILES
+    files differ. Raises RepositoryError.
     """
     git = Git(root)
     if not git.exists():
@@ -73,7 +72,7 @@ def compare_snapshots(
 ) -> list[FileChange]:
     """Return the files that changed between two snapshots, sorted by path.
 
-    Returns an empty list if there are more than MAX_FILES. Raises RepositoryError.
+    Returns an empty list if more than MAX_FILES files would have to be compared. Raises RepositoryError.
     """
     git, rules = Git(root), IgnoreRules.load(root, ignore_lines)
     committed_paths = {path for path in _list_changed_paths(git, before.sha, after.sha) if not rules.get_reason(path)}

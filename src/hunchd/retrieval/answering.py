@@ -68,10 +68,8 @@ def build_answer(
     """Return the results for `query`, best first.
 
     `recent_hits` replace older versions of the same memories from the store. If chunks of documents are among the
-    hits,
-    there may be more than `k` results, because `merge_chunks` reduces their number later. `readings` contains
-    memories that
-    were parsed beforehand.
+    hits, there may be more than `k` results, because `merge_chunks` reduces their number later. `readings` contains
+    memories that were parsed beforehand.
     """
     newer = {hit.memory.id: hit.memory for hit in recent_hits}
     counts = dict(readings.counts) if readings is not None else {}

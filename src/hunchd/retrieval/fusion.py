@@ -20,8 +20,7 @@ def fuse_scores(candidates: Collection[Candidate[Key]]) -> list[tuple[Key, float
     """Return (key, score) pairs, best first.
 
     A score is the weighted sum of both standard scores. A missing score is replaced by the lowest one, because a
-    candidate
-    that a search did not find is at best as good as the last one that it found.
+    candidate that a search did not find is at best as good as the last one that it found.
     """
     if not candidates:
         return []

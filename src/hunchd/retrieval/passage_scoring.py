@@ -131,8 +131,7 @@ def _fill_similarities(matrix: TermMatrix, weights: Table) -> Table:
     """Return the similarities of all passages, with estimates for missing ones.
 
     A text that was just added has no vector yet. It gets the median similarity of the texts that contain no more of
-    the
-    question; otherwise it would rank behind all texts that contain half of the question. Other missing values are
+    the question; otherwise it would rank behind all texts that contain half of the question. Other missing values are
     replaced by the mean, which is neutral.
     """
     similarity = np.array([one.similarity for one in matrix.passages], np.float64)  # None: not a number

@@ -33,10 +33,8 @@ def count_stems(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict
     """Count how often each stem occurs in each text.
 
     Returns, for each text, the counts by stem and the number of content words. A stem is counted in any inflected
-    form. A
-    caller is waiting while some forty texts are searched, so all texts are searched at once for each stem, instead
-    of being
-    split into words.
+    form. A caller is waiting while some forty texts are searched, so all texts are searched at once for each stem,
+    instead of being split into words.
     """
     lower_texts = [text.lower() for text in texts]
     results: list[tuple[dict[str, int], int]] = []
@@ -145,8 +143,7 @@ def find_expansion_terms(question: str, texts: Iterable[str], *, limit: int = 8)
     """Return words that several of the best answers share and the question lacks.
 
     They are often the project's own names for the subject of the question. At most `limit` words are returned, the
-    most
-    frequent first.
+    most frequent first.
     """
     question_stems = {stem_prefix(word) for word in extract_terms(question)}
     document_counts: Counter[str] = Counter()

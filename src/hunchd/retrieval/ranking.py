@@ -137,9 +137,8 @@ def update_result(result: SearchResult, query: str, memory: Memory) -> SearchRes
 def _quotable_text(memory: Memory | RankingView) -> str:
     """Return the text of a memory from which snippets are taken.
 
-    For commits, the title is left out because it is shown above the snippet, and so are sign-off lines, which do
-    not help
-    readers.
+    For commits, the title is left out because it is shown above the snippet, and so are sign-off lines, which do not
+    help readers.
     """
     if memory.kind is not Kind.EPISODE or memory.source.get("type") != "commit":
         return memory.content
@@ -201,11 +200,10 @@ def rank_hits(
     now: datetime,
     counts: Mapping[str, TermCounts] | None = None,
 ) -> list[RankedHit]:
-    """Return the best hits, at most `k` or the limit of `depth`, best first.
+    """Return at most `k` ranked hits, best first.
 
-    `hits` must include the neighbours of the messages that were found. If `depth` is "specific" and the query is
-    exactly
-    the name of some memories, only those are returned.
+    `hits` must include the neighbours of the messages that were found. If `depth` is "deep", at most MAX_DEEP hits
+    are returned. If it is "specific" and the query is exactly the name of some memories, only those are returned.
     """
     query_terms = extract_terms(query)
     scored_answers = _score_answers(query, [stem_prefix(word) for word in query_terms], hits, now, counts or {})
@@ -342,9 +340,8 @@ def _score_message(
 ) -> float:
     """Return the part of a memory's score that does not depend on the query's words.
 
-    It depends on the time that the question names and, for messages, on the speaker, the length, and whether the
-    text ends
-    in a question.
+    It depends on the time that the question names and, for messages, on the speaker, the length, and whether the text
+    ends in a question.
     """
     month, day = matches_time(time_expression, memory.at) if time_expression is not None else (False, False)
     score = MONTH_SCORE * month + DAY_SCORE * day
@@ -395,8 +392,7 @@ def _measure_age(memory: Memory | RankingView, now: datetime) -> timedelta:
     """Return the time since the event that a memory describes.
 
     The age of patterns, workflows and facts read from files is the maximum, so they never count as recent. The same
-    holds
-    for events in the future.
+    holds for events in the future.
     """
     if not _has_date(memory) or (at := memory.at) > now:
         return timedelta.max

@@ -41,7 +41,7 @@ GIT_LOCK_AGE = 10.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """Options of the file watcher."""
+    """Options for the file watcher."""
 
     burst: float = 0.1  # seconds: changes of a file within this time are merged into one signal
     bulk_files: int = 200  # so many files in one burst are changed by a tool, not by a person
@@ -53,9 +53,8 @@ class WatchOptions:
 class BurstCollector:
     """Collector of changed paths that emits signals when a burst of changes ends.
 
-    Each path is classified by its state at the end of the burst, so that a temporary file, a backup or a rename
-    during the
-    burst is never reported.
+    Each path is classified by its state at the end of the burst, so that a temporary file, a backup or a rename during
+    the burst is never reported.
     """
 
     def __init__(

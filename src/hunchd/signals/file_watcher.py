@@ -44,8 +44,7 @@ class FileWatcher:
     """Watcher for the files below `root`, which passes signals to `emit`.
 
     `emit` is called on `thread`. It may raise Overloaded: the changes are then kept, merged with later ones, and
-    emitted
-    later. Ignored files are not watched.
+    emitted later. Ignored files are not watched.
     """
 
     def __init__(

@@ -57,8 +57,7 @@ def compute_transition(
     """Return the signals between two states, in order.
 
     While an operation is in progress, only its start is reported. `pending` is the previous transition; `steps` are
-    the new
-    reflog entries; `parents` are the parents of the new commit, for repositories without a reflog.
+    the new reflog entries; `parents` are the parents of the new commit, for repositories without a reflog.
     """
     event = _SignalFactory(project, at)
     if after.operation and before.operation:

@@ -136,7 +136,7 @@ class GitWatcher:
         return self._ready_event.wait(seconds)
 
     def status(self) -> GitWatchAnswer:
-        """Return which folders are watched, in which mode, and why.
+        """Return the state and mode of the watcher, and what it watches.
 
         This is thread-safe.
         """

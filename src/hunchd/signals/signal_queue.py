@@ -25,10 +25,8 @@ class SignalQueue:
     """Queue of signals that are read in batches.
 
     The signals of a batch stay in the queue until `mark_done` is called. A signal about a file replaces the last
-    waiting
-    signal about the same file if both are of the same kind, so that the order of a file's events is preserved. A
-    signal
-    with an id was acknowledged to a client and is never merged.
+    waiting signal about the same file if both are of the same kind, so that the order of a file's events is preserved.
+    A signal with an id was acknowledged to a client and is never merged.
     """
 
     def __init__(self, capacity: int = 20_000) -> None:

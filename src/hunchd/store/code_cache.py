@@ -180,9 +180,8 @@ class CodeCache:
     ) -> None:
         """Replace the outlines of these files in one transaction.
 
-        `stamps` and `chunks` (in packed form) are keyed by path. `view` derives from an outline the parts of the
-        file that are
-        shown.
+        `stamps` and `chunks` (in packed form) are keyed by path. `view` derives from an outline the parts of the file
+        that are shown.
         """
         stamp_by_path = stamps or {}
         with self._lock, self._require_writable() as connection:

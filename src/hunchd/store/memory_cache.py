@@ -48,9 +48,8 @@ class _ProjectCache:
 class MemoryCache:
     """Bounded cache of memories, with a word index.
 
-    Above `max_count` memories or `max_bytes` bytes, stored memories are evicted, oldest first. Memories that the
-    store does
-    not have yet are never evicted. Not thread-safe.
+    Above `max_count` memories or `max_bytes` bytes, stored memories are evicted, oldest first. Memories that the store
+    does not have yet are never evicted. Not thread-safe.
     """
 
     def __init__(self, *, max_count: int = 5_000, max_bytes: int = 32 * 1024 * 1024) -> None:
@@ -128,7 +127,7 @@ class MemoryCache:
         self._evict()
 
     def drop_committed(self, identifiers: Iterable[str]) -> None:
-        """Drop from the cache those of the memories that the store has."""
+        """Drop the given memories from the cache if the store has them."""
         for identifier in identifiers:
             if identifier in self._committed_ids:
                 self._remove(identifier)

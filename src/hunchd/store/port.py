@@ -152,9 +152,8 @@ class MemoryStore(Protocol):
     ) -> RankedResults:
         """Search, and rank the hits together with `cached_hits`.
 
-        Returns `results` results in the form of the API, or some more if chunks of documents are among them. Facts
-        of the main
-        line are left out if the branch in `filters` overrides them with a fact in the store or one in
+        Returns `results` results in the form of the API, or some more if chunks of documents are among them. Facts of
+        the main line are left out if the branch in `filters` overrides them with a fact in the store or one in
         `branch_fact_ids`.
         """
 
@@ -190,7 +189,7 @@ class MemoryStore(Protocol):
         """Return the owners for which anything is stored."""
 
     async def erase(self, project: str) -> None:
-        """Remove everything stored for a project permanently; its id is never used again."""
+        """Permanently remove everything stored for a project; its id is never used again."""
 
     async def purge(self, project: str | None) -> None:
         """Remove the data of deleted memories and signals from the disk."""

@@ -66,7 +66,7 @@ class ShapeCache:
             yield ShapeEntry(path, blob, language, decompress_json(shapes))
 
     def load_entries(self, paths: Iterable[str]) -> Iterator[ShapeEntry]:
-        """Yield the entries of those of these files that have shapes."""
+        """Yield the entries of the given files, except of those without shapes."""
         for path in paths:
             row = self._connection.execute(
                 "SELECT blob, language, shapes FROM files WHERE path = ?", (path,)

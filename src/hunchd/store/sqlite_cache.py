@@ -38,8 +38,7 @@ def open_cache(path: Path, schema: CacheSchema) -> sqlite3.Connection:
     """Open a cache for writing, recreating it if it cannot be used.
 
     That is the case if it is damaged or has a different version. Raises StoreError if it cannot be created, or if
-    another
-    process locks it for longer than BUSY_SECONDS.
+    another process locks it for longer than BUSY_SECONDS.
     """
     try:
         return _connect(path, schema)

@@ -22,8 +22,7 @@ def load_store_options(file: Path, uri: str) -> dict[str, str]:
     """Return the options for the object store at `uri`.
 
     They are read from the section of `file` whose name is the longest prefix of `uri`. Raises ConfigError if other
-    users
-    can read the file, or if it is not valid.
+    users can read the file, or if it is not valid.
     """
     options = {} if uri.startswith(("/", "file:")) else dict(_DEFAULTS)
     if not file.exists():

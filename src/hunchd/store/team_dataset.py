@@ -85,9 +85,8 @@ class TeamDataset:
     async def append(self, rows: Sequence[Mapping[str, Any]], *, may_exist: bool) -> int:
         """Append rows in one commit and return the version that contains them.
 
-        If `may_exist` is True, rows whose ids already exist are skipped, because an earlier attempt may have
-        succeeded without
-        a response.
+        If `may_exist` is True, rows whose ids already exist are skipped, because an earlier attempt may have succeeded
+        without a response.
         """
         await _run(self._table.checkout_latest())  # fails if the folder is gone; writing would create it anew
         if may_exist:
@@ -121,10 +120,10 @@ class TeamDataset:
             yield batch.to_pylist()
 
     async def erase(self, author: str, subjects: Sequence[str], keep_ids: Sequence[str]) -> int:
-        """Delete an author's rows about `subjects`, except those with `keep_ids`.
+        """Delete an author's rows about `subjects`, except those with ids in `keep_ids`.
 
-        The files that contain the rows are rewritten. `compact` later removes the old files together with the versions
-        that reference them. Returns the number of deleted rows.
+        The files that contain the rows are rewritten. `compact` later removes the old files together with the
+        versions that reference them. Returns the number of deleted rows.
         """
         await _run(self._table.checkout_latest())
         condition = join_conditions(
@@ -144,9 +143,8 @@ class TeamDataset:
     async def claim_lease(self, name: str, holder: str) -> bool:
         """Claim the lease `name`; return True if this claim was the first.
 
-        A claim is a row. Commits are ordered, so the claim that was committed first holds the lease, in a folder
-        and on
-        an object store alike.
+        A claim is a row. Commits are ordered, so the claim that was committed first holds the lease, in a folder and
+        on an object store alike.
         """
         claim = {"name": name, "holder": holder, "claim": uuid4().hex}
         await _run(self._leases.checkout_latest())

@@ -1,8 +1,7 @@
 """Rules of scripts: word boundaries, and equal forms of a letter.
 
 Text in a script without spaces is split into pairs of characters, and a Latin word inside it is a word by itself.
-Vowel
-signs belong to the word in which they stand. An emoji is a word.
+Vowel signs belong to the word in which they stand. An emoji is a word.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def find_words(text: str) -> list[str]:
 
 
 def has_special_words(text: str) -> bool:
-    """Return True if `text` may have words whose ends simple rules miss.
+    """Return True if the simple word pattern may split `text` wrongly.
 
     That is possible if the text has a character that is neither Latin nor punctuation.
     """

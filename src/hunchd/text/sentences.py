@@ -2,7 +2,8 @@
 
 Whether a full stop ends a sentence depends on its surroundings, and the rules depend on the kind of text. A
 conversation is not wrapped and closes its quotations; prose is wrapped and has lists; a commit message may have no
-capitals; and statements that are compared with each other may be split too often, but not too seldom.
+capitals; and for statements that are compared with each other, splitting too often does less harm than splitting
+too rarely.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ _ANY_STOP = re.compile(r"(?<=[\w)\]\"'%])[.!?;]+(?:\s+|$)|\n+")
 
 
 def split_paragraph(paragraph: str) -> Iterator[str]:
-    """Split a paragraph into sentences; it is one line, in any script.
+    """Split a paragraph, given as one line in any script, into sentences.
 
-    A sentence end followed by a lower-case letter is ignored, except after a long sentence, because some authors write
-    no capitals.
+    A sentence end followed by a lower-case letter is ignored, except after a long sentence, because some authors
+    write no capitals.
     """
     sentence = last = ""  # the last part shows how a sentence ends
     for part in _ENDS.split(paragraph):
@@ -53,8 +54,7 @@ def split_message(text: str) -> list[str]:
     """Split a conversation message into sentences.
 
     The closing quotation marks of a sentence are removed. The lines of such a message are not wrapped, so each line
-    break
-    ends a sentence.
+    break ends a sentence.
     """
     return _IN_MESSAGES.split(text)
 

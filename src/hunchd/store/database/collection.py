@@ -42,9 +42,8 @@ _QUARANTINE_FILE: Final = "quarantine.json"
 class Collection:
     """Memories and signals of one project, or of the user, in two tables.
 
-    Every write is on disk when it returns. Create a collection with `await Collection.open(folder, session)` and
-    close it
-    when done.
+    Every write is on disk when it returns. Create a collection with `await Collection.open(folder, session)` and close
+    it when done.
     """
 
     def __init__(self, folder: Path, tables: MirroredTables, files: FileOperations) -> None:
@@ -61,9 +60,8 @@ class Collection:
     async def open(cls, folder: Path, session: Any) -> Collection:
         """Open the tables in `folder`.
 
-        This repairs crash damage, migrates the schema and completes an interrupted erasure. `session` holds the
-        caches that the
-        tables share.
+        This repairs crash damage, migrates the schema and completes an interrupted erasure. `session` holds the caches
+        that the tables share.
         """
         create_private_folder(folder)
         rescue.finish_rebuild(folder)
@@ -140,8 +138,8 @@ class Collection:
     async def optimise(self, *, force: bool = False, quiet: bool = True) -> bool:
         """Merge files and remove old versions if enough has changed, or if forced.
 
-        If `quiet` is True, there are no queries at the moment, and less must have changed. Returns True if anything
-        was done.
+        `quiet` means that there are no queries at the moment, so that smaller changes are enough. Returns True if
+        anything was done.
         """
         if not self.writable or not (force or await self.needs_compaction(quiet=quiet)):
             return False
@@ -162,10 +160,9 @@ class Collection:
     async def prune(self) -> bool:
         """Remove all versions except the newest.
 
-        Returns False, without removing any, if a reader is still active. Queries that arrive in the meantime wait
-        for a quarter
-        of a second. Call this right after compaction: whatever has not been merged by then is merged here, while
-        queries wait.
+        Returns False, without removing any, if a reader is still active. Queries that arrive in the meantime wait for
+        a quarter of a second. Call this right after compaction: whatever has not been merged by then is merged here,
+        while queries wait.
         """
         return await self._lock.run_write(self._prune)
 
@@ -222,11 +219,9 @@ class Collection:
     ) -> list[SearchCandidate]:
         """Search by words and by vector among the rows that pass `filters`.
 
-        `select` chooses the best of the candidates. If the best `k_without_messages` rows chosen include no message
-        of a
-        session, only those rows are returned. The word search does not wait for the query vector; while the vector
-        is computed, `on_bodies` is called in another thread with the bodies (stored JSON) that will probably be
-        found.
+        `select` chooses the best of the candidates. If the best `k_without_messages` rows chosen include no message of
+        a session, only those rows are returned. The word search does not wait for the query vector; while the vector
+        is computed, `on_bodies` is called in another thread with the bodies (stored JSON) that will probably be found.
         """
         query_vector = asyncio.ensure_future(vector) if isinstance(vector, Awaitable) else vector
         return await self._lock.run_read(

@@ -183,8 +183,8 @@ class Table:
     async def scan_columns(self, columns: Sequence[str]) -> AsyncIterator[dict[str, Any]]:
         """Yield all rows in batches of bounded size, with one sequence per column.
 
-        Texts, bytes and numbers are lists; flags, vectors (with arbitrary values for rows without one) and the
-        row addresses (`_rowid`) are arrays.
+        Texts, bytes and numbers are lists; flags, vectors (with arbitrary values for rows without one) and the row
+        addresses (`_rowid`) are arrays.
         """
         query = self._inner.query().select(list(columns)).with_row_id()
         async for batch in self._iterate_batches(query, COLUMN_BATCH):

@@ -32,8 +32,7 @@ def import_without(
 
     The placeholders contain empty classes; the real modules can still be imported afterwards. If a new release of the
     library needs an excluded module during its own import, the whole library is imported again; only the modules in
-    `keep`
-    are not reloaded.
+    `keep` are not reloaded.
     """
     if name in sys.modules or not sys.modules.keys().isdisjoint(excluded_modules):
         return importlib.import_module(name)

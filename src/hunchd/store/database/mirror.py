@@ -2,9 +2,8 @@
 
 The mirror contains the addresses, filter columns and short vectors of all rows, because the database would scan the
 whole table for every query. Rows are read at the version of the last compaction, to which `reader` is pinned; fresh
-rows, which were written since then, are kept here as a whole. Only the word index is stored on disk. Everything
-else is
-loaded when the table is opened, which takes one second for 100,000 rows.
+rows, which were written since then, are kept here as a whole. Only the word index is stored on disk. Everything else
+is loaded when the table is opened, which takes one second for 100,000 rows.
 
 A slot is the position of a row in the mirror's arrays.
 """

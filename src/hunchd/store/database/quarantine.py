@@ -32,9 +32,8 @@ class Quarantine:
     def filter_intact(self, rows: Sequence[Row], filters: Filters | None = None) -> list[Row]:
         """Return the rows that are intact, and quarantine the others.
 
-        If a row passed `filters` in the database but does not pass them here, the columns that the database
-        compared are
-        damaged.
+        If a row passed `filters` in the database but does not pass them here, the columns that the database compared
+        are damaged.
         """
         intact_rows = [row for row in rows if is_intact(row) and (filters is None or matches(get_memory(row), filters))]
         damaged_ids = {row["id"] for row in rows} - {row["id"] for row in intact_rows}

@@ -116,11 +116,10 @@ class CollectionQueries:
     ) -> list[SearchCandidate]:
         """Search by words and, if the query has a vector, by vector.
 
-        `select` chooses the best of the candidates. If the best `k_without_messages` rows chosen include no
-        message, only
-        those rows are returned. The rows are followed by the messages next to the best messages chosen. While the
-        vector is computed, `on_bodies` is called in another thread with the bodies (stored JSON) that will probably
-        be found.
+        `select` chooses the best of the candidates. If the best `k_without_messages` rows chosen include no message,
+        only those rows are returned. The rows are followed by the messages next to the best messages chosen. While the
+        vector is computed, `on_bodies` is called in another thread with the bodies (stored JSON) that will probably be
+        found.
         """
         mirror, self.was_searched = self._mirror(), True
         candidate_count = min(max(k * OVERSAMPLING, MIN_CANDIDATES), MAX_CANDIDATES)

@@ -1,8 +1,7 @@
 """Snapshots of the tables, from which damaged tables can be repaired.
 
 A snapshot consists of hard links, which suffice because the database's files never change. Since a hard link shares
-the
-data on disk, the first snapshot of each week is a real copy instead.
+the data on disk, the first snapshot of each week is a real copy instead.
 """
 
 from __future__ import annotations

@@ -92,8 +92,7 @@ class StoreLock:
         """Return True if a repair may help against `error`.
 
         That is the case if the store is writable and open, and no repair was begun within the last REPAIR_INTERVAL
-        seconds. If
-        True is returned, the repair counts as begun.
+        seconds. If True is returned, the repair counts as begun.
         """
         is_recent = time.monotonic() - self._repaired_at < REPAIR_INTERVAL
         if not self._writable or isinstance(error, StoreClosed) or is_recent:
@@ -105,7 +104,7 @@ class StoreLock:
     async def close(self, close_tables: Callable[[], None]) -> None:
         """Call `close_tables` once active writes and reads have ended.
 
-        Later calls raise StoreClosed. Reads are waited for at most CLOSE_WAIT_SECONDS.
+        Later calls raise StoreClosed. If reads take longer than CLOSE_WAIT_SECONDS, their end is not awaited.
         """
         async with self._write_lock:
             self._is_closed = True

@@ -252,9 +252,8 @@ def _rank_part(
 ) -> tuple[Slots, ScoreArray]:
     """Return the `k` best living texts in one part of the index, with scores.
 
-    The part is the block or the tail. `weighted_postings` contains the weight and the postings of each term. More
-    than `k`
-    texts are returned if several share the last score.
+    The part is the block or the tail. `weighted_postings` contains the weight and the postings of each term. More than
+    `k` texts are returned if several share the last score.
     """
     if not weighted_postings:
         return np.zeros(0, np.intp), np.zeros(0, np.float64)

@@ -328,11 +328,9 @@ class Journal:
         """Erase acknowledged records for which `should_erase` returns True.
 
         All damaged bytes that were set aside are erased as well. With `up_to`, only records up to this number are
-        erased.
-        Returns the number of erased records, whose ids count as new again. Ids of records that left the journal
-        earlier can
-        only be forgotten by project (`forget_projects`). Appends wait in the meantime. `should_erase` runs in
-        another thread.
+        erased. Returns the number of erased records, whose ids count as new again. Ids of records that left the
+        journal earlier can only be forgotten by project (`forget_projects`). Appends wait in the meantime.
+        `should_erase` runs in another thread.
         """
         projects = frozenset(hash_key(project) for project in forget_projects)
         return await asyncio.shield(asyncio.to_thread(self._erase_records, should_erase, projects, up_to))

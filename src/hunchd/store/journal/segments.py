@@ -99,8 +99,7 @@ def encode_record(record: JournalRecord) -> bytes:
     """Encode a record as ASCII JSON.
 
     Raises InvalidInput for values that JSON cannot represent, and TooLarge if the result has more than
-    MAX_PAYLOAD_BYTES
-    bytes.
+    MAX_PAYLOAD_BYTES bytes.
     """
     content = {"id": record.id, "type": record.type, "project": record.project, "at": record.at, "data": record.data}
     try:
