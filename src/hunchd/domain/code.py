@@ -33,7 +33,7 @@ class FileOutline:
 
     path: str
     blob: str  # git blob id of the bytes that were parsed
-    language: str  # "" without a grammar
+    language: str  # "" if there is no grammar for it
     size: int  # bytes
     lines: int
     symbols: tuple[Symbol, ...] = ()
@@ -47,7 +47,7 @@ class ViewLine(NamedTuple):  # NamedTuple: many are created for every answer, fa
     """Line of a file that may be shown to a reader."""
 
     text: str
-    name: str  # of the definition
+    name: str  # name of the definition
     weight: float  # probability that the reader needs it
     outer: int = -1  # index of the enclosing line, which must be shown too; -1: none
     kind: str = ""  # of the symbol

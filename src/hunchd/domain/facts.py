@@ -535,8 +535,8 @@ def _resolve_rejected(claim: Memory, against: Memory, now: datetime) -> ClaimRes
 def _resolve_inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], now: datetime) -> ClaimResolution:
     """Resolve a claim that begins before the current value.
 
-    If a value with more confidence was valid at that time, the claim is rejected. Otherwise it becomes a version,
-    which ends at the latest when the version after it begins.
+    If the same value was valid at that time, nothing changes; if a value with more confidence was, the claim is
+    rejected. Otherwise the claim becomes a version, which ends at the latest when the version after it begins.
     """
     versions = list_versions(head, {one.id: one for one in earlier})
     place = next(index for index in range(len(versions)) if _is_last_after(versions, index, get_valid_from(claim)))

@@ -24,12 +24,12 @@ class Message:
     """Entry of a session's append-only log; its number and text never change."""
 
     number: int  # position in the log, from 1
-    id: str  # of its memory
+    id: str  # id of its memory
     event: MessageType
     text: str
     at: datetime
     tokens: int
-    name: str | None = None  # of the speaker, or of the tool
+    name: str | None = None  # name of the speaker or the tool
     ref: str | None = None  # the caller's own key
     data: Mapping[str, Any] = field(default_factory=dict)
 
@@ -73,7 +73,7 @@ def neighbour_refs(ref: str | None, reach: int) -> list[str]:
 
 
 def neighbour_numbers(number: int, reach: int) -> range:
-    """Return the message numbers within `reach` of `number`, including itself.
+    """Return the message numbers within `reach` of `number`, and `number` itself.
 
     Message numbers start at 1.
     """
@@ -143,7 +143,7 @@ class Digest:
     first: int
     last: int
     points: tuple[Point, ...]
-    tokens: int  # of the original turns
+    tokens: int  # tokens of the original turns
 
     def join(self, other: Digest) -> Digest:
         """Merge this digest with `other`, which covers the turns that follow."""

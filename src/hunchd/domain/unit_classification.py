@@ -56,7 +56,7 @@ def is_bot(unit: Unit) -> bool:
 def is_bulk(unit: Unit) -> bool:
     """Return True for releases, version bumps, and updates of dependencies or catalogues.
 
-    Such a unit is made on a schedule, so its files do not show an intention.
+    The files of such a unit change by schedule rather than by intention.
     """
     return bool(_BULK.search(strip_issue_numbers(unit.subject)))
 

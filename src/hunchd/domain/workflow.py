@@ -37,7 +37,7 @@ Cause = Literal["after", "failure", "branch", "files", "hours", "weekday", "star
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """Condition under which a workflow is started more often than other commands."""
+    """Condition under which a workflow is started more often than usual."""
 
     cause: Cause
     value: str  # a template, "release/*", "*.md", "17-18" (the last hour included), "Friday", "push of main"
@@ -74,7 +74,7 @@ class Workflow:
     steps: tuple[WorkflowStep, ...]
     origin: Literal["habit", "script", "ci", "hook"]
     triggers: tuple[Trigger, ...] = ()
-    path: str = ""  # of the defining file
+    path: str = ""  # path of the defining file
     line: int = 0  # line in that file, from 1
     about: str = ""  # description in the file
     purpose: str = ""  # test, lint, format, types, build, release, docs, …

@@ -21,7 +21,7 @@ from hunchd.embedding.quantized_model import LAYER, LAYERS, SENTENCES, BertBuild
 
 CHANGES_FILE: Final = Path(__file__).with_name("entailment.npz")
 MAX_PIECES: Final = 64  # word pieces; one pair in a thousand has more: its longer side is truncated first
-_MAX_BYTE: Final = 127  # of a signed byte
+_MAX_BYTE: Final = 127  # largest value of a signed byte
 
 
 def load_changes(path: Path) -> dict[str, Array]:

@@ -40,7 +40,7 @@ _GENERATED_NAMES = {
     "coverage": ((), ("lcov.info", "index.html", "coverage-final.json")),
 }
 
-# Files whose creation or deletion may change if their folder counts as generated.
+# Files whose creation or deletion may change whether their folder counts as generated.
 MARKER_FILES = frozenset({".git", "pyvenv.cfg", "CACHEDIR.TAG", "CMakeCache.txt", ".ninja_log"})
 
 _BINARY = _word_set("""

@@ -32,7 +32,7 @@ class QuestionReader:
     def __init__(self, query: str) -> None:
         self._roots = list_stems(query)
         self._gist_by_body: dict[str, RankingView] = {}  # by stored JSON
-        self.counts: dict[str, TermCounts] = {}  # by id, from `counted_in`
+        self.counts: dict[str, TermCounts] = {}  # by id, from `count_memory_stems`
 
     def read(self, bodies: Iterable[str]) -> None:
         """Parse the memories and count the question's terms in them."""

@@ -45,8 +45,8 @@ MIN_VAGUE: Final = 0.15  # below this, the similarity says nothing
 # A text that covers this share of the question answers it, whatever its similarity.
 MIN_COVERED: Final = 0.5
 MIN_COVERED_IF_VAGUE: Final = 0.25  # sufficient with a similarity between vague and related
-PAIRS_PER_WORD: Final = 3  # pairs of characters in a question in a script without spaces, for each word that counts
-MAX_COUNTED_WORDS: Final = 8  # of a longer question only this many words count
+PAIRS_PER_WORD: Final = 3  # in a script without spaces, this many pairs of characters count as one word
+MAX_COUNTED_WORDS: Final = 8  # in a longer question, only this many words count
 FRESH_AGE: Final = timedelta(days=7)
 FRESH_BOOST: Final = 1.2
 # Boosts are bounded, so that they decide between close scores and never lift irrelevant hits.

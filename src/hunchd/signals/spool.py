@@ -285,7 +285,7 @@ def _reject_constant(name: str) -> float:
 
 
 def _read_own_file(path: Path, limit: int) -> tuple[bytes, float]:
-    """Return the content and age of a regular file of this user.
+    """Return the content and the age of a regular file that this user owns.
 
     The age is in seconds. Raises ValueError for any other file, and for one longer than `limit` bytes.
     """

@@ -141,7 +141,7 @@ class StoreClient:
         self._waiting_queries = 0  # queries that wait for their answer
         self._last_answer_at = float("-inf")
         self.last_stats = StoreStats()
-        self.is_stats_outdated = False  # True if something was put since the last `stats`
+        self.is_stats_outdated = False  # True if something was put since the last `fetch_stats`
 
     async def put(self, memories: Sequence[Memory]) -> None:
         self.is_stats_outdated = True

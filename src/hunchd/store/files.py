@@ -58,7 +58,7 @@ class FileOperations:
     def sync(self, descriptor: int) -> None:
         """Sync the content and size of a file to the device."""
         if sys.platform == "darwin":
-            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # fsync alone stops at the drive's cache there
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # on macOS, fsync alone stops at the drive's cache
         elif hasattr(os, "fdatasync"):
             os.fdatasync(descriptor)
         else:
@@ -67,7 +67,7 @@ class FileOperations:
     def sync_folder(self, path: Path) -> None:
         """Sync the creation and renaming of files in the folder `path` to the device."""
         if sys.platform == "win32":
-            return  # a folder cannot be opened there; NTFS journals its names
+            return  # on Windows, a folder cannot be opened; NTFS journals its names
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _OPEN_FLAGS)
         try:
             os.fsync(descriptor)

@@ -79,7 +79,7 @@ class TeamDataset:
             if "not found" not in str(error):
                 raise StoreError(f"{uri} cannot be opened: {_shorten(error)}") from error
             raise NotFound(f"there is no team at {uri}", hint="run `hunch team create URI` to create one") from error
-        except Exception as error:  # the client raises errors of no common class
+        except Exception as error:  # the errors of the client have no common class
             raise StoreError(f"{uri} cannot be opened: {_shorten(error)}") from error
 
     async def append(self, rows: Sequence[Mapping[str, Any]], *, may_exist: bool) -> int:
@@ -174,7 +174,7 @@ async def _run(work: Any) -> Any:
         return await work
     except StopAsyncIteration:
         return None
-    except Exception as error:  # the client raises errors of no common class
+    except Exception as error:  # the errors of the client have no common class
         raise StoreError(f"the team's dataset failed: {_shorten(error)}") from error
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 MAX_COMMITS: Final = 50  # commits before a compaction (each commit adds small files) …
-ROWS_PER_COMMIT: Final = 400  # … and one more for each this many rows
+ROWS_PER_COMMIT: Final = 400  # … and one more for every so many rows
 MAX_FRESH_IDLE: Final = 500  # rows written since the last compaction, while there are no queries …
-ROWS_PER_FRESH: Final = 50  # … and one more for each this many rows
+ROWS_PER_FRESH: Final = 50  # … and one more for every so many rows
 MAX_FRESH: Final = 4_000  # such rows, even while there are queries: the mirror can hold few more
 
 

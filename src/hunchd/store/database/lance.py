@@ -60,7 +60,7 @@ class Database:
         Raises StoreError.
         """
         try:
-            # Checked by path: listing tables is a call of the client that we did not import.
+            # Checked by path, because listing tables needs the client that we did not import.
             if (self._folder / f"{name}.lance" / "_versions").is_dir():
                 return Table(await self._connection.open_table(name), name)
         except Exception as error:  # as in Table._run
@@ -288,7 +288,7 @@ class Table:
     async def _run(self, work: Any) -> Any:
         try:
             return await work
-        except Exception as error:  # on damaged files the database panics, with an exception of no public class
+        except Exception as error:  # on damaged files the database panics, with an exception whose class is not public
             raise StoreError(f"table {self.name}: {error}") from error
 
 

@@ -183,7 +183,7 @@ class MirroredTables:
     def _prunable_age(self) -> timedelta:
         """Return how old a version must be before it may be pruned.
 
-        The version that is being read is newer than that, so it is kept.
+        The age is chosen so that the version being read is kept.
         """
         return MIN_VERSION_AGE + timedelta(seconds=time.monotonic() - self._switched_at)
 
@@ -236,7 +236,7 @@ async def _open_or_repair(folder: Path, database: Database, name: str, repairs: 
         return await _open_readable(database, name)
     except StoreError:
         logger.exception("table %s of %s cannot be opened; trying the previous version", name, folder)
-    # One version only: if two cannot be read, the cause is no flipped bit and may be temporary.
+    # Only one version is tried: if two cannot be read, the cause is not a flipped bit, and may be temporary.
     if (repair := discard_newest_version(folder / f"{name}.lance")).is_needed:
         repairs.append(repair)
         try:

@@ -65,7 +65,7 @@ class PostingsChunk:
 
 
 def create_empty_block() -> PostingsBlock:
-    """Return an empty block."""
+    """Return a block without texts."""
     empty = np.zeros(0, np.uint32)
     return PostingsBlock(np.zeros(0, np.uint64), np.zeros(1, np.uint32), empty, empty, np.zeros(0, np.uint64))
 

@@ -1,4 +1,4 @@
-"""Reserved disk space, which makes it possible to clean up after the disk is full."""
+"""Reserved disk space, which is released for cleaning up when the disk is full."""
 
 from __future__ import annotations
 
