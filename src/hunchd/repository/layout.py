@@ -120,7 +120,7 @@ def resolve_ref(layout: RepositoryLayout, ref: str, *, depth: int = _SYMBOLIC_DE
 
 
 def find_default_branch(layout: RepositoryLayout) -> str | None:
-    """Return the default branch of the remote, or a local one with a usual name.
+    """Return the remote's default branch, or a local one with a usual name.
 
     Returns None if there is neither.
     """
@@ -263,7 +263,7 @@ def _find_common_dir(git_dir: Path) -> Path:
 
 
 def _is_git_dir(path: Path) -> bool:
-    """Return True if `path` is a git folder, by the same test that git uses.
+    """Return True if `path` is a git folder, as git itself tests it.
 
     It must contain HEAD, and the folders `objects` and `refs` must be in it or in the common folder.
     """

@@ -37,7 +37,7 @@ class ReflogEntry:
 
 
 def get_log_end(layout: RepositoryLayout) -> int:
-    """Return the size of the reflog in bytes, where the next entry will begin.
+    """Return the size of the reflog in bytes, where the next entry begins.
 
     Returns 0 if there is no reflog.
     """

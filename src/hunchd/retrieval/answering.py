@@ -96,9 +96,10 @@ def drop_expired(hits: Iterable[AnyHit], moment: datetime) -> list[AnyHit]:
 
 
 def map_branch_ids(branch: str | None, hits: Iterable[Hit | RankingHit]) -> dict[str, str]:
-    """Map the id of each fact of the main line to the id it would have on `branch`.
+    """Map facts of the main line to the ids they would have on `branch`.
 
-    A fact with that id replaces it on the branch. Returns an empty mapping if `branch` is empty.
+    Keys and values are ids. A fact with such an id replaces the one of the main line on the branch. Returns an
+    empty mapping if `branch` is empty.
     """
     if not branch:
         return {}

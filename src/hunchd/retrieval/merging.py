@@ -1,6 +1,6 @@
-"""Merging of code results and memories into one list, depending on the intent of the question.
+"""Merging of code results and memories into one list.
 
-These functions do no I/O.
+The weight of each depends on the intent of the question. These functions do no I/O.
 """
 
 from __future__ import annotations

@@ -38,7 +38,10 @@ class Passage(NamedTuple):
 
 
 class TermMatrix(NamedTuple):
-    """Passages with a matrix of term counts: one row for each passage, one column for each word."""
+    """Passages with the matrix of their term counts.
+
+    The matrix has one row for each passage and one column for each word.
+    """
 
     passages: Sequence[Passage]
     words: Sequence[str]
@@ -47,9 +50,10 @@ class TermMatrix(NamedTuple):
 
 
 class PassageScores(NamedTuple):
-    """Scores of all passages, from 0 to 1, with one array for each kind of score.
+    """Scores of all passages: one array for each kind of score.
 
-    Passages are scored by words, at three window sizes and by session, and by meaning. Rare words have more weight.
+    Scores are between 0 and 1. Passages are scored by words, at three window sizes and by session, and by meaning.
+    Rare words have more weight.
     """
 
     own: Table
@@ -168,7 +172,7 @@ def _find_neighbours(passages: Sequence[Passage], at: Mapping[tuple[str, int], i
 
 
 def _score_rows(counts: Table, lengths: Table, weights: Table) -> Table:
-    """Return the BM25 score of each row as a share of the highest possible score."""
+    """Return the BM25 score of each row as a share of the maximum."""
     max_score = weights.sum() * LARGEST_GAIN
     if not len(lengths) or not max_score:
         return np.zeros(len(lengths))

@@ -62,7 +62,7 @@ def count_stems(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict
 
 
 def _find_places(root: str, text: str, lower: str) -> list[int]:
-    """Return the positions at which a word, or part of one, with this stem begins."""
+    """Return the positions of words, or parts of words, with this stem."""
     positions: list[int] = []
     at, size = lower.find(root), len(root)
     is_own_stem = stem_prefix(root) == root

@@ -338,10 +338,10 @@ def _compute_relevance(scores: PassageScores) -> Table:
 def _score_message(
     memory: Memory | RankingView, passage: Passage, time_expression: TimeExpression | None, speaker: str | None
 ) -> float:
-    """Return the part of a memory's score that does not depend on the query's words.
+    """Return the part of a memory's score that is independent of its words.
 
-    It depends on the time that the question names and, for messages, on the speaker, the length, and whether the text
-    ends in a question.
+    It depends on the time that the question names and, for messages, on the speaker, the length, and whether the
+    text ends in a question.
     """
     month, day = matches_time(time_expression, memory.at) if time_expression is not None else (False, False)
     score = MONTH_SCORE * month + DAY_SCORE * day

@@ -53,6 +53,9 @@ def parse_time_expression(question: str) -> TimeExpression | None:
 
 
 def matches_time(expression: TimeExpression, at: datetime) -> tuple[bool, bool]:
-    """Return whether `at` is in a named month, and whether it is also near a named day."""
+    """Return (is in a named month, is also near a named day) for a time.
+
+    `at` is near a day if it is at most MAX_DISTANCE away.
+    """
     month = at.month in expression.months and (not expression.years or at.year in expression.years)
     return month, month and any(abs(at.day - day) <= MAX_DISTANCE.days for day in expression.days)

@@ -353,7 +353,7 @@ class FileWatcher:
         self._start_watching()
 
     def _check_root(self) -> None:
-        """Check that the folder at the root's path is still the one that is watched.
+        """Check that the root's path still leads to the watched folder.
 
         This needs polling, because moving the root's parent folder causes no event.
         """

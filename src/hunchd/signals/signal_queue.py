@@ -130,7 +130,7 @@ class SignalQueue:
 
 
 def _get_subject(signal: Signal) -> _Subject | None:
-    """Return the (project, path) that a signal is about, to find signals to merge.
+    """Return the (project, path) that identifies signals to be merged.
 
     Returns None for signals that are never merged.
     """

@@ -231,7 +231,7 @@ class TextModels(Protocol):
         """
 
     async def vector(self, query: str, patience: float) -> tuple[bytes | None, tuple[str, ...]]:
-        """Return the vector of a query, or None with the reasons why there is none.
+        """Return the vector of a query, or None and the reasons for that.
 
         Waits at most `patience` seconds for the vector.
         """

@@ -259,7 +259,7 @@ class Table:
         return int(await self._run(self._inner.version()))
 
     async def pin_version(self) -> None:
-        """Pin the table to the current version, so that later writes are not visible in it."""
+        """Pin the table to the current version, which hides later writes."""
         await self._run(self._inner.checkout(await self.read_version()))
 
     async def checkout_latest(self) -> None:

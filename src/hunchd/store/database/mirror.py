@@ -268,7 +268,7 @@ class TableMirror:
         return bytes(self._columns["digest"][slot])
 
     def get_address(self, slot: int) -> int:
-        """Return the row's address in the reader, or NO_ADDRESS if the row is not there."""
+        """Return the row's address in the reader, or NO_ADDRESS."""
         return int(self._columns["address"][slot])
 
     def get_times(self, slots: Slots) -> npt.NDArray[np.int64]:

@@ -1,4 +1,7 @@
-"""Queries on the memories of one collection: by id, name, words or vector, and by page."""
+"""Queries on the memories of one collection.
+
+Memories are found by id, name, words or vector, or listed by page.
+"""
 
 from __future__ import annotations
 
@@ -152,8 +155,8 @@ class CollectionQueries:
         result_slots = np.array(select(candidates), np.intp)
         if k_without_messages is not None and not mirror.mask_messages(result_slots[:k_without_messages]).any():
             result_slots = result_slots[:k_without_messages]
-        # Words alone do not tell which of two neighbours is the answer. All neighbours are read in a single call, because
-        # a call costs more than additional rows.
+        # Words alone do not tell which of two neighbours is the answer. All neighbours are read in a single call,
+        # because a call costs more than additional rows.
         neighbours = mirror.find_neighbours(result_slots[:MAX_HITS_WITH_NEIGHBOURS], NEIGHBOUR_REACH)
         neighbours = neighbours[neighbours < len(passing)]
         bodies = await self._load_bodies(

@@ -81,9 +81,9 @@ def repair_table(folder: Path) -> RepairReport:
 
 
 def discard_newest_version(folder: Path) -> RepairReport:
-    """Set aside the newest version if an older one is intact; return a report.
+    """Set aside the newest version of a table if an older one is intact.
 
-    This is for a version that appears complete but cannot be read.
+    This is for a version that appears complete but cannot be read. Returns a report.
     """
     manifests = _list_manifests(folder)
     if not any(not find_damaged_files(folder, path) for _, path in manifests[1:]):

@@ -61,9 +61,9 @@ def delete_folder(folder: Path) -> None:
 
 
 async def _load_readable(folder: Path, name: str, session: Any) -> tuple[int | None, dict[str, Row]]:
-    """Return the row count and the intact rows of a table; the rows are keyed by id.
+    """Return the row count and the intact rows of a table.
 
-    The count is None if the table cannot be opened.
+    The rows are keyed by id. The count is None if the table cannot be opened.
     """
     rows: dict[str, Row] = {}
     row_count = None

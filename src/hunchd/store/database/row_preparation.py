@@ -25,7 +25,10 @@ async def prepare_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def get_packed_body(row: Row) -> bytes:
-    """Return the packed body of a row, using the precomputed one if there is one."""
+    """Return the packed body of a row.
+
+    A precomputed body is used if there is one.
+    """
     body: bytes = row[_PACKED_KEY] if _PACKED_KEY in row else compress_bodies([row["body"]])[0]
     return body
 

@@ -57,7 +57,7 @@ def match_one_of(column: str, values: Iterable[str]) -> str:
 
 
 def match_range(column: str, first: int, end: int) -> str:
-    """Return a condition for rows whose number in a column is in a range.
+    """Return a condition for a column's number to be in a range.
 
     The number must be at least `first` and less than `end`.
     """

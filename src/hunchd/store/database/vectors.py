@@ -1,4 +1,4 @@
-"""Vectors of rewritten rows, which are kept as long as the embedded text is the same."""
+"""Vectors of rewritten rows; they are kept if the embedded text is unchanged."""
 
 from __future__ import annotations
 

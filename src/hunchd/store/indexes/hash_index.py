@@ -38,7 +38,10 @@ class HashIndex:
             self.merge_recent()
 
     def find_slots(self, text: str) -> Slots:
-        """Return all slots that were added for `text`, or for a text with the same hash."""
+        """Return all slots that were added for `text`.
+
+        Slots of a text with the same hash are included.
+        """
         text_hash = hash(text)
         begin, end = (int(np.searchsorted(self._hashes, text_hash, side)) for side in ("left", "right"))
         return np.concatenate([self._slots[begin:end], np.array(self._recent.get(text_hash, ()), np.intp)]).astype(

@@ -311,7 +311,7 @@ def _build_chunk(terms: KeyArray, parts: Sequence[tuple[NumberArray, npt.NDArray
 
 
 def _find_living_slots(wanted_keys: KeyArray, keys: KeyArray, living: Mask) -> Slots:
-    """Return the living slot that has each wanted key, or -1 if there is none.
+    """Return the living slot for each wanted key, or -1.
 
     If a wanted key is repeated, only its first occurrence gets the slot.
     """

@@ -17,7 +17,7 @@ Numbers = npt.NDArray[np.uint64]
 
 
 class IdIndex:
-    """Index of the newest ids: at least `limit` of them, and at most twice as many."""
+    """Index of the newest ids: between `limit` and twice as many."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

@@ -178,7 +178,10 @@ class SegmentLog:
         )
 
     def _prepare_newest(self, segment: Segment) -> None:
-        """Cut off an incomplete write at the end of the newest segment, and sync the rest."""
+        """Prepare the newest segment for appending.
+
+        An incomplete write at its end is cut off, and the rest is synced.
+        """
         content = self._read_segment(segment)
         if content is None:
             self._move_aside(segment)
@@ -304,7 +307,7 @@ class SegmentLog:
         return segment, descriptor
 
     def _undo_write(self, segment: Segment) -> None:
-        """Undo a failed write, and close the segment, so that no more is appended to it.
+        """Undo a failed write, and append nothing more to the segment.
 
         After a failed sync, the cached pages of the file do not show what is on the device.
         """
@@ -401,10 +404,10 @@ class SegmentLog:
             self._segments.remove(segment)
 
     def _drop_oldest(self, checkpoint: int) -> bool:
-        """Delete the oldest segment before its ids are logged, if it is no longer needed.
+        """Delete the oldest segment if it is no longer needed; then log its ids.
 
-        This is necessary if not even the reserve is left. A crash in between loses these ids, but the store, which
-        has the records, still recognises duplicates. Returns False if nothing was deleted.
+        The ids are logged only afterwards because not even the reserve is left. A crash in between loses them, but
+        the store, which has the records, still recognises duplicates. Returns False if nothing was deleted.
         """
         oldest = self._segments[0] if self._segments else None
         if oldest is None or oldest is self._active or oldest.entries is None or oldest.last > checkpoint:
@@ -416,7 +419,7 @@ class SegmentLog:
 
     @property
     def is_active_checkpointed(self) -> bool:
-        """True if the active segment should be replaced, because it can then be dropped."""
+        """True if the active segment can be dropped once it is replaced."""
         active = self._active
         return active is not None and active.size >= _MIN_DROPPED_BYTES and active.last <= self.checkpoint
 
