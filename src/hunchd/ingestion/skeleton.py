@@ -68,8 +68,11 @@ def build_view(outline: FileOutline, *, max_lines: int = MAX_LINES) -> FileView:
 
 def render_lines(view: FileView, names: Collection[str], max_lines: int) -> str:
     """Render the most important lines that define one of `names`, without those around them."""
-    wanted = [at for at, line in enumerate(view.lines) if line.name in names]
-    chosen_indexes = sorted(wanted, key=lambda at: (-view.lines[at].weight, at))[:max_lines]
+    best: dict[str, int] = {}  # index by name: an interface and its implementations have the same members
+    for at, line in enumerate(view.lines):
+        if line.name in names and (line.name not in best or line.weight > view.lines[best[line.name]].weight):
+            best[line.name] = at
+    chosen_indexes = sorted(best.values(), key=lambda at: (-view.lines[at].weight, at))[:max_lines]
     return "\n".join(view.lines[at].text.strip() for at in sorted(chosen_indexes))
 
 

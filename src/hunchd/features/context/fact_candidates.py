@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from hunchd.consolidation.staleness import STALE_REASON
@@ -130,7 +131,8 @@ def _build_stated_candidates(
     """
     here = [fact for fact in facts if fact.id in quoting or _mentions_focus(fact, focus)]
     here.sort(key=lambda fact: (fact.id not in quoting, -len(at_hand & extract_words(f"{fact.title} {fact.content}"))))
-    elsewhere = [fact for fact in facts if fact not in here and _is_relevant_user_fact(fact, at_hand)]
+    ids = {fact.id for fact in here}
+    elsewhere = [fact for fact in facts if fact.id not in ids and _is_relevant_user_fact(fact, at_hand)]
     elsewhere.sort(key=lambda fact: (-fact.importance, -fact.at.timestamp()))
     return {
         **{fact.id: _build_fact_candidate(fact, now, here=True) for fact in here[:MOST_STATED_HERE]},
@@ -476,6 +478,7 @@ def _find_common_words(decisions: Sequence[Memory]) -> frozenset[str]:
     return frozenset(word for word, count in word_counts.items() if count > max(MAX_DECISIONS, len(decisions) // 10))
 
 
+@lru_cache(maxsize=2048)  # the same facts are considered for one file after the other
 def extract_words(text: str) -> frozenset[str]:
     """Return the significant words of a path, branch or sentence.
 

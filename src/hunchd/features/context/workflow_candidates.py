@@ -36,7 +36,9 @@ def build_workflow_candidates(project: Project, focus: Focus, now: datetime) -> 
     return [
         *_build_next_step_candidate(project, focus, [workflow for _, workflow in workflows], now),
         *_build_habit_candidates(workflows, project, focus, now),
-        *_build_script_candidates(workflows, focus, list_convention_commands(project.facts.values())),
+        *_build_script_candidates(
+            workflows, focus, list_convention_commands(project.facts.values() if workflows else ())
+        ),
     ]
 
 
