@@ -23,6 +23,7 @@ from hunchd.ingestion.manifests.tools import CI_PREFIX, find_languages
 from hunchd.prediction.file_table import CODE, DOCUMENT, TEST, classify_path
 
 MAX_PARTS: Final = 4  # parts shown without a current file; more would be a list of the project's folders
+_RUNNER: Final = re.compile(r"^(?:bundle exec|npx|poetry run|uv run|pipenv run|python3? -m) ")
 _COMMAND_PATTERN: Final = re.compile(r"`([^`]+)`")
 # What kind of file each convention and each topic of a rule is for; others are for code and manifests. "change" stands
 # for work without a file: the uncommitted change, or a review.
@@ -35,12 +36,12 @@ _ROLES_BY_KEY: Final[Mapping[str, frozenset[str]]] = {
         ("indent", "code test docs"),
         ("run everything", "code test change"),
         ("build", "manifest ci"),
-        ("docs", "docs"),
+        ("docs", "site"),
         ("benchmarks", "benchmark"),
         ("install, package manager, build backend, module, workspace, framework", "manifest"),
         ("typescript, node, go, rust, java, kotlin, python, ruby, php, dotnet, swift", "code manifest"),
         ("before a commit, commit messages, other commands", "change"),
-        ("release", "manifest ci changelog"),
+        ("release", "manifest changelog"),
         ("changelog", "code changelog change"),
     )
     for key in keys.split(", ")
@@ -70,6 +71,7 @@ _ABOUT_PAGES: Final = re.compile(r"\bdocs?\b|documentation|markdown|\bpages?\b|a
 _CI_FILE: Final = re.compile(r"^\.github/workflows/|(?:^|/)\.(?:gitlab-ci|travis|circleci)\b")
 _CHANGELOG_FILE: Final = re.compile(r"(?:^|/)(?:changelog|changes|news|history|releas)[^/]*$", re.IGNORECASE)
 _DEPENDENCY_LIST: Final = re.compile(r"(?:^|/)(?:requirements|constraints)(?:[^/]*|/[^/]*)\.(?:txt|in)$")
+_DOCS_FOLDER: Final = re.compile(r"(?:^|/)docs?/")
 _BENCHMARK: Final = re.compile(r"bench", re.IGNORECASE)
 
 
@@ -101,8 +103,10 @@ def find_roles(file: str | None, activity: str = "") -> frozenset[str]:
         "ci": bool(_CI_FILE.search(file)),
         "changelog": is_changelog,
         # A page that is read for its commands is none.
-        "manifest": is_dependency_list or (is_manifest(file) and not (is_changelog or traits & DOCUMENT)),
+        "manifest": is_dependency_list
+        or (is_manifest(file) and not (is_changelog or traits & DOCUMENT or _CI_FILE.search(file))),
         "docs": bool(traits & DOCUMENT) and not (is_changelog or is_dependency_list),
+        "site": bool(_DOCS_FOLDER.search(file)),
         "test": bool(traits & TEST and traits & CODE),
         "benchmark": bool(_BENCHMARK.search(file)),
         "change": activity == "reviewing",
@@ -217,8 +221,8 @@ def is_repeated_command(sentence: str, shown_commands: Collection[str]) -> bool:
 
 
 def normalize_command(command: str) -> str:
-    """Normalize a script call: `pnpm run lint` becomes `pnpm lint`."""
-    return command.replace(" run ", " ", 1)
+    """Normalize a script call: `pnpm run lint` becomes `pnpm lint`, `bundle exec rake test` becomes `rake test`."""
+    return _RUNNER.sub("", command).replace(" run ", " ", 1)
 
 
 def _is_from_project(fact: Memory) -> bool:
