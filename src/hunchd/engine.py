@@ -14,6 +14,8 @@ from msgspec import structs
 from hunchd.assembly.token_counter import count_tokens
 from hunchd.codesearch.query import parse_query
 from hunchd.config.description import describe_settings
+from hunchd.config.editing import write_setting
+from hunchd.config.loading import load_settings
 from hunchd.consolidation.module_history import list_quoted_ids, repeats
 from hunchd.core.cost_ledger import create_ledger
 from hunchd.core.erasure import ProjectErasure
@@ -26,6 +28,7 @@ from hunchd.core.projects.model_updates import ModelUpdater
 from hunchd.core.projects.open_projects import OpenProjects
 from hunchd.core.projects.project_indexer import ProjectIndexer
 from hunchd.core.recovery import Recovery
+from hunchd.core.self_check import run_doctor
 from hunchd.core.signal_intake import SignalIntake
 from hunchd.core.state.activity import ActivityClock
 from hunchd.core.state.dependencies import Dependencies
@@ -34,7 +37,7 @@ from hunchd.core.state.feature import Features
 from hunchd.core.state.project import Project, WorkingTree
 from hunchd.core.status import StatusReporter
 from hunchd.domain.context import Bundle
-from hunchd.domain.errors import NotFound
+from hunchd.domain.errors import ConfigError, InvalidInput, NotFound
 from hunchd.domain.facts import OWN_ROOTS, MemoryChange, is_shown_in_projects
 from hunchd.domain.filters import Filters
 from hunchd.domain.json_values import JsonObject
@@ -83,7 +86,7 @@ from hunchd.protocol.responses import (
     ReviewAnswer,
 )
 from hunchd.protocol.search_results import ExpandAnswer, SearchAnswer, SearchResult
-from hunchd.protocol.settings_answers import SettingAnswer, SettingsAnswer
+from hunchd.protocol.settings_answers import CheckAnswer, ProjectChange, SettingAnswer, SettingChange, SettingsAnswer
 from hunchd.protocol.status_answers import StatusAnswer
 
 DRAIN_TIMEOUT_SECONDS = 0.8  # seconds that a shutdown waits for the store
@@ -263,6 +266,12 @@ class Engine:
     async def list_projects(self) -> list[ProjectAnswer]:
         """Return all projects."""
         return [summary for _, summary in await self._status.list_projects()]
+
+    def change_project(self, identifier: str, change: ProjectChange) -> ProjectAnswer:
+        """Pause or resume a project. Raises NotFound."""
+        project = self._projects.set_paused(identifier, is_paused=change.paused)
+        self.events.publish("project", project=project.id, path=str(project.root))
+        return self._status.describe_project(project)
 
     async def remove_project(self, identifier: str) -> RemovedAnswer:
         """Erase a project, including from disk.
@@ -488,15 +497,36 @@ class Engine:
         return await self._transfer.import_from_colleague(lines, name=colleague, project=project)
 
     def describe_settings(self) -> SettingsAnswer:
-        """Return the effective settings, and where they are changed."""
-        described = describe_settings(self._dependencies.settings)
+        """Return the effective settings, what the file says, and where they are changed."""
+        file = self._dependencies.paths.config_file
+        described = list(describe_settings(self._dependencies.settings))
+        problem, written = "", described
+        try:
+            written = list(describe_settings(load_settings(file)))
+        except ConfigError as error:
+            problem = error.message
         return SettingsAnswer(
-            file=str(self._dependencies.paths.config_file),
+            file=str(file),
+            problem=problem,
             items=[
-                SettingAnswer(**asdict(one), origin="default" if one.value == one.default else "file")
-                for one in described
+                SettingAnswer(
+                    **asdict(one), written=in_file.value, origin="default" if one.value == one.default else "file"
+                )
+                for one, in_file in zip(described, written, strict=True)
             ],
         )
+
+    def change_setting(self, change: SettingChange) -> SettingsAnswer:
+        """Write a setting to the file; it takes effect when the daemon starts. Raises InvalidInput."""
+        try:
+            write_setting(self._dependencies.paths.config_file, change.section, change.name, change.value)
+        except ConfigError as error:
+            raise InvalidInput(error.message, field=f"{change.section}.{change.name}") from error
+        return self.describe_settings()
+
+    async def run_doctor(self, *, fix: bool) -> list[CheckAnswer]:
+        """Run the checks of `hunch doctor`, and with `fix` its safe fixes."""
+        return await run_doctor(fix=fix)
 
     async def status(self) -> StatusAnswer:
         """Return the status of the daemon."""

@@ -48,7 +48,8 @@ def test_doctor_fresh_machine_is_ok_creates_nothing(capsys: Output, hunchd_home:
 
 def test_doctor_responding_daemon_is_ok(fake: FakeDaemon, capsys: Output) -> None:
     finding = f"hunchd 0.1.0 is running (pid {os.getpid()}) at {resolve_app_paths().socket_file}"
-    assert run_doctor(capsys)["daemon"] == [{"name": "daemon", "verdict": "ok", "finding": finding, "advice": ""}]
+    ok = {"name": "daemon", "verdict": "ok", "finding": finding, "advice": "", "fixable": False}
+    assert run_doctor(capsys)["daemon"] == [ok]
 
 
 def test_doctor_fixes_readable_token(fake: FakeDaemon, capsys: Output) -> None:

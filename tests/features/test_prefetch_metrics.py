@@ -42,7 +42,9 @@ def test_open_without_suggestions_is_ignored() -> None:
     board.record_suggestions("other", [("a.py", 0.9)], NOW)
     board.record_open("p", "b.py", NOW)
 
-    assert to_json(board.sum_hours(DAY, NOW).to_answer()) == {
+    figures = to_json(board.sum_hours(DAY, NOW).to_answer())
+    assert figures["baselines"] == {"opened": 0, "foreseen": 0, "recent": 0, "frequent": 0}
+    assert {name: value for name, value in figures.items() if name not in ("baselines", "calibration")} == {
         "opened": 0,
         "hit_rate": None,
         "precision": None,
@@ -112,6 +114,11 @@ def test_week_with_restarts_matches_manual_count(tmp_path: Path) -> None:
 
     night = nine + 13 * HOUR
     board = PrefetchMetrics.load(kept)
+
+    def count(hours: int) -> dict[str, object]:
+        figures = to_json(board.sum_hours(hours, night).to_answer())
+        return {name: value for name, value in figures.items() if name not in ("baselines", "calibration")}
+
     of_a_day = {
         "opened": 4,
         "hit_rate": 0.75,
@@ -121,8 +128,8 @@ def test_week_with_restarts_matches_manual_count(tmp_path: Path) -> None:
         "ahead_bytes": 1_000,
         "wasted_bytes": 250,
     }
-    assert to_json(board.sum_hours(DAY, night).to_answer()) == of_a_day
-    assert to_json(board.sum_hours(WEEK, night).to_answer()) == of_a_day | {
+    assert count(DAY) == of_a_day
+    assert count(WEEK) == of_a_day | {
         "opened": 28,
         "ahead_bytes": 7_000,
         "wasted_bytes": 1_750,
@@ -187,3 +194,28 @@ def test_wasted_bytes_limit_depth() -> None:
     board.record_unused(prefetch_metrics.MAX_WASTED_BYTES + 1, NOW)
     assert board.get_prefetch_depth(NOW) == 1
     assert board.get_prefetch_depth(NOW + HOUR) > 1
+
+
+def test_calibration_counts_suggestions_by_confidence() -> None:
+    board = PrefetchMetrics()
+    board.record_suggestions("p", [("a.py", 0.85), ("b.py", 0.81), ("c.py", 0.05)], NOW)
+    board.record_open("p", "a.py", NOW + 5)
+    later = NOW + WINDOW_SECONDS + 10
+
+    bins = board.sum_hours(DAY, later).to_answer().calibration
+    assert {(one.above, one.shown, one.opened) for one in bins if one.shown} == {(0.8, 2, 1), (0.0, 1, 0)}
+
+
+def test_baselines_are_counted_on_the_same_opens(tmp_path: Path) -> None:
+    board = PrefetchMetrics()
+    names = [f"{number}.py" for number in range(12)]
+    for name in [*names, *names[:2]]:  # the first two are the most frequent, and among the last
+        board.record_open("p", name, NOW)
+    board.record_suggestions("p", [("z.py", 0.9)], NOW)
+    for path in ("z.py", "0.py", "2.py", "5.py"):
+        board.record_open("p", path, NOW + 1, open_files={"1.py"})
+    prefetch_metrics.save_metrics(tmp_path / "metrics.json", board.dump(NOW + 1) or "")
+
+    baselines = PrefetchMetrics.load(tmp_path / "metrics.json").sum_hours(DAY, NOW + 2).to_answer().baselines
+    assert (baselines.opened, baselines.foreseen) == (4, 1)
+    assert (baselines.recent, baselines.frequent) == (2, 2)

@@ -26,7 +26,11 @@ def doctor(arguments: Namespace) -> int:
     ]
     if arguments.json:
         print_json(
-            [{name: getattr(check, name) for name in ("name", "verdict", "finding", "advice")} for check in findings]
+            [
+                {name: getattr(check, name) for name in ("name", "verdict", "finding", "advice")}
+                | {"fixable": check.fix is not None}
+                for check in findings
+            ]
         )
     else:
         for check in findings:

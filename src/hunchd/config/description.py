@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 
 from hunchd.config import settings as settings_module
 from hunchd.config.example import iter_comments
+from hunchd.config.loading import describe_allowed_values
 from hunchd.config.settings import Settings
 
 
@@ -22,6 +23,7 @@ class SettingDescription:
     value: str
     default: str
     about: str
+    allowed: str
 
 
 def describe_settings(settings: Settings) -> Iterator[SettingDescription]:
@@ -33,7 +35,12 @@ def describe_settings(settings: Settings) -> Iterator[SettingDescription]:
         current, default = getattr(settings, section.name), getattr(defaults, section.name)
         for name, about in iter_comments(classes[type(default).__name__], source.splitlines()):
             yield SettingDescription(
-                section.name, name, _render(getattr(current, name)), _render(getattr(default, name)), about
+                section.name,
+                name,
+                _render(getattr(current, name)),
+                _render(getattr(default, name)),
+                about,
+                describe_allowed_values(section.name, name),
             )
 
 

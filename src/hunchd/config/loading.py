@@ -72,6 +72,8 @@ RETIRED: Final = frozenset(
         "daemon.log_mib",
     }
 )
+_TYPE_DESCRIPTIONS = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
+_LIST_DESCRIPTION = "a list of strings"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -150,6 +152,16 @@ def _build_section(section: type, name: str, content: Mapping[str, Any], file: s
     )
 
 
+def describe_allowed_values(section: str, name: str) -> str:
+    """Return the values that a setting may have, in words."""
+    hint = get_type_hints(get_type_hints(Settings)[section])[name]
+    if get_origin(hint) is Literal:
+        return f"one of: {', '.join(get_args(hint))}"
+    words = _LIST_DESCRIPTION if hint == tuple[str, ...] else _TYPE_DESCRIPTIONS[hint]
+    low, high = _RANGES.get(f"{section}.{name}", (None, None))
+    return words if low is None else f"{words} between {low:g} and {high:.15g}"
+
+
 def _reject_unknown_keys(entries: Mapping[str, Any], allowed_keys: Mapping[str, Any], *, where: str, kind: str) -> None:
     for key in entries:
         if key not in allowed_keys:
@@ -171,15 +183,14 @@ def _convert_value(hint: Any, key: str, value: Any, file: str) -> Any:
         return value
     if hint == tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise ConfigError(f"{where} must be a list of strings")
+            raise ConfigError(f"{where} must be {_LIST_DESCRIPTION}")
         return tuple(value)
     if get_origin(hint) in (Union, types.UnionType):
         raise TypeError(f"{key}: settings are of one type each")
-    type_description = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}[hint]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not hint:
-        raise ConfigError(f"{where} must be {type_description}, not {value!r}")
+        raise ConfigError(f"{where} must be {_TYPE_DESCRIPTIONS[hint]}, not {value!r}")
     if key in _RANGES:
         low, high = _RANGES[key]
         if not low <= value <= high:

@@ -22,7 +22,7 @@ from hunchd.core.state.apply_signal import (
 from hunchd.core.state.events import EventBus
 from hunchd.core.state.feature import AppliedSignal, Features
 from hunchd.core.state.project import Project, WorkingTree
-from hunchd.domain.errors import HunchError, NotFound
+from hunchd.domain.errors import Conflict, HunchError, NotFound
 from hunchd.domain.signal import Signal
 from hunchd.protocol.paths import to_relative_path
 from hunchd.protocol.responses import AcceptedAnswer, make_rejection
@@ -69,6 +69,8 @@ class SignalIntake:
             prefix=where,
         )
         project, tree = self.projects.find(signal.project)
+        if project.is_paused:
+            raise Conflict(f"{project.name} is paused", field="project", hint="resume it in the settings of `hunch ui`")
         event_id = derive_event_id(signal) if signal.source == "hook" else signal.id
         return replace(signal, id=event_id or signal.id or secrets.token_hex(8)), project, tree
 

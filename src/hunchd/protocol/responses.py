@@ -163,6 +163,7 @@ class ProjectAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     patterns: ProjectPatternsAnswer
     reading: ReadingAnswer | None = None
     index_error: str | None = None
+    paused: Annotated[bool, Meta(description="neither watched nor indexed; its signals are refused")] = False
 
 
 class RemovedAnswer(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Answer to GET /settings."""
+"""Changes of settings and projects, and the answers to GET /settings and GET /doctor."""
 
 from __future__ import annotations
 
@@ -6,16 +6,47 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from hunchd.protocol.struct_decoding import Name, Request
+
 
 class SettingAnswer(Struct, frozen=True, kw_only=True):
     section: str
     name: str
-    value: Annotated[str, Meta(description="as written in TOML")]
+    value: Annotated[str, Meta(description="in force, as written in TOML")]
+    written: Annotated[str, Meta(description="what the file says: in force from the next start on")]
     default: str
     origin: Annotated[Literal["default", "file"], Meta(description="file: the file gives another value")]
     about: str
+    allowed: Annotated[str, Meta(description="the allowed values, in words")]
 
 
 class SettingsAnswer(Struct, frozen=True, kw_only=True):
     file: Annotated[str, Meta(description="where settings are changed; the daemon reads it when it starts")]
+    problem: Annotated[str, Meta(description="why the file cannot be read; empty if it can")]
     items: list[SettingAnswer]
+
+
+class SettingChange(Request, frozen=True, kw_only=True):
+    """Request to write a setting to the file."""
+
+    section: Name
+    name: Name
+    value: Annotated[Name | None, Meta(description="as written in TOML; null: the default")]
+
+
+class ProjectChange(Request, frozen=True, kw_only=True):
+    """Request to pause or resume a project."""
+
+    paused: bool
+
+
+class CheckAnswer(Struct, frozen=True, kw_only=True):
+    name: str
+    verdict: Literal["ok", "note", "bad"]
+    finding: str
+    advice: str
+    fixable: Annotated[bool, Meta(description="POST /doctor/fix mends it")]
+
+
+class DoctorAnswer(Struct, frozen=True, kw_only=True):
+    checks: list[CheckAnswer]

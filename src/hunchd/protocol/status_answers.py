@@ -79,6 +79,23 @@ class LanguageAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     trouble: str | None = None
 
 
+class CalibrationAnswer(Struct, frozen=True, kw_only=True):
+    """Suggestions of a range of confidence, and how many were opened within half an hour."""
+
+    above: Annotated[float, Meta(description="lower end of the range, which is 0.1 wide")]
+    shown: Count
+    opened: Count
+
+
+class BaselineAnswer(Struct, frozen=True, kw_only=True):
+    """Opened files that plain rules would have named among ten files, beside the suggestions, on the same files."""
+
+    opened: Count
+    foreseen: Annotated[int, Meta(description="among the first ten suggested")]
+    recent: Annotated[int, Meta(description="among the ten opened last")]
+    frequent: Annotated[int, Meta(description="among the ten opened most often")]
+
+
 class ForesightAnswer(Struct, frozen=True, kw_only=True):
     """Statistics for a period; a rate is null if nothing was counted."""
 
@@ -89,6 +106,8 @@ class ForesightAnswer(Struct, frozen=True, kw_only=True):
     warm_rate: float | None
     ahead_bytes: Count
     wasted_bytes: Count
+    calibration: list[CalibrationAnswer]
+    baselines: BaselineAnswer
 
 
 class LatencyAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):

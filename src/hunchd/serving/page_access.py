@@ -37,7 +37,10 @@ _CHANGING_ROUTES: Final = frozenset(
     {
         ("DELETE", "/page/session"),
         ("POST", "/projects"),
+        ("PATCH", "/projects/{id}"),
         ("DELETE", "/projects/{id}"),
+        ("PATCH", "/settings"),
+        ("POST", "/doctor/fix"),
         ("POST", "/feedback"),
         ("POST", "/memories"),
         ("PATCH", "/memories/{id}"),

@@ -20,7 +20,7 @@ from hunchd.protocol.responses import (
     RemovedAnswer,
     slice_page,
 )
-from hunchd.protocol.settings_answers import SettingsAnswer
+from hunchd.protocol.settings_answers import DoctorAnswer, ProjectChange, SettingChange, SettingsAnswer
 from hunchd.protocol.signals import MAX_SIGNALS, SignalsBody
 from hunchd.protocol.status_answers import StatusAnswer
 from hunchd.serving.event_stream import EventListeners
@@ -68,6 +68,11 @@ class ServerHandlers:
         projects = await self._engine.list_projects()
         return slice_page(projects, lambda one: one, offset=query.offset, limit=query.limit)
 
+    @route("PATCH /projects/{id}", "changeProject", errors=(404,))
+    async def change_project(self, id: str, body: ProjectChange) -> ProjectAnswer:
+        """Pause or resume a project."""
+        return self._engine.change_project(id, body)
+
     @route("DELETE /projects/{id}", "removeProject", errors=(404,))
     async def remove_project(self, id: str) -> RemovedAnswer:
         """Erase everything stored about a project, including all traces on disk."""
@@ -83,6 +88,21 @@ class ServerHandlers:
     async def get_settings(self) -> SettingsAnswer:
         """Return the effective settings, each with its default and purpose."""
         return self._engine.describe_settings()
+
+    @route("PATCH /settings", "changeSetting")
+    async def change_setting(self, body: SettingChange) -> SettingsAnswer:
+        """Write a setting to the file; it takes effect when the daemon starts."""
+        return self._engine.change_setting(body)
+
+    @route("GET /doctor", "doctor", errors=(503,))
+    async def get_checks(self) -> DoctorAnswer:
+        """Run the checks of `hunch doctor`."""
+        return DoctorAnswer(checks=await self._engine.run_doctor(fix=False))
+
+    @route("POST /doctor/fix", "fixProblems", errors=(503,))
+    async def apply_fixes(self) -> DoctorAnswer:
+        """Run the checks of `hunch doctor` and apply its safe fixes."""
+        return DoctorAnswer(checks=await self._engine.run_doctor(fix=True))
 
     @route("GET /export", "export", answers={JSON_LINES: ExportLine}, errors=(404,))
     async def export_lines(self, query: ExportQuery, request: web.Request) -> web.StreamResponse:

@@ -38,6 +38,7 @@ class RegisteredProject:
     created: str  # ISO 8601, UTC
     common_dir: str | None = None  # None: a plain folder
     born: str | None = None  # fingerprint that identifies a moved repository, see `_fingerprint_git_folder`
+    is_paused: bool = False  # True: neither watched nor indexed until it is resumed
 
     @property
     def is_missing(self) -> bool:
@@ -160,6 +161,10 @@ class ProjectRegistry:
                 self._files.remove(copy)
         return removed_project
 
+    def set_paused(self, identifier: str, *, is_paused: bool) -> None:
+        """Store whether a project is paused. Raises NotFound."""
+        self._save({**self._projects, identifier: replace(self.get(identifier), is_paused=is_paused)})
+
     def _load(self) -> list[RegisteredProject]:
         try:
             content = self._files.read(self._path)
@@ -217,7 +222,13 @@ class ProjectRegistry:
 def _parse_project(entry: Mapping[str, Any]) -> RegisteredProject:
     common_dir, birth_fingerprint = entry.get("common_dir"), entry.get("born")
     project = RegisteredProject(
-        entry["id"], entry["path"], entry["name"], entry["created"], common_dir, birth_fingerprint
+        entry["id"],
+        entry["path"],
+        entry["name"],
+        entry["created"],
+        common_dir,
+        birth_fingerprint,
+        is_paused=entry.get("is_paused") is True,
     )
     texts = (project.id, project.path, project.name, project.created, common_dir or "", birth_fingerprint or "")
     if not all(isinstance(value, str) for value in texts):

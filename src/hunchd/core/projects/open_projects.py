@@ -124,8 +124,7 @@ class OpenProjects(Feature):
         project.main = tree
         self._by_path = {path: entry for path, entry in self._by_path.items() if entry[0] is not project}
         project.bump_revision()
-        self.start_indexing(project)
-        self._features.on_project_opened(project)
+        self._resume(project)
 
     def _reject_whole_machine(self, layout: RepositoryLayout) -> None:
         """Reject the file system root and the home folder, as indexing would never finish.
@@ -227,12 +226,30 @@ class OpenProjects(Feature):
             main=main,
             cache=ensure_private_folder(self._caches / record.id),
             trees={root: main},
+            is_paused=record.is_paused,
         )
         self._projects[project.id] = project
         self._indexer.load(project)
-        self.start_indexing(project)
-        self._features.on_project_opened(project)
+        self._resume(project)
         return project
+
+    def set_paused(self, identifier: str, *, is_paused: bool) -> Project:
+        """Stop watching and indexing a project, or go on with it. Raises NotFound."""
+        project = self.get(identifier)
+        if project.is_paused != is_paused:
+            self._dependencies.registry.set_paused(identifier, is_paused=is_paused)
+            project.is_paused = is_paused
+            self._dependencies.tasks.end(f"index:{identifier}")
+            self._features.on_project_closed(project)
+            self._resume(project)
+        return project
+
+    def _resume(self, project: Project) -> None:
+        """Index and watch a project unless it is paused."""
+        project.indexing = not project.is_paused
+        if not project.is_paused:
+            self.start_indexing(project)
+            self._features.on_project_opened(project)
 
     def start_indexing(self, project: Project) -> None:
         """Update the project's models in the background."""

@@ -194,6 +194,7 @@ class Project:
     predictor: Predictor | None = None
     code: CodeCache | None = None
     indexing: bool = True
+    is_paused: bool = False  # neither watched nor indexed; its signals are refused
     index_error: str = ""
     indexing_step: IndexingStep | None = None
     is_indexed: bool = False  # the initial indexing is complete; from then on it is incremental
@@ -366,4 +367,5 @@ class Project:
             patterns=ProjectPatternsAnswer(known=len(self.patterns), state="mining" if self.is_mining else "ready"),
             reading=reading,
             index_error=self.index_error or self.incomplete_reason or None,
+            paused=self.is_paused,
         )

@@ -206,7 +206,7 @@ class ContextService(Feature):
     def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
         """Record whether an opened file had been predicted."""
         if isinstance(signal, FileOpened) and signal.path not in tree.open_files:
-            self.scoreboard.record_open(project.id, signal.path, self._now().timestamp())
+            self.scoreboard.record_open(project.id, signal.path, self._now().timestamp(), tree.open_files)
 
     def on_signal(self, applied_signal: AppliedSignal) -> None:
         self.request_prefetch(applied_signal.project, applied_signal.tree, applied_signal.effect.prefetch)

@@ -7,20 +7,22 @@ until the daemon ends. There is no timer: expired suggestions are counted at the
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from collections import Counter, deque
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple
 
 from hunchd.config.app_paths import ensure_private_folder
 from hunchd.prediction.calibration import DISPLAY_THRESHOLD  # suggestions below this confidence do not count
-from hunchd.protocol.status_answers import ForesightAnswer
+from hunchd.protocol.status_answers import BaselineAnswer, CalibrationAnswer, ForesightAnswer
 
 HOUR = 3_600  # seconds
 DAY, WEEK = 24, 7 * 24  # hours
 WINDOW_SECONDS = 1_800.0  # seconds after which an unused suggestion counts as wrong
 MAX_RANKS = 10  # ranks counted separately
+BINS = 10  # ranges of confidence that are compared with what was opened
+MAX_HISTORY = 500  # last opened files of a project, in memory, that the plain baselines choose from
 MAX_OPENS = 50  # last opened files that are remembered, of all projects
 SAVE_INTERVAL_SECONDS = 600.0  # seconds of data that a crash may lose
 
@@ -47,10 +49,22 @@ class PrefetchCounts:
     warm: int = 0  # of those, cached
     ahead_bytes: int = 0  # bytes of prefetched bundles
     wasted_bytes: int = 0  # of those, evicted unused
+    shown: list[int] = field(default_factory=lambda: [0] * BINS)  # suggestions whose window has passed, by confidence
+    followed: list[int] = field(default_factory=lambda: [0] * BINS)  # of those, opened within the window
+    compared: int = 0  # opened files for which the baselines had ten files to name
+    compared_foreseen: int = 0  # of those, among the first ten suggested
+    recent: int = 0  # of those, among the ten opened last
+    frequent: int = 0  # of those, among the ten opened most often
 
     def add(self, other: PrefetchCounts) -> None:
         for each in fields(self):
-            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+            own, others = getattr(self, each.name), getattr(other, each.name)
+            total = (
+                [one + another for one, another in zip(own, others, strict=True)]
+                if each.name in LISTS
+                else own + others
+            )
+            setattr(self, each.name, total)
 
     def to_answer(self) -> ForesightAnswer:
         """Return the metrics for a status; rates without data are None."""
@@ -62,7 +76,17 @@ class PrefetchCounts:
             warm_rate=_ratio(self.warm, self.asked),
             ahead_bytes=self.ahead_bytes,
             wasted_bytes=self.wasted_bytes,
+            calibration=[
+                CalibrationAnswer(above=number / BINS, shown=shown, opened=followed)
+                for number, (shown, followed) in enumerate(zip(self.shown, self.followed, strict=True))
+            ],
+            baselines=BaselineAnswer(
+                opened=self.compared, foreseen=self.compared_foreseen, recent=self.recent, frequent=self.frequent
+            ),
         )
+
+
+LISTS = frozenset({"shown", "followed"})
 
 
 class PredictedOpen(NamedTuple):
@@ -82,7 +106,7 @@ class PredictedOpen(NamedTuple):
 class _Suggestion:
     first: float  # time of the first suggestion, or of the last open
     last: float
-    is_confident: bool
+    confidence: float  # the highest of all times that it was suggested
     is_taken: bool = False
 
 
@@ -102,6 +126,7 @@ class PrefetchMetrics:
             str, tuple[float, dict[str, float]]
         ] = {}  # by project: time, files and confidences of the newest suggestion
         self._pending: dict[tuple[str, str], _Suggestion] = {}
+        self._opened_paths: dict[str, deque[str]] = {}  # by project
         self.last_opens: deque[PredictedOpen] = deque(maxlen=MAX_OPENS)
         self._saved_at = 0.0
         self._is_changed = False
@@ -113,16 +138,14 @@ class PrefetchMetrics:
         for path, confidence in files[:MAX_RANKS]:
             suggestion = self._pending.get((project, path))
             if suggestion is None:
-                self._pending[project, path] = _Suggestion(now, now, confidence >= DISPLAY_THRESHOLD)
+                self._pending[project, path] = _Suggestion(now, now, confidence)
             else:
-                suggestion.last, suggestion.is_confident = (
-                    now,
-                    suggestion.is_confident or confidence >= DISPLAY_THRESHOLD,
-                )
+                suggestion.last, suggestion.confidence = now, max(suggestion.confidence, confidence)
 
-    def record_open(self, project: str, path: str, now: float) -> None:
-        """Record that a file was opened that was not open before."""
+    def record_open(self, project: str, path: str, now: float, open_files: Collection[str] = ()) -> None:
+        """Record that a file was opened that was not among `open_files`."""
         self._expire(now)
+        baselines = self._list_baselines(project, path, open_files)
         made_at, suggested_paths = self._newest_suggestions.get(project, (now, {}))
         if not suggested_paths or now - made_at > WINDOW_SECONDS:
             return
@@ -134,12 +157,31 @@ class PrefetchMetrics:
         rank = list(suggested_paths).index(path) if path in suggested_paths else None
         place = None if rank is None else rank + 1
         self.last_opens.append(PredictedOpen(project, path, now, place, suggested_paths.get(path)))
+        if baselines is not None:
+            counts.compared += 1
+            counts.compared_foreseen += rank is not None
+            counts.recent += path in baselines[0]
+            counts.frequent += path in baselines[1]
         if rank is not None:
             self._ranks[rank] += 1.0
             counts.foreseen += 1
             counts.lead += now - pending.first if pending is not None else 0.0
         if pending is not None:
             pending.is_taken, pending.first = True, now  # it counts as suggested again from now on
+
+    def _list_baselines(
+        self, project: str, path: str, open_files: Collection[str]
+    ) -> tuple[list[str], list[str]] | None:
+        """Return the ten files opened last and the ten opened most often, then add `path` to the history.
+
+        Open files are left out, as they are in suggestions. Returns None while fewer than ten files are known.
+        """
+        history = self._opened_paths.setdefault(project, deque(maxlen=MAX_HISTORY))
+        known = [each for each in reversed(history) if each not in open_files]
+        recent = list(dict.fromkeys(known))[:MAX_RANKS]
+        frequent = [each for each, _ in Counter(known).most_common(MAX_RANKS)]
+        history.append(path)
+        return (recent, frequent) if len(recent) == MAX_RANKS else None
 
     def record_request(self, now: float, *, is_hit: bool) -> None:
         counts = self._get_counts(now, now)
@@ -169,6 +211,7 @@ class PrefetchMetrics:
         kept = [each for each in self.last_opens if each.project != project]
         self.last_opens = deque(kept, maxlen=MAX_OPENS)
         self._newest_suggestions.pop(project, None)
+        self._opened_paths.pop(project, None)
         for key in [key for key in self._pending if key[0] == project]:
             del self._pending[key]
 
@@ -197,8 +240,11 @@ class PrefetchMetrics:
         for key, pending in list(self._pending.items()):
             if now - pending.last > WINDOW_SECONDS:
                 del self._pending[key]
-                if pending.is_confident:
-                    counts = self._get_counts(pending.last + WINDOW_SECONDS, now)
+                counts = self._get_counts(pending.last + WINDOW_SECONDS, now)
+                bin_number = min(int(pending.confidence * BINS), BINS - 1)
+                counts.shown[bin_number] += 1
+                counts.followed[bin_number] += pending.is_taken
+                if pending.confidence >= DISPLAY_THRESHOLD:
                     counts.suggested += 1
                     counts.taken += pending.is_taken
 

@@ -13,7 +13,7 @@ from hunchd.core.signal_intake import SignalIntake
 from hunchd.core.state.dependencies import Dependencies, TaskSupervisor
 from hunchd.core.state.feature import Feature, StatusFields
 from hunchd.core.state.project import Project
-from hunchd.domain.errors import NotFound, Overloaded, StorageFull, StoreError, Unavailable
+from hunchd.domain.errors import Conflict, NotFound, Overloaded, StorageFull, StoreError, Unavailable
 from hunchd.domain.signal import FilesChanged
 from hunchd.protocol.status_answers import WatchingAnswer
 from hunchd.repository.ignore import IgnoreRules
@@ -120,7 +120,7 @@ class ProjectWatcher(Feature):
                 )
                 for rejection in answer.rejected:
                     # Global shell and git hooks report unknown repositories too, which is normal.
-                    unknown = rejection.error.code == NotFound.code
+                    unknown = rejection.error.code in (NotFound.code, Conflict.code)  # a paused one is a conflict
                     logger.log(
                         logging.DEBUG if unknown else logging.WARNING,
                         "rejected a message from the spool: %s",
