@@ -47,26 +47,38 @@ export interface Listed<T> {
 }
 type PageOf<T> = { items: T[]; next?: string | null | undefined; total?: number };
 
+const MAX_PAGES = 5; // asked for again when something changes
+
 /** Ask for a list that the daemon gives page by page; `more` asks for one page more. */
 export function usePages<T>(
   ask: (cursor: string | undefined, signal: AbortSignal) => Promise<PageOf<T>>,
   deps: readonly unknown[],
 ): Loaded<Listed<T>> & { more: () => void } {
   const key = JSON.stringify(deps);
-  const wanted = useRef({ key, pages: 1 });
-  if (wanted.current.key !== key) wanted.current = { key, pages: 1 };
+  const wanted = useRef<{ key: string; pages: number; had: PageOf<T> | undefined }>({ key, pages: 1, had: undefined });
+  if (wanted.current.key !== key) wanted.current = { key, pages: 1, had: undefined };
   const answer = useAnswer<Listed<T>>(async (signal) => {
-    const items: T[] = [];
-    let page: PageOf<T> | undefined;
-    for (let at = 0; at < wanted.current.pages && (at === 0 || page?.next); at++) {
+    const { had } = wanted.current;
+    wanted.current.had = undefined;
+    const items: T[] = had ? [...had.items] : [];
+    let page = had;
+    for (let at = had ? wanted.current.pages - 1 : 0; at < wanted.current.pages && (at === 0 || page?.next); at++) {
       page = await ask(page?.next ?? undefined, signal);
       items.push(...page.items);
     }
+    last.current = { items, next: page?.next };
     return { items, total: page?.total, hasMore: Boolean(page?.next) };
   }, deps);
+  const last = useRef<PageOf<T>>();
   const more = () => {
     wanted.current.pages++;
+    wanted.current.had = last.current;
     answer.reload();
   };
-  return { ...answer, more };
+  /** Ask anew, for at most as many pages as one would still scroll through. */
+  const reload = () => {
+    wanted.current.pages = Math.min(wanted.current.pages, MAX_PAGES);
+    answer.reload();
+  };
+  return { ...answer, reload, more };
 }

@@ -3,7 +3,7 @@
  * reads, and passes each event on to the others.
  */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { openEvents } from "./api";
 
 export interface HunchEvent {
@@ -87,15 +87,38 @@ function receive(message: Message): void {
   } else if ("event" in message) listeners.forEach((listener) => listener(message.event));
 }
 
+interface Listening {
+  /** Call once for a burst, a little after its last event, and at least every two seconds. */
+  bundled?: boolean;
+  about?: (event: HunchEvent) => boolean;
+}
+const BURST = 250; // ms
+const MAX_BURST = 2_000; // ms
+
 /** Call `then` for each event of these types that concerns `project`, or all projects. */
-export function useEvents(types: readonly string[], project: string | null, then: (event: HunchEvent) => void): void {
+export function useEvents(types: readonly string[], project: string | null, then: (event: HunchEvent) => void, { bundled = false, about }: Listening = {}): void {
+  const burst = useRef({ timer: 0, began: 0 });
+  const call = useRef(then);
+  call.current = then;
   useEffect(() => {
     const listener = (event: HunchEvent) => {
-      if (types.includes(event.type) && (project === null || event.project === undefined || event.project === project)) then(event);
+      if (!types.includes(event.type) || (project !== null && event.project !== undefined && event.project !== project) || about?.(event) === false) return;
+      if (!bundled) return call.current(event);
+      const { timer, began } = burst.current;
+      const now = Date.now();
+      const isWaiting = timer !== 0;
+      clearTimeout(timer);
+      const run = () => {
+        burst.current = { timer: 0, began: 0 };
+        call.current(event);
+      };
+      const start = isWaiting ? began : now;
+      burst.current = { timer: window.setTimeout(run, Math.min(BURST, Math.max(0, start + MAX_BURST - now))), began: start };
     };
     listeners.add(listener);
     return () => void listeners.delete(listener);
   });
+  useEffect(() => () => clearTimeout(burst.current.timer), []);
 }
 
 export function useLink(): Link {

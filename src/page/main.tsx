@@ -63,7 +63,7 @@ function Locked({ reason }: { reason: string }) {
 function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
   const route = useRoute();
   const projects = useAnswer((signal) => listProjects(signal), []);
-  useEvents(["project", "indexed", "progress"], null, projects.reload);
+  useEvents(["project", "indexed", "progress"], null, projects.reload, { bundled: true });
   const view = VIEWS.find((one) => one.name === route.view);
   const project = projects.value && chooseProject(projects.value, route.query.get("project"));
   useEffect(() => {
@@ -107,6 +107,7 @@ function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
       <LinkState />
       <main id="main" tabIndex={-1}>
         <h1>{view?.title ?? "Not found"}</h1>
+        {view && <p class="hint about">{view.about}</p>}
         {!view ? (
           <Empty>
             There is no page at this address. <a href={href("now")}>Go to Now</a>.

@@ -5,6 +5,7 @@ import { request, type Schemas } from "../api";
 import { useAnswer } from "../answers";
 import { count, day, KINDS, percent, TRUST } from "../format";
 import type { Project } from "../project";
+import { href } from "../router";
 import { useReadOnly } from "./access";
 import { EditorLink, Empty, FileLink, Show } from "./basics";
 import { act, actLater } from "./toast";
@@ -27,13 +28,18 @@ export function Line({ item, project, onChanged }: { item: Item; project: Projec
         <summary>
           <span class="line-title">{isFile ? <span class="path-text">{item.title}</span> : item.kind === "files" ? capitalize(item.title) : item.title}</span>
           <span class="tag">{isFile ? percent(item.score) : (KINDS[item.kind] ?? item.kind)}</span>
-          <span class="reasons">{item.kind === "files" ? nameFiles(item.source.paths) : item.reasons.join(" · ")}</span>
+          <span class="reasons">{item.kind === "files" ? nameFiles(item.source.paths) : withoutCommands(item.reasons).join(" · ")}</span>
           {noted && <span class="tag noted-tag">{noted}</span>}
         </summary>
         {isOpen && <Why item={item} project={project} path={path} onNoted={setNoted} onChanged={onChanged} />}
       </details>
     </li>
   );
+}
+
+/** Leave out commands for the terminal: the page has buttons and links for them. */
+function withoutCommands(reasons: readonly string[]): string[] {
+  return reasons.filter((reason) => !reason.startsWith("hunch "));
 }
 
 const MAX_NAMES = 4;
@@ -65,7 +71,7 @@ function Why({ item, project, path, onNoted, onChanged }: WhyProps) {
         <dt>Why it is here</dt>
         <dd>
           <ul>
-            {item.reasons.map((reason) => (
+            {withoutCommands(item.reasons).map((reason) => (
               <li key={reason}>{reason}</li>
             ))}
           </ul>
@@ -105,6 +111,7 @@ function Why({ item, project, path, onNoted, onChanged }: WhyProps) {
         <dd>{count(item.tokens, "token")}</dd>
       </dl>
       {isMemory(item.id) && <MemoryDetails id={item.id} />}
+      {isMemory(item.id) && <MemoryLink id={item.id} kind={item.kind} project={project} />}
       <LineActions item={item} project={project} onNoted={onNoted} onChanged={onChanged} />
     </div>
   );
@@ -141,6 +148,19 @@ export function MemoryDetails({ id }: { id: string }) {
         </>
       )}
     </Show>
+  );
+}
+
+/** Link to where a memory can be seen in full, or decided. */
+export function MemoryLink({ id, kind, project }: { id: string; kind: string; project: Project }) {
+  return (
+    <p>
+      {kind === "contradiction" ? (
+        <a href={href("contradictions", { project: project.id })}>Decide which one holds</a>
+      ) : (
+        <a href={href("knowledge", { project: project.id, show: id })}>Who said it, and how it changed</a>
+      )}
+    </p>
   );
 }
 

@@ -208,12 +208,12 @@ function Usage({ id, project }: { id: string; project: Project }) {
       </p>
       {changes.length > 0 && (
         <details>
-          <summary>Changed at night {count(changes.length, "time")}</summary>
+          <summary>Changed at night: {count(changes.length, "time")}</summary>
           <ul>
             {changes.map((one) => (
               <li key={one.run + one.what}>
                 {one.what}: {one.why} {one.undone && "(undone) "}
-                <a href={href("nights", { project: project.id, show: one.run })}>that night</a>
+                <a href={href("nights", { project: project.id, show: one.run, of: id })}>{one.undone ? "Show that night" : "Show or take it back"}</a>
               </li>
             ))}
           </ul>

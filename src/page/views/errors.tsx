@@ -19,7 +19,7 @@ export default function Errors({ project, route }: ViewProps) {
     (cursor, signal) => request("get", "/memories", { query: { project: project.id, kind: ["error"], limit: 200, cursor: cursor ?? "" }, signal }),
     [project.id],
   );
-  useEvents(["signal"], project.id, (event) => /error|command/.test(String((event.signal as { kind?: string } | undefined)?.kind)) && memories.reload());
+  useEvents(["signal"], project.id, memories.reload, { bundled: true, about: (event) => /error|command/.test(String((event.signal as { kind?: string } | undefined)?.kind)) });
   const all = memories.value?.items ?? [];
   const fixes = all.filter(isFix);
   const items = part === "fixes" ? fixes : all.filter((one) => !isFix(one));

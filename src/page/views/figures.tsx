@@ -14,6 +14,7 @@ type Status = Answer<"/status", "get">;
 type Foresight = NonNullable<Status["prefetch"]>["day"];
 
 const loadPlot = () => import("../components/plot");
+const loadCurve = () => import("../components/calibration");
 const loadBars = () => import("../components/histogram");
 const PAUSE = 90_000; // ms between two looks; two requests each
 const MAX_POINTS = 480;
@@ -86,6 +87,8 @@ function Predictions({ day, week, projectId }: { day: Foresight; week: Foresight
     { name: "Lead time", explains: "between the prediction and the opening, in the middle", cell: (one) => (one.lead_seconds === null ? "–" : duration(one.lead_seconds)) },
     { name: "Ready when asked", explains: "answers that were made ahead", cell: (one) => share(one.warm_rate) },
   ];
+  const { baselines } = week;
+  const bins = week.calibration.filter((one) => one.shown > 0);
   if (week.opened === 0)
     return (
       <Empty>
@@ -93,6 +96,7 @@ function Predictions({ day, week, projectId }: { day: Foresight; week: Foresight
       </Empty>
     );
   return (
+    <>
     <Table
       caption="Predictions of the last day and week"
       rows={rows}
@@ -110,8 +114,53 @@ function Predictions({ day, week, projectId }: { day: Foresight; week: Foresight
         { title: "7 days", number: true, cell: (one) => one.cell(week) },
       ]}
     />
+    <h3>Better than a plain rule?</h3>
+    {baselines.opened === 0 ? (
+      <Empty>Not known yet: the rules can name ten files only after ten files were opened.</Empty>
+    ) : (
+      <Table
+        caption="Predictions beside plain rules, this week"
+        rows={RULES}
+        keyOf={(one) => one.name}
+        columns={[
+          { title: `Of the same ${count(baselines.opened, "opened file")}, this week`, cell: (one) => one.name },
+          {
+            title: "Among ten",
+            number: true,
+            cell: (one) => (
+              <>
+                <b>{percent(baselines[one.figure] / baselines.opened)}</b> <span class="quiet-text">{baselines[one.figure].toLocaleString("en-GB")}</span>
+              </>
+            ),
+          },
+        ]}
+      />
+    )}
+    <h3>Is “40 %” really 40 %?</h3>
+    {bins.length === 0 ? (
+      <Empty>Not known yet: a prediction is judged half an hour after it was made.</Empty>
+    ) : (
+      <>
+        <Lazy
+          load={loadCurve}
+          what="the curve"
+          props={{ points: bins.map((one) => ({ said: one.above + 0.05, came: one.opened / one.shown, many: one.shown })) }}
+        />
+        <p class="quiet-text">
+          Each point: of the files that were given this chance, how many were opened within half an hour. On the line, the chance is right; above it, files were opened more often than said. From{" "}
+          {count(bins.reduce((sum, one) => sum + one.shown, 0), "prediction")} this week.
+        </p>
+      </>
+    )}
+    </>
   );
 }
+
+const RULES: readonly { name: string; figure: "foreseen" | "recent" | "frequent" }[] = [
+  { name: "Predicted by hunchd", figure: "foreseen" },
+  { name: "The ten files opened last", figure: "recent" },
+  { name: "The ten files opened most often", figure: "frequent" },
+];
 
 const ROUTES: Record<string, string> = {
   "/context": "Context of a file",

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { request, type Answer } from "../api";
 import { useAnswer } from "../answers";
 import { EditorLink, FileLink, Panel, Show, Table, Timeline } from "../components/basics";
+import { countTogether, monthOf, nameMonth, type PastChange } from "../components/cochange";
 import { Lazy } from "../components/lazy";
 import { isMemory, Lines, MemoryDetails } from "../components/line";
 import { useEvents } from "../events";
@@ -108,7 +109,7 @@ function PathList({ project, paths }: { project: Project; paths: readonly string
 
 function AboutFile({ project, path }: { project: Project; path: string }) {
   const bundle = useAnswer((signal) => request("get", "/context", { query: { project: project.id, file: path }, signal }), [project.id, path]);
-  useEvents(["indexed"], project.id, bundle.reload);
+  useEvents(["indexed"], project.id, bundle.reload, { bundled: true });
   return (
     <div class="columns">
       <div class="main-column">
@@ -166,7 +167,7 @@ function Together({ project, path }: { project: Project; path: string }) {
       <Show of={around} what="related files" empty={(value) => value.first.predicted_files.length === 0 && "No other file is known to change with this one."}>
         {(value) => (
           <>
-            <Lazy load={loadGraph} what="the graph" props={{ middle: path, project: project.id, ...toGraph(path, value.first, value.further) }} />
+            <OverTime project={project} path={path} now={toGraph(path, value.first, value.further)} />
             <Table
               caption={`Files that change with ${path}`}
               rows={value.first.predicted_files}
@@ -183,6 +184,44 @@ function Together({ project, path }: { project: Project; path: string }) {
     </Panel>
   );
 }
+
+/** The graph as predicted now, or as the changes until a month of the past show it. */
+function OverTime({ project, path, now }: { project: Project; path: string; now: Graphed }) {
+  const [month, setMonth] = useState<number>();
+  const past = useAnswer(
+    (signal) => request("get", "/memories", { query: { project: project.id, path_prefix: path, kind: ["episode"], limit: 1000 }, signal }),
+    [project.id, path],
+  );
+  const changes: PastChange[] = (past.value?.items ?? []).map((one) => ({ at: one.at, files: one.artifacts.filter((each) => each.type === "file").map((each) => each.ref) }));
+  const months = changes.map((one) => monthOf(one.at));
+  const first = Math.min(...months);
+  const last = Math.max(...months) + 1; // the last place of the slider is now
+  const then = month !== undefined && month < last ? countTogether(path, changes, month, NEIGHBOURS) : undefined;
+  const { nodes, edges } = then ?? now;
+  return (
+    <>
+      {months.length > 1 && first < last - 1 && (
+        <label class="slider">
+          <span>
+            {then ? (
+              <>
+                Until <b>{nameMonth(month!)}</b>: {count(then.changes, "change")} of this file in two years
+              </>
+            ) : (
+              <>
+                <b>Now</b>, as hunchd predicts it. Move to the left to see earlier years.
+              </>
+            )}
+          </span>
+          <input type="range" min={first} max={last} value={month ?? last} aria-valuetext={then ? `until ${nameMonth(month!)}` : "now"} onInput={(event) => setMonth(Number(event.currentTarget.value))} />
+        </label>
+      )}
+      <Lazy load={loadGraph} what="the graph" props={{ middle: path, project: project.id, nodes, edges }} />
+    </>
+  );
+}
+
+type Graphed = ReturnType<typeof toGraph>;
 
 function predict(project: Project, path: string, k: number, signal: AbortSignal): Promise<Prediction> {
   return request("post", "/context/predict", { body: { project: project.id, file_opened: path, open_files: [path], k }, signal });

@@ -1,7 +1,7 @@
 /** Knowledge: facts, rules, people and goals with their history, and the documents. */
 
 import { request } from "../api";
-import { usePages } from "../answers";
+import { useAnswer, usePages } from "../answers";
 import { Empty, Panel, Show } from "../components/basics";
 import { Chips, Choices, MemoryPanel, More } from "../components/memory";
 import { AddFact } from "../components/new_fact";
@@ -29,11 +29,18 @@ export default function Knowledge({ project, route }: ViewProps) {
   const part = route.query.get("part") ?? "";
   const asOf = route.query.get("as_of") ?? "";
   const shown = route.query.get("show") ?? "";
-  const address = (changed: Record<string, string>) => href("knowledge", { project: project.id, part, as_of: asOf, show: shown, ...changed });
+  const find = route.query.get("find") ?? "";
+  const address = (changed: Record<string, string>) => href("knowledge", { project: project.id, part, as_of: asOf, find, show: shown, ...changed });
   return (
     <>
       <div class="filters">
-        <Chips label="Show" chosen={part} options={PARTS} address={(name) => address({ part: name, show: "" })} />
+        <Chips label="Show" chosen={part} options={PARTS} address={(name) => address({ part: name, find: "", show: "" })} />
+        {part !== "documents" && (
+          <label>
+            Find by words
+            <input key={find} type="search" defaultValue={find} placeholder="release day" onChange={(event) => navigate(address({ find: event.currentTarget.value.trim(), part: "", show: "" }))} />
+          </label>
+        )}
         <label>
           As it was on
           <input type="date" value={asOf.slice(0, 10)} max={new Date().toISOString().slice(0, 10)} onChange={(event) => navigate(address({ as_of: endOfDay(event.currentTarget.value) }))} />
@@ -46,6 +53,8 @@ export default function Knowledge({ project, route }: ViewProps) {
       </div>
       {part === "documents" ? (
         <Documents key={asOf} project={project} shown={shown} asOf={asOf} address={(show) => address({ show })} />
+      ) : find ? (
+        <Found key={find} project={project} find={find} asOf={asOf} shown={shown} address={address} />
       ) : (
         <Facts project={project} part={part} asOf={asOf} shown={shown} address={(show) => address({ show })} />
       )}
@@ -82,7 +91,7 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
       }),
     [project.id, part, asOf],
   );
-  useEvents(["memory", "consolidation"], project.id, facts.reload);
+  useEvents(["memory", "consolidation"], project.id, facts.reload, { bundled: true });
   const items = facts.value?.items ?? [];
   const chosen = items.some((one) => one.id === shown) ? shown : shown || items[0]?.id;
   return (
@@ -123,6 +132,47 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
         )}
       </Show>
     </>
+  );
+}
+
+interface FoundProps {
+  project: ViewProps["project"];
+  find: string;
+  asOf: string;
+  shown: string;
+  address: (changed: Record<string, string>) => string;
+}
+
+/** Facts that the search finds, best first. */
+function Found({ project, find, asOf, shown, address }: FoundProps) {
+  const found = useAnswer(
+    (signal) => request("post", "/search", { body: { project: project.id, query: find, kinds: ["fact"], k: 50, ...(asOf ? { as_of: asOf } : {}) }, signal }),
+    [project.id, find, asOf],
+  );
+  return (
+    <Show of={found} what="what was found" empty={(value) => value.results.length === 0 && "Nothing was found. Try other words, or clear the box to see everything."}>
+      {(value) => {
+        const chosen = shown || (value.results[0]?.id ?? "");
+        return (
+          <>
+            <p class="quiet-text" role="status">
+              {count(value.results.length, "entry", "entries")} for “{find}”, best first. <a href={address({ find: "", show: "" })}>Show everything</a>
+            </p>
+            <div class={shown ? "results opened" : "results"}>
+              <Choices label="Found facts" items={value.results} keyOf={(one) => one.id ?? ""} chosen={chosen} address={(show) => address({ show })}>
+                {(one) => (
+                  <>
+                    <span class="line-title">{one.title}</span>
+                    <span class="reasons">{one.reasons?.join(" · ")}</span>
+                  </>
+                )}
+              </Choices>
+              <MemoryPanel key={chosen} id={chosen} project={project} asOf={asOf} onChanged={found.reload} />
+            </div>
+          </>
+        );
+      }}
+    </Show>
   );
 }
 

@@ -65,26 +65,25 @@ const COUNTS: readonly (readonly [keyof Run, string])[] = [
 export default function Nights({ project, route }: ViewProps) {
   const shown = route.query.get("show") ?? "";
   const runs = usePages((cursor, signal) => request("get", "/consolidate", { query: { limit: 100, cursor: cursor ?? "" }, signal }), []);
-  useEvents(["consolidation"], null, runs.reload);
+  useEvents(["consolidation"], null, runs.reload, { bundled: true });
   const items = runs.value?.items ?? [];
   const chosen = shown || items[0]?.run || "";
   const address = (changed: Record<string, string>) => href("nights", { project: project.id, show: chosen, ...changed });
   return (
     <>
-      <p class="hint">At night hunchd joins duplicates, shortens what is old and puts away what nobody needs. What it did can be taken back here.</p>
       <RunNow project={project} runs={items} onDone={runs.reload} />
       <Show of={runs} what="the nights" empty={() => items.length === 0 && "hunchd has not tidied up yet. It does so at night, or when you ask for it."}>
         {() => (
           <div class="columns narrow-first">
             <div class="side-column">
               <Panel title="Calendar">
-                <Calendar runs={items} chosen={chosen} address={(show) => address({ show, step: "" })} />
+                <Calendar runs={items} chosen={chosen} address={(show) => address({ show })} />
                 <More of={runs} what="nights" />
               </Panel>
               <Quality runs={items} />
             </div>
             <div class="main-column">
-              <AboutRun key={chosen} run={chosen} project={project} step={route.query.get("step") ?? ""} address={(step) => address({ step })} onChanged={runs.reload} />
+              <AboutRun key={chosen} run={chosen} project={project} query={route.query} address={address} onChanged={runs.reload} />
             </div>
           </div>
         )}
@@ -221,12 +220,15 @@ function Quality({ runs }: { runs: readonly Run[] }) {
 interface AboutProps {
   run: string;
   project: ViewProps["project"];
-  step: string;
-  address: (step: string) => string;
+  query: URLSearchParams;
+  address: (changed: Record<string, string>) => string;
   onChanged: () => void;
 }
 
-function AboutRun({ run, project, step, address, onChanged }: AboutProps) {
+function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
+  const step = query.get("step") ?? "";
+  const of = query.get("of") ?? "";
+  const [words, setWords] = useState("");
   const [length, setLength] = useState(SHOWN);
   const [gone, setGone] = useState<readonly number[]>([]);
   const readOnly = useReadOnly();
@@ -249,7 +251,9 @@ function AboutRun({ run, project, step, address, onChanged }: AboutProps) {
       {(value) => {
         const changes = value.changes ?? [];
         const steps = [...new Set(changes.map((one) => one.step))];
-        const listed = changes.filter((one) => !step || one.step === step);
+        const listed = changes.filter(
+          (one) => (!step || one.step === step) && (!of || one.edits.some((edit) => edit.id === of)) && (!words || `${one.what} ${one.why}`.toLowerCase().includes(words.toLowerCase())),
+        );
         const canUndo = !readOnly && (value.status === "done" || value.status === "stopped" || value.status === "interrupted");
         return (
           <Panel title={value.began ? `${day(value.began)}, ${clock(value.began)}` : "Night"} hint={`${STATES[value.status] ?? value.status}${value.seconds ? `, took ${Math.round(value.seconds)} s` : ""}`}>
@@ -276,11 +280,23 @@ function AboutRun({ run, project, step, address, onChanged }: AboutProps) {
               <>
                 <h3>Changes</h3>
                 <div class="filters">
-                  <Chips label="Only" chosen={step} options={{ "": "All", ...Object.fromEntries(steps.map((one) => [one, STEPS[one] ?? one])) }} address={address} />
+                  <Chips label="Only" chosen={step} options={{ "": "All", ...Object.fromEntries(steps.map((one) => [one, STEPS[one] ?? one])) }} address={(name) => address({ step: name, of })} />
+                  <label>
+                    Find a memory
+                    <input type="search" value={words} onInput={(event) => setWords(event.currentTarget.value)} placeholder="words of its title" />
+                  </label>
+                  {of && (
+                    <a class="chip" href={address({ step })}>
+                      Show all changes of this night
+                    </a>
+                  )}
                 </div>
+                <p class="quiet-text" role="status">
+                  {of ? `${count(listed.length, "change")} of one memory` : words && count(listed.length, "change")}
+                </p>
                 <ul class="lines">
                   {listed.slice(0, length).map((one) => (
-                    <ChangeLine key={one.change} change={one} project={project} isGone={gone.includes(one.change)} undo={canUndo ? () => undo(one.change) : undefined} />
+                    <ChangeLine key={one.change} change={one} project={project} isFirst={of !== ""} isGone={gone.includes(one.change)} undo={canUndo ? () => undo(one.change) : undefined} />
                   ))}
                 </ul>
                 {listed.length > length && (
@@ -310,8 +326,8 @@ async function readRun(id: string, signal: AbortSignal): Promise<Run> {
   return { ...run, changes };
 }
 
-function ChangeLine({ change, project, isGone, undo }: { change: Change; project: ViewProps["project"]; isGone: boolean; undo: (() => void) | undefined }) {
-  const [isOpen, setOpen] = useState(false);
+function ChangeLine({ change, project, isFirst, isGone, undo }: { change: Change; project: ViewProps["project"]; isFirst: boolean; isGone: boolean; undo: (() => void) | undefined }) {
+  const [isOpen, setOpen] = useState(isFirst);
   return (
     <li class={isGone ? "line noted" : "line"}>
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>

@@ -39,8 +39,8 @@ export default function Now({ project }: ViewProps) {
     [project.id, current, openFiles.join()],
   );
   const reload = () => [focus, bundle, prediction].forEach((each) => each.reload());
-  useEvents(["signal"], project.id, soon(focus.reload));
-  useEvents(["context_ready", "indexed"], project.id, soon(reload));
+  useEvents(["signal"], project.id, focus.reload, { bundled: true });
+  useEvents(["context_ready", "indexed"], project.id, reload, { bundled: true });
 
   return (
     <div class="columns">
@@ -176,7 +176,7 @@ export default function Now({ project }: ViewProps) {
 
 function CurrentError({ project }: { project: ViewProps["project"] }) {
   const errors = useAnswer((signal) => request("get", "/memories", { query: { project: project.id, kind: ["error"], limit: 20 }, signal }), [project.id]);
-  useEvents(["signal"], project.id, (event) => isAbout(event, "error", "command") && soon(errors.reload)());
+  useEvents(["signal"], project.id, errors.reload, { bundled: true, about: (event) => isAbout(event, "error", "command") });
   const newest = [...(errors.value?.items ?? [])].sort((one, other) => (other.at > one.at ? 1 : -1))[0];
   const related = useAnswer(
     newest
@@ -209,7 +209,7 @@ function CurrentError({ project }: { project: ViewProps["project"] }) {
                     .value!.results.filter((one) => one.id !== newest!.id)
                     .map((one) => (
                       <li key={one.id}>
-                        {one.title} <span class="quiet-text">{one.reasons?.join(" · ")}</span>
+                        <a href={href("knowledge", { project: project.id, show: one.id })}>{one.title}</a> <span class="quiet-text">{one.reasons?.join(" · ")}</span>
                       </li>
                     ))}
                 </ul>
@@ -274,12 +274,3 @@ function isAbout(event: HunchEvent, ...kinds: string[]): boolean {
   return kinds.includes(String((event.signal as { kind?: string } | undefined)?.kind));
 }
 
-const timers = new WeakMap<() => void, number>();
-
-/** Call `then` once for a burst of events. */
-function soon(then: () => void): () => void {
-  return () => {
-    clearTimeout(timers.get(then));
-    timers.set(then, window.setTimeout(then, 250));
-  };
-}

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { request, type Answer, type Schemas } from "../api";
 import { useAnswer } from "../answers";
 import { EditorLink, Empty, FileLink, Panel, Show, Time } from "../components/basics";
-import { isMemory, LineActions, MemoryDetails } from "../components/line";
+import { isMemory, LineActions, MemoryDetails, MemoryLink } from "../components/line";
 import { count, KINDS } from "../format";
 import type { Project } from "../project";
 import { href, navigate } from "../router";
@@ -185,6 +185,7 @@ function Preview({ result, project, onChanged }: { result: Result; project: Proj
         <>
           <h3>What is stored</h3>
           <MemoryDetails id={id} />
+          <MemoryLink id={id} kind={result.kind ?? ""} project={project} />
         </>
       )}
       <LineActions item={{ id, title: result.title ?? "" }} project={project} onNoted={setNoted} onChanged={onChanged} />

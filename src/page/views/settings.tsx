@@ -1,11 +1,12 @@
 /** Settings and projects: what is watched, what holds, where it is changed, and what is wrong. */
 
 import { useState } from "preact/hooks";
-import { request, type Answer, type Schemas } from "../api";
+import { request, type Answer } from "../api";
 import { useAnswer } from "../answers";
 import { useReadOnly } from "../components/access";
 import { Panel, Show, Table } from "../components/basics";
-import { Chips } from "../components/memory";
+import { Doctor } from "../components/doctor";
+import { SettingValues } from "../components/setting_values";
 import { act, actLater } from "../components/toast";
 import { useEvents } from "../events";
 import { count, duration } from "../format";
@@ -14,13 +15,12 @@ import { href } from "../router";
 import type { ViewProps } from "../views";
 
 type Status = Answer<"/status", "get">;
-type Setting = Schemas["Settings"]["items"][number];
 
 const STATES: Record<string, string> = { ready: "up to date", indexing: "being read", missing: "folder is gone" };
 
 export default function Settings({ project, route }: ViewProps) {
   const status = useAnswer((signal) => request("get", "/status", { signal }), []);
-  useEvents(["project", "indexed", "progress"], null, status.reload);
+  useEvents(["project", "indexed", "progress"], null, status.reload, { bundled: true });
   return (
     <div class="stack">
       <Panel title="Projects" hint="Repositories and folders that hunchd watches.">
@@ -33,7 +33,7 @@ export default function Settings({ project, route }: ViewProps) {
           {(value) => <Health status={value} />}
         </Show>
       </Panel>
-      <Values project={project} only={route.query.get("only") ?? ""} />
+      <SettingValues project={project} only={route.query.get("only") ?? ""} />
     </div>
   );
 }
@@ -49,6 +49,10 @@ function Projects({ status, onChanged }: { status: Status; onChanged: () => void
       () => request("delete", "/projects/{id}", { params: { id: one.id } }).then(onChanged),
       () => setGone((before) => before.filter((id) => id !== one.id)),
     );
+  };
+  const pause = (one: Status["projects"][number]) => {
+    const set = (paused: boolean) => request("patch", "/projects/{id}", { params: { id: one.id }, body: { paused } });
+    void act(one.paused ? `${one.name} is watched again.` : `${one.name} is paused: nothing is read or noted until you resume it.`, () => set(!one.paused), () => set(Boolean(one.paused)), onChanged);
   };
   return (
     <>
@@ -76,9 +80,14 @@ function Projects({ status, onChanged }: { status: Status; onChanged: () => void
               readOnly ? (
                 "–"
               ) : (
-                <button type="button" class="danger" onClick={() => remove(one)} aria-label={`Remove ${one.name}`}>
-                  Remove
-                </button>
+                <div class="actions">
+                  <button type="button" onClick={() => pause(one)} aria-label={`${one.paused ? "Resume" : "Pause"} ${one.name}`}>
+                    {one.paused ? "Resume" : "Pause"}
+                  </button>
+                  <button type="button" class="danger" onClick={() => remove(one)} aria-label={`Remove ${one.name}`}>
+                    Remove
+                  </button>
+                </div>
               ),
           },
         ]}
@@ -94,8 +103,8 @@ function State({ project }: { project: Status["projects"][number] }) {
   const total = commits.total + files.total;
   return (
     <>
-      {STATES[project.state] ?? project.state}
-      {project.state === "indexing" ? (
+      {project.paused ? <b>paused</b> : (STATES[project.state] ?? project.state)}
+      {!project.paused && project.state === "indexing" ? (
         <progress max={Math.max(total, 1)} value={commits.done + files.done} aria-label={`Progress of ${project.name}`} />
       ) : (
         <span class="quiet-text">
@@ -160,53 +169,7 @@ function Health({ status }: { status: Status }) {
           ))}
         </ul>
       )}
-      <p class="quiet-text">
-        <code>hunch doctor</code> in a terminal also checks editors, agents, shells and git hooks, and says how to mend each.
-      </p>
+      <Doctor />
     </>
-  );
-}
-
-function Values({ project, only }: { project: ViewProps["project"]; only: string }) {
-  const settings = useAnswer((signal) => request("get", "/settings", { signal }), []);
-  const items = (settings.value?.items ?? []).filter((one) => (only === "changed" ? one.origin === "file" : !only || one.section === only));
-  const sections = [...new Set((settings.value?.items ?? []).map((one) => one.section))];
-  const options = { "": "All", changed: "Changed by you", ...Object.fromEntries(sections.map((one) => [one, one])) };
-  return (
-    <Panel title="Settings" hint={settings.value && `Change them in ${settings.value.file}, then run “hunch daemon restart”.`}>
-      <Show of={settings} what="the settings">
-        {() => (
-          <>
-            <div class="filters">
-              <Chips label="Show" chosen={only} options={options} address={(name) => href("settings", { project: project.id, only: name })} />
-            </div>
-            {items.length === 0 ? <p class="empty">Nothing was changed: every setting has its default.</p> : <SettingsTable items={items} />}
-          </>
-        )}
-      </Show>
-    </Panel>
-  );
-}
-
-function SettingsTable({ items }: { items: readonly Setting[] }) {
-  return (
-    <Table
-      caption="Settings"
-      rows={items}
-      keyOf={(one) => `${one.section}.${one.name}`}
-      columns={[
-        {
-          title: "Setting",
-          cell: (one) => (
-            <code>
-              {one.section}.{one.name}
-            </code>
-          ),
-        },
-        { title: "Value", cell: (one) => <code>{one.value}</code> },
-        { title: "Comes from", cell: (one) => (one.origin === "file" ? `your file; the default is ${one.default}` : "default") },
-        { title: "What it does", cell: (one) => one.about },
-      ]}
-    />
   );
 }
