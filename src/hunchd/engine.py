@@ -479,6 +479,8 @@ class Engine:
 
     def _on_memory_changed(self, change: MemoryChange) -> None:
         self._features.on_memory_changed(change, self._projects.find_by_id(change.project))
+        if not change.silent:
+            self.events.publish("memory", **({} if change.project is None else {"project": change.project}))
 
     # Transfer and status
 

@@ -57,7 +57,7 @@ def test_write_setting_undone_restores_the_file(file: Path) -> None:
 @pytest.mark.parametrize(
     ("section", "name", "value", "message"),
     [
-        ("context", "budget", "0", "between 1 and 1e+06"),
+        ("context", "budget", "0", "between 1 and 1000000"),
         ("context", "budget", '"many"', "a whole number"),
         ("context", "budget", "1\nlikely_files = 2", "is not a value"),
         ("context", "budgets", "1", "Did you mean 'budget'"),
@@ -69,7 +69,7 @@ def test_write_setting_undone_restores_the_file(file: Path) -> None:
 def test_write_setting_refused_names_what_is_allowed(
     file: Path, section: str, name: str, value: str, message: str
 ) -> None:
-    with pytest.raises(ConfigError, match=message.replace("+", r"\+")):
+    with pytest.raises(ConfigError, match=message):
         write_setting(file, section, name, value)
     assert file.read_text() == FILE
 

@@ -18,6 +18,7 @@ from tests.page.stamp import ROOT, SOURCES
 from tests.repositories import make_shop
 
 sys.path += map(str, (ROOT / ".venv" / "browser").glob("lib/python*/site-packages"))
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 CHROMIUM = os.environ.get("HUNCHD_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -27,14 +28,21 @@ AXE = SOURCES / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    if "HUNCHD_TEST_PAGE" not in os.environ:
+def browser() -> Iterator[Any]:
+    """Chromium, or the system's Firefox where HUNCHD_TEST_PAGE asks for it."""
+    wanted = os.environ.get("HUNCHD_TEST_PAGE")
+    if wanted is None:
         pytest.skip("run by tests/page/run, in a process of its own: Playwright's event loop would stop other tests")
     playwright = pytest.importorskip("playwright.sync_api", reason="tests/page/run --install brings Playwright")
-    if CHROMIUM is None:
-        pytest.skip("Chromium is missing")
+    executable = FIREFOX if wanted == "firefox" else CHROMIUM
+    if executable is None:
+        pytest.skip(f"{wanted} is missing")
     with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = (
+            running.firefox.launch(executable_path=executable, channel="moz-firefox")
+            if wanted == "firefox"
+            else running.chromium.launch(executable_path=executable, args=FLAGS)
+        )
         yield browser
         browser.close()
 
@@ -96,8 +104,8 @@ class Visit:
 
 
 @pytest.fixture
-def visit(chromium: Any, page_daemon: RunningDaemon) -> Iterator[Visit]:
-    visit = Visit(chromium, page_daemon)
+def visit(browser: Any, page_daemon: RunningDaemon) -> Iterator[Visit]:
+    visit = Visit(browser, page_daemon)
     yield visit
     visit.context.close()
     assert visit.troubles == []

@@ -195,8 +195,8 @@ def test_settings_tell_their_origin(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("view", ["knowledge", "contradictions", "sessions", "nights", "settings"])
-def test_read_only_view_offers_no_change(chromium: Any, page_daemon: RunningDaemon, view: str) -> None:
-    visit = Visit(chromium, page_daemon, "--read-only")
+def test_read_only_view_offers_no_change(browser: Any, page_daemon: RunningDaemon, view: str) -> None:
+    visit = Visit(browser, page_daemon, "--read-only")
     visit.go(view)
 
     names = "Store|Forget|Erase|This one holds|Both hold|Tidy up|Take|Remove|Add|Never again"
@@ -209,13 +209,13 @@ def test_read_only_view_offers_no_change(chromium: Any, page_daemon: RunningDaem
     visit.context.close()
 
 
-def test_hostile_texts_stay_text_everywhere(chromium: Any, homes: Any) -> None:
+def test_hostile_texts_stay_text_everywhere(browser: Any, homes: Any) -> None:
     repository = make_shop(homes / "page-hostile")
     (repository / "<img src=x onerror=document.title='owned'>.py").write_text("def f():\n    return 1\n")
     with daemon_of_many(homes) as daemon:
         project = daemon.add(repository)
         store_hostile_texts(daemon, project)
-        visit = Visit(chromium, daemon)
+        visit = Visit(browser, daemon)
         visit.page.on("dialog", lambda dialog: visit.troubles.append(dialog.message))
         for address in VIEWS:
             visit.go(address)
@@ -229,11 +229,11 @@ def test_hostile_texts_stay_text_everywhere(chromium: Any, homes: Any) -> None:
         assert [url for url in visit.requests if not url.startswith(visit.base)] == []
 
 
-def test_two_tabs_survive_a_restart(chromium: Any, homes: Any) -> None:
+def test_two_tabs_survive_a_restart(browser: Any, homes: Any) -> None:
     repository = make_shop(homes / "page-restart")
     with daemon_of_many(homes) as daemon:
         project = daemon.add(repository)
-        visit = Visit(chromium, daemon)
+        visit = Visit(browser, daemon)
         visit.go("knowledge")
         second = visit.context.new_page()
         second.goto(f"{visit.base}/ui/now")

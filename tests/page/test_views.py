@@ -69,8 +69,8 @@ def test_archived_memory_is_restored_by_undo(visit: Visit, page_daemon: RunningD
     assert page_daemon.get(f"/memories/{identifier}")["status"] == "active"
 
 
-def test_read_only_page_offers_no_change(chromium: Any, page_daemon: RunningDaemon) -> None:
-    visit = Visit(chromium, page_daemon, "--read-only")
+def test_read_only_page_offers_no_change(browser: Any, page_daemon: RunningDaemon) -> None:
+    visit = Visit(browser, page_daemon, "--read-only")
     visit.go("search?q=basket")
 
     assert visit.page.get_by_role("button", name="Never again").count() == 0
@@ -78,15 +78,15 @@ def test_read_only_page_offers_no_change(chromium: Any, page_daemon: RunningDaem
     visit.context.close()
 
 
-def test_address_without_session_is_locked(chromium: Any, page_daemon: RunningDaemon) -> None:
+def test_address_without_session_is_locked(browser: Any, page_daemon: RunningDaemon) -> None:
     address = get_address(page_daemon)
-    first = chromium.new_context().new_page()
+    first = browser.new_context().new_page()
     first.goto(address)
     first.get_by_role("heading", name="Now", level=1).wait_for()
     assert "code" not in first.url
     assert first.evaluate("document.cookie") == ""
 
-    second = chromium.new_context().new_page()
+    second = browser.new_context().new_page()
     second.goto(address)
     second.get_by_text("used already").wait_for()
     for page in (first, second):

@@ -194,5 +194,5 @@ def _convert_value(hint: Any, key: str, value: Any, file: str) -> Any:
     if key in _RANGES:
         low, high = _RANGES[key]
         if not low <= value <= high:
-            raise ConfigError(f"{where} must be between {low:g} and {high:g}, not {value!r}")
+            raise ConfigError(f"{where} must be between {low:g} and {high:.15g}, not {value!r}")
     return value

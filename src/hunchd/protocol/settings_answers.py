@@ -31,7 +31,7 @@ class SettingChange(Request, frozen=True, kw_only=True):
 
     section: Name
     name: Name
-    value: Annotated[Name | None, Meta(description="as written in TOML; null: the default")]
+    value: Annotated[Name | None, Meta(description="as written in TOML; null: the default")] = None
 
 
 class ProjectChange(Request, frozen=True, kw_only=True):

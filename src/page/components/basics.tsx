@@ -178,7 +178,7 @@ export function Table<T>({ rows, columns, caption, keyOf }: { rows: readonly T[]
           {rows.map((row) => (
             <tr key={keyOf(row)}>
               {columns.map((column) => (
-                <td key={column.title} class={column.number ? "number" : ""}>
+                <td key={column.title} class={column.number ? "number" : ""} data-title={column.title}>
                   {column.cell(row)}
                 </td>
               ))}

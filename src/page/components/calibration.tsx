@@ -26,8 +26,8 @@ export default function Calibration({ points }: { points: readonly { said: numbe
         axes: [{ ...axis, label: "chance that was said", stroke: colour("--quiet") }, { ...axis, size: 56, label: "opened" }],
         series: [
           {},
-          { label: "right", stroke: colour("--quiet"), width: 1, dash: [6, 4], points: { show: false } },
-          { label: "observed", stroke: colour("--tone-2"), width: 2, spanGaps: true, points: { show: true, size: 9, fill: colour("--tone-2") } },
+          { label: "as said", stroke: colour("--quiet"), width: 1, dash: [6, 4], points: { show: false } },
+          { label: "what happened", stroke: colour("--tone-2"), width: 2, spanGaps: true, points: { show: true, size: 9, fill: colour("--tone-2") } },
         ],
       },
       [said, said, came] as UPlot.AlignedData,

@@ -20,7 +20,7 @@ export function SettingValues({ project, only }: { project: Project; only: strin
   const options = { "": "All", changed: "Changed by you", ...Object.fromEntries(sections.map((one) => [one, one])) };
   const waiting = all.filter((one) => one.written !== one.value).length;
   return (
-    <Panel title="Settings" hint={settings.value && `They are kept in ${settings.value.file}.`}>
+    <Panel title="Settings" hint={settings.value && `They are kept in ${settings.value.file}. What decides whether something leaves this machine can be changed only there.`}>
       <Show of={settings} what="the settings">
         {(value) => (
           <>
@@ -77,7 +77,7 @@ function Value({ setting, onChanged }: { setting: Setting; onChanged: () => void
   const [isEditing, setEditing] = useState(false);
   const [refused, setRefused] = useState("");
   const name = `${setting.section}.${setting.name}`;
-  const write = (value: string | null) => request("patch", "/settings", { body: { section: setting.section, name: setting.name, value } });
+  const write = (value: string | null) => request("patch", "/settings", { body: { section: setting.section, name: setting.name, ...(value === null ? {} : { value }) } });
   const save = async (value: string | null) => {
     try {
       await write(value);
@@ -106,7 +106,7 @@ function Value({ setting, onChanged }: { setting: Setting; onChanged: () => void
           </button>
         </>
       )}
-      {isOnlyInFile(setting) && <span class="quiet-text"> can be changed in the file only, as it decides what leaves this machine</span>}
+      {isOnlyInFile(setting) && <span class="quiet-text"> in the file only</span>}
       {isEditing && (
         <form
           onSubmit={(event) => {

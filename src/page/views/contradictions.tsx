@@ -25,7 +25,7 @@ export default function Contradictions({ project, route }: ViewProps) {
       request("get", "/contradictions", { query: { project: project.id, status: state === "resolved" ? "resolved" : "open", limit: 20, cursor: cursor ?? "" }, signal }),
     [project.id, state],
   );
-  useEvents(["contradiction", "consolidation"], project.id, found.reload, { bundled: true });
+  useEvents(["memory", "consolidation"], project.id, found.reload, { bundled: true });
   return (
     <>
       <div class="filters">

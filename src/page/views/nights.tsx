@@ -9,7 +9,7 @@ import { Lazy } from "../components/lazy";
 import { Chips, More } from "../components/memory";
 import { act, actLater } from "../components/toast";
 import { useEvents } from "../events";
-import { clock, count, day } from "../format";
+import { clock, count, day, sentence } from "../format";
 import { href } from "../router";
 import type { ViewProps } from "../views";
 
@@ -233,16 +233,18 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
   const [gone, setGone] = useState<readonly number[]>([]);
   const readOnly = useReadOnly();
   const about = useAnswer((signal) => readRun(run, signal), [run]);
-  const undo = (change?: number) => {
-    const hidden = change === undefined ? (about.value?.changes ?? []).map((one) => one.change) : [change];
+  const undo = (chain?: readonly Change[]) => {
+    const hidden = (chain ?? about.value?.changes ?? []).map((one) => one.change);
     setGone([...gone, ...hidden]);
+    const ask = (body: Schemas["UndoRequest"]) => request("post", "/consolidate/{id}/undo", { params: { id: run }, body, keepalive: true });
     actLater(
-      change === undefined ? "The whole night is taken back." : "Taken back.",
-      () =>
-        request("post", "/consolidate/{id}/undo", { params: { id: run }, body: change === undefined ? {} : { change } }).then(() => {
-          about.reload();
-          onChanged();
-        }),
+      chain ? "Taken back." : "The whole night is taken back.",
+      async () => {
+        for (const one of chain ?? []) await ask({ change: one.change });
+        if (!chain) await ask({});
+        about.reload();
+        onChanged();
+      },
       () => setGone((before) => before.filter((one) => !hidden.includes(one))),
     );
   };
@@ -296,7 +298,7 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
                 </p>
                 <ul class="lines">
                   {listed.slice(0, length).map((one) => (
-                    <ChangeLine key={one.change} change={one} project={project} isFirst={of !== ""} isGone={gone.includes(one.change)} undo={canUndo ? () => undo(one.change) : undefined} />
+                    <ChangeLine key={one.change} change={one} project={project} isFirst={of !== ""} isGone={gone.includes(one.change)} chainOf={(each) => listChain(each, changes.filter((other) => !gone.includes(other.change)))} undo={canUndo ? undo : undefined} />
                   ))}
                 </ul>
                 {listed.length > length && (
@@ -326,8 +328,9 @@ async function readRun(id: string, signal: AbortSignal): Promise<Run> {
   return { ...run, changes };
 }
 
-function ChangeLine({ change, project, isFirst, isGone, undo }: { change: Change; project: ViewProps["project"]; isFirst: boolean; isGone: boolean; undo: (() => void) | undefined }) {
+function ChangeLine({ change, project, isFirst, isGone, chainOf, undo }: { change: Change; project: ViewProps["project"]; isFirst: boolean; isGone: boolean; chainOf: (change: Change) => Change[]; undo: ((chain: readonly Change[]) => void) | undefined }) {
   const [isOpen, setOpen] = useState(isFirst);
+  const chain = isOpen ? chainOf(change) : [];
   return (
     <li class={isGone ? "line noted" : "line"}>
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -348,11 +351,24 @@ function ChangeLine({ change, project, isFirst, isGone, undo }: { change: Change
               </div>
             ))}
             {undo && !isGone && (
-              <div class="actions">
-                <button type="button" class="danger" onClick={undo}>
-                  Take this back
-                </button>
-              </div>
+              <>
+                {chain.length > 1 && (
+                  <p>
+                    Later that night the same memories were changed again. This goes back with it:{" "}
+                    {chain
+                      .slice(0, -1)
+                      .slice(0, 3)
+                      .map((one) => sentence(one.what))
+                      .join("; ")}
+                    {chain.length > 4 && ` and ${chain.length - 4} more`}.
+                  </p>
+                )}
+                <div class="actions">
+                  <button type="button" class="danger" onClick={() => undo(chain)}>
+                    Take this back
+                  </button>
+                </div>
+              </>
             )}
           </div>
         )}
@@ -361,17 +377,40 @@ function ChangeLine({ change, project, isFirst, isGone, undo }: { change: Change
   );
 }
 
+/** Return a change with the later ones of the same memories, last first: in this order each can be taken back. */
+function listChain(change: Change, changes: readonly Change[]): Change[] {
+  const touched = new Set(change.edits.map((edit) => edit.id));
+  const chain = [change];
+  for (const later of changes)
+    if (later.change > change.change && later.edits.some((edit) => touched.has(edit.id))) {
+      chain.push(later);
+      for (const edit of later.edits) touched.add(edit.id);
+    }
+  return chain.reverse();
+}
+
 type Fields = Record<string, unknown> | null;
+
+const FIELDS: Record<string, string> = { shown_as: "Shown to you and agents as", superseded_by: "Replaced by", valid_to: "Held until", at: "Dated" };
+const FORMS: Record<string, string> = { compressed: "one line", summary: "a summary", index: "a title", full: "the whole text" };
+
+/** Put the fields of a source beside those of its memory, so that only what differs is shown. */
+function flatten(fields: Fields): Record<string, unknown> {
+  const { source, ...others } = fields ?? {};
+  const flat = { ...others, ...(source as Fields) };
+  return typeof flat.shown_as === "string" ? { ...flat, shown_as: FORMS[flat.shown_as] ?? flat.shown_as } : flat;
+}
 
 /** Fields that differ, each before and after. */
 function Difference({ was, now }: { was: Fields; now: Fields }) {
-  const names = [...new Set([...Object.keys(was ?? {}), ...Object.keys(now ?? {})])].filter((name) => write(was?.[name]) !== write(now?.[name]));
+  [was, now] = [flatten(was), flatten(now)];
+  const names = [...new Set([...Object.keys(was), ...Object.keys(now)])].filter((name) => write(was?.[name]) !== write(now?.[name]));
   if (names.length === 0) return <Empty>No field is different.</Empty>;
   return (
     <dl class="difference">
       {names.map((name) => (
         <div key={name}>
-          <dt>{name.replace(/_/g, " ")}</dt>
+          <dt>{FIELDS[name] ?? sentence(name.replace(/_/g, " "))}</dt>
           {write(was?.[name]) !== "" && (
             <dd class="was">
               <span class="unseen">before: </span>

@@ -184,7 +184,6 @@ function CurrentError({ project }: { project: ViewProps["project"] }) {
       : null,
     [newest?.id],
   );
-  if (!errors.value && !errors.error) return null;
   return (
     <Panel title="Last error">
       <Show of={errors} what="the errors" empty={() => !newest && "No error was reported. Run tests with hunch run, or let the shell report them."}>

@@ -17,7 +17,7 @@ export default function Patterns({ project, route }: ViewProps) {
     (cursor, signal) => request("get", "/memories", { query: { project: project.id, kind: ["pattern"], limit: 200, cursor: cursor ?? "" }, signal }),
     [project.id],
   );
-  useEvents(["patterns"], project.id, patterns.reload, { bundled: true });
+  useEvents(["memory", "patterns"], project.id, patterns.reload, { bundled: true });
   const items = [...(patterns.value?.items ?? [])].sort((one, other) => Number(other.source.strength ?? 0) - Number(one.source.strength ?? 0));
   const chosen = shown || items[0]?.id || "";
   return (

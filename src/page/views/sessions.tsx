@@ -23,7 +23,7 @@ export default function Sessions({ project, route }: ViewProps) {
   const shown = route.query.get("show") ?? "";
   const [gone, setGone] = useState("");
   const sessions = usePages((cursor, signal) => request("get", "/sessions", { query: { project: project.id, limit: 50, cursor: cursor ?? "" }, signal }), [project.id]);
-  useEvents(["session", "signal"], project.id, sessions.reload, { bundled: true, about: (event) => String((event.signal as { kind?: string } | undefined)?.kind ?? "session").startsWith("session") });
+  useEvents(["memory", "signal"], project.id, sessions.reload, { bundled: true, about: (event) => String((event.signal as { kind?: string } | undefined)?.kind ?? "session").startsWith("session") });
   const items = (sessions.value?.items ?? []).filter((one) => one.id !== gone);
   const chosen = shown && shown !== gone ? shown : (items[0]?.id ?? "");
   return (

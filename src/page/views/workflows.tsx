@@ -31,7 +31,7 @@ export default function Workflows({ project, route }: ViewProps) {
     (cursor, signal) => request("get", "/memories", { query: { project: project.id, kind: ["workflow"], tag: origin ? [origin] : [], limit: 200, cursor: cursor ?? "" }, signal }),
     [project.id, origin],
   );
-  useEvents(["indexed"], project.id, workflows.reload, { bundled: true });
+  useEvents(["memory", "indexed"], project.id, workflows.reload, { bundled: true });
   const items = [...(workflows.value?.items ?? [])].sort((one, other) => runs(other) - runs(one) || one.title.localeCompare(other.title));
   const chosen = shown || items[0]?.id || "";
   return (

@@ -1,0 +1,134 @@
+"""States that are not the usual one: nothing there, being read, broken, very much; two tabs on one memory."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.running import RunningDaemon, daemon_of_many
+from tests.page.conftest import Visit
+from tests.page.histories import make_history
+from tests.page.test_actions import store_fact
+from tests.repositories import make_shop
+
+MANY = 100_000  # memories
+BATCH = 1_000
+
+
+def test_page_without_projects_says_what_to_do(browser: Any, homes: Path) -> None:
+    with daemon_of_many(homes) as daemon:
+        visit = Visit(browser, daemon)
+        visit.page.get_by_text("No project is watched yet").wait_for()
+        repository = make_shop(homes / "page-first")
+        daemon.add(repository)
+
+        visit.page.get_by_role("heading", name="You are working on").wait_for()  # it fills by itself
+        visit.context.close()
+        assert visit.troubles == []
+
+
+def test_project_being_read_shows_progress_until_ready(browser: Any, homes: Path) -> None:
+    changes = [
+        (f"change {one}", {f"m{one % 300}.py": f"def f{one}(x):\n    return x + {one}\n"}) for one in range(6_000)
+    ]
+    repository = make_history(homes / "page-reading", changes, seconds=3_600)
+    with daemon_of_many(homes) as daemon:
+        daemon.add(make_shop(homes / "page-waiting"))
+        visit = Visit(browser, daemon)
+        added = daemon.post("/projects", {"path": str(repository)})
+        visit.go(f"now?project={added['id']}")
+        visit.page.locator("progress[aria-label=Progress]").wait_for()
+        assert visit.list_violations() == []
+
+        visit.page.locator("progress[aria-label=Progress]").wait_for(state="detached", timeout=120_000)
+        visit.page.get_by_role("heading", name="You are working on").wait_for()
+        visit.context.close()
+        assert visit.troubles == []
+
+
+def test_missing_folder_is_named(browser: Any, homes: Path) -> None:
+    repository = make_shop(homes / "page-gone")
+    with daemon_of_many(homes) as daemon:
+        daemon.add(repository)
+        repository.rename(homes / "page-moved")
+        daemon.stop()
+        daemon.start()
+        visit = Visit(browser, daemon)
+
+        visit.page.get_by_text("page-gone is gone").wait_for()
+        visit.context.close()
+
+
+@pytest.mark.parametrize(
+    ("view", "broken"),
+    [
+        ("now", "**/context/assemble"), ("knowledge", "**/memories?*"), ("search?q=basket", "**/search"),
+        ("nights", "**/consolidate?*"), ("figures", "**/status"), ("settings", re.compile("^[^?]*:[0-9]+/settings$")),
+        ("sessions", "**/sessions?*"), ("contradictions", "**/contradictions?*"), ("errors", "**/memories?*"),
+        ("workflows", "**/memories?*"), ("patterns", "**/memories?*"), ("file?path=shop/basket.py", "**/context?*"),
+    ],
+)  # fmt: skip
+def test_failed_answer_is_told_and_tried_again(visit: Visit, view: str, broken: str | re.Pattern[str]) -> None:
+    told = '{"error": {"code": "internal", "message": "The store does not answer.", "hint": "See the log."}}'
+    visit.page.route(broken, lambda route: route.fulfill(status=503, content_type="application/json", body=told))
+    visit.go(view)
+    failed = visit.page.locator("main .error-box")
+    failed.first.wait_for()
+    assert "The store does not answer." in failed.first.inner_text()
+    assert visit.list_violations() == []
+
+    visit.page.unroute(broken)
+    failed.first.get_by_role("button", name="Try again").click()
+    failed.first.get_by_role("button", name="Try again").or_(
+        visit.page.locator("main .panel, main .result, main .empty").first
+    ).first.wait_for()
+    visit.page.reload()
+    visit.page.locator("main .panel, main .result, main .empty").first.wait_for()
+    assert failed.count() == 0
+    visit.troubles[:] = [one for one in visit.troubles if "503" not in one]  # the browser reports the answer
+
+
+def test_two_tabs_see_one_change(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    identifier = store_fact(page_daemon, shop, "Storks arrive in March.")
+    visit.go(f"knowledge?show={identifier}")
+    second = visit.context.new_page()
+    second.goto(f"{visit.base}/ui/knowledge")
+    second.locator(".result", has_text="Storks arrive").wait_for()
+    visit.page.get_by_role("button", name="Never again").click()
+
+    second.locator(".result", has_text="Storks arrive").wait_for(state="detached")
+    second.get_by_role("link", name="Put away").click()
+    second.locator(".result", has_text="Storks arrive").wait_for()
+
+
+@pytest.mark.slow
+def test_hundred_thousand_memories_stay_usable(browser: Any, homes: Path) -> None:
+    repository = make_shop(homes / "page-many")
+    with daemon_of_many(homes, settings="[embedding]\nenabled = false\n") as daemon:
+        project = daemon.add(repository)
+        for start in range(0, MANY, BATCH):
+            drafts = [
+                {"kind": "fact", "project": project["id"], "content": f"Shelf {one} holds item {one * 7919 % MANY}."}
+                for one in range(start, start + BATCH)
+            ]
+            status, told = daemon.request("POST", "/memories", {"memories": drafts}, timeout=120)
+            assert status == 201, told
+        visit = Visit(browser, daemon)
+        for view in ("now", "file?path=shop/basket.py", "search?q=shelf+4711", "nights", "figures", "settings"):
+            visit.go(view)
+        visit.go("knowledge")
+        visit.page.get_by_text("100,0").first.wait_for()  # and what was read from the project
+        assert visit.page.locator(".result").count() == 100
+        for shown in (200, 300):
+            visit.page.get_by_role("button", name="Show more facts").click()
+            visit.page.locator(".result").nth(shown - 1).wait_for()
+            assert visit.page.locator(".result").count() == shown
+        visit.page.get_by_label("Find by words").fill("shelf 31337")
+        visit.page.keyboard.press("Enter")
+        visit.page.locator(".result", has_text="Shelf 31337 ").first.wait_for()
+        assert visit.page.locator("*").count() < 5_000
+        visit.context.close()
+        assert visit.troubles == []
