@@ -20,7 +20,7 @@ ignore = [
   "a/",
   "b/",
 ]
-newest_units = 10
+patterns_idle_seconds = 10.0
 """
 
 
@@ -33,22 +33,22 @@ def file(tmp_path: Path) -> Path:
 
 def test_write_setting_keeps_comments_and_neighbours(file: Path) -> None:
     write_setting(file, "index", "ignore", '["c/"]')
-    write_setting(file, "context", "likely_files", "5")
+    write_setting(file, "context", "silence", "0.5")
 
     text = file.read_text()
     assert "# mine" in text
     assert "b/" not in text
     settings = load_settings(file)
-    assert (settings.context.budget, settings.context.likely_files) == (4000, 5)
-    assert (settings.index.ignore, settings.index.newest_units) == (("c/",), 10)
+    assert (settings.context.budget, settings.context.silence) == (4000, 0.5)
+    assert (settings.index.ignore, settings.index.patterns_idle_seconds) == (("c/",), 10)
 
 
 def test_write_setting_undone_restores_the_file(file: Path) -> None:
     write_setting(file, "store", "snapshots", "3")
     assert load_settings(file).store.snapshots == 3
     write_setting(file, "store", "snapshots", None)
-    write_setting(file, "index", "newest_units", "20")
-    write_setting(file, "index", "newest_units", "10")
+    write_setting(file, "index", "patterns_idle_seconds", "20")
+    write_setting(file, "index", "patterns_idle_seconds", "10.0")
 
     assert load_settings(file).store.snapshots == 7
     assert file.read_text().startswith(FILE.rstrip())
@@ -57,9 +57,9 @@ def test_write_setting_undone_restores_the_file(file: Path) -> None:
 @pytest.mark.parametrize(
     ("section", "name", "value", "message"),
     [
-        ("context", "budget", "0", "between 1 and 1000000"),
+        ("context", "budget", "0", "between 1 and 200000"),
         ("context", "budget", '"many"', "a whole number"),
-        ("context", "budget", "1\nlikely_files = 2", "is not a value"),
+        ("context", "budget", "1\nsilence = 0.2", "is not a value"),
         ("context", "budgets", "1", "Did you mean 'budget'"),
         ("daemon", "log_level", '"loud"', "one of: debug"),
         ("language", "enabled", "true", "what leaves this machine"),

@@ -53,11 +53,11 @@ def test_setting_is_changed_and_undone(
 def test_refused_setting_names_field_and_allowed_values(visit: Visit, page_daemon: RunningDaemon) -> None:
     visit.go("settings?only=context")
     visit.page.get_by_role("button", name="Change context.budget", exact=True).click()
-    visit.page.get_by_text("Allowed: a whole number between 1 and 1000000").wait_for()
+    visit.page.get_by_text("Allowed: a whole number between 1 and 200000").wait_for()
     visit.page.get_by_label("New value of context.budget").fill("0")
     visit.page.get_by_role("button", name="Save").click()
 
-    visit.page.get_by_role("alert").get_by_text("[context] budget must be between 1 and 1000000, not 0").wait_for()
+    visit.page.get_by_role("alert").get_by_text("[context] budget must be between 1 and 200000, not 0").wait_for()
     assert find_setting(page_daemon, "context", "budget")["written"] == "8000"
     visit.troubles[:] = [one for one in visit.troubles if "422" not in one]  # the browser reports the refusal
 

@@ -52,7 +52,7 @@ from hunchd.protocol.responses import (
     make_rejection,
 )
 from hunchd.protocol.search_results import ExpandAnswer, SearchAnswer, SearchResult, find_status
-from hunchd.protocol.settings_answers import SettingsAnswer
+from hunchd.protocol.settings_answers import CheckAnswer, ProjectChange, SettingChange, SettingsAnswer
 from hunchd.protocol.signals import parse_signal, signal_to_json
 from hunchd.protocol.status_answers import ProjectStatusAnswer, QueuesAnswer, ResourcesAnswer, StatusAnswer, StoreAnswer
 
@@ -155,7 +155,19 @@ class FakeEngine:
         return FocusAnswer(branch="main", open_files=[], opened=[])
 
     def describe_settings(self) -> SettingsAnswer:
-        return SettingsAnswer(file="/config.toml", items=[])
+        return SettingsAnswer(file="/config.toml", problem="", items=[])
+
+    def change_setting(self, change: SettingChange) -> SettingsAnswer:
+        self._work()
+        return self.describe_settings()
+
+    def change_project(self, identifier: str, change: ProjectChange) -> ProjectAnswer:
+        self._work()
+        raise NotFound(f"there is no project {identifier!a}")
+
+    async def run_doctor(self, *, fix: bool) -> list[CheckAnswer]:
+        self._work()
+        return []
 
     async def predict(self, request: PredictRequest) -> PredictionAnswer:
         self._work()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ def write_setting(path: Path, section: str, name: str, value: str | None) -> Non
     raise ConfigError(f"{path}: [{section}] {name} is written in a way that cannot be changed here; edit the file")
 
 
-def _parse_value(text: str, key: str) -> Any:
+def _parse_value(text: str, key: str) -> object:
     try:
         table = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
@@ -49,7 +49,7 @@ def _parse_value(text: str, key: str) -> Any:
     return table["value"]
 
 
-def _set_in_table(table: dict[str, Any], section: str, name: str, value: Any) -> dict[str, Any]:
+def _set_in_table(table: Mapping[str, Any], section: str, name: str, value: object) -> Mapping[str, object]:
     """Return a copy of a parsed file with the changed setting."""
     entries = {key: old for key, old in dict(table.get(section, {})).items() if key != name}
     return {**table, section: entries if value is None else {**entries, name: value}}
