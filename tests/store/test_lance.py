@@ -13,6 +13,7 @@ from lancedb import index
 from hunchd.domain.filters import Filters
 from hunchd.store.database.collection import Collection, WriteResult
 from hunchd.store.database.lance import Table, create_session
+from hunchd.store.database.sql_conditions import match_ids
 from hunchd.store.database.tables import get_memory
 from tests.store.examples import MODEL, embedded, found_row, full_memory, memory, row_of, vector_of
 
@@ -33,6 +34,10 @@ def best(candidates: Any) -> list[int]:
 
 async def ids_found(collection: Collection, words: str, filters: Filters = P, vector: bytes | None = None) -> list[str]:
     return [found_row(found)["id"] for found in await collection.search(words, vector, MODEL, filters, 5, best)]
+
+
+async def get_whole_rows(collection: Collection, identifier: str) -> list[Any]:
+    return await collection._tables.memories.select_rows(match_ids([identifier]), columns=None)
 
 
 async def test_memory_round_trips_through_row(collection: Collection) -> None:
@@ -64,10 +69,10 @@ async def test_put_batch_with_duplicate_id_keeps_last(collection: Collection) ->
 async def test_overwrite_keeps_vector_of_same_text(collection: Collection) -> None:
     await collection.put([embedded(memory(1, "the cache is cold"))])
     await collection.put([row_of(memory(1, "the cache is cold", importance=0.9))])
-    [row] = await collection.get(["m1"], None)
+    [row] = await get_whole_rows(collection, "m1")
     assert row["vector"] == vector_of("the cache is cold")
     await collection.put([row_of(memory(1, "the cache is warm"))])
-    [row] = await collection.get(["m1"], None)
+    [row] = await get_whole_rows(collection, "m1")
     assert row["vector"] is None
     assert [waiting["id"] for waiting in await collection.load_unembedded(MODEL, 10)] == ["m1"]
 
@@ -115,7 +120,7 @@ async def test_set_vectors_skips_changed_text(collection: Collection) -> None:
     [waiting] = await collection.load_unembedded(MODEL, 1)
     await collection.put([row_of(memory(1, "new"))])
     assert await collection.set_vectors({"m1": (vector_of("old"), waiting["text_digest"])}, MODEL) == 0
-    assert [row["embedded"] for row in await collection.get(["m1"], None)] == [False]
+    assert [row["embedded"] for row in await get_whole_rows(collection, "m1")] == [False]
 
 
 async def test_purge_removes_text_and_vector_from_files(collection: Collection, tmp_path: Path) -> None:

@@ -302,9 +302,9 @@ async def test_short_vectors_keep_direction(collection: Collection) -> None:
     await collection.optimise(force=True)
     await collection.put([embedded(memory(60, "a pelican on the roof")), row_of(memory(61, "not embedded yet"))])
 
-    short = collection.queries.load_short_vectors(["m7", "m60", "m61", "m99"], MODEL)
+    short = collection.load_short_vectors(["m7", "m60", "m61", "m99"], MODEL)
     assert set(short) == {"m7", "m60"}
-    assert collection.queries.load_short_vectors(["m7"], "another model") == {}
+    assert collection.load_short_vectors(["m7"], "another model") == {}
     for name, text in (("m7", "ordinary text 7"), ("m60", "a pelican on the roof")):
         mine, whole = np.frombuffer(short[name], np.int8).astype(float), np.frombuffer(vector_of(text), "<f4")
         assert mine @ whole / (np.linalg.norm(mine) * np.linalg.norm(whole)) > 0.995

@@ -212,7 +212,7 @@ class StoreService:
         if self.collections.has_collection(project):
             collection = await self.collections.get_collection(project)
             async for rows in _collect_batches(collection.iterate_rows(), SCAN_BATCH_SIZE):
-                vectors = collection.queries.load_short_vectors([row["id"] for row in rows], self.model_name)
+                vectors = collection.load_short_vectors([row["id"] for row in rows], self.model_name)
                 yield MemoryBatch(memories=[get_plain(row) for row in rows], vectors=dict(vectors))
 
     async def _stats(self) -> StoreStats:

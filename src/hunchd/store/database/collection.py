@@ -8,29 +8,26 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
 
 from hunchd.domain.errors import StoreError
-from hunchd.domain.filters import Filters
 from hunchd.store.database import rescue, snapshots, sql_conditions
 from hunchd.store.database.compaction import is_compaction_due
 from hunchd.store.database.counters import WriteResult
 from hunchd.store.database.folders import ERASURE_MARKER, is_erasure_pending, measure_folder
-from hunchd.store.database.lance import Table
 from hunchd.store.database.mirrored_tables import MirroredTables
 from hunchd.store.database.quarantine import Quarantine, load_ids
-from hunchd.store.database.queries import CollectionQueries, QueryVector, SelectCandidates
+from hunchd.store.database.queries import CollectionQueries
 from hunchd.store.database.repair import DAMAGED_FOLDER, repair_table
 from hunchd.store.database.row_preparation import prepare_rows
-from hunchd.store.database.store_lock import StoreLock
+from hunchd.store.database.store_lock import StoreLock, under_write_lock
 from hunchd.store.database.tables import MEMORIES, SCHEMA_VERSION, SERVED_COLUMNS, SIGNALS, Row
 from hunchd.store.database.vectors import apply_vectors, keep_vectors, load_vectors
 from hunchd.store.database.word_index_lifecycle import CountTerms, count_all_terms
 from hunchd.store.files import FileOperations, create_private_folder, replace_file
-from hunchd.store.hits import SearchCandidate
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +36,7 @@ _IN_USE_MARKER: Final = "in-use"
 _QUARANTINE_FILE: Final = "quarantine.json"
 
 
-class Collection:
+class Collection(CollectionQueries):
     """Memories and signals of one project, or of the user, in two tables.
 
     Every write is on disk when it returns. Create a collection with `await Collection.open(folder, session)` and close
@@ -52,9 +49,9 @@ class Collection:
         self.counters = tables.counters
         self._tables = tables
         self._files = files
-        self._lock = StoreLock(folder, self._repair, writable=tables.writable)
-        self._quarantine = Quarantine(folder / _QUARANTINE_FILE, files)
-        self.queries = CollectionQueries(lambda: tables.mirror, self._quarantine)
+        quarantine = Quarantine(folder / _QUARANTINE_FILE, files)
+        lock = StoreLock(folder, self._repair, writable=tables.writable)
+        super().__init__(lambda: tables.mirror, quarantine, lock)
 
     @classmethod
     async def open(cls, folder: Path, session: Any) -> Collection:
@@ -94,46 +91,100 @@ class Collection:
             self._tables.close()
             (self.folder / _IN_USE_MARKER).unlink(missing_ok=True)
 
-        await self._lock.close(end)
+        await self.lock.close(end)
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
+    @under_write_lock(retry_after_repair=True)
     async def put(self, rows: Sequence[Row], *, into: str = MEMORIES) -> WriteResult:
         """Add new rows to the table `into` and overwrite changed ones. Idempotent."""
-        return await self._lock.run_write(lambda: self._put(rows, self._tables[into]), retry_after_repair=True)
+        table = self._tables[into]
+        rows_by_id = {row["id"]: row for row in rows}
+        stored_digests = await self._tables.load_digests(list(rows_by_id), table)
+        new_rows = [row for id_, row in rows_by_id.items() if id_ not in stored_digests]
+        changed_rows = [
+            row for id_, row in rows_by_id.items() if id_ in stored_digests and stored_digests[id_] != row["digest"]
+        ]
+        if changed_rows and table is self._tables.memories:
+            changed_rows = await keep_vectors(self._tables.memories, changed_rows)
+        if (new_rows or changed_rows) and table is self._tables.memories:
+            rows = await prepare_rows([*new_rows, *changed_rows])
+            new_rows, changed_rows = rows[: len(new_rows)], rows[len(new_rows) :]
+        if new_rows:
+            await table.add(new_rows)
+        if changed_rows:
+            await table.replace(changed_rows)
+        if new_rows or changed_rows:
+            await self._tables.record_written(table, [*new_rows, *changed_rows])
+            self._quarantine.release(rows_by_id)
+        return WriteResult(len(new_rows), len(changed_rows), len(rows_by_id) - len(new_rows) - len(changed_rows))
 
+    @under_write_lock(retry_after_repair=True)
     async def delete(self, ids: Sequence[str]) -> int:
         """Delete memories; return how many of them existed.
 
         Their data leaves the disk with the next `purge`, even if the process crashes in between.
         """
-        return await self._lock.run_write(lambda: self._delete(ids), retry_after_repair=True)
+        condition = sql_conditions.match_ids(ids)
+        count = await self._tables.memories.count_rows(condition)
+        if not count:
+            return 0
+        self._record_erasure(ids)
+        await self._tables.memories.delete(condition)
+        self._tables.mirror.delete(ids)
+        await self._tables.record_commit()
+        self._record_erasure([])  # they may be added again now, and must not be deleted a second time
+        self._quarantine.release(ids)
+        return count
 
+    @under_write_lock(retry_after_repair=True)
     async def delete_signals(self, ids: Sequence[str]) -> None:
         """Delete signals by id.
 
         Their data leaves the disk with the next `purge`, even if the process crashes in between.
         """
-        await self._lock.run_write(lambda: self._delete_signals(ids), retry_after_repair=True)
+        self._record_erasure(ids)
+        await self._tables[SIGNALS].delete(sql_conditions.match_ids(ids))
+        await self._tables.record_commit()
+        self._record_erasure([])
 
+    @under_write_lock(retry_after_repair=True)
     async def delete_signals_before(self, before: int) -> None:
         """Delete signals older than `before` (in microseconds); compaction frees their space."""
-        await self._lock.run_write(lambda: self._forget_signals(before), retry_after_repair=True)
+        await self._tables[SIGNALS].delete(sql_conditions.match_older_than(before))
+        await self._tables.record_commit()
 
+    @under_write_lock(retry_after_repair=False)
     async def purge(self) -> None:
         """Remove deleted rows from the disk.
 
         Afterwards no file contains their text or vector.
         """
-        await self._lock.run_write(self._purge)
+        # A crash may have come between the record and the deletion.
+        await self._tables.rewrite_tables(
+            without=load_ids(self.folder / ERASURE_MARKER)
+        )  # takes seconds, in which others read
+        async with self.lock.hold_exclusive():
+            await self._tables.keep_newest_versions()
+            await self._tables.word_index.erase(self._tables.mirror)
+            await asyncio.to_thread(snapshots.delete_snapshots, self.folder)
+            await asyncio.to_thread(rescue.delete_folder, self.folder / DAMAGED_FOLDER)
+            await self._tables.sync_tables()
+        self._files.remove(self.folder / ERASURE_MARKER)
+        self._files.sync_folder(self.folder)
 
+    @under_write_lock(retry_after_repair=True)
     async def set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
         """Store the vectors of rows; return how many rows were updated.
 
         `vectors` maps an id to a vector and the digest of the text from which it was computed. Rows whose text has
         changed in the meantime are skipped.
         """
-        return await self._lock.run_write(lambda: self._set_vectors(vectors, model), retry_after_repair=True)
+        updated_count = await apply_vectors(self._tables.memories, vectors, model)
+        if updated_count:
+            await self._tables.memories.replace(updated_count)
+            await self._tables.record_written(self._tables.memories, updated_count)
+        return len(updated_count)
 
     async def optimise(self, *, force: bool = False, quiet: bool = True) -> bool:
         """Merge files and remove old versions if enough has changed, or if forced.
@@ -143,7 +194,7 @@ class Collection:
         """
         if not self.writable or not (force or await self.needs_compaction(quiet=quiet)):
             return False
-        await self._lock.run_write(self._tables.optimise)
+        await self.lock.run_write(self._tables.optimise)
         return True
 
     async def compact_and_prune(self) -> bool:
@@ -152,11 +203,12 @@ class Collection:
         Versions that a reader still uses are kept. Call this while there are no queries, because queries have to wait
         while the old versions are removed.
         """
-        if not self.writable or not await self._lock.run_read(self._has_old_versions):
+        if not self.writable or not await self.lock.run_read(self._has_old_versions):
             return False
-        await self._lock.run_write(self._tables.optimise)  # takes seconds, in which others read
+        await self.lock.run_write(self._tables.optimise)  # takes seconds, in which others read
         return await self.prune()
 
+    @under_write_lock(retry_after_repair=False)
     async def prune(self) -> bool:
         """Remove all versions except the newest.
 
@@ -164,7 +216,17 @@ class Collection:
         a quarter of a second. Call this right after compaction: whatever has not been merged by then is merged here,
         while queries wait.
         """
-        return await self._lock.run_write(self._prune)
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(PRUNE_WAIT_SECONDS):
+                    await stack.enter_async_context(self.lock.hold_exclusive())
+            except TimeoutError:
+                return False
+            try:
+                await self._tables.keep_newest_versions()
+            finally:
+                await self._tables.sync_tables()
+        return True
 
     async def index_words(self, count: CountTerms = count_all_terms) -> bool:
         """Add more rows to the word index; return True if unindexed rows remain.
@@ -173,79 +235,26 @@ class Collection:
         """
         if not self.writable or self._tables.mirror.words.is_complete:
             return False
-        return await self._lock.run_write(
+        return await self.lock.run_write(
             lambda: self._tables.word_index.index_missing(self._tables.mirror, count), retry_after_repair=True
         )
 
     async def snapshot(self, *, keep: int) -> Path:
         """Take a snapshot of the tables, and keep the newest `keep` snapshots."""
-        return await self._lock.run_write(lambda: asyncio.to_thread(snapshots.take_snapshot, self.folder, keep=keep))
+        return await self.lock.run_write(lambda: asyncio.to_thread(snapshots.take_snapshot, self.folder, keep=keep))
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
-    async def get(self, ids: Sequence[str], columns: Sequence[str] | None = SERVED_COLUMNS) -> list[Row]:
-        """Return the intact rows with these ids.
-
-        `columns=None` returns all columns.
-        """
-        if columns == SERVED_COLUMNS:
-            return await self._lock.run_read(lambda: self.queries.get(ids))
-        condition = sql_conditions.match_ids(ids)
-        rows = await self._lock.run_read(lambda: self._tables.memories.select_rows(condition, columns=columns))
-        return self._quarantine.filter_intact(rows)
-
-    async def find_by_name(self, name: str, filters: Filters, limit: int) -> list[Row]:
-        """Return the rows whose id, ref or key is `name`, newest first."""
-        return await self._lock.run_read(lambda: self.queries.find_by_name(name, filters, limit))
-
-    async def load_page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
-        """Return a page of rows, newest first, and the total number of rows.
-
-        The page starts after the position `after`, given as (time, id).
-        """
-        return await self._lock.run_read(lambda: self.queries.load_page(filters, limit, after))
-
-    async def search(
-        self,
-        query: str,
-        vector: QueryVector,
-        model: str,
-        filters: Filters,
-        k: int,
-        select: SelectCandidates,
-        *,
-        k_without_messages: int | None = None,
-        on_bodies: Callable[[Sequence[str]], object] | None = None,
-    ) -> list[SearchCandidate]:
-        """Search by words and by vector among the rows that pass `filters`.
-
-        `select` chooses the best of the candidates. If the best `k_without_messages` rows chosen include no message of
-        a session, only those rows are returned. The word search does not wait for the query vector; while the vector
-        is computed, `on_bodies` is called in another thread with the bodies (stored JSON) that will probably be found.
-        """
-        query_vector = asyncio.ensure_future(vector) if isinstance(vector, Awaitable) else vector
-        return await self._lock.run_read(
-            lambda: self.queries.search(query, query_vector, model, filters, k, select, k_without_messages, on_bodies)
-        )
-
-    async def read_ahead(self, compress: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
-        """Load more bodies (stored JSON) into memory; return True if unread ones remain."""
-        return await self._lock.run_read(lambda: self.queries.read_ahead(compress))
-
-    async def load_unembedded(self, model: str, limit: int) -> list[Row]:
-        """Return the newest rows that `model` has not embedded yet."""
-        return await self._lock.run_read(lambda: self.queries.load_unembedded(model, limit))
-
     async def load_vectors(self, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
         """Return vectors that `model` computed earlier, keyed by the text's digest."""
-        return await self._lock.run_read(lambda: load_vectors(self._tables.memories, digests, model))
+        return await self.lock.run_read(lambda: load_vectors(self._tables.memories, digests, model))
 
     async def iterate_rows(self, table: str = MEMORIES) -> AsyncIterator[Row]:
         """Yield every intact row once, even if the table is repaired in the meantime."""
         yielded_ids: set[str] = set()
         for last_try in (False, True):
             try:
-                async with self._lock.hold_shared():
+                async with self.lock.hold_shared():
                     async for batch in self._tables[table].scan_rows(
                         columns=SERVED_COLUMNS if table == MEMORIES else None
                     ):
@@ -256,9 +265,9 @@ class Collection:
                             yield row
                 return
             except StoreError as error:
-                if last_try or not self._lock.should_repair(error):
+                if last_try or not self.lock.should_repair(error):
                     raise
-            await self._lock.run_repair()
+            await self.lock.run_repair()
 
     async def needs_compaction(self, *, quiet: bool = True) -> bool:
         """Return True if unmerged writes slow down searches.
@@ -270,9 +279,9 @@ class Collection:
 
     async def load_state(self, model: str) -> dict[str, int]:
         """Return the statistics of the collection, which the status reports."""
-        figures = dict(await self._lock.run_read(self._tables.memories.load_state))
+        figures = dict(await self.lock.run_read(self._tables.memories.load_state))
         figures["embedded"] = int(self._tables.mirror.mask_embedded(model).sum())
-        figures["signals"] = await self._lock.run_read(self._tables[SIGNALS].count_rows)
+        figures["signals"] = await self.lock.run_read(self._tables[SIGNALS].count_rows)
         figures["bytes"] = await asyncio.to_thread(measure_folder, self.folder)
         figures["commits"] = self.counters.commits
         return figures
@@ -300,91 +309,13 @@ class Collection:
             problems.append(f"merging and pruning failed {self.counters.optimise_failures} times in a row")
         return problems
 
-    async def _put(self, rows: Sequence[Row], table: Table) -> WriteResult:
-        rows_by_id = {row["id"]: row for row in rows}
-        stored_digests = await self._tables.load_digests(list(rows_by_id), table)
-        new_rows = [row for id_, row in rows_by_id.items() if id_ not in stored_digests]
-        changed_rows = [
-            row for id_, row in rows_by_id.items() if id_ in stored_digests and stored_digests[id_] != row["digest"]
-        ]
-        if changed_rows and table is self._tables.memories:
-            changed_rows = await keep_vectors(self._tables.memories, changed_rows)
-        if (new_rows or changed_rows) and table is self._tables.memories:
-            rows = await prepare_rows([*new_rows, *changed_rows])
-            new_rows, changed_rows = rows[: len(new_rows)], rows[len(new_rows) :]
-        if new_rows:
-            await table.add(new_rows)
-        if changed_rows:
-            await table.replace(changed_rows)
-        if new_rows or changed_rows:
-            await self._tables.record_written(table, [*new_rows, *changed_rows])
-            self._quarantine.release(rows_by_id)
-        return WriteResult(len(new_rows), len(changed_rows), len(rows_by_id) - len(new_rows) - len(changed_rows))
-
-    async def _delete(self, ids: Sequence[str]) -> int:
-        condition = sql_conditions.match_ids(ids)
-        count = await self._tables.memories.count_rows(condition)
-        if not count:
-            return 0
-        self._record_erasure(ids)
-        await self._tables.memories.delete(condition)
-        self._tables.mirror.delete(ids)
-        await self._tables.record_commit()
-        self._record_erasure([])  # they may be added again now, and must not be deleted a second time
-        self._quarantine.release(ids)
-        return count
-
-    async def _delete_signals(self, ids: Sequence[str]) -> None:
-        self._record_erasure(ids)
-        await self._tables[SIGNALS].delete(sql_conditions.match_ids(ids))
-        await self._tables.record_commit()
-        self._record_erasure([])
-
-    async def _forget_signals(self, before: int) -> None:
-        await self._tables[SIGNALS].delete(sql_conditions.match_older_than(before))
-        await self._tables.record_commit()
-
     def _record_erasure(self, ids: Sequence[str]) -> None:
         """Record on disk that a purge is due and must delete `ids` first."""
         replace_file(self._files, self.folder / ERASURE_MARKER, json.dumps(list(ids)).encode())
 
-    async def _purge(self) -> None:
-        # A crash may have come between the record and the deletion.
-        await self._tables.rewrite_tables(
-            without=load_ids(self.folder / ERASURE_MARKER)
-        )  # takes seconds, in which others read
-        async with self._lock.hold_exclusive():
-            await self._tables.keep_newest_versions()
-            await self._tables.word_index.erase(self._tables.mirror)
-            await asyncio.to_thread(snapshots.delete_snapshots, self.folder)
-            await asyncio.to_thread(rescue.delete_folder, self.folder / DAMAGED_FOLDER)
-            await self._tables.sync_tables()
-        self._files.remove(self.folder / ERASURE_MARKER)
-        self._files.sync_folder(self.folder)
-
-    async def _set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
-        updated_count = await apply_vectors(self._tables.memories, vectors, model)
-        if updated_count:
-            await self._tables.memories.replace(updated_count)
-            await self._tables.record_written(self._tables.memories, updated_count)
-        return len(updated_count)
-
     async def _has_old_versions(self) -> bool:
         return not all([await table.has_one_version() for table in self._tables])
 
-    async def _prune(self) -> bool:
-        async with AsyncExitStack() as stack:
-            try:
-                async with asyncio.timeout(PRUNE_WAIT_SECONDS):
-                    await stack.enter_async_context(self._lock.hold_exclusive())
-            except TimeoutError:
-                return False
-            try:
-                await self._tables.keep_newest_versions()
-            finally:
-                await self._tables.sync_tables()
-        return True
-
     async def _repair(self) -> None:
-        async with self._lock.hold_exclusive():
+        async with self.lock.hold_exclusive():
             await self._tables.repair_tables()

@@ -15,6 +15,7 @@ import numpy as np
 from hunchd.domain.filters import Filters
 from hunchd.store.database.mirror import NO_ADDRESS, TableMirror
 from hunchd.store.database.quarantine import Quarantine
+from hunchd.store.database.store_lock import StoreLock, under_read_lock
 from hunchd.store.database.tables import SERVED_COLUMNS, Row, compute_digest, get_embedded_text, get_memory, parse_row
 from hunchd.store.hits import SearchCandidate
 from hunchd.store.indexes.postings import ScoreArray
@@ -42,22 +43,25 @@ QueryVector = bytes | None | Awaitable[bytes | None] | Callable[[], bytes | None
 
 
 class CollectionQueries:
-    """Read-only queries on a collection.
+    """The reading half of a collection.
 
     `mirror()` returns the current mirror, which is replaced when the table is repaired.
     """
 
-    def __init__(self, mirror: Callable[[], TableMirror], quarantine: Quarantine) -> None:
+    def __init__(self, mirror: Callable[[], TableMirror], quarantine: Quarantine, lock: StoreLock) -> None:
+        self.lock = lock
         self._mirror = mirror
         self._quarantine = quarantine
         self.was_searched = False  # True after the first search
 
+    @under_read_lock
     async def get(self, ids: Sequence[str]) -> list[Row]:
-        """Return the rows with these ids."""
+        """Return the intact rows with these ids."""
         wanted_ids, mirror = set(ids), self._mirror()
         rows = await self._load_rows(mirror, mirror.find_slots(wanted_ids))
         return [row for row in rows.values() if row["id"] in wanted_ids]
 
+    @under_read_lock
     async def find_by_name(self, name: str, filters: Filters, limit: int) -> list[Row]:
         """Return the rows whose id, ref or key is `name`, newest first."""
         mirror = self._mirror()
@@ -67,6 +71,7 @@ class CollectionQueries:
         rows = [row for row in (await self._load_rows(mirror, slots)).values() if _has_name(row, name)]
         return _newest_first(self._quarantine.filter_intact(rows, filters))[:limit]
 
+    @under_read_lock
     async def load_page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
         """Return a page of rows, newest first, and the total number of rows.
 
@@ -91,6 +96,7 @@ class CollectionQueries:
             slots, times = slots[batch_size:], times[batch_size:]
         return page_rows[:limit], total
 
+    @under_read_lock
     async def load_unembedded(self, model: str, limit: int) -> list[Row]:
         """Return the newest rows that `model` has not embedded yet.
 
@@ -106,6 +112,7 @@ class CollectionQueries:
         """Return the vectors computed by `model` as signed bytes, keyed by id."""
         return self._mirror().load_short_vectors(ids, model)
 
+    @under_read_lock
     async def search(
         self,
         query: str,
@@ -114,6 +121,7 @@ class CollectionQueries:
         filters: Filters,
         k: int,
         select: SelectCandidates,
+        *,
         k_without_messages: int | None = None,
         on_bodies: Callable[[Sequence[str]], object] | None = None,
     ) -> list[SearchCandidate]:
@@ -138,7 +146,7 @@ class CollectionQueries:
             comparable, (lexical, loaded_bodies) = comparable_future.result(), word_future.result()
         else:
             if isinstance(vector, Awaitable):
-                await asyncio.sleep(0)  # the query is sent to the model first; the rest runs meanwhile
+                await asyncio.sleep(0)  # the query goes to the model first: the rest runs meanwhile
             lexical = _search_word_index(mirror, query, passing, candidate_count)
             query_vector = await vector if isinstance(vector, Awaitable) else vector
             comparable = mirror.mask_comparable(passing, model)
@@ -155,8 +163,7 @@ class CollectionQueries:
         result_slots = np.array(select(candidates), np.intp)
         if k_without_messages is not None and not mirror.mask_messages(result_slots[:k_without_messages]).any():
             result_slots = result_slots[:k_without_messages]
-        # Words alone do not tell which of two neighbours is the answer. All neighbours are read in a single call,
-        # because a call costs more than additional rows.
+        # Words alone do not tell which of two neighbours answers. All are read at once: a call costs more than rows.
         neighbours = mirror.find_neighbours(result_slots[:MAX_HITS_WITH_NEIGHBOURS], NEIGHBOUR_REACH)
         neighbours = neighbours[neighbours < len(passing)]
         bodies = await self._load_bodies(
@@ -172,11 +179,9 @@ class CollectionQueries:
         ]
         return self._recheck_filters(hits, filters) if _uses_hash_comparison(filters) else hits
 
+    @under_read_lock
     async def read_ahead(self, compress: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
-        """Load more bodies (stored JSON) into memory, but only after the first search.
-
-        Returns True if unread bodies may remain.
-        """
+        """Load more bodies into memory, but only after the first search; return True if unread bodies may remain."""
         mirror = self._mirror()
         if not self.was_searched or not len(slots := mirror.find_unread_slots(READ_AHEAD_ROWS)):
             return False

@@ -10,14 +10,16 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import wraps
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from hunchd.domain.errors import StoreClosed, StoreError
 from hunchd.store.database.rw_lock import ReadWriteLock
 
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 # A second failure within this time has a cause that a repair does not fix.
 REPAIR_INTERVAL: Final = 300.0  # seconds
@@ -116,3 +118,36 @@ class StoreLock:
     def _check_open(self) -> None:
         if self._is_closed:
             raise StoreClosed(f"{self._folder.name} is closed")
+
+
+def under_read_lock(
+    method: Callable[Concatenate[Any, Arguments], Awaitable[Result]],
+) -> Callable[Concatenate[Any, Arguments], Awaitable[Result]]:
+    """Make a method run as a read of its object's `lock`; if it fails, it is run again after a repair."""
+
+    @wraps(method)
+    async def run(self: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        lock: StoreLock = self.lock
+        return await lock.run_read(lambda: method(self, *args, **kwargs))
+
+    return run
+
+
+def under_write_lock(
+    *, retry_after_repair: bool
+) -> Callable[
+    [Callable[Concatenate[Any, Arguments], Awaitable[Result]]], Callable[Concatenate[Any, Arguments], Awaitable[Result]]
+]:
+    """Make a method run as a write of its object's `lock` (see `StoreLock.run_write`)."""
+
+    def decorate(
+        method: Callable[Concatenate[Any, Arguments], Awaitable[Result]],
+    ) -> Callable[Concatenate[Any, Arguments], Awaitable[Result]]:
+        @wraps(method)
+        async def run(self: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+            lock: StoreLock = self.lock
+            return await lock.run_write(lambda: method(self, *args, **kwargs), retry_after_repair=retry_after_repair)
+
+        return run
+
+    return decorate
