@@ -17,6 +17,7 @@ from tests.bench.test_replay import UNITS, project
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 __all__ = ["project"]  # a fixture
+pytestmark = pytest.mark.process
 
 
 def run(script: str, *arguments: str, given: str = "") -> str:

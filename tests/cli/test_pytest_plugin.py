@@ -87,6 +87,7 @@ def test_collection_error_is_reported(suite: pytest.Pytester, fake: FakeDaemon, 
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_xdist_workers_report_failure_once(suite: pytest.Pytester, fake: FakeDaemon, hunchd_home: Path) -> None:
     pytest.importorskip("xdist")
     fake.routes["GET /context"] = (200, {"items": []})

@@ -1,10 +1,9 @@
 """`hunch bench bundle`: measures how much of a real change an answer names, and how many tokens that takes.
 
-A change is a past unit of 2 to 8 files. In the state just before it, one of its files is opened, and the daemon's
-own code is asked for a bundle at several budgets. Needed files are the other files of the change that already
-existed, including lock files and change logs. A file is named if a reader can see it, that is, if its whole path
-occurs in the answer. Code patterns and episodes found by words are not part of the answer, because they come from
-other processes.
+A change is a past unit of 2 to 8 files. In the state just before it, one of its files is opened, and the daemon's own
+code is asked for a bundle at several budgets. Needed files are the other files of the change that already existed,
+including lock files and change logs. A file is named if a reader can see it, that is, if its whole path occurs in the
+answer. Code patterns and episodes found by words are not part of the answer, because they come from other processes.
 """
 
 from __future__ import annotations

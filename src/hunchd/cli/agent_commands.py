@@ -5,26 +5,11 @@ They are part of the table in `commands`.
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from typing import Final
 
-from hunchd.cli.command import COMMANDS_PACKAGE, TOOLS_GROUP, Command
+from hunchd.cli.command import COMMANDS_PACKAGE, TOOLS_GROUP, Command, argument
 
 AGENTS: Final = ("claude-code", "codex", "cursor", "gemini", "aider", "continue", "zed")
-
-
-def _add_mcp_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--project", metavar="DIR", help="the project (default: the current folder's)")
-
-
-def _add_install_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("agent", nargs="?", choices=AGENTS, metavar="AGENT", help=f"one of: {', '.join(AGENTS)}")
-    parser.add_argument("--agents-md", action="store_true", help="edit the section in this repository's AGENTS.md")
-    parser.add_argument("--dry-run", action="store_true", help="show the diff without changing anything")
-
-
-def _add_agent_hook_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("agent", choices=AGENTS, metavar="AGENT", help=f"one of: {', '.join(AGENTS)}")
 
 
 AGENT_COMMANDS: Final = (
@@ -38,7 +23,11 @@ AGENT_COMMANDS: Final = (
         "Safe to repeat.\n\n"
         f"agents: {', '.join(AGENTS)}",
         f"{COMMANDS_PACKAGE}.agents.install:install",
-        _add_install_arguments,
+        (
+            argument("agent", nargs="?", choices=AGENTS, metavar="AGENT", help=f"one of: {', '.join(AGENTS)}"),
+            argument("--agents-md", action="store_true", help="edit the section in this repository's AGENTS.md"),
+            argument("--dry-run", action="store_true", help="show the diff without changing anything"),
+        ),
         ("hunch install claude-code", "hunch install zed --dry-run", "hunch install --agents-md"),
         asks_daemon=False,
     ),
@@ -49,7 +38,11 @@ AGENT_COMMANDS: Final = (
         "Restores the agent's settings byte for byte. If they were changed since the installation, removes only\n"
         "hunchd's entries.",
         f"{COMMANDS_PACKAGE}.agents.install:uninstall",
-        _add_install_arguments,
+        (
+            argument("agent", nargs="?", choices=AGENTS, metavar="AGENT", help=f"one of: {', '.join(AGENTS)}"),
+            argument("--agents-md", action="store_true", help="edit the section in this repository's AGENTS.md"),
+            argument("--dry-run", action="store_true", help="show the diff without changing anything"),
+        ),
         ("hunch uninstall claude-code", "hunch uninstall --agents-md"),
         asks_daemon=False,
     ),
@@ -60,7 +53,7 @@ AGENT_COMMANDS: Final = (
         "Reads the payload of an agent's hook from standard input and prints the context for the agent.\n"
         "It never fails, and waits at most a tenth of a second, or half a second when a session begins.",
         f"{COMMANDS_PACKAGE}.agents.agent_hook_client:agent_hook",
-        _add_agent_hook_arguments,
+        (argument("agent", choices=AGENTS, metavar="AGENT", help=f"one of: {', '.join(AGENTS)}"),),
         prints_data=False,
         asks_daemon=False,
     ),
@@ -71,7 +64,7 @@ AGENT_COMMANDS: Final = (
         "Serves the Model Context Protocol over standard input and output: six tools, resources and prompts.\n"
         "Agents start it themselves: `hunch install AGENT` configures that.",
         f"{COMMANDS_PACKAGE}.mcp_server:serve",
-        _add_mcp_arguments,
+        (argument("--project", metavar="DIR", help="the project (default: the current folder's)"),),
         ("hunch mcp --project ~/src/flask",),
         prints_data=False,
     ),

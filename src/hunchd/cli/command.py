@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 GROUPS: Final = ("What comes next", "What is known", "Projects", "Editors, agents, git", "The daemon", "Your data")
 NEXT_GROUP, KNOWLEDGE_GROUP, PROJECTS_GROUP, TOOLS_GROUP, DAEMON_GROUP, DATA_GROUP = GROUPS
@@ -48,6 +48,28 @@ _FIRST_COMMANDS: Final = frozenset(("add", "install"))
 GROUPED_COMMANDS: Final = frozenset(name for noun in NOUNS for name in noun.verbs.values()) - _FIRST_COMMANDS
 
 
+class Argument(NamedTuple):
+    """Argument or option of a command: names and options as argparse takes them."""
+
+    names: tuple[str, ...]
+    options: dict[str, Any]
+
+
+class OneOf(NamedTuple):
+    """Options of which only one may be given."""
+
+    arguments: tuple[Argument, ...]
+    required: bool = False
+
+
+def argument(*names: str, **options: Any) -> Argument:
+    return Argument(names, options)
+
+
+def one_of(*arguments: Argument, required: bool = False) -> OneOf:
+    return OneOf(arguments, required)
+
+
 class Command(NamedTuple):
     """Definition of one `hunch` command."""
 
@@ -56,7 +78,7 @@ class Command(NamedTuple):
     summary: str
     description: str
     runs: str  # "module:function", imported when it runs
-    arguments: Callable[[ArgumentParser], None]
+    arguments: tuple[Argument | OneOf, ...] | Callable[[ArgumentParser], None]  # a function if they take long to load
     examples: tuple[str, ...] = ()
     prints_data: bool = True
     asks_daemon: bool = True

@@ -160,8 +160,7 @@ def find_lock_holder(paths: AppPaths | None = None) -> int | None:
     """Return the id of the process that holds the daemon's lock, or None.
 
     The process is certainly a live daemon, even if it does not answer: the kernel maintains the lock, so neither a
-    crash nor a
-    reused process id can lead to a wrong result.
+    crash nor a reused process id can lead to a wrong result.
     """
     if os.name != "posix":
         daemon = read_rendezvous((paths or resolve_app_paths()).rendezvous_file)

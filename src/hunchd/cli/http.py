@@ -1,8 +1,7 @@
 """Minimal HTTP/1.1 client for one local daemon.
 
 Each request has its own connection; bodies have a known length or are sent in chunks. `http.client` is not used,
-because it imports the libraries for mail
-and TLS first, which takes a third of the run time of a short command.
+because it imports the libraries for mail and TLS first, which takes a third of the run time of a short command.
 """
 
 from __future__ import annotations

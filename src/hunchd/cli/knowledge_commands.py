@@ -5,77 +5,10 @@ They are part of the table in `commands`.
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from typing import Final
 
-from hunchd.cli.command import COMMANDS_PACKAGE, KNOWLEDGE_GROUP, Command
+from hunchd.cli.command import COMMANDS_PACKAGE, KNOWLEDGE_GROUP, Command, argument, one_of
 from hunchd.protocol.steps import STEPS
-
-
-def _add_documents_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "prefix", nargs="?", default="/", metavar="PREFIX", help="start of the paths, such as /profile/ (default: all)"
-    )
-
-
-def _add_history_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("subject", metavar="KEY|ID|PATH", help="the key of a fact, a memory, or a document")
-    whose = parser.add_mutually_exclusive_group()
-    whose.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
-    whose.add_argument("--everywhere", action="store_true", help="a fact about you, valid in every project")
-
-
-def _add_undo_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID|PATH", help="a memory, a document, or a resolved contradiction")
-
-
-def _add_contradictions_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", choices=("resolve", "open"), help="resolve a contradiction, or report one")
-    parser.add_argument("id", nargs="?", metavar="ID", help="as `hunch contradictions` prints it; with open: a memory")
-    parser.add_argument(
-        "other", nargs="?", metavar="a|b|both|merged|ID", help="which one is right; with open: the other memory"
-    )
-    parser.add_argument("--value", help="the merged value")
-    parser.add_argument("--note", help="reason for the resolution")
-    parser.add_argument("--all", action="store_true", help="list resolved contradictions too")
-
-
-def _add_share_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="ID|KEY", help="the memories to share; without any, lists them")
-    parser.add_argument("--all", action="store_true", help="share everything shareable that you stated yourself")
-    parser.add_argument("--list", action="store_true", help="list what is shared and what could be")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be written without writing it")
-    parser.add_argument("--project", metavar="DIR", help="the repository (default: the one you are in)")
-
-
-def _add_unshare_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("names", nargs="+", metavar="FILE|KEY", help="as `hunch share --list` shows it")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be removed without removing it")
-    parser.add_argument("--project", metavar="DIR", help="the repository (default: the one you are in)")
-
-
-def _add_consolidate_arguments(parser: ArgumentParser) -> None:
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--dry-run", action="store_true", help="show what the run would change without changing it")
-    what.add_argument("--undo", metavar="RUN", help="undo a run")
-    what.add_argument("--runs", dest="listing", action="store_true", help="list the runs that can be undone")
-    what.add_argument("--show", metavar="RUN", help="list what a run changed")
-    what.add_argument("--stop", action="store_true", help="stop the run in progress")
-    parser.add_argument("--change", type=int, metavar="NO", help="with --undo: only this change of the run")
-    parser.add_argument("--step", action="append", choices=STEPS, help="run only this step; may be given several times")
-    parser.add_argument("--project", metavar="DIR", help="only this project (default: everything)")
-
-
-def _add_team_arguments(parser: ArgumentParser) -> None:
-    actions = ("create", "join", "status", "members", "preview", "exclude", "readmit", "appoint", "leave")
-    parser.add_argument("action", nargs="?", choices=actions, default="status", help="default: status")
-    parser.add_argument(
-        "target", nargs="?", metavar="URI|MEMBER", help="s3://…, az://…, gs://… or a folder; with exclude: a member"
-    )
-    parser.add_argument("--name", help="your name in the team (default: the one in git's settings)")
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
-
 
 KNOWLEDGE_COMMANDS: Final = (
     Command(
@@ -85,7 +18,15 @@ KNOWLEDGE_COMMANDS: Final = (
         "Lists the documents of the knowledge base. `hunch edit PATH` opens one in your editor, new or not;\n"
         "`hunch show`, `history`, `undo` and `forget` take paths too.",
         f"{COMMANDS_PACKAGE}.documents:documents",
-        _add_documents_arguments,
+        (
+            argument(
+                "prefix",
+                nargs="?",
+                default="/",
+                metavar="PREFIX",
+                help="start of the paths, such as /profile/ (default: all)",
+            ),
+        ),
         ("hunch documents /profile/", "hunch edit /profile/preferences"),
     ),
     Command(
@@ -95,7 +36,13 @@ KNOWLEDGE_COMMANDS: Final = (
         "For the key of a fact: every value it had, since when, and its source. For a memory or a document:\n"
         "its earlier versions.",
         f"{COMMANDS_PACKAGE}.history_commands:history",
-        _add_history_arguments,
+        (
+            argument("subject", metavar="KEY|ID|PATH", help="the key of a fact, a memory, or a document"),
+            one_of(
+                argument("--project", metavar="DIR", help="the project (default: the one you are in)"),
+                argument("--everywhere", action="store_true", help="a fact about you, valid in every project"),
+            ),
+        ),
         ('hunch history "package manager"', "hunch history /profile/preferences"),
     ),
     Command(
@@ -105,7 +52,7 @@ KNOWLEDGE_COMMANDS: Final = (
         "Restores a memory or a document as it was before its last change, or reopens a resolved contradiction.\n"
         "The undone version stays in the history. A forgotten memory cannot be restored.",
         f"{COMMANDS_PACKAGE}.history_commands:undo",
-        _add_undo_arguments,
+        (argument("id", metavar="ID|PATH", help="a memory, a document, or a resolved contradiction"),),
         ("hunch undo /profile/preferences",),
     ),
     Command(
@@ -115,7 +62,16 @@ KNOWLEDGE_COMMANDS: Final = (
         "Lists facts on which two equally trusted sources disagree. `resolve` decides which is right; the other stays\n"
         "in the history. `open` reports that two memories contradict each other.",
         f"{COMMANDS_PACKAGE}.history_commands:contradictions",
-        _add_contradictions_arguments,
+        (
+            argument("action", nargs="?", choices=("resolve", "open"), help="resolve a contradiction, or report one"),
+            argument("id", nargs="?", metavar="ID", help="as `hunch contradictions` prints it; with open: a memory"),
+            argument(
+                "other", nargs="?", metavar="a|b|both|merged|ID", help="which one is right; with open: the other memory"
+            ),
+            argument("--value", help="the merged value"),
+            argument("--note", help="reason for the resolution"),
+            argument("--all", action="store_true", help="list resolved contradictions too"),
+        ),
         (
             "hunch contradictions",
             'hunch contradictions resolve x01J9Z a --note "CI says so"',
@@ -130,7 +86,18 @@ KNOWLEDGE_COMMANDS: Final = (
         "code as suspect, and archives what was not used for three months. Runs every night. A run\n"
         "that makes search results worse is rolled back.",
         f"{COMMANDS_PACKAGE}.consolidation:consolidate",
-        _add_consolidate_arguments,
+        (
+            one_of(
+                argument("--dry-run", action="store_true", help="show what the run would change without changing it"),
+                argument("--undo", metavar="RUN", help="undo a run"),
+                argument("--runs", dest="listing", action="store_true", help="list the runs that can be undone"),
+                argument("--show", metavar="RUN", help="list what a run changed"),
+                argument("--stop", action="store_true", help="stop the run in progress"),
+            ),
+            argument("--change", type=int, metavar="NO", help="with --undo: only this change of the run"),
+            argument("--step", action="append", choices=STEPS, help="run only this step; may be given several times"),
+            argument("--project", metavar="DIR", help="only this project (default: everything)"),
+        ),
         ("hunch consolidate --dry-run", "hunch consolidate", "hunch consolidate --undo r20260301030000ab12"),
     ),
     Command(
@@ -142,7 +109,13 @@ KNOWLEDGE_COMMANDS: Final = (
         "Only what belongs to the project is shared: nothing private, nothing about people, no sessions; secrets\n"
         "are masked again.",
         f"{COMMANDS_PACKAGE}.sharing:share",
-        _add_share_arguments,
+        (
+            argument("names", nargs="*", metavar="ID|KEY", help="the memories to share; without any, lists them"),
+            argument("--all", action="store_true", help="share everything shareable that you stated yourself"),
+            argument("--list", action="store_true", help="list what is shared and what could be"),
+            argument("--dry-run", action="store_true", help="show what would be written without writing it"),
+            argument("--project", metavar="DIR", help="the repository (default: the one you are in)"),
+        ),
         (
             "hunch share --list",
             'hunch share "package manager" --dry-run',
@@ -156,7 +129,11 @@ KNOWLEDGE_COMMANDS: Final = (
         "Deletes shared files, yours or others'. Your own memories stay; colleagues lose theirs when they pull the\n"
         "deletion.",
         f"{COMMANDS_PACKAGE}.sharing:unshare",
-        _add_unshare_arguments,
+        (
+            argument("names", nargs="+", metavar="FILE|KEY", help="as `hunch share --list` shows it"),
+            argument("--dry-run", action="store_true", help="show what would be removed without removing it"),
+            argument("--project", metavar="DIR", help="the repository (default: the one you are in)"),
+        ),
         ('hunch unshare "package manager"', "hunch unshare .hunch/decisions/session-storage.md"),
         asks_daemon=False,
     ),
@@ -169,7 +146,24 @@ KNOWLEDGE_COMMANDS: Final = (
         "`preview` shows exactly what would be. Members' statements are shown with their names, and never replace\n"
         "yours. See docs/team.md.",
         f"{COMMANDS_PACKAGE}.team:team",
-        _add_team_arguments,
+        (
+            argument(
+                "action",
+                nargs="?",
+                choices=("create", "join", "status", "members", "preview", "exclude", "readmit", "appoint", "leave"),
+                default="status",
+                help="default: status",
+            ),
+            argument(
+                "target",
+                nargs="?",
+                metavar="URI|MEMBER",
+                help="s3://…, az://…, gs://… or a folder; with exclude: a member",
+            ),
+            argument("--name", help="your name in the team (default: the one in git's settings)"),
+            argument("--yes", action="store_true", help="do not ask for confirmation"),
+            argument("--project", metavar="DIR", help="the project (default: the one you are in)"),
+        ),
         (
             "hunch team create s3://our-bucket/hunch/shop",
             "hunch team join s3://our-bucket/hunch/shop",

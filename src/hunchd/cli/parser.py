@@ -6,11 +6,11 @@ It prints the overview, the help of each command, and errors of one line.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from hunchd import __version__
-from hunchd.cli.command import GROUPED_COMMANDS, GROUPS, NOUNS, Command, Noun
+from hunchd.cli.command import GROUPED_COMMANDS, GROUPS, NOUNS, Argument, Command, Noun, OneOf
 from hunchd.cli.commands import COMMANDS
 from hunchd.cli.errors import WrongUsage
 
@@ -84,12 +84,25 @@ def build_parser(command: Command, prog: str | None = None) -> argparse.Argument
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    command.arguments(parser)
+    if callable(command.arguments):
+        command.arguments(parser)
+    else:
+        _add_arguments(parser, command.arguments)
     if command.prints_data:
         parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     if command.asks_daemon:
         parser.add_argument("--no-start", action="store_true", help="fail (exit code 3) when no daemon is running")
     return parser
+
+
+def _add_arguments(parser: argparse.ArgumentParser, arguments: Iterable[Argument | OneOf]) -> None:
+    for each in arguments:
+        if isinstance(each, Argument):
+            parser.add_argument(*each.names, **each.options)
+            continue
+        group = parser.add_mutually_exclusive_group(required=each.required)
+        for one in each.arguments:
+            group.add_argument(*one.names, **one.options)
 
 
 def render_overview() -> str:

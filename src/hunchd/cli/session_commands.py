@@ -5,46 +5,13 @@ They are part of the table in `commands`.
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from typing import Final
 
 from hunchd.cli.argument_types import parse_date, parse_positive
-from hunchd.cli.command import COMMANDS_PACKAGE, DATA_GROUP, KNOWLEDGE_GROUP, Command
+from hunchd.cli.command import COMMANDS_PACKAGE, DATA_GROUP, KNOWLEDGE_GROUP, Command, argument
 
 AGENTS: Final = ("claude-code", "codex", "gemini", "cursor", "aider")
 ACTIONS: Final = ("list", "show", "end", "delete", "compile")
-
-
-def _add_sessions_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="default: list")
-    parser.add_argument("id", nargs="?", metavar="ID", help="id of the session; not needed for list")
-    parser.add_argument("message", nargs="?", default="", metavar="MESSAGE", help="compile: the user's new message")
-    parser.add_argument("--project", metavar="DIR", help="list: only sessions of this project")
-    parser.add_argument(
-        "--limit", type=parse_positive, default=20, metavar="N", help="list: number of sessions (default 20)"
-    )
-    parser.add_argument("--full", action="store_true", help="show: print whole messages instead of one line each")
-    parser.add_argument(
-        "--budget",
-        type=parse_positive,
-        default=32_000,
-        metavar="TOKENS",
-        help="compile: size of the prompt (default 32000)",
-    )
-    parser.add_argument("--yes", action="store_true", help="delete: do not ask for confirmation")
-
-
-def _add_import_transcripts_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", nargs="*", metavar="FILE", help="read these files instead of the agents' own folders")
-    parser.add_argument(
-        "--from", dest="agents", action="append", choices=AGENTS, default=[], help="only sessions of this agent"
-    )
-    parser.add_argument("--project", metavar="DIR", help="only sessions in this project")
-    parser.add_argument(
-        "--since", type=parse_date, metavar="DATE", help="only sessions that began on this day or later"
-    )
-    parser.add_argument("--all", action="store_true", help="import sessions of unknown projects too, as your own")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be imported without sending it")
 
 
 SESSION_COMMANDS: Final = (
@@ -55,7 +22,24 @@ SESSION_COMMANDS: Final = (
         "Sessions reported by agents and plugins. Their logs are stored verbatim until you delete them; older turns\n"
         "are condensed only in the prompts compiled from them.",
         f"{COMMANDS_PACKAGE}.sessions:sessions",
-        _add_sessions_arguments,
+        (
+            argument("action", nargs="?", default="list", choices=ACTIONS, help="default: list"),
+            argument("id", nargs="?", metavar="ID", help="id of the session; not needed for list"),
+            argument("message", nargs="?", default="", metavar="MESSAGE", help="compile: the user's new message"),
+            argument("--project", metavar="DIR", help="list: only sessions of this project"),
+            argument(
+                "--limit", type=parse_positive, default=20, metavar="N", help="list: number of sessions (default 20)"
+            ),
+            argument("--full", action="store_true", help="show: print whole messages instead of one line each"),
+            argument(
+                "--budget",
+                type=parse_positive,
+                default=32_000,
+                metavar="TOKENS",
+                help="compile: size of the prompt (default 32000)",
+            ),
+            argument("--yes", action="store_true", help="delete: do not ask for confirmation"),
+        ),
         ("hunch sessions list --project .", "hunch sessions show 3f2b8c1e", "hunch sessions delete 3f2b8c1e --yes"),
     ),
     Command(
@@ -66,7 +50,16 @@ SESSION_COMMANDS: Final = (
         "imports them as sessions, so that memory does not start empty. Nothing is read unless you run this; secrets\n"
         "are removed before anything is stored; known sessions are skipped.",
         f"{COMMANDS_PACKAGE}.transcripts:import_transcripts",
-        _add_import_transcripts_arguments,
+        (
+            argument("file", nargs="*", metavar="FILE", help="read these files instead of the agents' own folders"),
+            argument(
+                "--from", dest="agents", action="append", choices=AGENTS, default=[], help="only sessions of this agent"
+            ),
+            argument("--project", metavar="DIR", help="only sessions in this project"),
+            argument("--since", type=parse_date, metavar="DATE", help="only sessions that began on this day or later"),
+            argument("--all", action="store_true", help="import sessions of unknown projects too, as your own"),
+            argument("--dry-run", action="store_true", help="show what would be imported without sending it"),
+        ),
         ("hunch import-transcripts --dry-run", "hunch import-transcripts --from claude-code --project ."),
     ),
 )

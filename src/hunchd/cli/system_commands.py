@@ -5,48 +5,13 @@ They are part of the table in `commands`.
 
 from __future__ import annotations
 
-from argparse import REMAINDER, ArgumentParser
+from argparse import REMAINDER
 from typing import Final
 
-from hunchd.cli.command import COMMANDS_PACKAGE, DAEMON_GROUP, TOOLS_GROUP, Command
+from hunchd.cli.command import COMMANDS_PACKAGE, DAEMON_GROUP, TOOLS_GROUP, Command, argument
 
 SHELLS: Final = ("bash", "zsh", "fish")
 MANAGERS: Final = ("systemd", "launchd")
-
-
-def _add_hooks_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "action", nargs="?", default="status", choices=("install", "uninstall", "status"), help="default: status"
-    )
-    parser.add_argument(
-        "path", nargs="?", default=".", metavar="DIR", help="the repository (default: the current folder)"
-    )
-    parser.add_argument(
-        "--everywhere", action="store_true", help="uninstall: remove the hooks from every repository that has them"
-    )
-
-
-def _add_run_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("words", nargs=REMAINDER, metavar="COMMAND", help="the command with its arguments")
-
-
-def _add_shell_argument(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="your shell")
-
-
-def _add_service_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "action", nargs="?", default="status", choices=("install", "uninstall", "status"), help="default: status"
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="install: print what would be written without changing anything"
-    )
-    parser.add_argument("--manager", choices=MANAGERS, help="service manager (default: the one this system has)")
-
-
-def _add_error_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", metavar="FILE", help="file with the error's text (default: standard input)")
-    parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
 
 
 SYSTEM_COMMANDS: Final = (
@@ -59,7 +24,23 @@ SYSTEM_COMMANDS: Final = (
         "pre-commit, lefthook, linked working trees and submodules are supported; a file that the repository itself\n"
         "tracks is not changed. uninstall restores every file.",
         f"{COMMANDS_PACKAGE}.hooks:hooks",
-        _add_hooks_arguments,
+        (
+            argument(
+                "action",
+                nargs="?",
+                default="status",
+                choices=("install", "uninstall", "status"),
+                help="default: status",
+            ),
+            argument(
+                "path", nargs="?", default=".", metavar="DIR", help="the repository (default: the current folder)"
+            ),
+            argument(
+                "--everywhere",
+                action="store_true",
+                help="uninstall: remove the hooks from every repository that has them",
+            ),
+        ),
         ("hunch hooks install", "hunch hooks status ~/src/flask", "hunch hooks uninstall --everywhere"),
         asks_daemon=False,
     ),
@@ -72,7 +53,7 @@ SYSTEM_COMMANDS: Final = (
         "the changes in between are recorded as its fix. No daemon is needed or started meanwhile.\n"
         "All output is the command's own; there is nothing to print as JSON. `hunch search` finds the error.",
         f"{COMMANDS_PACKAGE}.running.run:run",
-        _add_run_arguments,
+        (argument("words", nargs=REMAINDER, metavar="COMMAND", help="the command with its arguments"),),
         ("hunch run -- pytest -x", "hunch run -- cargo test"),
         prints_data=False,
         asks_daemon=False,
@@ -84,7 +65,10 @@ SYSTEM_COMMANDS: Final = (
         "Reads an error's text, from a file or standard input, records it, and prints what it is, what fixed it\n"
         "before, and the files it most likely concerns.",
         f"{COMMANDS_PACKAGE}.error_command:error",
-        _add_error_arguments,
+        (
+            argument("file", nargs="?", metavar="FILE", help="file with the error's text (default: standard input)"),
+            argument("--project", metavar="DIR", help="the project (default: the one you are in)"),
+        ),
         ("hunch error trace.txt",),
     ),
     Command(
@@ -95,7 +79,7 @@ SYSTEM_COMMANDS: Final = (
         "folder. No output is read. Only commands inside git working trees are reported, while the daemon runs; one\n"
         "that begins with a space is not, nor those below [shell] private_folders.",
         f"{COMMANDS_PACKAGE}.shells:shell_init",
-        _add_shell_argument,
+        (argument("shell", choices=SHELLS, help="your shell"),),
         (
             'hunch shell-init bash  # in ~/.bashrc:  eval "$(hunch shell-init bash)"',
             "hunch shell-init fish  # in config.fish:  hunch shell-init fish | source",
@@ -109,7 +93,7 @@ SYSTEM_COMMANDS: Final = (
         "complete hunch's own commands with Tab",
         "Prints the completion of every command and option for a shell.",
         f"{COMMANDS_PACKAGE}.completion:completion",
-        _add_shell_argument,
+        (argument("shell", choices=SHELLS, help="your shell"),),
         (
             "hunch completion bash  # > ~/.local/share/bash-completion/completions/hunch",
             "hunch completion zsh   # > ~/.zfunc/_hunch, with that folder in $fpath",
@@ -125,7 +109,19 @@ SYSTEM_COMMANDS: Final = (
         "With systemd: a user unit that is started on the first request (and at login) and restarted when it hangs.\n"
         "With launchd: an agent. Optional: any command starts the daemon anyway.",
         f"{COMMANDS_PACKAGE}.service:service",
-        _add_service_arguments,
+        (
+            argument(
+                "action",
+                nargs="?",
+                default="status",
+                choices=("install", "uninstall", "status"),
+                help="default: status",
+            ),
+            argument(
+                "--dry-run", action="store_true", help="install: print what would be written without changing anything"
+            ),
+            argument("--manager", choices=MANAGERS, help="service manager (default: the one this system has)"),
+        ),
         ("hunch service install", "hunch service install --dry-run", "hunch service status"),
         asks_daemon=False,
     ),

@@ -5,28 +5,9 @@ They are part of the table in `commands`.
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from typing import Final
 
-from hunchd.cli.command import COMMANDS_PACKAGE, DATA_GROUP, KNOWLEDGE_GROUP, Command
-
-
-def _add_workflows_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
-    parser.add_argument(
-        "--purpose", metavar="WORD", help="only workflows with this purpose: test, lint, build, release, docs, …"
-    )
-
-
-def _add_import_history_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("source", metavar="bash|zsh|fish|FILE", help="a shell, or its history file")
-    parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
-    parser.add_argument(
-        "--all", action="store_true", help="import all commands, not only those run in the project according to `cd`"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="print what would be imported without sending it")
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-
+from hunchd.cli.command import COMMANDS_PACKAGE, DATA_GROUP, KNOWLEDGE_GROUP, Command, argument
 
 ROUTINE_COMMANDS: Final = (
     Command(
@@ -36,7 +17,14 @@ ROUTINE_COMMANDS: Final = (
         "Lists recurring commands, as reported by your shell (hunch shell-init), and workflows from CI files,\n"
         "makefiles, package scripts and hooks. hunch show ID prints the steps of one.",
         f"{COMMANDS_PACKAGE}.workflows:workflows",
-        _add_workflows_arguments,
+        (
+            argument("--project", metavar="DIR", help="the project (default: the one you are in)"),
+            argument(
+                "--purpose",
+                metavar="WORD",
+                help="only workflows with this purpose: test, lint, build, release, docs, …",
+            ),
+        ),
         ("hunch workflows", "hunch workflows --purpose release"),
     ),
     Command(
@@ -47,7 +35,17 @@ ROUTINE_COMMANDS: Final = (
         "known at once. Shells do not record the folder: it is derived from earlier `cd` commands. Nothing is read\n"
         "unless you run this; secrets are masked before anything is stored; known commands are skipped.",
         f"{COMMANDS_PACKAGE}.workflows:import_history",
-        _add_import_history_arguments,
+        (
+            argument("source", metavar="bash|zsh|fish|FILE", help="a shell, or its history file"),
+            argument("--project", metavar="DIR", help="the project (default: the one you are in)"),
+            argument(
+                "--all",
+                action="store_true",
+                help="import all commands, not only those run in the project according to `cd`",
+            ),
+            argument("--dry-run", action="store_true", help="print what would be imported without sending it"),
+            argument("--yes", action="store_true", help="do not ask for confirmation"),
+        ),
         ("hunch import-history zsh --dry-run", "hunch import-history ~/.bash_history --all --yes"),
     ),
 )

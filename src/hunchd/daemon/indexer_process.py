@@ -1,9 +1,8 @@
 """The indexer process: reads history and code for the front process.
 
-It runs on demand and at low priority. Adding a project waits for its first prediction model, which needs only a
-part of the code.
-Importing `indexing`, with everything that reads files and commit messages, takes as long as building that model, so
-it is imported only where it is used.
+It runs on demand and at low priority. Adding a project waits for its first prediction model, which needs only a part of
+the code. Importing `indexing`, with everything that reads files and commit messages, takes as long as building that
+model, so it is imported only where it is used.
 """
 
 from __future__ import annotations
@@ -138,13 +137,10 @@ def _lower_priority_after_model(steps: Iterator[IndexStep]) -> Iterator[IndexSte
 def _lower_priority() -> None:
     """Lower the priority, so that the user's own programs come first.
 
-    This is called once the first answer is available. It cannot be undone, but the thread is short-lived: on Linux
-    the priority applies
-    to the calling thread and to what it starts; elsewhere to the process. The I/O priority follows the niceness.
-    The idle
-    I/O class must not be used: on a busy disk each sync of this process waited ten seconds, and so did every other
-    process that
-    synced on the same file system.
+    This is called once the first answer is available. It cannot be undone, but the thread is short-lived: on Linux the
+    priority applies to the calling thread and to what it starts; elsewhere to the process. The I/O priority follows the
+    niceness. The idle I/O class must not be used: on a busy disk each sync of this process waited ten seconds, and so
+    did every other process that synced on the same file system.
     """
     if hasattr(os, "nice"):
         os.nice(max(0, NICENESS - os.nice(0)))

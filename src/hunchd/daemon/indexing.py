@@ -168,9 +168,8 @@ def extract_facts(commits: Sequence[Unit], scope: IndexRequest) -> list[Memory]:
 def get_units_since(scope: IndexRequest, since: str, known_moves: Sequence[tuple[str, str, bool]] = ()) -> NewUnits:
     """Return the units since the commit `since`, and rewritten or dropped earlier commits.
 
-    `known_moves` lists rewritten commits that are already known. During a rebase or bisection only `waits` is set
-    in the result, because HEAD
-    passes through commits that are not yet, or no longer, part of anybody's work.
+    `known_moves` lists rewritten commits that are already known. During a rebase or bisection only `waits` is set in
+    the result, because HEAD passes through commits that are not yet, or no longer, part of anybody's work.
     """
     git = open_repository(scope.root)
     if git is None or (since and not git.exists(since)):
@@ -248,9 +247,8 @@ def _learn_history(
 ) -> Iterator[IndexStep]:
     """Train `learner` on the `newest` units, from the oldest to the newest.
 
-    The units are appended to `packs` for the episodes, packed to about 300 bytes each. With `lines`, the learner
-    also counts how many lines of a file
-    each author wrote; git then takes several times longer.
+    The units are appended to `packs` for the episodes, packed to about 300 bytes each. With `lines`, the learner also
+    counts how many lines of a file each author wrote; git then takes several times longer.
     """
     if git is None or not newest:
         return
@@ -358,9 +356,8 @@ def _parse_batch(
 ) -> tuple[list[FileOutline], list[str], list[str], dict[str, bytes]]:
     """Parse a batch of files.
 
-    Returns the outlines of changed files, the paths of unchanged files, the paths of unreadable files, and the
-    packed chunks
-    mapped from their paths.
+    Returns the outlines of changed files, the paths of unchanged files, the paths of unreadable files, and the packed
+    chunks mapped from their paths.
     """
     chunks: dict[str, bytes] = {}
     outlines: list[FileOutline] = []

@@ -122,9 +122,8 @@ def _list_required_files(paths: AppPaths) -> list[Path]:
 def _handle_lost_files(paths: AppPaths, lost_files: list[Path]) -> None:
     """Log that the daemon's own files were deleted or replaced.
 
-    No client can find this daemon any more, and any command starts another one. If the data folder is gone, the
-    process exits at once: further
-    writes would interfere with whoever deleted it, or with the next daemon.
+    No client can find this daemon any more, and any command starts another one. If the data folder is gone, the process
+    exits at once: further writes would interfere with whoever deleted it, or with the next daemon.
     """
     logger.warning("%s was deleted or replaced; stopping (any command starts a new daemon)", lost_files[0])
     if _get_lock_file(paths) in lost_files:

@@ -1,8 +1,7 @@
 """First prediction model of a project's history.
 
 The indexer builds this model first, because a user waits for it. This module imports nothing of the rest of the
-indexer, which consists of
-as much code again and must not delay the first answer.
+indexer, which consists of as much code again and must not delay the first answer.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Guard against files that crash a parser.
 
-A note on disk states which file is being parsed. Grammars are C code that reads whatever a repository contains. If
-a grammar crashes
-or never returns, the process dies with it. The next process finds the note and tries the file once more, because
-the machine may have
-been switched off at that moment. After a second crash the file is stored without an outline, so that the others can
-be parsed.
+A note on disk states which file is being parsed. Grammars are C code that reads whatever a repository contains. If a
+grammar crashes or never returns, the process dies with it. The next process finds the note and tries the file once
+more, because the machine may have been switched off at that moment. After a second crash the file is stored without an
+outline, so that the others can be parsed.
 """
 
 from __future__ import annotations

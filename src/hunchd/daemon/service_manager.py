@@ -47,9 +47,8 @@ FIRST_INHERITED_DESCRIPTOR = 3  # after standard input, output and error
 def take_inherited_sockets(environment: MutableMapping[str, str] = os.environ) -> list[socket.socket]:
     """Return the sockets of socket activation.
 
-    The service manager opened them before it started this process. This works only once: the environment variables
-    are removed so that
-    child processes do not use the sockets.
+    The service manager opened them before it started this process. This works only once: the environment variables are
+    removed so that child processes do not use the sockets.
     """
     variables = {name: environment.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
     if variables["LISTEN_PID"] != str(os.getpid()) or not variables["LISTEN_FDS"].isdigit():

@@ -89,8 +89,7 @@ class StoreMaintenance:
         """Run the background work until cancelled, then close the store.
 
         A failure is logged and the work is retried later. Raises SystemExit if the loop ends for another reason, so
-        that the
-        next request starts a new process instead of finding a closed store.
+        that the next request starts a new process instead of finding a closed store.
         """
         read_ahead = asyncio.create_task(self._read_ahead(), name="reading ahead")
         try:

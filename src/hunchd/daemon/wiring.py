@@ -186,9 +186,8 @@ def remember_port(places: AppPaths, url: str) -> None:
 def choose_socket_path(places: AppPaths) -> Path | None:
     """Return the path of the Unix socket to listen on.
 
-    Returns None if the folder of the socket belongs to another user. That must not prevent the daemon from
-    starting, so it then listens on loopback
-    only.
+    Returns None if the folder of the socket belongs to another user. That must not prevent the daemon from starting, so
+    it then listens on loopback only.
     """
     if places.socket_file.parent != places.runtime:
         try:

@@ -1,9 +1,8 @@
 """Memories as Markdown files that people can review, with a few `name: value` lines at the top.
 
 The files are parsed as untrusted input. The folder determines the category (`.hunch/decisions/…`). The front matter
-contains key, value, files, tags, date and author, in this order; the text below is the memory in the author's
-words. The front matter is valid YAML, so that code hosts show it as a table, but only this subset of YAML is
-parsed.
+contains key, value, files, tags, date and author, in this order; the text below is the memory in the author's words.
+The front matter is valid YAML, so that code hosts show it as a table, but only this subset of YAML is parsed.
 """
 
 from __future__ import annotations

@@ -58,8 +58,7 @@ class AccessControl:
         """Raise AccessDenied if the request is not allowed.
 
         The first reason found is reported. The token is checked after Host and Origin, so that the response tells a
-        page of another site nothing
-        about the token.
+        page of another site nothing about the token.
         """
         headers = request.headers
         hosts = headers.getall(hdrs.HOST, ())
@@ -159,9 +158,8 @@ def _loopback_hosts(port: int) -> frozenset[str]:
 def _check_content_type(request: web.Request) -> None:
     """Reject any body other than uncompressed JSON, or JSON Lines for an import.
 
-    Forms and plain text are rejected because a web page may send them without a preflight request. A request
-    without a body needs no
-    Content-Type.
+    Forms and plain text are rejected because a web page may send them without a preflight request. A request without a
+    body needs no Content-Type.
     """
     headers = request.headers
     content_type = headers.get(hdrs.CONTENT_TYPE)

@@ -41,10 +41,9 @@ async def serve_app(
     """Serve `app`; yield its URL and the path of its Unix socket.
 
     The path is None if there is no Unix socket. With `port` 0 the system chooses a port. Only processes of the user
-    `uid` (default: this process's user) may use the Unix socket.
-    `inherited_sockets` are listening already; they replace the daemon's own sockets and stay open for the next
-    daemon. Raises ConfigError
-    for an address that is not loopback.
+    `uid` (default: this process's user) may use the Unix socket. `inherited_sockets` are listening already; they
+    replace the daemon's own sockets and stay open for the next daemon. Raises ConfigError for an address that is not
+    loopback.
     """
     app[ACCESS].uid = os.getuid() if uid is None and hasattr(os, "getuid") else uid
     protocol_logger.addFilter(_is_loggable)

@@ -1,9 +1,8 @@
 """POST /mcp: the Model Context Protocol over streamable HTTP.
 
 Both versions of the protocol, with and without a handshake, are supported without sessions. The server's own checks
-(Host, Origin, token) come first, as for
-every route. `protocol/mcp` implements the protocol; this module handles its headers and statuses, and calls the
-engine.
+(Host, Origin, token) come first, as for every route. `protocol/mcp` implements the protocol; this module handles its
+headers and statuses, and calls the engine.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Access of the web page: single-use codes, and the browser sessions that they open.
 
 A session needs two secrets, a cookie and a key. A browser sends cookies to every port of a host, so another local
-server would see the cookie;
-but it stores the key for exactly one origin, so the cookie alone gives no access. Both become invalid when the
-daemon ends.
+server would see the cookie; but it stores the key for exactly one origin, so the cookie alone gives no access. Both
+become invalid when the daemon ends.
 """
 
 from __future__ import annotations

@@ -146,8 +146,7 @@ async def _stream_json_lines(request: web.Request, lines: AsyncIterator[ExportLi
     """Stream the items as JSON, one line each.
 
     The first item is awaited before the response starts, so that an early error still gets its own status. A later
-    failure cuts the response off, which
-    the client notices because the last chunk is missing.
+    failure cuts the response off, which the client notices because the last chunk is missing.
     """
     first = await anext(lines, None)
     response = await start_response(request, "application/x-ndjson; charset=utf-8")

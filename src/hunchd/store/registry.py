@@ -111,9 +111,8 @@ class ProjectRegistry:
     ) -> RegisteredProject:
         """Return the project of `path`, adding it if it is new. Idempotent.
 
-        If a project's own folder no longer exists, the project follows its repository: to the worktree being added,
-        or to the place where the repository was moved. A new project gets the id `identifier` if that is valid and
-        unused.
+        If a project's own folder no longer exists, the project follows its repository: to the worktree being added, or
+        to the place where the repository was moved. A new project gets the id `identifier` if that is valid and unused.
         """
         existing = self.find(path, common_dir=common_dir)
         if existing is not None:

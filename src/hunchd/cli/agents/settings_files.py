@@ -67,8 +67,7 @@ class SettingsBackup:
     def plan_uninstall(self, settings: SettingsFile) -> SettingsChange:
         """Compute the change that removes hunchd from a settings file.
 
-        A file that was not modified since the installation is restored byte for byte. If the user has modified it,
-        only
+        A file that was not modified since the installation is restored byte for byte. If the user has modified it, only
         hunchd's entries are removed and the user's changes stay.
         """
         before = read_content(settings.path)

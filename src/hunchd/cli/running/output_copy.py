@@ -20,11 +20,9 @@ PIECE_BYTES: Final = 64 * 1024  # bytes read at once: the capacity of a pipe
 def copy_output(source: int, target: int, on_piece: Callable[[bytes], None], end_marker: int) -> bool:
     """Copy from `source` to `target` until the source ends.
 
-    The command has ended once the other side of `end_marker` is closed; the rest of its output is then copied.
-    Returns False if another process
-    keeps the source open after that. If the target cannot be written (no reader, full disk), returns True, and the
-    caller closes the source so that the
-    writer notices.
+    The command has ended once the other side of `end_marker` is closed; the rest of its output is then copied. Returns
+    False if another process keeps the source open after that. If the target cannot be written (no reader, full disk),
+    returns True, and the caller closes the source so that the writer notices.
     """
     while True:
         if source not in select.select([source, end_marker], [], [])[0]:

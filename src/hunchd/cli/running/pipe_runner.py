@@ -1,8 +1,7 @@
 """Runner for a command whose output goes to files and pipes.
 
-Each stream is copied separately, in the order in which it was written. The command stays in the job of `hunch run`,
-so it receives the
-terminal's signals directly.
+Each stream is copied separately, in the order in which it was written. The command stays in the job of `hunch run`, so
+it receives the terminal's signals directly.
 """
 
 from __future__ import annotations

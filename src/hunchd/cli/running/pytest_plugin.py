@@ -1,9 +1,8 @@
 """pytest plugin that reports test outcomes to the daemon.
 
 It reports which tests failed and how, and which earlier failures now pass. pytest loads it automatically if hunchd is
-installed. The plugin does nothing if no daemon is running. It reports once, when the tests are done, and its own
-errors never
-affect the tests.
+installed. The plugin does nothing if no daemon is running. It reports once, when the tests are done, and its own errors
+never affect the tests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Spool message about a command that has ended.
 
-The daemon reads it at once, or when it starts. This module avoids json, pathlib and re, because the user waits for
-each
+The daemon reads it at once, or when it starts. This module avoids json, pathlib and re, because the user waits for each
 import.
 """
 
@@ -38,9 +37,8 @@ _SAFE_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ
 def report_command(words: Sequence[str], code: int, output: bytes, *, at: float, seconds: float) -> None:
     """Write the spool messages about a command that has ended.
 
-    `code` is the exit code, or the negative number of the signal that ended the command. `at` is its start,
-    `seconds` its duration. Errors are
-    ignored, because the command itself has ended regardless.
+    `code` is the exit code, or the negative number of the signal that ended the command. `at` is its start, `seconds`
+    its duration. Errors are ignored, because the command itself has ended regardless.
     """
     try:
         end_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at + seconds))

@@ -1,10 +1,8 @@
 """Runner for a command at a terminal.
 
 The command gets a pseudo-terminal of the same size and kind, and its input comes from the keyboard. Like a shell, a
-session leader runs
-between `hunch run` and the command: without it, nothing could stop and continue the command. The real terminal is
-in raw mode
-meanwhile, so that the pseudo-terminal interprets each key.
+session leader runs between `hunch run` and the command: without it, nothing could stop and continue the command. The
+real terminal is in raw mode meanwhile, so that the pseudo-terminal interprets each key.
 """
 
 from __future__ import annotations
@@ -168,9 +166,8 @@ class _TerminalSession:
     def _is_termination_key(self, keys: bytes) -> bool:
         """Return True if these keys tell the command to end.
 
-        This is the case only if no other keys follow: to an editor, Ctrl-C is an ordinary key, and a shell only
-        drops its current
-        line.
+        This is the case only if no other keys follow: to an editor, Ctrl-C is an ordinary key, and a shell only drops
+        its current line.
         """
         settings = termios.tcgetattr(self._outer)
         termination_keys = (settings[6][termios.VINTR], settings[6][termios.VQUIT])

@@ -27,8 +27,7 @@ FRESH_SECONDS: Final = 900.0  # seconds after a command in which a next step is 
 class CommandHistory:
     """Command history with a model that predicts the next step.
 
-    `unsaved` contains the commands not yet written to the log; `shown_step` is the step that the last bundle
-    predicted.
+    `unsaved` contains the commands not yet written to the log; `shown_step` is the step that the last bundle predicted.
     """
 
     log: deque[CommandRun] = field(default_factory=lambda: deque(maxlen=MAX_COMMANDS))

@@ -182,8 +182,7 @@ def update_shown(change: MemoryChange, memories: dict[str, Memory], kind: Kind, 
 class Project:
     """State of one project.
 
-    `revision` grows with every change that may affect an answer; each bundle stores the revision at which it was
-    built.
+    `revision` grows with every change that may affect an answer; each bundle stores the revision at which it was built.
     """
 
     id: str

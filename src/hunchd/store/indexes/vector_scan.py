@@ -1,8 +1,7 @@
 """Vector search in two passes: first by sign bits, then by bytes.
 
-A vector of 384 numbers is stored as 384 bits and as 384 bytes. Comparing the bits of 100,000 vectors takes 1.5 ms;
-the thousand vectors with the most equal bits are then compared as precisely as bytes allow, which is to three
-decimals.
+A vector of 384 numbers is stored as 384 bits and as 384 bytes. Comparing the bits of 100,000 vectors takes 1.5 ms; the
+thousand vectors with the most equal bits are then compared as precisely as bytes allow, which is to three decimals.
 """
 
 from __future__ import annotations

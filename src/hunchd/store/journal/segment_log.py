@@ -3,11 +3,9 @@
 One thread appends to the segments; a segment is dropped once the store has its records. The folder contains:
 
 `00000000000000000001.segment`: records from sequence number 1 on; new records are appended to the newest segment
-`checkpoint`: sequence number up to which the store has everything; replaced as a whole
-`ids-….log`: ids of records whose segments were dropped
-`set-aside/`: damaged bytes, kept for inspection
-`reserve`: 16 MiB that are released when the disk is full
-`lock`: held by the one process that has opened the journal
+`checkpoint`: sequence number up to which the store has everything; replaced as a whole `ids-….log`: ids of records
+whose segments were dropped `set-aside/`: damaged bytes, kept for inspection `reserve`: 16 MiB that are released when
+the disk is full `lock`: held by the one process that has opened the journal
 """
 
 from __future__ import annotations
