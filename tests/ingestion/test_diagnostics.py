@@ -116,6 +116,11 @@ def test_same_message_on_other_source_differs() -> None:
     assert parse_error(text).fingerprint != parse_error(text.replace("roll;", "tape;")).fingerprint
 
 
+def test_complaint_that_names_nothing_yields_to_its_item() -> None:
+    text = "Your order could not be resolved.\n\n  Problem 1\n    - The list asks for yard/crates ^4.0\n"
+    assert parse_error(text).headline == "The list asks for yard/crates ^4.0"
+
+
 def test_wrapper_failures_yield_to_the_cause() -> None:
     text = (
         "Building wheel for tape: started\nerror: command failed with exit code 1\n"

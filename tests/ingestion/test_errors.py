@@ -83,6 +83,14 @@ def test_any_text_yields_optional_headline() -> None:
     assert len(parse_error("x" * 500_000).headline) == 200
 
 
+def test_long_chain_keeps_its_cause() -> None:
+    first, second = (
+        parse_error(f"Error: upgrade failed: {'render: ' * 40}no value of {name}") for name in ("a.b", "c.d")
+    )
+    assert first.headline.endswith("no value of a.b")
+    assert first.fingerprint != second.fingerprint
+
+
 def test_long_number_is_masked() -> None:
     assert mask_variable_parts("140470931872640 is not 17, nor is 4f3a9c1e") == "<n> is not <n>, nor is <hex>"
 

@@ -50,6 +50,12 @@ def test_single_diagnostic_behind_prefix_is_same(prefix: str) -> None:
     assert parse_error(f"{prefix}{line}").fingerprint == parse_error(line).fingerprint
 
 
+@pytest.mark.parametrize("prefix", ["[2026-03-04 05:06:07,890] {worker.py:93} INFO - ", "<yard/build> step three >> "])
+def test_words_on_every_line_are_stripped(prefix: str) -> None:
+    prefixed = "".join(f"{prefix}{line}\n" for line in REPORT.splitlines())
+    assert parse_error(prefixed).fingerprint == parse_error(REPORT).fingerprint
+
+
 def test_interleaved_sources_keep_the_failing_one() -> None:
     text = (
         "db-1   | ready for connections\nweb-1  | Traceback (most recent call last):\n"

@@ -21,3 +21,11 @@ def shorten_runs(text: str) -> str:
     half = LONGEST_RUN // 2
     ends = _RUN_PATTERN.sub(lambda run: f"{run[0][:half]} … {run[0][-half:]}", _BLANK_LINES_PATTERN.sub("\n\n", text))
     return _GAP_PATTERN.sub("  ", ends)
+
+
+def shorten_middle(text: str, limit: int) -> str:
+    """Shorten `text` to `limit` characters, both ends kept: many tools name what is wrong first and its cause last."""
+    if len(text) <= limit:
+        return text
+    end = limit * 2 // 5
+    return f"{text[: limit - end - 3].rstrip()} … {text[-end:].lstrip()}"

@@ -33,6 +33,10 @@ from hunchd.ingestion.diagnostic_lines import (
 from hunchd.ingestion.summaries import is_summary
 
 _MOST_LINES: Final = 400  # looked at for the line that says what is wrong
+_ITEM: Final = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+(?P<text>\S.*)")
+_NAMED_THING: Final = re.compile(
+    r"[`'\"«“][^`'\"]+[`'\"»”]|\w[/_:\\]\w|\w\d|\d\w|[a-z][A-Z]|\w\.\w"
+)  # a name of code or a file
 _LONGEST_LINE: Final = 600  # characters of it
 _BLOCK_LINES: Final = 24  # that may belong to it
 _BLOCK_ABOVE: Final = 9
@@ -115,10 +119,16 @@ def find_diagnostic(text: str) -> Diagnostic | None:
 def find_complaint(text: str) -> str:
     """Return the first line that says that something is wrong.
 
-    It must say so in plain words. If there is none, returns the last line that is not a summary, or "".
+    It must say so in plain words. If it names nothing, the first item below that does is returned. If there is none,
+    returns the last line that is not a summary, or "".
     """
-    lines = [line.strip() for line in text.split("\n") if line.strip() and not is_summary(line)]
-    return next((line for line in lines if COMPLAINT.search(line)), lines[-1] if lines else "")
+    lines = [line for line in text.split("\n") if line.strip() and not is_summary(line)]
+    first = next((number for number, line in enumerate(lines) if COMPLAINT.search(line)), None)
+    if first is None:
+        return lines[-1].strip() if lines else ""
+    below = lines[first + 1 : first + 1 + _BLOCK_LINES] if not _NAMED_THING.search(lines[first]) else ()
+    items = (item for item in map(_ITEM.match, below) if item is not None)
+    return next((item["text"] for item in items if _NAMED_THING.search(item["text"])), lines[first].strip())
 
 
 def extract_details_below(text: str, start: int) -> tuple[str, ...]:

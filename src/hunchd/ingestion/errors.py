@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from hunchd.domain.text_shortening import shorten_runs
+from hunchd.domain.text_shortening import shorten_middle, shorten_runs
 from hunchd.ingestion.diagnostics import extract_details_below, find_complaint, find_diagnostic
 from hunchd.ingestion.error_causes import find_root_cause
 from hunchd.ingestion.error_places import ErrorLocation, find_locations
@@ -145,20 +145,20 @@ def parse_error(text: str) -> ParsedError:
     names_stay = (
         bool(_NAME_ERROR_LINE.search(f"{kind}: {headline}")) or not kind or not any(place.function for place in places)
     )
-    message = (tool.message if generic is not None and tool is not None else headline)[: 2 * _HEADLINE_LENGTH]
+    message = (tool.message if generic is not None and tool is not None else headline)[: 10 * _HEADLINE_LENGTH]
     # Which module is missing is the error, wherever it was looked for.
     if _MISSING_MODULE.search(message):
         message = _FOLDERS.sub("", message)
     elif generic is None:  # what a tool quotes is code
         message = mask_quotations(message, names_stay=names_stay)
-    template = mask_variable_parts(message)[:_HEADLINE_LENGTH]
+    template = shorten_middle(mask_variable_parts(message), _HEADLINE_LENGTH)
     if not frames and (_is_uninformative(template) or (tool is None and not kind)):
         lines = [line for line in normalized_text.splitlines() if line.strip() and not is_summary(line)]
         first = next((number for number, line in enumerate(lines) if line.strip() == headline), 0)
         frames = [mask_variable_parts(line[:_HEADLINE_LENGTH]) for line in lines[first:][-_FALLBACK_LINES:]]
     identity = "\n".join([kind, template, *frames])
     fingerprint = hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return ParsedError(headline[:_HEADLINE_LENGTH], kind, places, fingerprint, at, raised_last)
+    return ParsedError(shorten_middle(headline, _HEADLINE_LENGTH), kind, places, fingerprint, at, raised_last)
 
 
 def _select_main_failure(text: str) -> str:

@@ -7,7 +7,9 @@ indented, which happens inside a report and never in a list of diagnostics (`a.p
 
 from __future__ import annotations
 
+import os
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,13 +64,15 @@ _ELEMENTS: Final = (
     ),
 )
 _DIGITS = re.compile(r"\d+")
+_MARKED = re.compile(r"^\S*[A-Za-z].*[^\w\s.,;(]\s*$")  # words, then a mark: `INFO - `, `{worker:3} `, `step> `
 _TROUBLE = re.compile(
     r"\b(?:error|fatal|panic(?:ked)?|traceback|failed|failure|not found|undefined)\b|\b\w+(?:Error|Exception)\b|[✖✘×]",
     re.IGNORECASE,
 )
 _BEGINS = re.compile(
     r"(?:(?:[A-Za-z]:)?[\w./\\@+-]*\.[A-Za-z]\w{0,9}(?::\d+(?::\d+)?[: ]|\(\d+(?:,\d+)?\):)"
-    r"|(?i:error|fatal|panic)(?:\[\w+\])?:(?: |$)|[A-Z]\w+(?:Error|Exception): |Traceback \()"
+    r"|(?:[A-Z]\w+ |[A-Z][A-Z\d-]*\d: )?(?i:error|fatal|panic)(?:\[\w+\]| [#A-Z]{0,2}\d{1,6})?:(?: |$)"
+    r"|\[(?i:error|fatal)\] |[A-Z]\w+(?:Error|Exception): |Traceback \()"
 )
 _LEVEL = re.compile(r"\[(?:error|warn|info|debug)\]")
 _QUOTED_RUN = re.compile(r"(?:^ {1,12}> .*\n){2,}", re.MULTILINE)
@@ -86,11 +90,12 @@ def strip_prefixes(text: str) -> str:
 
     If lines of several sources are interleaved, only the source that reported a problem last is kept.
     """
-    lines = text.split("\n")
+    lines = textwrap.dedent(text).split("\n")
     for _ in range(_MOST_ELEMENTS):
         stripped_lines = next(
             (candidate_lines for element in _ELEMENTS if (candidate_lines := _strip(lines, element)) is not None), None
         )
+        stripped_lines = stripped_lines or _strip_shared(lines)
         if stripped_lines is None:
             break
         lines = stripped_lines
@@ -120,6 +125,20 @@ def _strip(lines: Sequence[str], element: _Element) -> list[str] | None:
     return _choose_source(
         [(match[0].strip() if match else "", rest) for match, rest in zip(matches, rests, strict=True)]
     )
+
+
+def _strip_shared(lines: Sequence[str]) -> list[str] | None:
+    """Return `lines` without the words with which every one of them begins, or None if there are none.
+
+    This is what a logger of any form writes before each line of a report.
+    """
+    filled_lines = [line for line in lines if line.strip()]
+    start = os.path.commonprefix([f"{line.rstrip()} " for line in filled_lines])  # noqa: RUF071 - not paths
+    start = start[: start.rfind(" ") + 1]
+    if len(filled_lines) < _FEWEST_LINES or not _MARKED.search(start):
+        return None
+    rests = [line[len(start) :] for line in lines]
+    return rests if _is_foreign(lines, rests, len(filled_lines)) else None
 
 
 def _are_sources(sources: Counter[str], lines: int) -> bool:

@@ -346,7 +346,7 @@ def _build_error_memory(
     memory = Memory(
         id=error.memory,
         kind=Kind.ERROR,
-        title=error_text.headline[:120] or "error",
+        title=error_text.headline or "error",
         content=error.text,
         at=error.last,
         created=error.first,
