@@ -107,6 +107,7 @@ def test_import_transcripts_skips_unknown_projects(
         return 202, {"session": "here", "accepted": len(body["messages"]), "ids": ["m"]}
 
     fake.routes["POST /sessions/here/messages"] = take
+    fake.routes["POST /sessions/here/end"] = (200, {})
 
     assert main(["import-transcripts", "--from", "claude-code", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -125,3 +126,13 @@ def test_import_transcripts_dry_run_sends_nothing(
 
     assert "2 sessions with 2 messages would be imported" in capsys.readouterr().err
     assert [route for route, _ in fake.asked if route.startswith("POST")] == []
+
+
+def test_import_transcripts_ends_copied_old_session(fake: FakeDaemon, transcript: Path, repository: Path) -> None:
+    known(fake, repository)
+    fake.routes["POST /sessions/here/messages"] = (202, {"session": "here", "accepted": 1, "ids": ["m"]})
+    fake.routes["POST /sessions/here/end"] = (200, {})
+
+    assert main(["import-transcripts", "--from", "claude-code"]) == 0
+
+    assert [route for route, _ in fake.asked if route.endswith("/end")] == ["POST /sessions/here/end"]

@@ -51,6 +51,13 @@ def test_accepted_messages_survive_kill_and_resend(daemon: RunningDaemon) -> Non
     assert [one["number"] for one in page["items"]] == list(range(1, 21))
 
 
+def test_imported_session_last_is_time_said(daemon: RunningDaemon) -> None:
+    old = {"ref": "1", "role": "user", "content": "an old word", "at": "2025-03-09T10:00:00Z"}
+    daemon.post("/sessions/imported/messages", {"messages": [old]})
+    [listed] = [one for one in daemon.get("/sessions")["items"] if one["id"] == "imported"]
+    assert listed["last"] == "2025-03-09T10:00:00Z"
+
+
 def test_search_within_session(daemon: RunningDaemon) -> None:
     for session in ("a", "b"):
         daemon.post(f"/sessions/{session}/messages", {"messages": [said(1, f"the pelican cache lives in {session}")]})

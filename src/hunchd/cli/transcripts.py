@@ -8,6 +8,7 @@ import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -138,9 +139,19 @@ def _upload_session(client: Client, transcript: Transcript, project: Mapping[str
     for batch in _split_batches(transcript.messages):
         body = {"messages": batch} | ({"project": project["id"]} if project is not None else {})
         accepted_count += int(_post_with_retry(client, f"{path}/messages", body)["accepted"])
-    if accepted_count and time.time() - transcript.file.stat().st_mtime > ACTIVE_SECONDS:
+    if accepted_count and not _may_be_active(transcript):
         _post_with_retry(client, f"{path}/end", {})
     return accepted_count
+
+
+def _may_be_active(transcript: Transcript) -> bool:
+    """Return True if the file was just written and does not say that its last message is older.
+
+    A file that was copied or restored is new, whatever is in it.
+    """
+    now = time.time()
+    times = [datetime.fromisoformat(one["at"]).timestamp() for one in transcript.messages if one.get("at")]
+    return now - min(max(times, default=now), transcript.file.stat().st_mtime) <= ACTIVE_SECONDS
 
 
 def _post_with_retry(client: Client, path: str, body: Mapping[str, Any]) -> Any:

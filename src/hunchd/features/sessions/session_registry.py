@@ -204,7 +204,8 @@ class SessionRegistry:
             memories.insert(0, head_to_memory(head, now))
         await self._store_own(memories)
         log.extend(fresh)
-        log.head = self.heads[head.session] = replace(head, messages=len(log.messages), last_message_at=now)
+        last = max(min(max(message.at for message in fresh), now), head.last_message_at or head.started_at)
+        log.head = self.heads[head.session] = replace(head, messages=len(log.messages), last_message_at=last)
         self._evict_logs()
 
     @asynccontextmanager
