@@ -242,3 +242,16 @@ def test_two_hundred_pieces_are_assembled_quickly() -> None:
 
     assert bundle.items
     assert time.process_time() - begin < 0.25  # seconds; 0.03 on a quiet machine
+
+
+def test_short_page_in_other_script_is_kept() -> None:
+    page = {"source": {"path": "AGENTS.md"}, "trust": Trust.UNTRUSTED}
+    rules = [
+        "Перед каждым коммитом всегда запускай тесты.",
+        "Никогда не меняй файлы в gen/ вручную.",
+        "Используй pnpm вместо npm.",
+        "У каждой публичной функции должен быть комментарий.",
+    ]
+    other = piece("other", source={"path": "start.py"})
+    bundle = assemble("here", [other, *(piece(rule, forms=(("full", rule),), **page) for rule in rules)], 8_000)
+    assert all(rule in bundle.context for rule in rules)

@@ -464,6 +464,11 @@ def test_instructions_are_imperative_sentences() -> None:
     assert get_sentences(extract_instructions(text)) == ["Always run `just check` before pushing.", "Never log tokens."]
 
 
+def test_short_page_in_chinese_has_instructions() -> None:
+    text = "# 规则\n- 提交之前必须运行测试。\n- 使用 pnpm，不要使用 npm。\n"
+    assert get_sentences(extract_instructions(text)) == ["提交之前必须运行测试。", "使用 pnpm，不要使用 npm。"]
+
+
 def test_contact_advice_is_no_instruction() -> None:
     text = """Only issues that have been marked as accepted will be reviewed.
 PLEASE DO NOT POST GENERAL QUESTIONS that are not about bugs.

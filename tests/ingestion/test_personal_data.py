@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hunchd.domain.session import Message, MessageType, Turn
-from hunchd.ingestion.personal_data import holds_personal_data
+from hunchd.ingestion.personal_data import holds_contact_data, holds_personal_data
 from hunchd.ingestion.session_digest import digest_turns
 
 
@@ -66,3 +66,22 @@ def test_digest_leaves_out_personal_statements() -> None:
     turn = Turn(number=1, messages=(message,))
 
     assert [point.text for point in digest_turns([turn]).points] == ["We decided to use Teal for the labels."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "build numbers start at 202611260001",
+        "a log is called 20261126-0815",
+        "order ids begin at 40000000",
+        "the limit is 104857600 bytes",
+        "the seed is 1732612345",
+    ],
+)
+def test_contact_data_technical_number_false(text: str) -> None:
+    assert not holds_contact_data(text)
+
+
+@pytest.mark.parametrize("text", ["reach Bo at 017612345678", "his account is 532013417", "Bo: 0151 2345 6789"])
+def test_contact_data_long_number_true(text: str) -> None:
+    assert holds_contact_data(text)

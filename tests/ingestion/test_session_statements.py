@@ -22,6 +22,7 @@ def stated(text: str, event: MessageType = MessageType.USER) -> list[Statement]:
     ("text", "category"),
     [
         ("Let's use Tantivy for the full-text search.", "decision"),
+        ("We decided that build numbers start at 202611260001.", "decision"),
         ("I prefer short functions and hate nested ternaries.", "preference"),
         ("Never touch the folder vendor/.", "instruction"),
         ("The report must be ready by 14 March.", "constraint"),

@@ -33,8 +33,9 @@ ONE_PER_PATH_KINDS = frozenset({"file", "skeleton", "test"})
 MAX_SOURCE_SHARE = 0.3
 # With fewer sources a third each is no flooding; the limit then applies to untrusted ones only.
 MIN_SOURCES_FOR_CAP = 4
-# Never counts as a flood, however small the context: the eight lines of a trace.
-HARMLESS_TOKENS = 128  # tokens
+# Never counts as a flood, however small the context: the eight lines of a trace, in any script. Tokens would not do:
+# the same sentence costs two to three times as many in Russian or Korean.
+HARMLESS_LENGTH = 512  # characters
 # The only text of a source in its shortest form stays up to this size: it may be the current error.
 HARMLESS_ALONE_TOKENS = 400  # tokens
 
@@ -237,7 +238,8 @@ def limit_source_shares(choices: Sequence[Choice], overhead: int) -> None:
         floods = [
             victim
             for source, source_choices in by_source.items()
-            if sum(choice.tokens for choice in source_choices) > max(MAX_SOURCE_SHARE * total, HARMLESS_TOKENS)
+            if sum(choice.tokens for choice in source_choices) > MAX_SOURCE_SHARE * total
+            and sum(len(choice.options[choice.chosen_index].block) for choice in source_choices) > HARMLESS_LENGTH
             and (victim := _find_victim(source_choices, strict=strict))
         ]
         if not floods:

@@ -179,6 +179,7 @@ _ENGLISH: Final = re.compile(
     r"\b(?:the|to|and|of|is|in|a|you|for|we|or|be|this|not|are|your|with|it|on)\b", re.IGNORECASE
 )
 _WORD: Final = re.compile(r"[^\W\d_]+")
+_WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # a character of these says as much as two
 _RELEASE_PAGE: Final = re.compile(r"(?:^|/)releas\w*[-_. ]?(?:process|checklist|guide|notes?)?[^/]*$", re.IGNORECASE)
 _FIRST_CLAUSE: Final = re.compile(
     r"(?<=\S)(?:\.\s+(?=[A-Z])|[.:;]$|:\s|;\s|\s[-–—(]|,\s(?=(?:and|then|so|which)\b)).*$"
@@ -292,11 +293,14 @@ class _Passage(NamedTuple):
 
 def _is_english(text: str) -> bool:
     words = _WORD.findall(text[:6_000])
+    if sum(not word.isascii() for word in words) > len(words) / 2:  # of another script, however short
+        return False
     return len(words) < 20 or len(_ENGLISH.findall(text[:6_000])) >= FEWEST_ENGLISH_WORDS * len(words)
 
 
 def _is_rule(sentence: str, passage: _Passage, *, is_first: bool, strong: bool, is_foreign: bool) -> bool:
-    if not FEWEST_CHARACTERS <= len(sentence) <= MAX_INSTRUCTION or _INCOMPLETE_END.search(sentence.rstrip()):
+    width = len(sentence) + (len(_WIDE.findall(sentence)) if is_foreign else 0)
+    if width < FEWEST_CHARACTERS or len(sentence) > MAX_INSTRUCTION or _INCOMPLETE_END.search(sentence.rstrip()):
         return False
     if is_foreign:
         return passage.is_item

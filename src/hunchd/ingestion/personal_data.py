@@ -37,6 +37,14 @@ _PRIVATE_MAIL: Final = re.compile(
 _ANY_MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+\.\w+")
 _LONG_NUMBER: Final = re.compile(r"(?<![\w.,])\+?\d(?:[ ().\-/]{0,2}\d){7,}")
 _DATE: Final = re.compile(r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b|\b\d{1,2}[-/.]\d{1,2}[-/.]\d{4}\b")
+# Long numbers that nobody can be reached by: a day and what is counted on it, a round one, one of a thing or a unit.
+_TECHNICAL_NUMBER: Final = re.compile(
+    r"(?<![\w+])(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[-T_.]?\d{1,6})?(?!\w)|(?<![\w+])[1-9]\d{0,5}0{5,}(?!\w)"
+    r"|\b(?:build|version|revision|release|run|job|commit|id|ids|seed|offset|epoch|port|size|limit|timeout|error|byte|line|row|page)s?"
+    r"(?: (?:numbers?|codes?|ids?|is|are|at|of|from|to|with|begins?|starts?)){0,4}[ :=#]+\d{8,}(?!\w)"
+    r"|(?<![\w+])\d{8,} ?(?:[kmg]i?b|bytes?|[mµn]?s|milliseconds|rows|records|lines|items|tokens|requests)\b",
+    re.IGNORECASE,
+)
 _SOCIAL_SECURITY: Final = re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
 
 
@@ -87,9 +95,9 @@ def find_identity_numbers(text: str) -> list[tuple[int, int, str]]:
 def holds_contact_data(text: str) -> bool:
     """Return True if `text` contains contact data.
 
-    That is any mail address, a number of eight digits or more, or other personal data.
+    That is any mail address, a number of eight digits or more that is none of a thing, or other personal data.
     """
-    numbers = _LONG_NUMBER.search(_DATE.sub("", text)) or _REDACTED_NUMBER.search(text)
+    numbers = _LONG_NUMBER.search(_TECHNICAL_NUMBER.sub("", _DATE.sub("", text))) or _REDACTED_NUMBER.search(text)
     return numbers is not None or _ANY_MAIL.search(text) is not None or holds_personal_data(text)
 
 

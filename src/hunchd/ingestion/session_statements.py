@@ -68,6 +68,15 @@ _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+")
 _CODE_WORD = re.compile(r"(?=[^\s\d]*\d)(?=[^\sA-Za-z]*[A-Za-z])[^\s]{6,}")
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+# By saying so, the speaker decides; what it is about does not make it chatter or a request.
+_ANNOUNCED_DECISION = re.compile(
+    r"(?:we (?:have |'ve )?(?:decided|agreed|resolved) (?:that|to|on)\b|it (?:was|is) decided (?:that|to)\b"
+    r"|(?:wir haben|es wurde) (?:beschlossen|entschieden|vereinbart|uns (?:entschieden|geeinigt))"
+    r"|(?:nous avons|on a) (?:décidé|convenu)|(?:hemos|se ha) (?:decidido|acordado)"
+    r"|(?:nós )?(?:decidimos|ficou decidido) (?:que|usar)\b|abbiamo (?:deciso|concordato)|мы (?:решили|договорились)"
+    r"|我们(?:已经)?(?:决定|商定))",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +210,9 @@ def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
 
 def _judge(sentence: str, vector: bytes | None) -> _JudgedSentence:
     shares = load_classifier().compute_probabilities(sentence, vector)
+    if _ANNOUNCED_DECISION.match(sentence):
+        idle = shares["chatter"] + shares["request"]
+        shares = {**shares, "chatter": 0.0, "request": 0.0, "decision": shares["decision"] + idle}
     label = max(shares, key=lambda name: shares[name])
     nothing = _shift_odds(
         sum(shares[name] for name in NOTHING), BIAS if vector and any(vector) else BIAS_WITHOUT_VECTOR

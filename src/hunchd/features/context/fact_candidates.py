@@ -362,7 +362,8 @@ def _limit_topics(sentences: Iterable[Memory]) -> list[Memory]:
     counts: Counter[str] = Counter()
     selected: list[Memory] = []
     for fact in sentences:
-        topic = classify_rule(fact.content)
+        # Topics are known by English words: of two rules in another language nothing says that they are about the same.
+        topic = classify_rule(fact.content) or ("" if fact.content.isascii() else fact.content)
         counts[topic] += 1
         if counts[topic] <= MAX_OF_TOPIC and len(selected) < MAX_SENTENCES:
             selected.append(fact)
