@@ -91,6 +91,12 @@ def test_long_chain_keeps_its_cause() -> None:
     assert first.fingerprint != second.fingerprint
 
 
+def test_complaint_about_other_file_differs() -> None:
+    texts = [f"ERROR: {path} Imports are incorrectly sorted." for path in ("/app/a.py", "/app/b.py", "/ci/x/a.py")]
+    first, other, moved = (parse_error(text).fingerprint for text in texts)
+    assert first == moved != other
+
+
 def test_long_number_is_masked() -> None:
     assert mask_variable_parts("140470931872640 is not 17, nor is 4f3a9c1e") == "<n> is not <n>, nor is <hex>"
 

@@ -87,6 +87,7 @@ _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(?=\d*[a-f])[0-9a-f]{7,64}\b", re.I), "<hex>"),
     (re.compile(r"-?\b\d+(?:\.\d+)?\b"), "<n>"),
 )
+_FILE_NAME = re.compile(r"(?<![\w.-])(?:[\w.@+-]*[/\\])+([A-Za-z_][\w-]*\.[A-Za-z]\w{0,5})\b")
 _HEADLINE_LENGTH = 200  # characters
 _MAX_TEXT = 64 * 1024  # characters examined; the relevant parts of a trace are at its ends
 
@@ -156,6 +157,8 @@ def parse_error(text: str) -> ParsedError:
         lines = [line for line in normalized_text.splitlines() if line.strip() and not is_summary(line)]
         first = next((number for number, line in enumerate(lines) if line.strip() == headline), 0)
         frames = [mask_variable_parts(line[:_HEADLINE_LENGTH]) for line in lines[first:][-_FALLBACK_LINES:]]
+    if not frames and (names := _FILE_NAME.findall(message)):
+        frames = list(dict.fromkeys(names))  # "main.py is unsorted" is not fixed by what sorted another file
     identity = "\n".join([kind, template, *frames])
     fingerprint = hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=8).hexdigest()
     return ParsedError(shorten_middle(headline, _HEADLINE_LENGTH), kind, places, fingerprint, at, raised_last)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,7 +89,11 @@ def strip_prefixes(text: str) -> str:
 
     If lines of several sources are interleaved, only the source that reported a problem last is kept.
     """
-    lines = textwrap.dedent(text).split("\n")
+    lines = text.split("\n")
+    filled_lines = [line for line in lines if line.strip()]
+    # A margin of one space goes, as it does behind a prefix: otherwise the same report would have two forms.
+    if filled_lines and not filled_lines[0].startswith("  ") and all(line.startswith(" ") for line in filled_lines):
+        lines = [line.removeprefix(" ") for line in lines]
     for _ in range(_MOST_ELEMENTS):
         stripped_lines = next(
             (candidate_lines for element in _ELEMENTS if (candidate_lines := _strip(lines, element)) is not None), None
