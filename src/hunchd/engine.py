@@ -178,7 +178,8 @@ class Engine:
             projects.list_standing_facts,
             secret=parts.secret,
             find_project_id=projects.resolve_id,
-            embed=parts.models.embed if parts.settings.embedding.reads_statements else None,
+            rate=parts.models.rate_sentences if parts.settings.embedding.enabled else None,
+            embed=parts.models.embed if parts.settings.embedding.enabled else None,
             reader=reading,
             now=parts.now,
         )

@@ -26,6 +26,10 @@ if "hunchd.daemon.store_process" in sys.orig_argv:
         def embed(self, texts):
             return [hashlib.shake_128(text.encode()).digest(384 * 4 // 2).hex().encode()[:384 * 4] for text in texts]
 
+    class Statements:
+        def rate_sentences(self, pairs):
+            return [json.dumps(pair).encode() for pair in pairs]
+
     class Reader:
         def rate_pairs(self, pairs):
             note(["read", *pairs])
@@ -38,6 +42,7 @@ if "hunchd.daemon.store_process" in sys.orig_argv:
         return Reader()
 
     fast.load_contradiction_model, fast.load_embedder = load_reader, lambda name: Embedder()
+    fast.load_statement_model = Statements
 """
 
 

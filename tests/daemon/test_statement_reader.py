@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -65,10 +66,19 @@ async def test_store_process_releases_idle_reader_model(tmp_path: Path) -> None:
     await child.stop()
 
 
+async def test_store_process_rates_sentences_in_order(tmp_path: Path) -> None:
+    models = FakeModels(tmp_path)
+    line = build_command(tmp_path / "data", idle_after=60, model="minilm-int8", embedding=True, model_idle_after=60)
+    child = HelperProcess(line, name="the store process", env=build_environment() | models.environment)
+    assert await StoreClient(child).rate_sentences([PAIR, OTHER]) == [json.dumps(one).encode() for one in (PAIR, OTHER)]
+    await child.stop()
+
+
 async def test_reader_is_off_without_embedding(tmp_path: Path) -> None:
     models = FakeModels(tmp_path)
     line = build_command(tmp_path / "data", idle_after=60, model="minilm-int8", embedding=False, model_idle_after=60)
     child = HelperProcess(line, name="the store process", env=build_environment() | models.environment)
     assert await StoreClient(child).rate_pairs([PAIR]) is None
+    assert await StoreClient(child).rate_sentences([PAIR]) is None
     assert models.loads == 0
     await child.stop()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
 from datetime import UTC, datetime
 
 import pytest
 
 from hunchd.domain.session import Message, MessageType, Turn
 from hunchd.ingestion.revisions import find_revised
-from hunchd.ingestion.session_statements import Statement, extract_statements, split_sentences
+from hunchd.ingestion.session_statements import Statement, extract_statements, list_sentences, split_sentences
+from hunchd.ingestion.statement_classifier import LABELS
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -102,7 +104,51 @@ EARLIER = [
     ],
 )
 def test_revision_ends_earlier_statement(text: str, category: str, changes: bool, index: int | None) -> None:
-    assert find_revised(text, category, EARLIER, changes=changes) == index
+    assert find_revised(text, category, EARLIER, {}, changes=changes) == index
+
+
+def pack_vector(*values: float) -> bytes:
+    return array("f", values).tobytes()
+
+
+def test_change_ends_clearly_most_similar_statement() -> None:
+    text = "those messages at night, forget them"
+    vectors = {
+        text: pack_vector(1, 0),
+        EARLIER[0][1]: pack_vector(0.2, 0.98),
+        EARLIER[1][1]: pack_vector(0.5, 0.87),
+        EARLIER[2][1]: pack_vector(0.1, 0.99),
+    }
+    assert find_revised(text, "decision", EARLIER, vectors, changes=True) == 1
+    assert find_revised(text, "decision", EARLIER, vectors, changes=False) is None
+    vectors[EARLIER[2][1]] = pack_vector(0.48, 0.88)  # two are about as similar
+    assert find_revised(text, "decision", EARLIER, vectors, changes=True) is None
+
+
+def test_sentence_with_two_statements_is_split() -> None:
+    message = Message(
+        number=1, id="m1", event=MessageType.USER, text="My name is Alex and I prefer Python.", at=NOW, tokens=1
+    )
+    assert list_sentences([Turn(1, (message,))]) == [
+        ("", "My name is Alex"),
+        ("My name is Alex", "I prefer Python."),
+    ]
+
+
+def test_answer_is_read_with_its_question() -> None:
+    asked = Message(
+        number=1, id="m1", event=MessageType.ASSISTANT, text="Noted. SIP2 for the kiosks?", at=NOW, tokens=1
+    )
+    said = Message(number=2, id="m2", event=MessageType.USER, text="yes.", at=NOW, tokens=1)
+    turns = [Turn(1, (asked,)), Turn(2, (said,))]
+    pair = ("SIP2 for the kiosks?", "yes.")
+    assert pair in list_sentences(turns)
+    decides = pack_vector(*(9.0 if label == "decision" else 0.0 for label in LABELS))
+    assert [one.text for one in extract_statements(turns, {pair: decides})] == ["SIP2 for the kiosks? yes."]
+
+
+def test_number_after_comma_is_contact_data() -> None:
+    assert stated("有个群众来电,马某,13800005555,说家里裂缝了,必须两天内回复。") == []
 
 
 def test_date_is_no_contact_data() -> None:

@@ -79,14 +79,6 @@ class EmbeddingSettings:
         """True if a model judges pairs of statements that the rules cannot decide."""
         return self.enabled and self.contradictions
 
-    @property
-    def reads_statements(self) -> bool:
-        """True if vectors help to judge statements of users.
-
-        The judging model was trained on the vectors of the shipped embedding model, so it works only with those.
-        """
-        return self.enabled and self.model == SHIPPED_MODEL
-
 
 @dataclass(frozen=True, slots=True)
 class LanguageSettings:

@@ -165,8 +165,7 @@ class StoreMaintenance:
             release_free_memory()
         if self._model is not None:
             self._model.release_if_idle()
-        if self._service.pair_reader is not None:
-            self._service.pair_reader.release_if_idle()
+        self._service.release_idle_models()
 
     async def _erase_if_due(self, collection: Collection) -> None:
         if not collection.is_erasure_pending or not collection.writable:

@@ -19,7 +19,7 @@ from typing import Final
 from hunchd.daemon.store_maintenance import StoreMaintenance
 from hunchd.daemon.store_service import StoreService
 from hunchd.domain.errors import Conflict
-from hunchd.embedding.embedder import ContradictionModel, Embedder, LazyEmbedder, LazyModel
+from hunchd.embedding.embedder import ContradictionModel, Embedder, LazyEmbedder, LazyModel, StatementModel
 from hunchd.protocol.helper import serve
 from hunchd.store.database.lance import create_session
 from hunchd.store.files import create_private_folder
@@ -51,13 +51,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.getLogger(__name__).error("%s", error.message)
         return 1
     _use_temporary_folder(options.data / "tmp")
-    model = reader = None
+    model = reader = statements = None
     if not options.no_embedding:
         model = LazyEmbedder(options.model, _make_loader(options.model), idle_after=options.model_idle_after)
         reader = LazyModel(
             "reader of pairs", _make_reader_loader(model), idle_after=min(options.model_idle_after, READER_IDLE_SECONDS)
         )
-    service = StoreService(options.data, create_session(), model, reader)
+        statements = LazyModel(
+            "statement model", _load_statement_model, idle_after=min(options.model_idle_after, READER_IDLE_SECONDS)
+        )
+    service = StoreService(options.data, create_session(), model, reader, statements)
     upkeep = StoreMaintenance(service, model)
     gc.freeze()  # the libraries' objects are permanent: scanning them again would delay a query by 0.1 s
     serve(upkeep.wrap_handlers(service.handlers), idle_seconds=options.idle_after, is_busy=lambda: upkeep.is_busy)
@@ -82,6 +85,12 @@ def _make_reader_loader(embedder: LazyEmbedder) -> Callable[[], ContradictionMod
         return fastembed_backend.load_contradiction_model(lambda texts: embedder.get_model().embed(texts))
 
     return load_reader
+
+
+def _load_statement_model() -> StatementModel:
+    from hunchd.embedding import fastembed_backend
+
+    return fastembed_backend.load_statement_model()
 
 
 def _use_temporary_folder(folder: Path) -> None:

@@ -13,7 +13,7 @@ from hunchd.daemon.low_priority_pool import create_low_priority_pool
 from hunchd.daemon.statement_reader import PairReader
 from hunchd.daemon.store_search import StoreSearch
 from hunchd.domain.filters import Filters
-from hunchd.embedding.embedder import ContradictionModel, LazyEmbedder, LazyModel, ModelUnavailable
+from hunchd.embedding.embedder import ContradictionModel, LazyEmbedder, LazyModel, ModelUnavailable, StatementModel
 from hunchd.protocol.helper import Handler
 from hunchd.protocol.malloc_tuning import release_free_memory
 from hunchd.store.client import (
@@ -48,17 +48,23 @@ SCAN_BATCH_SIZE: Final = 50  # memories: the front forwards a batch between two 
 class StoreService:
     """Handlers of the calls to the store process.
 
-    `model` and `reader` are None if embedding is switched off.
+    The models are None if embedding is switched off.
     """
 
     def __init__(
-        self, data: Path, session: Any, model: LazyEmbedder | None, reader: LazyModel[ContradictionModel] | None = None
+        self,
+        data: Path,
+        session: Any,
+        model: LazyEmbedder | None,
+        reader: LazyModel[ContradictionModel] | None = None,
+        statements: LazyModel[StatementModel] | None = None,
     ) -> None:
         self.collections = CollectionRegistry(data, session, self._count_pending_embeddings)
         self._search_service = StoreSearch(self.collections, model)
         self._model = model
         self._active_requests = 0  # requests in progress
         self.pair_reader = PairReader(reader, lambda: self._active_requests > 0) if reader is not None else None
+        self._statements = statements
         self._patient = create_low_priority_pool(1, "embedding texts")
         self.last_request = time.monotonic()
         self.last_question = float("-inf")
@@ -91,6 +97,7 @@ class StoreService:
             "signals": self._stream_signals,
             "contradict": self._contradict,
             "embed": self._embed,
+            "rate_sentences": self._rate_sentences,
         }
         return {name: self._track_requests(answer) for name, answer in request_handlers.items()} | background_handlers
 
@@ -165,16 +172,26 @@ class StoreService:
 
         The vectors are null if embedding is switched off or the model fails.
         """
-        if self._model is None:
-            return TextVectors(vectors=None)
         model = self._model
+        return await self._compute(None if model is None else lambda: model.get_model().embed(texts))
+
+    async def _rate_sentences(self, pairs: list[tuple[str, str]]) -> TextVectors:
+        """Return the logits of each pair of context and sentence, at low priority."""
+        model = self._statements
+        return await self._compute(None if model is None else lambda: model.get_model().rate_sentences(pairs))
+
+    async def _compute(self, compute: Callable[[], list[bytes]] | None) -> TextVectors:
         try:
-            vectors = await asyncio.get_running_loop().run_in_executor(
-                self._patient, lambda: model.get_model().embed(texts)
-            )
+            vectors = compute and await asyncio.get_running_loop().run_in_executor(self._patient, compute)
         except ModelUnavailable:
             return TextVectors(vectors=None)
-        return TextVectors(vectors=list(vectors))
+        return TextVectors(vectors=vectors)
+
+    def release_idle_models(self) -> None:
+        """Release the memory of the models that have not been used for a while, except the embedding model."""
+        for model in (self.pair_reader, self._statements):
+            if model is not None:
+                model.release_if_idle()
 
     async def _delete(self, ids: list[str], project: str | None) -> int:
         if not self.collections.has_collection(project):

@@ -56,6 +56,13 @@ class ContradictionModel(Protocol):
         """
 
 
+class StatementModel(Protocol):
+    """Thread-safe model that reads sentences of a session, each with the sentence before it."""
+
+    def rate_sentences(self, pairs: Sequence[tuple[str, str]]) -> list[bytes]:
+        """Return for each pair of context and sentence the logits of the labels of statements, as float32."""
+
+
 Model = TypeVar("Model")
 
 

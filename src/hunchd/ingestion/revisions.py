@@ -7,14 +7,18 @@ or withdraws something and names what the earlier one chose.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import mul
 from typing import Final
 
 MUTABLE: Final = ("decision", "constraint", "instruction", "preference", "convention", "goal")
 STEM: Final = 5  # letters: enough to tell subjects apart, few enough to forget endings
 LEAST_SHARED: Final = 2  # words of the subject that a change without a name has to share
+# A change that shares no words with what it changes: cosine with it, and by how much it exceeds that with any other.
+MIN_COSINE: Final = 0.37
+MIN_LEAD: Final = 0.05
 
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]+(?:['’]\w+)?|\d+(?:[.,]\d+)?|[%€$]")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")
@@ -77,13 +81,15 @@ class _Subject:
     denied_numbers: frozenset[str]  # numbers
 
 
-def find_revised(text: str, category: str, earlier: Sequence[tuple[str, str]], *, changes: bool) -> int | None:
+def find_revised(
+    text: str, category: str, earlier: Sequence[tuple[str, str]], vectors: Mapping[str, bytes], *, changes: bool
+) -> int | None:
     """Return the index of the newest statement in `earlier` that `text` replaces.
 
     Returns None if it replaces none. `earlier` holds (category, text), oldest first. `changes` is True if the statement
-    changes or withdraws something.
+    changes or withdraws something. `vectors` maps texts to their vectors, as far as there are any.
     """
-    if category not in MUTABLE:
+    if category not in MUTABLE and not changes:
         return None
     new = _build_subject(text)
     for index in range(len(earlier) - 1, -1, -1):
@@ -94,7 +100,19 @@ def find_revised(text: str, category: str, earlier: Sequence[tuple[str, str]], *
         both = {kind, category} == {"constraint"}
         if kind in MUTABLE and (_changes_measure(new, old, both=both) or (changes and _changes_choice(new, old))):
             return index
-    return None
+    return _find_nearest(text, [old_text for _, old_text in earlier], vectors) if changes else None
+
+
+def _find_nearest(text: str, earlier: Sequence[str], vectors: Mapping[str, bytes]) -> int | None:
+    """Return the index of the statement that is clearly the most similar one, or None."""
+    new = memoryview(vectors.get(text, b"")).cast("f")
+    cosines = [
+        (sum(map(mul, new, memoryview(vectors[one]).cast("f"))), index)
+        for index, one in enumerate(earlier)
+        if new and one in vectors
+    ]
+    [*_, (second, _), (best, index)] = [(0.0, 0), (0.0, 0), *sorted(cosines)]
+    return index if best >= MIN_COSINE and best - second >= MIN_LEAD else None
 
 
 def _mentions(new: _Subject, old: _Subject) -> bool:

@@ -19,7 +19,7 @@ from hunchd.domain.session import Message, MessageType, Turn
 from hunchd.ingestion.own_words import extract_typed_prose, extract_user_text
 from hunchd.ingestion.personal_data import holds_contact_data
 from hunchd.ingestion.redaction_rules import ANNOUNCERS
-from hunchd.ingestion.statement_classifier import load_classifier
+from hunchd.ingestion.statement_classifier import is_mostly_latin, load_classifier
 
 NOTHING: Final = ("quoted", "hypothesis", "joke", "request", "chatter")
 # A sentence with one of these beside it is commented on, not continued: "A poster says …. Nonsense."
@@ -28,8 +28,8 @@ MOST_NOTHING: Final = 0.5  # probability that a sentence states nothing, above w
 # Share of sentences that state something, for which the classifier's probabilities hold without a correction.
 USUAL_SHARE: Final = 0.35
 # Log odds that are added to a statement's: the classifier was trained on more sentences that state nothing than usual.
-BIAS: Final = 1.6
-BIAS_WITHOUT_VECTOR: Final = 0.5
+BIAS: Final = 0.0
+BIAS_WITHOUT_RATING: Final = 0.5
 USUAL_WEIGHT: Final = 3.0  # sentences by which the usual share counts beside those of a session
 SHIFT_FACTOR: Final = 1.3  # of the estimated shift: one more wrong line in twelve is kept without it
 _LEAST_SHARE: Final = 1e-6  # keeps odds finite
@@ -66,17 +66,12 @@ _UNFINISHED_SENTENCE = re.compile(
 )
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+")
 _CODE_WORD = re.compile(r"(?=[^\s\d]*\d)(?=[^\sA-Za-z]*[A-Za-z])[^\s]{6,}")
+# "My name is Alex and I prefer Python" states two things.
+_CLAUSE = re.compile(
+    r",?\s+(?:and|but|und|aber|y|pero|et|mais|e|mas|и)\s+(?=(?:I|we|ich|wir|yo|je|nous|eu|nós|я|мы)\b)(?!I mean\b)"
+)
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-# By saying so, the speaker decides; what it is about does not make it chatter or a request.
-_ANNOUNCED_DECISION = re.compile(
-    r"(?:we (?:have |'ve )?(?:decided|agreed|resolved) (?:that|to|on)\b|it (?:was|is) decided (?:that|to)\b"
-    r"|(?:wir haben|es wurde) (?:beschlossen|entschieden|vereinbart|uns (?:entschieden|geeinigt))"
-    r"|(?:nous avons|on a) (?:décidé|convenu)|(?:hemos|se ha) (?:decidido|acordado)"
-    r"|(?:nós )?(?:decidimos|ficou decidido) (?:que|usar)\b|abbiamo (?:deciso|concordato)|мы (?:решили|договорились)"
-    r"|我们(?:已经)?(?:决定|商定))",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +85,21 @@ class Statement:
     at: datetime
     by_user: bool
     changes: bool  # it may end an earlier statement
+    withdraws: bool  # it only ends one
 
 
-def extract_statements(turns: Sequence[Turn], vectors: Mapping[str, bytes] | None = None) -> list[Statement]:
+# The sentence of the user before, or the assistant's question, and a sentence; "" for the first one.
+SentencePair = tuple[str, str]
+
+
+def extract_statements(turns: Sequence[Turn], ratings: Mapping[SentencePair, bytes] | None = None) -> list[Statement]:
     """Return the statements of users and assistants, in order.
 
-    `vectors` maps sentences (see `list_sentences`) to their vectors from the shipped embedding model.
+    `ratings` maps sentences (see `list_sentences`) to what the statement model says of them.
     """
     judged_messages = [
-        (message, turn.number, [_judge(one, (vectors or {}).get(one)) for one in _split_message(message)])
-        for turn in turns
-        for message in turn.messages
-        if message.event in (MessageType.USER, MessageType.ASSISTANT)
+        (message, turn, [_judge(pair, (ratings or {}).get(pair)) for pair in pairs])
+        for message, turn, pairs in _iterate_messages(turns)
     ]
     by_user = [one for message, _, judged in judged_messages if message.event is MessageType.USER for one in judged]
     shift = _estimate_shift([1 - one.nothing for one in by_user if _is_statement(one, is_commented=False)])
@@ -114,11 +112,26 @@ def extract_statements(turns: Sequence[Turn], vectors: Mapping[str, bytes] | Non
     ]
 
 
-def list_sentences(turns: Sequence[Turn]) -> list[str]:
-    """Return the sentences that `extract_statements` judges, without repetitions."""
-    messages = (message for turn in turns for message in turn.messages)
-    spoken = (one for one in messages if one.event in (MessageType.USER, MessageType.ASSISTANT))
-    return list(dict.fromkeys(sentence for message in spoken for sentence in _split_message(message)))
+def list_sentences(turns: Sequence[Turn]) -> list[SentencePair]:
+    """Return the sentences that the statement model reads, with their contexts and without repetitions."""
+    pairs = (pair for *_, of_message in _iterate_messages(turns) for pair in of_message)
+    return list(dict.fromkeys(pair for pair in pairs if is_mostly_latin(pair[1])))
+
+
+def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, list[SentencePair]]]:
+    """Yield each message of a user or assistant, the number of its turn, and its sentences with their contexts."""
+    context = asked = ""
+    for turn in turns:
+        for message in turn.messages:
+            if message.event not in (MessageType.USER, MessageType.ASSISTANT):
+                continue
+            sentences = _split_message(message)
+            if message.event is MessageType.USER:
+                yield message, turn.number, list(zip([asked or context, *sentences], sentences, strict=False))
+                context, asked = sentences[-1] if sentences else context, ""
+            else:
+                yield message, turn.number, [(context, one) for one in sentences]
+                asked = sentences[-1] if sentences and _is_question(sentences[-1]) else ""
 
 
 def split_sentences(text: str) -> list[str]:
@@ -151,7 +164,11 @@ class _JudgedSentence:
 
 def _split_message(message: Message) -> list[str]:
     text = extract_user_text(message.text) if message.event is MessageType.USER else message.text
-    sentences = split_sentences(extract_typed_prose(_CODE.sub("\n\n", text)))
+    sentences = [
+        clause
+        for sentence in split_sentences(extract_typed_prose(_CODE.sub("\n\n", text)))
+        for clause in ([sentence] if _is_question(sentence) else _CLAUSE.split(sentence))
+    ]
     return list(_take_before_personal_data(sentences)) if len(sentences) <= MOST_SENTENCES else []
 
 
@@ -165,7 +182,8 @@ def _select_statements(message: Message, turn: int, judged: Sequence[_JudgedSent
     for one in _join_adjacent(statement_sentences):
         category = _CATEGORIES.get(one.label, one.label)
         if by_user or one.label in OF_ASSISTANT:
-            yield Statement(category, one.text, turn, message.id, message.at, by_user, one.changes >= CHANGE_THRESHOLD)
+            changes, withdraws = one.changes >= CHANGE_THRESHOLD, one.label == "withdrawal"
+            yield Statement(category, one.text, turn, message.id, message.at, by_user, changes, withdraws)
 
 
 def _estimate_shift(probabilities: Sequence[float]) -> float:
@@ -208,20 +226,18 @@ def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
         yield sentence
 
 
-def _judge(sentence: str, vector: bytes | None) -> _JudgedSentence:
-    shares = load_classifier().compute_probabilities(sentence, vector)
-    if _ANNOUNCED_DECISION.match(sentence):
-        idle = shares["chatter"] + shares["request"]
-        shares = {**shares, "chatter": 0.0, "request": 0.0, "decision": shares["decision"] + idle}
+def _judge(pair: SentencePair, rating: bytes | None) -> _JudgedSentence:
+    """Judge a sentence; a short answer to a question is one statement with the question."""
+    context, sentence = pair
+    shares = load_classifier().compute_probabilities(sentence, rating)
     label = max(shares, key=lambda name: shares[name])
-    nothing = _shift_odds(
-        sum(shares[name] for name in NOTHING), BIAS if vector and any(vector) else BIAS_WITHOUT_VECTOR
-    )
+    nothing = _shift_odds(sum(shares[name] for name in NOTHING), BIAS if rating else BIAS_WITHOUT_RATING)
     if label in NOTHING and nothing <= MOST_NOTHING:  # no single kind of statement is likelier, but one of them is
         label = max((name for name in shares if name not in NOTHING), key=lambda name: shares[name])
     stated = sum(shares[name] for name in shares if name not in NOTHING)
     changes = 1.0 if label in ("change", "withdrawal") else (shares["change"] + shares["withdrawal"]) / stated
-    return _JudgedSentence(label, sentence, nothing, changes)
+    is_answer = _is_question(context) and len(_WORD.findall(sentence)) < FEWEST_WORDS
+    return _JudgedSentence(label, f"{context} {sentence}" if is_answer else sentence, nothing, changes)
 
 
 def _is_statement(one: _JudgedSentence, *, is_commented: bool) -> bool:

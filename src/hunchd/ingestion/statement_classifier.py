@@ -1,9 +1,9 @@
-"""Classifier of sentences by what they state, with two models.
+"""Classifier of sentences by what they state.
 
-One is a linear model over hashed character n-grams. It needs no word lists and no tokenizer, so one table serves all
-its languages. The other reads the sentence's vector from the shipped embedding model and recognises wordings that the
-first has not seen; a sentence without a vector is judged by the first model alone. `benchmarks/train_statements.py`
-trains both; `docs/statement-classifier.md` describes data and figures.
+Two models judge a sentence. The statement model in the store process reads it with the sentence before it and
+recognises wordings that nobody has listed; a linear model over hashed character n-grams reads scripts that the first
+cannot, and everything if there is no answer of the first. `benchmarks/train_statements.py` trains both;
+`docs/statement-classifier.md` describes data and figures.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import zlib
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, pairwise
-from operator import add, mul
 from pathlib import Path
 from typing import Final
 
@@ -43,47 +41,16 @@ BUCKETS: Final = 1 << 15
 LONGEST: Final = 300  # characters read of a sentence
 _SHORTEST_GRAM: Final = 2
 _LONGEST_GRAM: Final = 5
-_HEADER: Final = b"hunchd-statements-2\n"
-DIMENSIONS: Final = 384  # of a vector
-HIDDEN: Final = 64  # units between a vector and the labels
-
-_OUTPUT: Final = (HIDDEN + 1) * len(LABELS)  # weights of the output layer, with a row of biases
-_FLOATS: Final = 2 * len(LABELS) + 2 * HIDDEN + _OUTPUT
+_HEADER: Final = b"hunchd-statements-3\n"
+NGRAM_SHARE: Final = 0.25  # of the n-grams in the logits of a sentence that both models judge
 
 _PATH = re.compile(r"(?<!\w)[\w.-]*/[\w./-]*|\b[\w-]+\.(?:[a-z]{1,4})\b")
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
 _QUOTE = re.compile(r"[\"“”„«»「」『』]")
 _PIECE = re.compile(r"[^\W_]+|[^\w\s]")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f]")
 _NAME = re.compile(r"(?<=\w )[A-Z][\w'-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class VectorLayer:
-    """Two-layer network that computes logits from a vector.
-
-    `hidden` has a row of DIMENSIONS signed bytes for each hidden unit; `output` has a row with one weight per label for
-    each hidden unit, and a last row of biases.
-    """
-
-    hidden: memoryview
-    scales: tuple[float, ...]
-    biases: tuple[float, ...]
-    output: tuple[float, ...]
-
-    def compute_logits(self, vector: bytes) -> list[float]:
-        """Return what a vector adds to the logit of each label.
-
-        `vector` consists of 32-bit floats.
-        """
-        values = memoryview(vector).cast("f").tolist()
-        units = [
-            max(0.0, sum(map(mul, self.hidden[unit * DIMENSIONS : (unit + 1) * DIMENSIONS], values)) * scale + bias)
-            for unit, (scale, bias) in enumerate(zip(self.scales, self.biases, strict=True))
-        ]
-        size = len(LABELS)
-        rows = [self.output[unit * size : (unit + 1) * size] for unit in range(HIDDEN + 1)]
-        return [sum(map(mul, (*units, 1.0), column)) for column in zip(*rows, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +63,16 @@ class StatementClassifier:
     weights: memoryview
     scales: tuple[float, ...]
     biases: tuple[float, ...]
-    layer: VectorLayer
 
-    def compute_probabilities(self, sentence: str, vector: bytes | None = None) -> dict[str, float]:
+    def compute_probabilities(self, sentence: str, rating: bytes | None = None) -> dict[str, float]:
         """Return the probability of each label.
 
-        `vector` is the sentence's vector from the shipped embedding model, if there is one.
+        `rating` consists of the logits of the statement model as 32-bit floats, if there are any.
         """
         logits = self._compute_ngram_logits(sentence)
-        if vector is not None and any(vector):
-            logits = list(map(add, logits, self.layer.compute_logits(vector)))
+        if rating is not None:
+            pairs = zip(logits, memoryview(rating).cast("f"), strict=True)
+            logits = [NGRAM_SHARE * one + (1 - NGRAM_SHARE) * other for one, other in pairs]
         highest = max(logits)
         exponentials = [math.exp(logit - highest) for logit in logits]
         whole = sum(exponentials)
@@ -131,22 +98,13 @@ def load_classifier() -> StatementClassifier:
         )
     content = memoryview(zlib.decompress(raw[len(_HEADER) :]))
     size = len(LABELS)
-    floats = content[: 4 * _FLOATS].cast("f").tolist()
-    scales, biases, unit_scales, unit_biases, output = (
-        tuple(floats[start:end]) for start, end in pairwise(accumulate((0, size, size, HIDDEN, HIDDEN, _OUTPUT)))
-    )
-    signed_bytes = content[4 * _FLOATS :].cast("b")
-    layer = VectorLayer(signed_bytes[: HIDDEN * DIMENSIONS], unit_scales, unit_biases, output)
-    return StatementClassifier(signed_bytes[HIDDEN * DIMENSIONS :], scales, biases, layer)
+    floats = content[: 8 * size].cast("f").tolist()
+    return StatementClassifier(content[8 * size :].cast("b"), tuple(floats[:size]), tuple(floats[size:]))
 
 
-def pack_weights(floats: bytes, hidden: bytes, weights: bytes) -> bytes:
-    """Return the content of the weights file.
-
-    `floats` consists of the scales and biases of the labels, the scales and biases of the hidden units, and the output
-    layer.
-    """
-    return _HEADER + zlib.compress(floats + hidden + weights, 9)
+def pack_weights(scales_and_biases: bytes, weights: bytes) -> bytes:
+    """Return the content of the weights file."""
+    return _HEADER + zlib.compress(scales_and_biases + weights, 9)
 
 
 def extract_features(sentence: str) -> dict[int, float]:
@@ -194,3 +152,8 @@ def _extract_shape_marks(text: str) -> list[str]:
         "§long": len(text) > 90,
     }
     return [name for name, holds in tests.items() if holds]
+
+
+def is_mostly_latin(sentence: str) -> bool:
+    """Return True if most letters are Latin: the statement model hardly knows other scripts."""
+    return 2 * len(_OTHER_SCRIPT.findall(sentence)) <= sum(map(str.isalpha, sentence))

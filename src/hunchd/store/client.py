@@ -241,6 +241,9 @@ class StoreClient:
     async def embed(self, texts: Sequence[str]) -> Sequence[bytes] | None:
         return (await self._read("embed", {"texts": texts}, TextVectors, timeout=CONTRADICT_TIMEOUT)).vectors
 
+    async def rate_sentences(self, pairs: Sequence[tuple[str, str]]) -> Sequence[bytes] | None:
+        return (await self._read("rate_sentences", {"pairs": pairs}, TextVectors, timeout=CONTRADICT_TIMEOUT)).vectors
+
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
         return await self._child.call("delete", {"ids": ids, "project": project}, int, timeout=WRITE_TIMEOUT)
 

@@ -242,6 +242,12 @@ class TextModels(Protocol):
         Returns None if there is no model.
         """
 
+    async def rate_sentences(self, pairs: Sequence[tuple[str, str]]) -> Sequence[bytes] | None:
+        """Return the logits of each pair of context and sentence, as float32; None if there is no model.
+
+        The labels are those of `ingestion.statement_classifier`.
+        """
+
     @property
     def seconds_since_query(self) -> float:
         """Seconds since a caller last waited for the answer to a query.

@@ -23,7 +23,7 @@ from hunchd.ingestion.introductions import iterate_introductions
 from hunchd.ingestion.revisions import find_revised
 from hunchd.ingestion.session_digest import digest_turns
 from hunchd.ingestion.session_segments import SessionSegment, judge_outcome, segment_session
-from hunchd.ingestion.session_statements import IMPORTANCE, Statement, extract_statements
+from hunchd.ingestion.session_statements import IMPORTANCE, Statement
 from hunchd.protocol.memories import MemoryDraft, derive_title
 
 MOST_FACTS_A_HUNDRED = 60  # facts in a hundred turns; dense sessions state nearly one in two turns
@@ -112,19 +112,21 @@ def _get_summary_budget(tokens: int) -> int:
     return max(MIN_SUMMARY_TOKENS, min(MAX_SUMMARY_TOKENS, tokens // COMPRESSION_RATIO))
 
 
-def extract_facts(
+def build_facts(
     head: SessionHead,
-    stretch: Sequence[Turn],
+    last_turn: int,
+    statements: Sequence[Statement],
     known_facts: Sequence[Memory] = (),
     vectors: Mapping[str, bytes] | None = None,
 ) -> tuple[MemoryDraft, ...]:
-    """Return the facts stated in `stretch`, the turns not processed yet.
+    """Return the facts in statements of a session, up to `last_turn`.
 
-    A fact that changes or withdraws one of `known_facts`, or an earlier fact of these turns, supersedes it. A session
-    may yield about MOST_FACTS_A_HUNDRED facts per hundred turns; beyond that, the least important are left out.
+    A fact that changes or withdraws one of `known_facts`, or an earlier statement, supersedes it. A withdrawal ends
+    together with what it withdraws; one that withdraws nothing known is dropped. `vectors` maps texts to their vectors
+    from the embedding model. A session may yield about MOST_FACTS_A_HUNDRED facts per hundred turns; beyond that, the
+    least important are left out.
     """
-    most = max(MIN_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
-    statements = extract_statements(stretch, vectors)
+    most = max(MIN_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * last_turn / 100)) - head.facts
     ranked_indexes = sorted(range(len(statements)), key=lambda at: (-IMPORTANCE[statements[at].category], -at))
     selected_statements = [statements[at] for at in sorted(ranked_indexes[: max(0, most)])]
     earlier = [
@@ -135,9 +137,13 @@ def extract_facts(
         draft = parse_draft(_build_fact(head, one))
         older = [fact for fact in earlier if fact[1] <= one.at]  # a message may arrive late
         earlier_statements = [(category, text) for _, _, category, text in older]
-        if (ended_index := find_revised(one.text, one.category, earlier_statements, changes=one.changes)) is not None:
-            draft = replace(draft, supersedes=older[ended_index][0])
+        ended_index = find_revised(one.text, one.category, earlier_statements, vectors or {}, changes=one.changes)
+        if ended_index is not None:
+            draft = replace(draft, supersedes=older[ended_index][0], valid_to=one.at if one.withdraws else None)
             earlier.remove(older[ended_index])
+        if one.withdraws:
+            drafts += [draft] if ended_index is not None else []
+            continue
         drafts.append(draft)
         if one.category == "identity" and one.by_user:
             drafts += _introductions(draft)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Lock
+from typing import TypeVar
 
 from msgspec.structs import asdict
 
@@ -24,11 +25,18 @@ from hunchd.core.state.dependencies import TaskSupervisor
 from hunchd.core.state.feature import AppliedSignal, Feature
 from hunchd.core.state.project import Project
 from hunchd.domain.errors import HunchError, NotFound
-from hunchd.domain.facts import OWN_KINDS, MemoryChange, holds_in_every_project, is_presentable, is_shown_in_projects
+from hunchd.domain.facts import (
+    OWN_KINDS,
+    MemoryChange,
+    holds_in_every_project,
+    is_over,
+    is_presentable,
+    is_shown_in_projects,
+)
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import Turn, group_into_turns
 from hunchd.domain.signal import SessionEnded
-from hunchd.features.sessions.extraction import Extract, episode_id, extract_episodes, extract_facts, finish_head
+from hunchd.features.sessions.extraction import Extract, build_facts, episode_id, extract_episodes, finish_head
 from hunchd.features.sessions.prompt_lines import (
     asks_nothing,
     filter_new_results,
@@ -45,7 +53,7 @@ from hunchd.features.sessions.session_reader import SessionReader
 from hunchd.features.sessions.session_registry import SessionRegistry, describe_session, get_session_title
 from hunchd.ingestion.redaction import redact_name
 from hunchd.ingestion.session_digest import digest_turns
-from hunchd.ingestion.session_statements import list_sentences
+from hunchd.ingestion.session_statements import SentencePair, extract_statements, list_sentences
 from hunchd.protocol.requests import Depth, SearchRequest
 from hunchd.protocol.responses import PageAnswer
 from hunchd.protocol.search_results import SearchAnswer, SearchResult
@@ -66,7 +74,8 @@ DEFAULT_HISTORY = int(HISTORY_SHARE * DESIGN_BUDGET)  # tokens
 MAX_HISTORIES = 32  # cached histories
 MAX_INLINE_MESSAGES = 50  # messages folded on the event loop; more are folded in a thread
 MAX_RESULTS = 8  # search results in a prompt, for the project and for the user each
-EMBEDDING_TIMEOUT_SECONDS = 5.0  # seconds for the sentences of some turns, nearly all of it to load the model
+MODEL_TIMEOUT_SECONDS = 10.0  # seconds for the sentences of some turns, most of it to load the model
+MAX_COMPARED_FACTS = 100  # of a project, in which a statement may change one; 4 ms each
 SEARCH_TIMEOUT_SECONDS = 2.0  # seconds; then the prompt is compiled without the missing results
 EPISODE_INTERVAL_TURNS = 20  # turns
 IDLE_AFTER = timedelta(hours=12)  # a session unused for this long is ended
@@ -118,8 +127,9 @@ class _ProjectFacts:
 SearchMemories = Callable[[SearchRequest, str | None], Awaitable[SearchAnswer]]
 # A project id, or None for the user → the facts and profile pages held of it, all of them.
 StandingMemories = Callable[[str | None], Iterable[Memory]]
-# Sentences → their vectors of the shipped model; None if it is not in use.
-EmbedSentences = Callable[[Sequence[str]], Awaitable[Sequence[bytes] | None]]
+Text = TypeVar("Text", bound=Hashable)
+# Texts → what a model computes of them; None if it is not in use.
+ComputeWithModel = Callable[[Sequence[Text]], Awaitable[Sequence[bytes] | None]]
 
 
 class SessionService(Feature):
@@ -135,7 +145,8 @@ class SessionService(Feature):
         secret: bytes,
         find_project_id: Callable[[str], str],
         now: Callable[[], datetime],
-        embed: EmbedSentences | None = None,
+        rate: ComputeWithModel[SentencePair] | None = None,
+        embed: ComputeWithModel[str] | None = None,
         reader: SessionReader | None = None,
     ) -> None:
         self._registry = registry
@@ -145,6 +156,7 @@ class SessionService(Feature):
         self._secret = secret
         self._find_project_id = find_project_id  # maps a path or id to a project id; raises NotFound
         self._now = now
+        self._rate = rate
         self._embed = embed
         self._reader = reader
         self._histories: OrderedDict[tuple[str, int], _FoldedHistory] = OrderedDict()
@@ -198,7 +210,11 @@ class SessionService(Feature):
         return SessionEndedAnswer(
             **asdict(describe_session(head)),
             episodes=[episode_id(session, head.project, number) for number in range(1, head.episodes + 1)],
-            facts=[memory.id for memory in await self._registry.list_derived_memories(session, Kind.FACT)],
+            facts=[
+                memory.id
+                for memory in await self._registry.list_derived_memories(session, Kind.FACT)
+                if not is_over(memory, self._now())
+            ],
             summary=head.summary,
         )
 
@@ -482,24 +498,27 @@ class SessionService(Feature):
         if not (stretch := turns[head.facts_until_turn :]):
             return head
         session_facts = [fact for fact in self._standing(head.project) if fact.source.get("type") == "session"]
-        vectors = await self._embed_sentences(await asyncio.to_thread(list_sentences, stretch))
-        drafts = await asyncio.to_thread(extract_facts, head, stretch, session_facts, vectors)
+        ratings = await self._compute(self._rate, await asyncio.to_thread(list_sentences, stretch))
+        statements = await asyncio.to_thread(extract_statements, stretch, ratings)
+        texts = [one.text for one in statements] + [fact.content for fact in session_facts[-MAX_COMPARED_FACTS:]]
+        vectors = await self._compute(self._embed, texts if any(one.changes for one in statements) else [])
+        drafts = await asyncio.to_thread(build_facts, head, turns[-1].number, statements, session_facts, vectors)
         facts = await self._memories.remember(drafts, [draft.project for draft in drafts])
         if self._reader is not None:
             self._reader.enqueue(head.session)
         return replace(head, facts_until_turn=turns[-1].number, facts=head.facts + len(facts))
 
-    async def _embed_sentences(self, sentences: Sequence[str]) -> Mapping[str, bytes]:
-        """Return the vectors of sentences, keyed by sentence.
+    async def _compute(self, model: ComputeWithModel[Text] | None, texts: Sequence[Text]) -> Mapping[Text, bytes]:
+        """Return what a model computes of each text.
 
-        Returns an empty mapping if they cannot be computed in time; a few statements are then missed.
+        Returns an empty mapping if it does not answer in time; many statements are then missed.
         """
-        if not sentences or self._embed is None:
+        if not texts or model is None:
             return {}
         with suppress(TimeoutError, HunchError):
-            async with asyncio.timeout(EMBEDDING_TIMEOUT_SECONDS):
-                vectors = await self._embed(sentences)
-                return dict(zip(sentences, vectors, strict=True)) if vectors is not None else {}
+            async with asyncio.timeout(MODEL_TIMEOUT_SECONDS):
+                results = await model(texts)
+                return dict(zip(texts, results, strict=True)) if results is not None else {}
         return {}
 
     async def _store_episodes(self, head: SessionHead, extract: Extract) -> SessionHead:
