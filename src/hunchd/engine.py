@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from typing import Any
 
 from msgspec import structs
 
@@ -40,7 +39,6 @@ from hunchd.domain.context import Bundle
 from hunchd.domain.errors import ConfigError, InvalidInput, NotFound
 from hunchd.domain.facts import OWN_ROOTS, MemoryChange, is_shown_in_projects
 from hunchd.domain.filters import Filters
-from hunchd.domain.json_values import JsonObject
 from hunchd.domain.memory import Kind, Memory
 from hunchd.features.consolidation.maintenance import Maintenance
 from hunchd.features.context.blame_reader import BlameReader
@@ -64,9 +62,8 @@ from hunchd.features.sessions.session_registry import SessionRegistry
 from hunchd.features.sessions.session_service import SessionService
 from hunchd.features.team.feature import TeamFeature
 from hunchd.features.workflows.habit_learning import HabitLearner
-from hunchd.protocol.exports import ExportLine, ImportCounts, ImportLine
 from hunchd.protocol.knowledge_answers import FeedbackAnswer, IdsAnswer, MemoryUsageAnswer
-from hunchd.protocol.memories import MemoryDraft, MemoryFields, MemoryRecord, memory_to_record
+from hunchd.protocol.memories import MemoryDraft, MemoryRecord, memory_to_record
 from hunchd.protocol.paths import to_relative_prefix
 from hunchd.protocol.predictions import PredictionAnswer
 from hunchd.protocol.requests import (
@@ -78,7 +75,6 @@ from hunchd.protocol.requests import (
     SearchRequest,
 )
 from hunchd.protocol.responses import (
-    AcceptedAnswer,
     FocusAnswer,
     PageAnswer,
     ProjectAnswer,
@@ -125,7 +121,7 @@ class Engine:
             dependencies.indexer, dependencies.store, self._memories, self.events, dependencies.settings.index, features
         )
         self._projects = OpenProjects(dependencies, self._project_indexer, features)
-        self._intake = SignalIntake(
+        self.intake = SignalIntake(
             projects=self._projects,
             memory_cache=dependencies.memory_cache,
             writer=self._writer,
@@ -142,7 +138,7 @@ class Engine:
             writer=self._writer,
             memories=self._memories,
             projects=self._projects,
-            intake=self._intake,
+            intake=self.intake,
             features=features,
         )
 
@@ -192,14 +188,14 @@ class Engine:
             judge=create_judge(parts, ledger),
             uses_model=parts.settings.embedding.judges_pairs,
         )
-        self._transfer = MemoryTransfer(projects, memories, parts.store, self._writer, now=parts.now)
+        self.transfer = MemoryTransfer(projects, memories, parts.store, self._writer, now=parts.now)
         self.contradictions = ContradictionService(memories, projects, self._writer, contradicting, now=parts.now)
         self.knowledge = KnowledgeService(memories, projects, self.contradictions.unresolve, now=parts.now)
         self._maintenance = Maintenance(
             parts, projects, memories, self._writer, self.events, self._project_indexer, self._activity
         )
         self.runs = self._maintenance.runs
-        self._project_watcher = ProjectWatcher(parts, self._intake)
+        self._project_watcher = ProjectWatcher(parts, self.intake)
         self.team = TeamFeature(parts, memories, projects, features)
         features.add(
             self._project_watcher,
@@ -216,7 +212,7 @@ class Engine:
             self._code,
             CardEmbedder(parts.models, projects.find_by_id),
             BlameReader(),
-            LogWatcher(parts.settings.signals.error_logs, projects.list_roots, self._intake.accept),
+            LogWatcher(parts.settings.signals.error_logs, projects.list_roots, self.intake.accept),
             self.team,
         )
 
@@ -289,12 +285,6 @@ class Engine:
     def require_project(self, project: str) -> None:
         """Raise NotFound if the project `project` is unknown."""
         self._projects.find(project)
-
-    # Write path
-
-    async def accept_signals(self, raw: Sequence[Any]) -> AcceptedAnswer:
-        """Accept valid signals and report invalid ones; they are durable when this returns."""
-        return await self._intake.accept(raw)
 
     # Read path
 
@@ -424,10 +414,6 @@ class Engine:
         """Return the memory with this id, including its recent usage. Raises NotFound."""
         return self._maintenance.add_recent_usage(await self._memories.get(identifier, self._projects.ids))
 
-    async def edit(self, identifier: str, patch: MemoryFields) -> Memory:
-        """Change some fields of a memory."""
-        return await self.knowledge.edit(identifier, patch)
-
     async def get_memory_history(self, identifier: str) -> list[Memory]:
         """Return a memory and its earlier versions, newest first."""
         return await self._memories.list_history(identifier, self._projects.ids)
@@ -483,21 +469,7 @@ class Engine:
         if not change.silent:
             self.events.publish("memory", **({} if change.project is None else {"project": change.project}))
 
-    # Transfer and status
-
-    def export(self, project: str | None) -> AsyncIterator[ExportLine]:
-        """Yield all memories, or those of a project, as export lines."""
-        return self._transfer.export(project)
-
-    async def import_lines(self, lines: AsyncIterator[ImportLine]) -> ImportCounts:
-        """Import exported lines and return counts."""
-        return await self._transfer.import_lines(lines)
-
-    async def import_from_colleague(
-        self, colleague: str, lines: AsyncIterator[ImportLine], project: str
-    ) -> ImportCounts:
-        """Import a colleague's export of a project as statements of that colleague."""
-        return await self._transfer.import_from_colleague(lines, name=colleague, project=project)
+    # Settings and status
 
     def describe_settings(self) -> SettingsAnswer:
         """Return the effective settings, what the file says, and where they are changed."""
@@ -538,7 +510,3 @@ class Engine:
     async def metrics(self) -> str:
         """Return the metrics as Prometheus text."""
         return await self._status.render_metrics()
-
-    def subscribe(self) -> AsyncIterator[JsonObject]:
-        """Yield events from now on."""
-        return self.events.subscribe()

@@ -130,7 +130,7 @@ async def everything_works(engine: Engine, shop: Path) -> None:
     ahead = status.prefetch.built_ahead
 
     opened = {"kind": "file_opened", "project": str(shop), "path": "shop/basket.py"}
-    assert (await engine.accept_signals([opened])).accepted == 1
+    assert (await engine.intake.accept([opened])).accepted == 1
 
     async def built_ahead() -> bool:
         return bool((await engine.status()).prefetch.built_ahead > ahead)

@@ -86,6 +86,8 @@ class FakeEngine:
         self.knowledge = FakeKnowledge(self.known)
         self.contradictions = self.knowledge.contradictions
         self.runs = FakeRuns()
+        self.intake = self.transfer = self.events = self  # each a part of the engine
+        self.knowledge.edit = self.edit
         self.team = FakeTeam()
         self._ids = itertools.count(1)
 
@@ -113,7 +115,7 @@ class FakeEngine:
         del self.project_ids[known.path]
         return RemovedAnswer(removed=identifier)
 
-    async def accept_signals(self, raw: list[Any]) -> AcceptedAnswer:
+    async def accept(self, raw: list[Any]) -> AcceptedAnswer:
         self._work()
         accepted, rejected = 0, []
         for index, each in enumerate(raw):

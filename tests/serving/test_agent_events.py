@@ -224,7 +224,7 @@ async def test_unknown_project_is_registered(daemon: Daemon, tmp_path: Path, mon
         return AcceptedAnswer(accepted=0, rejected=[make_rejection(0, NotFound("none"))])
 
     monkeypatch.setattr(daemon.engine, "get_context", unknown)
-    monkeypatch.setattr(daemon.engine, "accept_signals", refused)
+    monkeypatch.setattr(daemon.engine, "accept", refused)
 
     assert await send_event(daemon, "claude-code", claude("SessionStart", new)) == ""
     for _ in range(500):

@@ -169,7 +169,7 @@ class AgentHandlers:
         )
         self._track_failure(event, root)
         if signal is not None:
-            result = await self._engine.accept_signals([signal | {"project": root, "source": BY_AGENT}])
+            result = await self._engine.intake.accept([signal | {"project": root, "source": BY_AGENT}])
             if any(one.error.code == NotFound.code for one in result.rejected):
                 await self._engine.add_project(root)
 

@@ -117,7 +117,7 @@ class MemoryHandlers:
     @route("PATCH /memories/{id}", "editMemory", body=MemoryPatch, errors=(404, 409, 507))
     async def edit_memory(self, raw: Any, id: str) -> MemoryRecord:
         """Change some fields of a memory."""
-        return memory_to_record(await self._engine.edit(id, parse_patch(raw)))
+        return memory_to_record(await self._engine.knowledge.edit(id, parse_patch(raw)))
 
     @route("DELETE /memories/{id}", "forget", errors=(404, 507))
     async def forget_memory(self, id: str) -> ForgottenAnswer:

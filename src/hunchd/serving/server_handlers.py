@@ -82,7 +82,7 @@ class ServerHandlers:
     async def accept_signals(self, raw: Any) -> AcceptedAnswer:
         """Report events. Durable once answered; invalid ones are listed, the others are stored."""
         # each is parsed by itself, so that an invalid one does not affect the others
-        return await self._engine.accept_signals(get_batch(raw, "signals", max_entries=MAX_SIGNALS))
+        return await self._engine.intake.accept(get_batch(raw, "signals", max_entries=MAX_SIGNALS))
 
     @route("GET /settings", "settings")
     async def get_settings(self) -> SettingsAnswer:
@@ -107,7 +107,7 @@ class ServerHandlers:
     @route("GET /export", "export", answers={JSON_LINES: ExportLine}, errors=(404,))
     async def export_lines(self, query: ExportQuery, request: web.Request) -> web.StreamResponse:
         """Export everything stored, one item per line; the last line has the count."""
-        return await _stream_json_lines(request, self._engine.export(query.project))
+        return await _stream_json_lines(request, self._engine.transfer.export(query.project))
 
     @route(
         "POST /import", "import", body=ExportLine, takes=(JSON_LINES, "application/jsonl", JSON), errors=(404, 429, 507)
@@ -120,15 +120,17 @@ class ServerHandlers:
         """
         lines = ImportLines(request, self._limits)
         if query.colleague is not None and query.project is not None:
-            result = await self._engine.import_from_colleague(query.colleague, lines.read_lines(), query.project)
+            result = await self._engine.transfer.import_from_colleague(
+                lines.read_lines(), name=query.colleague, project=query.project
+            )
         else:
-            result = await self._engine.import_lines(lines.read_lines())
+            result = await self._engine.transfer.import_lines(lines.read_lines())
         return lines.summarize(result)
 
     @route("GET /events", "events", answers={"text/event-stream": TEXT}, errors=(429,))
     async def stream_events(self, request: web.Request) -> web.StreamResponse:
         """Stream events as server-sent events; a slow reader is disconnected."""
-        return await self.listeners.serve(request, self._engine.subscribe())
+        return await self.listeners.serve(request, self._engine.events.subscribe())
 
     @route("GET /metrics", "metrics", answers={"text/plain": TEXT})
     async def get_metrics(self) -> web.Response:
