@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hunchd.bench import bundle_report
-from hunchd.bench.__main__ import main
+from tests.bench.command import main
 
 UNITS = 60
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.bench.__main__ import main
 from hunchd.bench.code import RankingFigures
+from tests.bench.command import main
 from tests.repositories import make_shop
 
 QUESTIONS = [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.bench.__main__ import main
+from tests.bench.command import main
 from tests.repositories import commit, git
 
 SUBJECTS = (

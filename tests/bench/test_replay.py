@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from hunchd.bench import metrics
-from hunchd.bench.__main__ import main
 from hunchd.bench.history_walk import ReplayWindows, walk_history
 from hunchd.bench.outlines import OutlineCache
 from hunchd.bench.tasks import generate_queries, is_branch_informative
@@ -18,6 +17,7 @@ from hunchd.domain.history import PathChange, Unit
 from hunchd.ingestion import history
 from hunchd.prediction.predictor import Predictor
 from hunchd.repository.git import Git
+from tests.bench.command import main
 
 UNITS = 80
 
