@@ -1,6 +1,6 @@
-"""Make pictures of every view of the page on a real project, and measure what the views cost.
+"""Make pictures of every view of the page on a real project.
 
-usage: python benchmarks/page_screenshots.py REPOSITORY FOLDER [--views now,file] [--small] [--measure]
+usage: python benchmarks/page_screenshots.py REPOSITORY FOLDER [--views now,file] [--small]
 
 The daemon that it starts has a folder of its own. Facts, a session, an error, commands and a night are made up;
 everything else is read from the history of REPOSITORY, which is copied. `tests/page/run --install` brings the browser.
@@ -9,8 +9,6 @@ everything else is read from the history of REPOSITORY, which is copied. `tests/
 from __future__ import annotations
 
 import argparse
-import gzip
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,8 +24,6 @@ from tests.page.conftest import CHROMIUM, FLAGS, get_address
 
 WIDTHS = (1400, 390)
 SCHEMES = ("light", "dark")
-REST_SECONDS = 60
-VISITS = 20
 DOCUMENT = """# Releasing
 
 Write the changelog, then tag the commit.
@@ -175,32 +171,11 @@ def _open(page: Any, address: str) -> None:
     page.wait_for_timeout(200)
 
 
-def measure(context: Any, base: str, views: dict[str, str]) -> None:
-    """Print bytes and times of each view, and the requests of a minute in which nothing happens."""
-    page = context.new_page()
-    received: list[int] = []
-    page.on("response", lambda answer: "/ui/" in answer.url and received.append(_compressed(answer)))
-    print("view            kB   first paint ms (median, worst)")
-    for name, address in views.items():
-        paints, sizes = [], []
-        for visit in range(VISITS):
-            received.clear()
-            _open(page, f"{base}/ui/{address}")
-            paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"))
-            if visit == 0:
-                sizes = received[:]
-        print(f"{name:14} {sum(sizes) / 1000:5.0f}   {statistics.median(paints):6.0f} {max(paints):6.0f}")
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    for name in ("now", "figures"):
-        _open(page, f"{base}/ui/{name}")
-        asked.clear()
-        page.wait_for_timeout(REST_SECONDS * 1000)
-        print(f"{name} at rest: {60 * len(asked) / REST_SECONDS:.1f} requests a minute")
-
-
-def _compressed(answer: Any) -> int:
-    return len(gzip.compress(answer.body())) if answer.status == 200 else 0
+def copy_repository(repository: Path, folder: Path) -> tuple[Path, str]:
+    """Clone the repository below `folder`; return the clone and a file in it to show."""
+    copy = folder / repository.name.removesuffix(".git")
+    subprocess.run(["git", "clone", "--quiet", str(repository), str(copy)], check=True)
+    return copy, str(next(iter(sorted(copy.glob("**/s*.py"))), copy).relative_to(copy))
 
 
 def main() -> None:
@@ -209,28 +184,21 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--views", default=",".join(VIEWS))
     parser.add_argument("--small", action="store_true", help="only what is seen without scrolling, light and wide")
-    parser.add_argument("--measure", action="store_true")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="hd-page-") as around:
-        copy = Path(around) / given.repository.name.removesuffix(".git")
-        subprocess.run(["git", "clone", "--quiet", str(given.repository), str(copy)], check=True)
+        copy, file = copy_repository(given.repository, Path(around))
         daemon = RunningDaemon(Path(around) / "home").start()
         try:
             project = daemon.add(copy, within=900)
             fill(daemon, project)
-            source = next(iter(sorted(copy.glob("**/s*.py"))), copy)
-            views = {
-                name: VIEWS[name].replace("{file}", str(source.relative_to(copy))) for name in given.views.split(",")
-            }
+            views = {name: VIEWS[name].replace("{file}", file) for name in given.views.split(",")}
             assert daemon.told is not None
             with open_page(daemon) as context:
                 sizes = (
                     [(SCHEMES[0], WIDTHS[0])] if given.small else [(one, width) for one in SCHEMES for width in WIDTHS]
                 )
                 take_pictures(context, daemon.told.url, given.folder, views, sizes, full=not given.small)
-                if given.measure:
-                    measure(context, daemon.told.url, views)
         finally:
             daemon.stop()
 

@@ -1,6 +1,7 @@
 /** Typed client of the daemon's routes; the types come from its own OpenAPI document. */
 
 import type { components, paths } from "./generated/openapi";
+import { send as transport } from "./host";
 import { getKey } from "./session";
 
 export type Schemas = components["schemas"];
@@ -68,7 +69,7 @@ async function send(method: string, address: string, { body, signal, keepalive }
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let answer: Response;
   try {
-    answer = await fetch(address, {
+    answer = await transport(address, {
       method,
       headers,
       body: body === undefined ? null : JSON.stringify(body),

@@ -5,6 +5,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { openEvents } from "./api";
+import { host, onHost } from "./host";
 
 export interface HunchEvent {
   type: string;
@@ -24,6 +25,7 @@ let stop = new AbortController();
 
 /** Start reading, or wait for the tab that reads; `stopEvents` ends it. */
 export function startEvents(): void {
+  if (host) return followHost();
   stop.abort();
   stop = new AbortController();
   const { signal } = stop;
@@ -33,6 +35,13 @@ export function startEvents(): void {
   };
   channel.postMessage({ ask: true });
   void navigator.locks.request("hunchd-events", { signal }, () => readForever(signal)).catch(() => undefined);
+}
+
+let isFollowing = false;
+function followHost(): void {
+  if (!isFollowing) onHost((told) => ("event" in told ? receive({ event: told.event }) : "link" in told && receive({ link: told.link })));
+  isFollowing = true;
+  host!.postMessage({ follow: true });
 }
 
 export function stopEvents(): void {

@@ -11,7 +11,8 @@ import { Toasts } from "./components/toast";
 import { startEvents, stopEvents, useEvents, useLink } from "./events";
 import { count } from "./format";
 import { chooseProject, EDITOR_NAMES, getEditor, listProjects, setEditor, type Project } from "./project";
-import { href, interceptLinks, navigate, useRoute } from "./router";
+import { host } from "./host";
+import { canGoBack, goBack, href, interceptLinks, navigate, useRoute } from "./router";
 import { onKeyChanged, openSession, type Access } from "./session";
 import { applyTheme, cycleTheme, readTheme, THEMES } from "./theme";
 import { VIEWS } from "./views";
@@ -99,7 +100,15 @@ function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
               </select>
             </label>
           )}
-          <EditorChoice />
+          {host ? (
+            canGoBack() && (
+              <button type="button" class="quiet" onClick={goBack}>
+                Back
+              </button>
+            )
+          ) : (
+            <EditorChoice />
+          )}
           <ThemeSwitch />
           {readOnly && <span class="tag">read-only</span>}
         </div>

@@ -1,6 +1,7 @@
 /** The project that the page is about; remembered for the next visit. */
 
 import { request, type Schemas } from "./api";
+import { host } from "./host";
 
 export type Project = Schemas["Project"];
 const LAST = "hunchd-project";
@@ -26,7 +27,7 @@ export const EDITOR_NAMES: Record<string, string> = { vscode: "VS Code", cursor:
 const EDITOR = "hunchd-editor";
 
 export function getEditor(): string {
-  return localStorage.getItem(EDITOR) ?? "vscode";
+  return host ? "vscode" : (localStorage.getItem(EDITOR) ?? "vscode");
 }
 
 export function setEditor(name: string): void {

@@ -1,6 +1,7 @@
 /** Addresses: /ui/VIEW?project=ID&… ; plain links, without a reload. */
 
 import { useEffect, useState } from "preact/hooks";
+import { host, onHost } from "./host";
 
 export interface Route {
   view: string;
@@ -10,9 +11,25 @@ type Params = Record<string, string | number | undefined | null>;
 
 const CHANGED = "hunchd-route";
 
+// In an editor the address of the frame is not the page's, so the page keeps its own.
+const visited: string[] = [];
+function readAddress(): string {
+  return host ? (visited.at(-1) ?? "/ui/now") : location.pathname + location.search;
+}
+
 export function readRoute(): Route {
-  const [, , view = ""] = location.pathname.split("/");
-  return { view: decodeURIComponent(view) || "now", query: new URLSearchParams(location.search) };
+  const { pathname, search } = new URL(readAddress(), "page:///");
+  const [, , view = ""] = pathname.split("/");
+  return { view: decodeURIComponent(view) || "now", query: new URLSearchParams(search) };
+}
+
+export function canGoBack(): boolean {
+  return visited.length > 1;
+}
+
+export function goBack(): void {
+  visited.pop();
+  dispatchEvent(new Event(CHANGED));
 }
 
 /** Build the address of a view; empty parameters are left out. */
@@ -24,8 +41,9 @@ export function href(view: string, params: Params = {}): string {
 }
 
 export function navigate(address: string, { replace = false } = {}): void {
-  if (address === location.pathname + location.search) return;
-  history[replace ? "replaceState" : "pushState"](null, "", address);
+  if (address === readAddress()) return;
+  if (host) visited[replace ? Math.max(0, visited.length - 1) : visited.length] = address;
+  else history[replace ? "replaceState" : "pushState"](null, "", address);
   dispatchEvent(new Event(CHANGED));
 }
 
@@ -34,12 +52,17 @@ export function interceptLinks(): void {
   addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const link = (event.target as Element | null)?.closest?.("a");
-    if (!link || link.target || link.origin !== location.origin || !link.pathname.startsWith("/ui/")) return;
+    const address = link?.getAttribute("href") ?? "";
+    if (host && link && address.startsWith("vscode://file")) host.postMessage({ open: decodeURI(address.slice(13)) });
+    else if (!link || link.target || !address.startsWith("/ui/")) return;
     event.preventDefault();
-    navigate(link.pathname + link.search);
+    event.stopPropagation(); // VS Code would follow it, too
+    if (!address.startsWith("/ui/")) return;
+    navigate(address);
     scrollTo(0, 0);
     document.getElementById("main")?.focus();
-  });
+  }, { capture: host !== undefined });
+  onHost((told) => "show" in told && navigate(told.show));
 }
 
 export function useRoute(): Route {

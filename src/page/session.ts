@@ -1,5 +1,7 @@
 /** The browser session: a code from `hunch ui` becomes a cookie, and a key that only this origin can read. */
 
+import { host, send } from "./host";
+
 const KEY = "hunchd-key";
 
 export type Access = { state: "open"; readOnly: boolean; version: string } | { state: "locked"; reason: string };
@@ -23,6 +25,10 @@ export function onKeyChanged(then: () => void): () => void {
 
 /** Exchange the code in the address, if there is one, and say what this browser may do. */
 export async function openSession(): Promise<Access> {
+  if (host) {
+    const told = await (await send("/page/session", {})).json();
+    return { state: "open", readOnly: told.read_only, version: told.version };
+  }
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (code) {
     history.replaceState(null, "", location.pathname + location.search);

@@ -1,8 +1,8 @@
 import { defineConfig } from "vite";
 
-// The page is served below /ui/ under a policy without inline scripts and styles, so nothing is inlined.
+// The page is served at /ui/VIEW, and from a folder in VS Code, under a policy without inline scripts and styles, so nothing is inlined.
 export default defineConfig({
-  base: "/ui/",
+  base: "./",
   publicDir: false,
   esbuild: { jsx: "automatic", jsxImportSource: "preact", legalComments: "none" },
   build: {

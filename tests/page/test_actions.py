@@ -8,13 +8,13 @@ import pytest
 
 from tests.daemon.running import RunningDaemon, daemon_of_many
 from tests.page.conftest import Visit, get_address
-from tests.page.hostile import MARKUP, store_hostile_texts
+from tests.page.hostile import HOSTILE, MARKUP, make_hostile_repository, store_hostile_texts
 from tests.repositories import make_shop
 
 VIEWS = (
     "now", "file?path=shop/basket.py", "search?q=script", "knowledge", "knowledge?part=documents",
     "knowledge?part=documents&show=/reference/hostile.md", "knowledge?part=archived", "contradictions",
-    "sessions?show=hostile", "errors", "workflows", "patterns", "nights", "figures", "settings",
+    "sessions?show=hostile", "errors", "errors?part=fixes", "workflows", "patterns", "nights", "figures", "settings",
 )  # fmt: skip
 
 
@@ -210,8 +210,8 @@ def test_read_only_view_offers_no_change(browser: Any, page_daemon: RunningDaemo
 
 
 def test_hostile_texts_stay_text_everywhere(browser: Any, homes: Any) -> None:
-    repository = make_shop(homes / "page-hostile")
-    (repository / "<img src=x onerror=document.title='owned'>.py").write_text("def f():\n    return 1\n")
+    assert len(HOSTILE) >= 300
+    repository = make_hostile_repository(homes / "page-hostile <img src=x onerror=document.title='owned'>")
     with daemon_of_many(homes) as daemon:
         project = daemon.add(repository)
         store_hostile_texts(daemon, project)
@@ -220,13 +220,24 @@ def test_hostile_texts_stay_text_everywhere(browser: Any, homes: Any) -> None:
         for address in VIEWS:
             visit.go(address)
             visit.page.wait_for_timeout(200)
-            for summary in visit.page.locator("main summary").all()[:6]:
-                summary.click()
+            visit.page.evaluate(UNFOLD)
+            visit.page.wait_for_timeout(300)
+            more = visit.page.get_by_role("button", name="Show more")
+            while more.count():
+                more.first.click()
+                visit.page.wait_for_timeout(150)
             assert visit.page.locator(MARKUP).count() == 0, address
-            assert "owned" not in visit.page.title(), address
+            assert "owned" not in visit.page.title().replace(repository.name, ""), address
+        facts = daemon.get("/memories", project=project["id"], kind="fact", limit=1000)["items"]
+        for one in facts[:: max(1, len(facts) // 40)]:
+            visit.go(f"knowledge?show={one['id']}")
+            assert visit.page.locator(MARKUP).count() == 0, one["title"]
         visit.context.close()
         assert [one for one in visit.troubles if "404" not in one] == []
         assert [url for url in visit.requests if not url.startswith(visit.base)] == []
+
+
+UNFOLD = "document.querySelectorAll('main details').forEach(each => each.open = true)"
 
 
 def test_two_tabs_survive_a_restart(browser: Any, homes: Any) -> None:

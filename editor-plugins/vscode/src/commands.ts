@@ -7,6 +7,7 @@ import type { Connection } from "./connection";
 import type { Documents } from "./documents";
 import { type Focus, type Following, budgetAsked } from "./following";
 import type { Outbox } from "./outbox";
+import type { Page } from "./page";
 import { settings } from "./settings";
 import type { ContextView, Vote } from "./view";
 
@@ -16,6 +17,7 @@ export interface Parts {
   readonly outbox: Outbox;
   readonly view: ContextView;
   readonly documents: Documents;
+  readonly page: Page;
   readonly log: vscode.LogOutputChannel;
   addProject(project: string): Promise<boolean>;
 }
@@ -57,7 +59,13 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
     command("remember", () => remember(parts)),
     command("helpful", (piece: Piece) => rate(parts, piece, "cited")),
     command("wrong", (piece: Piece) => rate(parts, piece, "wrong")),
+    command("correct", (piece: Piece) => correct(parts, piece)),
+    command("never", (piece: Piece) => putAway(parts, piece)),
     command("forget", (piece: Piece) => forget(parts, piece)),
+    command("page", () => parts.page.show()),
+    command("pageOfEntry", (piece: Piece) =>
+      parts.page.show(`/ui/knowledge?show=${encodeURIComponent(piece.item.id)}`),
+    ),
     command("refresh", () => parts.following.now()),
     command("focus", () => vscode.commands.executeCommand("hunch.context.focus")),
     command("start", () => parts.connection.startNow()),
@@ -256,6 +264,36 @@ async function rate(parts: Parts, { item }: Piece, vote: Vote): Promise<void> {
   } catch (error) {
     parts.view.voted(item, undefined);
     throw error;
+  }
+}
+
+/** Change what a memory says; the notification can take it back. */
+async function correct(parts: Parts, { item }: Piece): Promise<void> {
+  const path = `/memories/${encodeURIComponent(item.id)}`;
+  const { content } = (await parts.connection.json({ method: "GET", path })) as { content: string };
+  const corrected = await vscode.window.showInputBox({
+    title: "Correct",
+    prompt: "What holds instead",
+    value: content,
+    ignoreFocusOut: true,
+  });
+  if (corrected?.trim() && corrected !== content) {
+    await change(parts, item.id, { content: corrected.trim() }, "Corrected.");
+  }
+}
+
+/** Never show a memory again, to you or to agents; the notification can take it back. */
+async function putAway(parts: Parts, { item }: Piece): Promise<void> {
+  await change(parts, item.id, { status: "archived" }, "Put away: it is not shown again.");
+}
+
+async function change(parts: Parts, id: string, body: Readonly<Record<string, string>>, told: string): Promise<void> {
+  const path = `/memories/${encodeURIComponent(id)}`;
+  await parts.connection.json({ method: "PATCH", path, body });
+  parts.following.refresh(0);
+  if ((await vscode.window.showInformationMessage(told, "Undo")) === "Undo") {
+    await parts.connection.json({ method: "POST", path: `${path}/undo` });
+    parts.following.refresh(0);
   }
 }
 

@@ -10,6 +10,7 @@ import { Editor, folders } from "./editor";
 import { Following, type Shown } from "./following";
 import { definitions, provideMcpServer } from "./mcp";
 import { Outbox } from "./outbox";
+import { Page } from "./page";
 import { add, mayAdd } from "./projects";
 import { here, rendezvousFile } from "./rendezvous";
 import { settings } from "./settings";
@@ -38,6 +39,7 @@ export function activate(context: vscode.ExtensionContext): Running {
   const outbox = new Outbox({ ask, add: addable, log: say, sent: (signals) => following.told(signals) });
   const documents = new Documents();
   const view = new ContextView();
+  const page = new Page({ connection, folder: context.globalStorageUri, log });
   const statusBar = new StatusBar();
   const editor = new Editor(
     { signal: (project, happened) => outbox.add(project, happened), focus: (place) => following.at(place) },
@@ -66,10 +68,11 @@ export function activate(context: vscode.ExtensionContext): Running {
   context.subscriptions.push(
     log,
     documents,
+    page,
     view,
     statusBar,
     editor,
-    ...registerCommands({ connection, following, outbox, view, documents, log, addProject: asked(connection) }),
+    ...registerCommands({ connection, following, outbox, view, documents, page, log, addProject: asked(connection) }),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("hunch")) {
         render();

@@ -5,7 +5,7 @@ import * as http from "node:http";
 import type { Rendezvous } from "./rendezvous";
 
 export interface Question {
-  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;

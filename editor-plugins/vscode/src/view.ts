@@ -31,6 +31,7 @@ const COLOURS: Readonly<Record<string, string>> = {
 const ORIGIN: Readonly<Record<Item["trust"], string>> = {
   user: "Stored by you.",
   project: "From the project's own files.",
+  team: "Stored by a member of your team.",
   derived: "Derived by hunchd.",
   untrusted: "From an untrusted source.",
 };

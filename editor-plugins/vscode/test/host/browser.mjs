@@ -40,7 +40,7 @@ export async function runTests(browser, base, extension, folder) {
   return passed;
 }
 
-/** Open a file, check the view, take screenshots, rate and forget the `remembered` memory. */
+/** Open a file, check the view and the page, take screenshots, rate, put away and forget the `remembered` memory. */
 export async function useIt(browser, base, folder, file, remembered, pictures) {
   const page = await browser.newPage({ viewport: { width: 1000, height: 640 } });
   page.setDefaultTimeout(90_000);
@@ -84,11 +84,13 @@ export async function useIt(browser, base, folder, file, remembered, pictures) {
     await page.screenshot({ path: join(pictures, "related.png") });
     await page.keyboard.press("Escape");
   }
-  await rateAndForget(page, remembered);
+  await rateAndPutAway(page, remembered);
+  await openThePage(page, remembered, pictures);
+  await forget(page, remembered);
   await page.close();
 }
 
-async function rateAndForget(page, remembered) {
+async function rateAndPutAway(page, remembered) {
   const row = page.locator(".pane-body .monaco-list-row", { hasText: remembered });
   // While the repository is being indexed, rows move under the pointer.
   await page.locator(".statusbar .codicon-lightbulb-sparkle").waitFor();
@@ -98,7 +100,44 @@ async function rateAndForget(page, remembered) {
   await row.getByText("👍").waitFor();
   console.log("ok a thumb that was given is shown");
   await row.hover();
-  await row.locator(".codicon-trash").click();
+  await row.locator(".codicon-circle-slash").click();
+  await row.waitFor({ state: "detached" });
+  await page.locator(".notification-toast").getByText("Undo", { exact: true }).click();
+  await row.waitFor();
+  console.log("ok what was put away is gone from the view, and back after Undo");
+}
+
+/** Open the page of `hunch ui` in the editor, follow its links, and see what was remembered. */
+async function openThePage(page, remembered, pictures) {
+  const refused = [];
+  page.on(
+    "console",
+    (told) => told.type() === "error" && /hunch|Content Security/.test(told.text()) && refused.push(told.text()),
+  );
+  await page
+    .locator('.pane-header a.action-label[aria-label="Open Page"], a.action-label.codicon-browser')
+    .first()
+    .click();
+  const frame = page.frameLocator("iframe.webview.ready").frameLocator("iframe");
+  await frame.getByRole("heading", { name: "Now", level: 1 }).waitFor();
+  await frame.locator(".line").first().waitFor();
+  await frame.getByRole("link", { name: "Knowledge", exact: true }).click();
+  await frame.locator(".result", { hasText: remembered }).waitFor();
+  if (pictures) {
+    await page.screenshot({ path: join(pictures, "page.png") });
+  }
+  await frame.getByRole("button", { name: "Back" }).click();
+  await frame.getByRole("heading", { name: "Now", level: 1 }).waitFor();
+  if (refused.length > 0) {
+    throw new Error(`the page broke its policy: ${refused.join("; ")}`);
+  }
+  console.log("ok the page opens in the editor, and its views show what is known");
+}
+
+async function forget(page, remembered) {
+  const row = page.locator(".pane-body .monaco-list-row", { hasText: remembered });
+  await row.click({ button: "right" });
+  await page.locator(".monaco-menu").getByText("Forget…").click();
   await page.locator(".monaco-dialog-box").getByText("Forget", { exact: true }).click();
   await row.waitFor({ state: "detached" });
   console.log("ok what was forgotten is gone from the view");
