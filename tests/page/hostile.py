@@ -142,7 +142,7 @@ def _combine() -> Iterator[str]:
     yield from (f"{end}{payload}" for end in _ENDS for payload in _PAYLOADS)
     yield from (place.format(f"{scheme}{OWN}") for scheme in _SCHEMES for place in _PLACES)
     yield from (f"{sign}<b>{number}</b>{sign}" for number, sign in enumerate(_SIGNS))
-    yield from (f"{'<div>' * depth}{'#' * depth} deep {depth}" for depth in (10, 40, 200))
+    yield from (f"{'<div>' * depth}{'#' * depth} deep {depth}" for depth in (10, 40, 100))
 
 
 HOSTILE: Final = tuple(dict.fromkeys(_combine()))

@@ -34,12 +34,12 @@ def test_document_has_no_inline_code() -> None:
 
     assert "<style" not in document
     assert re.findall(r"<script(?![^>]*\bsrc=)", document) == []
-    assert set(re.findall(r"(?:src|href)=\"(/?[^\"]*?)[^/\"]*\"", document)) == {"/ui/assets/"}
+    assert set(re.findall(r"(?:src|href)=\"([^\"]*?)[^/\"]*\"", document)) == {"./assets/"}
 
 
 def test_first_view_is_small() -> None:
     document = BUILT / "index.html"
-    entry = [BUILT / "assets" / name for name in re.findall(r"/ui/assets/([^\"]+)", document.read_text())]
+    entry = [BUILT / "assets" / name for name in re.findall(r"\./assets/([^\"]+)", document.read_text())]
     now = [file for name in ("now", "line") for file in (BUILT / "assets").glob(f"{name}-*.js")]
 
     assert sum(len(gzip.compress(file.read_bytes())) for file in [document, *entry, *now]) < FIRST_VIEW_BYTES

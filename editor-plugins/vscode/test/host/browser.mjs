@@ -84,9 +84,14 @@ export async function useIt(browser, base, folder, file, remembered, pictures) {
     await page.screenshot({ path: join(pictures, "related.png") });
     await page.keyboard.press("Escape");
   }
-  await rateAndPutAway(page, remembered);
-  await openThePage(page, remembered, pictures);
-  await forget(page, remembered);
+  try {
+    await rateAndPutAway(page, remembered);
+    await openThePage(page, remembered, pictures);
+    await forget(page, remembered);
+  } catch (error) {
+    await page.screenshot({ path: join(pictures ?? ".", "failed.png") });
+    throw error;
+  }
   await page.close();
 }
 
@@ -102,7 +107,7 @@ async function rateAndPutAway(page, remembered) {
   await row.hover();
   await row.locator(".codicon-circle-slash").click();
   await row.waitFor({ state: "detached" });
-  await page.locator(".notification-toast").getByText("Undo", { exact: true }).click();
+  await page.locator(".notifications-toasts").getByRole("button", { name: "Undo" }).click();
   await row.waitFor();
   console.log("ok what was put away is gone from the view, and back after Undo");
 }
