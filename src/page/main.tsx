@@ -14,7 +14,7 @@ import { chooseProject, EDITOR_NAMES, getEditor, listProjects, setEditor, type P
 import { host } from "./host";
 import { canGoBack, goBack, href, interceptLinks, navigate, useRoute } from "./router";
 import { onKeyChanged, openSession, type Access } from "./session";
-import { applyTheme, cycleTheme, readTheme, THEMES } from "./theme";
+import { applyTheme, cycleTheme, followHostTheme, readTheme, THEMES } from "./theme";
 import { VIEWS } from "./views";
 
 function Page() {
@@ -107,9 +107,11 @@ function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
               </button>
             )
           ) : (
-            <EditorChoice />
+            <>
+              <EditorChoice />
+              <ThemeSwitch />
+            </>
           )}
-          <ThemeSwitch />
           {readOnly && <span class="tag">read-only</span>}
         </div>
       </header>
@@ -201,5 +203,6 @@ function ThemeSwitch() {
 }
 
 applyTheme();
+followHostTheme();
 interceptLinks();
 render(<Page />, document.getElementById("page")!);

@@ -24,7 +24,7 @@ export function readRoute(): Route {
 }
 
 export function canGoBack(): boolean {
-  return visited.length > 1;
+  return visited.length > 0;
 }
 
 export function goBack(): void {

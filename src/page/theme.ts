@@ -1,5 +1,7 @@
 /** Light, dark, or as the system is set. */
 
+import { host } from "./host";
+
 export type Theme = "auto" | "light" | "dark";
 export const THEMES: Record<Theme, string> = { auto: "Auto", light: "Light", dark: "Dark" };
 const KEY = "hunchd-theme";
@@ -11,7 +13,17 @@ export function readTheme(): Theme {
 }
 
 export function applyTheme(): void {
-  document.documentElement.dataset.theme = readTheme();
+  document.documentElement.dataset.theme = host ? readHostTheme() : readTheme();
+}
+
+/** Follow the theme of the editor, which marks the body. */
+export function followHostTheme(): void {
+  if (host) new MutationObserver(applyTheme).observe(document.body, { attributeFilter: ["class"] });
+}
+
+function readHostTheme(): Theme {
+  const { classList } = document.body;
+  return classList.contains("vscode-light") || classList.contains("vscode-high-contrast-light") ? "light" : "dark";
 }
 
 export function cycleTheme(): Theme {
