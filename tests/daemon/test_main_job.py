@@ -172,7 +172,8 @@ def test_error_location_from_either_trace_end(daemon: RunningDaemon, shop: Path,
 
 def test_watcher_detects_save_commit_checkout(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
-    (shop / "shop/checkout.py").write_text("def refund(basket: object) -> None:\n    pass\n")
+    saved = "from shop.basket import Basket\n\n\ndef refund(basket: Basket) -> None:\n    pass\n"
+    (shop / "shop/checkout.py").write_text(saved)
     daemon.wait_until(
         lambda: "def refund" in context(daemon, shop, "shop/basket.py")["context"], within=60, what="see the save"
     )

@@ -23,7 +23,7 @@ def make_input(**given: Any) -> CandidateInput:
         "focus": Focus(project="p", file="shop/basket.py"),
         "prediction": Prediction(),
         "views": {},
-        "used_names": {},
+        "linking_names": {},
         "errors": (),
         "facts": (),
         "matches": (),
@@ -480,13 +480,13 @@ def test_other_files_are_listed_by_folder() -> None:
     assert abs(listed.value - 0.22) < 1e-9
 
 
-def test_only_used_signatures_are_shown() -> None:
+def test_only_linking_signatures_are_shown() -> None:
     lines = tuple(ViewLine(f"def f_{n}()", f"f_{n}", 1.0, kind="function") for n in range(30))
     view = FileView("src/a.py", "b", lines, 0, "")
 
     def forms(confidence: float, *used: str) -> list[str]:
         prediction = Prediction((PredictedFile("src/a.py", 1.0, confidence, ("…",)),))
-        given = {"prediction": prediction, "views": {"src/a.py": view}, "used_names": {"src/a.py": used}}
+        given = {"prediction": prediction, "views": {"src/a.py": view}, "linking_names": {"src/a.py": used}}
         return [text for _, text in build_candidates(make_input(**given))[0].forms]
 
     assert forms(0.3, "f_3", "f_7") == ["src/a.py", "src/a.py\ndef f_3()\ndef f_7()"]

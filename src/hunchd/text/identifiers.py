@@ -26,7 +26,7 @@ COMMON_NAMES = frozenset(
     """__init__ __new__ __call__ __repr__ build clear clone close config context copy create data default delete drop
     error find handle index init insert iter items join keys kind length list load main name next open options path
     peek poll push read remove request reset response result self send setup start state stop test type update value
-    values with write""".split()  # noqa: SIM905 - a word list reads better as words
+    values with write into_iter try_from from_str deref to_string toString equals hashCode compareTo""".split()  # noqa: SIM905 - a word list reads better as words
 )
 
 

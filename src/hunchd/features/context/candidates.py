@@ -55,7 +55,7 @@ class CandidateInput:
     focus: Focus
     prediction: Prediction
     views: Mapping[str, FileView]
-    used_names: Mapping[str, Collection[str]]  # names that the current file uses, by the path that defines them
+    linking_names: Mapping[str, Collection[str]]  # names of definitions that link a file to the current one, by path
     errors: Sequence[KnownError]
     facts: Sequence[Memory]
     matches: Sequence[tuple[Memory, float]]  # memories found by query, with relevance 0..1
@@ -78,7 +78,7 @@ def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
         *iterate_file_candidates(
             candidate_input.prediction,
             candidate_input.views,
-            used=candidate_input.used_names,
+            linking=candidate_input.linking_names,
             outline_count=candidate_input.outline_count,
         ),
         *(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -67,6 +68,7 @@ MAX_PAST_UNITS = 2  # past episodes shown
 MAX_NAMED_FILES = 30  # predicted files listed by name only, below those with signatures
 MIN_CONFIDENT = 0.5  # confidence from which a predicted file is not replaced
 FULL_MATCH_SCORE = 6.0  # BM25 score of a full match; relevance is the fraction of it
+_NAME = re.compile(r"\w+")
 # Share of the query's terms from which the score counts fully, and below which a match is ignored.
 FULL_TERM_SHARE = 0.5
 MIN_TERM_SHARE = 0.25
@@ -317,7 +319,7 @@ class ContextService(Feature):
             focus=focus,
             prediction=prediction,
             views=views,
-            used_names=_select_used_names(project, focus, views),
+            linking_names=_select_linking_names(project, focus, views),
             errors=errors,
             fixes=project.fixes.best_for(error.memory for error in errors),
             candidates=describe_possible_errors(errors, project),
@@ -383,15 +385,31 @@ class ContextService(Feature):
         return sorted(matches, key=lambda one: -one[1])[:MAX_QUERY_MATCHES]
 
 
-def _select_used_names(project: Project, focus: Focus, views: Mapping[str, FileView]) -> dict[str, frozenset[str]]:
-    """Map the paths of `views` to the names of their definitions that the open file uses."""
-    if project.predictor is None or focus.file is None:
+def _select_linking_names(project: Project, focus: Focus, views: Mapping[str, FileView]) -> dict[str, set[str]]:
+    """Map the paths of `views` to the names of definitions that link them to the open file.
+
+    These are what the open file uses, and what mentions in its signature a definition of the open file.
+    """
+    predictor, here = project.predictor, focus.file
+    if predictor is None or here is None or project.code is None:
         return {}
-    names_by_path = {
-        path: {line.name for line in view.lines if line.kind in DEFINITION_KINDS and is_distinctive(line.name)}
-        for path, view in views.items()
-    }
-    return {path: project.predictor.select_used_names(focus.file, path, names) for path, names in names_by_path.items()}
+    own_names = {name for view in project.code.load_views([here]).values() for name in _list_defined_names(view)}
+    names_by_path: dict[str, set[str]] = {}
+    for path, view in views.items():
+        mentioned = predictor.select_used_names(path, here, own_names)
+        names_by_path[path] = {
+            *predictor.select_used_names(here, path, _list_defined_names(view)),
+            *(
+                line.name
+                for line in (view.lines if mentioned else ())
+                if line.kind in DEFINITION_KINDS and mentioned & {*_NAME.findall(line.text)}
+            ),
+        }
+    return names_by_path
+
+
+def _list_defined_names(view: FileView) -> set[str]:
+    return {line.name for line in view.lines if line.kind in DEFINITION_KINDS and is_distinctive(line.name)}
 
 
 def _is_still_indexing(bundle: Bundle, project: Project) -> bool:

@@ -28,22 +28,22 @@ LEAST_NAMED = 0.008  # probability from which a file is named in a list: one in 
 SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed": 0.3, "index": 0.1}
 LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"
-# Signatures of the definitions of one file that the current file uses, by level.
+# Signatures of the definitions that link one file to the current one, by level.
 LINES: Mapping[Level, int] = {"full": 6, "compressed": 2}
 
 
 def iterate_file_candidates(
-    prediction: Prediction, views: Mapping[str, FileView], *, used: Mapping[str, Collection[str]], outline_count: int
+    prediction: Prediction, views: Mapping[str, FileView], *, linking: Mapping[str, Collection[str]], outline_count: int
 ) -> Iterator[ContextCandidate]:
     """Yield the files worth a line, likeliest first, then a list of the others.
 
-    At most `outline_count` files have a line of their own. `used` maps paths to the names of their definitions that
-    the current file uses.
+    At most `outline_count` files have a line of their own. `linking` maps paths to the names of those of their
+    definitions that the current file uses, or that mention its own.
     """
     files = [one for one in prediction.files if not is_asset(one.path)]
     first = [one for one in files if _is_worth_a_line(one)][:outline_count]
     for rank, one in enumerate(first):
-        yield _build_outline_candidate(one, rank, views.get(one.path), used.get(one.path, ()))
+        yield _build_outline_candidate(one, rank, views.get(one.path), linking.get(one.path, ()))
     expected_files = [one for one in prediction.expected if one.probability >= WORTH_A_LINE]
     if expected_files:
         yield _build_expected_candidate(expected_files)
@@ -62,14 +62,17 @@ def _is_worth_a_line(one: PredictedFile) -> bool:
 
 
 def _build_outline_candidate(
-    one: PredictedFile, rank: int, view: FileView | None, used: Collection[str]
+    one: PredictedFile, rank: int, view: FileView | None, linking: Collection[str]
 ) -> ContextCandidate:
     texts: dict[str, Level] = {one.path: "index"}
     if view is not None and classify_path(one.path) & CODE:
-        for level, limit in LINES.items() if used else ():
-            texts.setdefault(f"{one.path}\n{render_lines(view, used, limit)}", level)
+        for level, limit in LINES.items() if linking else ():
+            texts.setdefault(f"{one.path}\n{render_lines(view, linking, limit)}", level)
         is_test = classify_path(one.path) & TEST
-        if not (used or is_test) and one.confidence * CHANCE_OF_NAME * len(names := render_names(view)) >= WORTH_A_LINE:
+        if (
+            not (linking or is_test)
+            and one.confidence * CHANCE_OF_NAME * len(names := render_names(view)) >= WORTH_A_LINE
+        ):
             texts[f"{one.path}\ndefines {', '.join(names)}"] = "compressed"
     return ContextCandidate(
         id=f"file:{one.path}",
