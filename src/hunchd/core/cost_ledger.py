@@ -1,4 +1,4 @@
-"""Daily cost ledger of the language model, which enforces the daily limit."""
+"""Ledger of the language model's daily cost; it enforces the daily limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hunchd.store.files import FileOperations, replace_file
 
 logger = logging.getLogger(__name__)
 
-# Our count of tokens is at most a few percent below that of the other side; the form around a question is small.
+# Our token counts are at most a few percent below the provider's; the text around a question is short.
 TOKEN_MARGIN: Final = 1.25
 FORM_TOKENS: Final = 600
 
@@ -28,9 +28,9 @@ KEPT_DAYS: Final = 31  # days
 
 @dataclass(frozen=True, slots=True)
 class DailyCost:
-    """Cost of one day.
+    """Cost of the language model on one day.
 
-    `usd` includes the reservation of a pending request until its cost is known.
+    `usd` includes the reservation for a pending request until the actual cost is known.
     """
 
     usd: float = 0.0
@@ -53,9 +53,9 @@ class TokenPrices:
 
 
 class CostLedger:
-    """Daily cost ledger, written to disk before each request.
+    """Ledger of the language model's cost per day, saved before each request.
 
-    Because of that, a crash loses no expense.
+    A crash therefore loses no expense.
     """
 
     def __init__(self, path: Path, *, limit: float, prices: TokenPrices, now: Callable[[], datetime]) -> None:
@@ -143,14 +143,14 @@ def _parse_daily_cost(raw: dict[str, Any]) -> DailyCost:
 
 
 def create_ledger(parts: Dependencies) -> CostLedger:
-    """Create the cost ledger, which all users of the language model share."""
+    """Create the cost ledger that all callers of the language model share."""
     settings = parts.settings.language
     prices = TokenPrices(settings.input_usd_per_million, settings.output_usd_per_million)
     return CostLedger(parts.paths.state / "spending.json", limit=settings.daily_limit_usd, prices=prices, now=parts.now)
 
 
 def estimate_worst_case(question: ModelRequest) -> tuple[int, int]:
-    """Return the maximum numbers of input and output tokens of a request."""
+    """Return the maximum numbers of input and output tokens that a request may use."""
     return int(
         (count_tokens(question.text) + count_tokens(question.system) + FORM_TOKENS) * TOKEN_MARGIN
     ), question.most
@@ -159,7 +159,9 @@ def estimate_worst_case(question: ModelRequest) -> tuple[int, int]:
 def count_billed_tokens(outcome: ModelAnswer | ModelFailure, worst: tuple[int, int]) -> tuple[int, int]:
     """Return the numbers of input and output tokens billed for a request.
 
-    A rejected request costs nothing; an interrupted request costs at most what was reserved.
+    For an answer, even a nonsensical one, these are the tokens used. A request rejected before it used any tokens
+    costs nothing. After any other failure, such as an interruption, at least the reserved tokens `worst` count as
+    used.
     """
     used = (outcome.used.input, outcome.used.output)
     if isinstance(outcome, ModelAnswer) or (outcome.used == TokenUsage() and outcome.trouble in ("busy", "refused")):

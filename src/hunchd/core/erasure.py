@@ -47,7 +47,7 @@ class ProjectErasure:
         (self._pending_folder / project.id).touch(mode=0o600)
         self._features.on_project_closed(project)
         await self._features.leave_project(project.id)
-        await self._writer.drain()  # or it is refused here, with nothing lost yet
+        await self._writer.drain()  # if this fails, nothing is lost yet
         await self._projects.remove(project.id)
         await self._writer.remove_project(project.id)
         await self._erase_data(project.id)
@@ -68,9 +68,11 @@ class ProjectErasure:
         for project, notes in pending_notes.items():
             ids = list(dict.fromkeys(one for _, of_note in notes for one in of_note))
             try:
-                if project is None or self._projects.find_by_id(project) is not None:  # else it went with its project
+                if (
+                    project is None or self._projects.find_by_id(project) is not None
+                ):  # otherwise erased with its project
                     await self._features.forget_memories(await self._memories.finish_erasing(ids, project))
-            except HunchError as error:  # nothing shows it; the next start tries again
+            except HunchError as error:  # no answer shows them; the next start tries again
                 logger.warning(
                     "could not finish erasing forgotten memories; retrying at the next start: %s", error.message
                 )
@@ -80,7 +82,7 @@ class ProjectErasure:
 
     async def _erase_data(self, identifier: str) -> None:
         if self._projects.find_by_id(identifier) is not None:
-            await self._projects.remove(identifier)  # begun by an earlier run
+            await self._projects.remove(identifier)  # the erasure was begun by an earlier run
         self._hot.forget_project(identifier)
         await self._features.forget_project(identifier)
         await self._store.erase(identifier)

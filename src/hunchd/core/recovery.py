@@ -37,8 +37,8 @@ class Recovery:
     async def replay(self) -> None:
         """Replay the journal in slices, so that requests can be answered in between.
 
-        The writer must be started afterwards: if a newer record were stored first, the checkpoint would move past
-        the older ones.
+        The writer must not be started until the replay has finished: if a newer record were stored first, the
+        checkpoint would move past the older ones.
         """
         last = self.journal.last_sequence
         for number, (sequence, record) in enumerate(self.journal.iterate_records()):
@@ -59,7 +59,7 @@ class Recovery:
         elif record.type == "signal" and (project := self.projects.find_by_id(record.project)) is not None:
             signal = signal_from_json(record.data)
             self.intake.apply(sequence, record, signal, project, project.tree_of(signal.project))
-        else:  # of a project that is gone, or of a later version of ours: passed over, or it would wait for ever
+        else:  # from a removed project or a later version: skipped, since it would otherwise be queued forever
             logger.warning("skipping a journal record of type %r: its project or type is unknown", record.type)
             self.writer.add(PendingWrite(sequence))
 

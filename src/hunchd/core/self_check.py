@@ -1,4 +1,4 @@
-"""`hunch doctor`, run for the page in a process of its own."""
+"""Checks of `hunch doctor`, run for the web page in a separate process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _running = asyncio.Lock()  # one at a time, however often a page asks
 
 
 async def run_doctor(*, fix: bool) -> list[CheckAnswer]:
-    """Run the checks of `hunch doctor`, and with `fix` its safe fixes. Raises Unavailable."""
+    """Run the checks of `hunch doctor`, and its safe fixes if `fix` is True.
+
+    Raises Unavailable if the checks do not finish in time or their output cannot be parsed.
+    """
     command = [sys.executable, "-m", "hunchd.cli", "doctor", "--json", *(["--fix"] if fix else [])]
     async with _running:
         process = await asyncio.create_subprocess_exec(

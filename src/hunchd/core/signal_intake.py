@@ -1,4 +1,4 @@
-"""Intake of signals, which are parsed, redacted, made durable and applied."""
+"""Intake of signals: they are parsed, redacted, made durable and applied."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SignalIntake:
     now: Callable[[], datetime]
 
     async def accept(self, raw: Sequence[Any]) -> AcceptedAnswer:
-        """Accept valid signals and report invalid ones; return when the valid ones are durable."""
+        """Accept valid signals and report invalid ones; return once the valid ones are durable."""
         self.activity.touch()
         accepted_signals: list[tuple[Signal, Project, WorkingTree]] = []
         rejections = []
@@ -78,7 +78,7 @@ class SignalIntake:
         return to_relative_path(raw, self.projects.find(project)[1].root, field=field)
 
     async def accept_observed(self, signals: Sequence[Signal]) -> None:
-        """Accept signals from watchers; they are treated like those from clients."""
+        """Accept signals from watchers and treat them like those from clients."""
         located_signals = []
         for signal in signals:
             try:
@@ -114,7 +114,7 @@ class SignalIntake:
         await self.writer.accept(records, queue)
 
     def apply(self, sequence: int, record: JournalRecord, signal: Signal, project: Project, tree: WorkingTree) -> None:
-        """Apply a durable signal unless it has been applied already."""
+        """Apply a durable signal unless it has already been applied."""
         if self.writer.is_queued(sequence):  # duplicates count once
             return
         effect = apply_signal(signal, project, tree)

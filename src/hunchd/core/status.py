@@ -1,6 +1,6 @@
 """Status of the daemon: statistics for `hunch status` and for Prometheus.
 
-The module reads in-memory state and rarely calls other processes.
+The module mainly reads in-memory state and rarely calls other processes.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from hunchd.protocol.status_answers import ProjectStatusAnswer, QueuesAnswer, Re
 from hunchd.store.files import FileOperations
 
 STATS_TIMEOUT_SECONDS = 0.1  # seconds that a status waits for the store's figures
-STANDSTILL_SECONDS = 5.0  # seconds that a disk may take for one write before somebody is told
-DISK_SIZE_MAX_AGE_SECONDS = 10.0  # seconds: hundreds of files are looked at to measure it
+STANDSTILL_SECONDS = 5.0  # seconds that one disk write may take before it is reported
+DISK_SIZE_MAX_AGE_SECONDS = 10.0  # seconds: measuring it means checking hundreds of files
 
 
 class StatusReporter:
-    """Collector of status and metrics."""
+    """Collector of the daemon's status and metrics."""
 
     def __init__(
         self,
@@ -77,18 +77,18 @@ class StatusReporter:
         )
 
     async def list_projects(self) -> list[tuple[Project, ProjectAnswer]]:
-        """Return each project together with its representation in the API."""
+        """Return each project together with the answer that the API gives for it."""
         await self._refresh_store_stats()
         return [(project, self.describe_project(project)) for project in self._projects]
 
     def describe_project(self, project: Project) -> ProjectAnswer:
-        """Describe a project with the latest embedding counts of the store."""
+        """Describe a project, with the store's latest counts of embeddings."""
         return project.to_answer(self._dependencies.store.last_stats.projects.get(project.id))
 
     async def _refresh_store_stats(self) -> None:
         """Refresh the store's statistics if they may be outdated.
 
-        Waits at most STATS_TIMEOUT_SECONDS. The statistics change only while embeddings are pending or after
+        This waits at most STATS_TIMEOUT_SECONDS. The statistics change only while embeddings are pending or after
         something was stored.
         """
         if (
@@ -103,7 +103,7 @@ class StatusReporter:
         return (*self._health.list_problems(()), *self.list_problems(), *list_project_problems(self._projects))
 
     def list_problems(self) -> list[str]:
-        """Describe the problems of the components."""
+        """Describe the problems of the background tasks, the journal, the registry and the disk."""
         problems = [f"{name} failed and is being restarted" for name in self._list_failing_tasks()]
         journal = self._dependencies.journal
         if journal.failure is not None:
@@ -139,9 +139,9 @@ class StatusReporter:
         )
 
     async def measure_resources(self) -> ResourcesAnswer:
-        """Return memory use, CPU seconds, and the numbers of threads and processes.
+        """Return the memory use, CPU seconds, and the numbers of threads and processes.
 
-        Memory is the proportional set size in bytes, where available.
+        Memory use is the proportional set size in bytes, or 0 where the system does not report it.
         """
         own = os.getpid()
         children = [pid for pid in (child.pid for child in self._dependencies.helpers) if pid is not None]
@@ -181,9 +181,9 @@ class StatusReporter:
         return size
 
     def _list_failing_tasks(self) -> list[str]:
-        """Return the names of the tasks that wait to be restarted after a failure.
+        """Return the names of the tasks that are waiting to be restarted after a failure.
 
-        Indexing tasks are left out, as their projects report them.
+        Indexing tasks whose projects report the failure themselves are left out.
         """
         reported_tasks = {f"index:{project.id}" for project in self._projects if project.index_error}
         failing_tasks = (task.name for task in self._dependencies.tasks.status() if task.state == "restarting")

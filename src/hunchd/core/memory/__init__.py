@@ -1,1 +1,1 @@
-"""Write path of memories: validation, one value per key, journal records, store writer, erasure."""
+"""Write path for memories: validation, one value per key, journal records, store writer, erasure."""

@@ -14,10 +14,10 @@ from hunchd.protocol.memories import MemoryDraft, derive_title
 
 
 def draft_to_memory(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
-    """Convert a draft to a memory, with an id and without secrets.
+    """Convert a draft to a memory that has an id and contains no secrets.
 
     The id of a fact with a key is derived from its key, scope and branch. The id of any other draft is derived from
-    its ref, or random if it has none.
+    its ref, or is random if it has no ref.
     """
     values = {each.name: getattr(draft, each.name) for each in fields(draft) if each.name != "number"}
     memory = Memory(
@@ -47,7 +47,7 @@ def redact_memory(memory: Memory) -> Memory:
     [(key, value)] = redacted_fields.items()
 
     def redact_text(text: str) -> str:
-        """Redact a text, including a value whose key marks it as secret."""
+        """Redact a text, including the memory's value if its key marks it as secret."""
         return redact(text.replace(memory.value, str(value)) if memory.value else text).text
 
     content = redact_text(memory.content)
@@ -74,6 +74,6 @@ def redact_memory(memory: Memory) -> Memory:
 def memory_id(project: str | None, ref: str) -> str:
     """Return the memory id for a caller's ref in a project.
 
-    If the same request is sent twice, both get the same id, so that the memory is stored only once.
+    If the same request is sent twice, both copies get the same id, so that the memory is stored only once.
     """
     return "m" + hashlib.blake2b(f"{project or ''}:{ref}".encode(), digest_size=10).hexdigest()

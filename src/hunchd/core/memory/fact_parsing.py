@@ -19,10 +19,10 @@ _VOICE_BY_TRUST: dict[Trust, Voice] = {Trust.USER: "owner", Trust.PROJECT: "turn
 
 
 def parse_draft(draft: MemoryDraft) -> MemoryDraft:
-    """Add category, key and value to a fact that was sent without a key.
+    """Add the category, key and value that a fact draft lacks, taken from its text.
 
-    The draft is unchanged if the rules find no statement in its text. A value given by the caller is kept as it is,
-    because `redact_memory` looks for it in the text.
+    A draft with a key only gets a value. A draft without a key is returned unchanged if the rules find no statement
+    in its text. A value given by the caller is kept as it is, because `redact_memory` looks for it in the text.
     """
     if draft.kind is not Kind.FACT:
         return draft
@@ -36,7 +36,7 @@ def parse_draft(draft: MemoryDraft) -> MemoryDraft:
     statement = _select_statement(extract_statements(redact(draft.content).text, voice), draft.category)
     of_session = draft.source.get("type") == "session"
     if statement is None or (of_session and _differ_in_subject(statement.category, draft.category)):
-        return draft  # a key from another statement of the sentence would stand for this one
+        return draft  # the key would be that of a different statement in the text
     extracted_fields = {"rule": statement.rule, "instead_of": statement.instead_of, "reason": statement.reason}
     return replace(
         draft,
@@ -59,7 +59,7 @@ def _differ_in_subject(one: str | None, other: str | None) -> bool:
 
 
 def complete_patch(memory: Memory, patch: MemoryFields) -> MemoryFields:
-    """Complete `patch` so that text, key and value of a fact stay consistent.
+    """Complete `patch` so that the text, key and value of a fact stay consistent.
 
     A new text does not change the id of the fact; a new key, category, scope or branch does.
     """
@@ -87,7 +87,10 @@ def complete_patch(memory: Memory, patch: MemoryFields) -> MemoryFields:
 
 
 def claims_from_merged(facts: Iterable[Memory], now: datetime, *, sha: str) -> list[Memory]:
-    """Convert facts of a merged branch to claims without a branch."""
+    """Convert the facts of a merged branch to claims that belong to no branch.
+
+    `sha` is recorded in the source of each claim.
+    """
     claims = []
     for fact in facts:
         claim = replace(fact, branch=None, ref=None, valid_from=now, created=now, updated=now, supersedes=None)
@@ -97,15 +100,18 @@ def claims_from_merged(facts: Iterable[Memory], now: datetime, *, sha: str) -> l
 
 
 def _select_statement(statements: list[ExtractedStatement], category: str | None) -> ExtractedStatement | None:
-    """Return the first statement, preferably of the category that the caller named."""
+    """Return the first statement of `category`, or else the first of all.
+
+    Returns None if there are no statements.
+    """
     return next((one for one in statements if one.category == category), statements[0] if statements else None)
 
 
 def _category_of(draft: MemoryDraft, statement: ExtractedStatement) -> str:
-    """Return the category of a statement.
+    """Return the category for the statement found in a draft.
 
-    The category that a session gives is only a guess, so every decision found in a session gets the category
-    "decision". Thus two statements about the same subject get the same id, whatever was guessed for each.
+    The category that a session sends is only a guess, so every decision found in a session gets the category
+    "decision". Two statements about the same subject thus get the same id, whichever categories were guessed.
     """
     is_decided = _DECISION_WORDS.search(draft.content) is not None
     if draft.source.get("type") == "session" and (is_decided or statement.instead_of):

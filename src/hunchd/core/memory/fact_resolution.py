@@ -1,6 +1,6 @@
 """Resolution of claims: one value per key, and the conflicts that result.
 
-This module only reads memories.
+This module reads memories but writes none.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from hunchd.domain.memory import Kind, Memory, Status, Trust
 
 
 class FactResolver:
-    """Resolver that compares claims with the memories in `reader`."""
+    """Resolver that compares claims with the stored memories and decides what changes."""
 
     def __init__(self, reader: MemoryReader) -> None:
         self._reader = reader
 
     async def resolve(self, claims: Sequence[Memory], now: datetime) -> list[ClaimResolution]:
-        """Resolve `claims` in order; nothing is written."""
+        """Decide in order how each of `claims` is resolved, without writing anything."""
         heads = await self._load_heads(claims)
         statements = self._index_statements(claims)
-        written_by_id: dict[str, Memory] = {}  # by the resolutions so far
+        written_by_id: dict[str, Memory] = {}  # memories that the resolutions so far write
         rulings = []
         for claim in claims:
             again = (
@@ -98,10 +98,11 @@ class FactResolver:
     async def _supersede_replaced(
         self, claim: Memory, ruling: ClaimResolution, written_by_id: dict[str, Memory], now: datetime
     ) -> ClaimResolution:
-        """Supersede the memory that `claim` names as replaced, without delay.
+        """Supersede at once the memory that `claim` says it replaces.
 
-        Otherwise that would happen only in the next nightly run. A choice that the claim reverses is superseded in
-        the same way.
+        Otherwise this would happen only in the next nightly run. If the claim reverses an earlier choice, the
+        memory of that choice is superseded in the same way. Returns `ruling` with the additional change, or
+        unchanged if there is none.
         """
         other_way = reverse_choice(claim) if claim.supersedes is None else None
         replaced_id = slot_of(other_way) if other_way is not None else claim.supersedes
@@ -112,7 +113,9 @@ class FactResolver:
             return ruling
         if other_way is not None and not (is_same_value(old, other_way) and old.confidence <= claim.confidence):
             return ruling
-        if other_way is not None and get_valid_from(claim) < get_valid_from(old):  # an older statement, taken in late
+        if other_way is not None and get_valid_from(claim) < get_valid_from(
+            old
+        ):  # an older statement that arrived late
             ended_claim = replace(
                 ruling.memory, status=Status.SUPERSEDED, superseded_by=old.id, valid_to=get_valid_from(old), updated=now
             )
@@ -129,7 +132,11 @@ class FactResolver:
     async def update_conflicts(
         self, stated_memory: Memory, now: datetime, *, undone_memory: Memory | None = None
     ) -> list[Memory]:
-        """Update the open contradictions about a fact after a source states `stated_memory`."""
+        """Return the contradictions about a fact that change because a source stated `stated_memory`.
+
+        Contradictions that are already open or resolved are not opened again. `undone_memory` is the memory whose
+        last change was just undone, if there is one. Nothing is written.
+        """
         place = slot_of(stated_memory)
         open_conflicts = (
             await self._reader.list_conflicts_about({place}, stated_memory.project) if place is not None else []
@@ -145,7 +152,7 @@ class FactResolver:
         return [*conflicts_to_open, *(one for one in updated_conflicts if one.status is not Status.ACTIVE)]
 
     async def _filter_unasked(self, conflicts: Sequence[Memory]) -> list[Memory]:
-        """Return the conflicts that are neither open nor already resolved."""
+        """Return the conflicts that are not yet stored as open or resolved."""
         existing = [await self._reader.find([one.id], one.project) for one in conflicts]
         return [
             one
@@ -156,7 +163,7 @@ class FactResolver:
     async def _load_heads(self, claims: Sequence[Memory]) -> dict[str, Memory]:
         """Return the stored memories that have the ids of `claims`, keyed by id.
 
-        Claims with a random id are skipped, because no memory can exist under it.
+        Claims with a random id are skipped, because no stored memory can have the same id.
         """
         ids_by_project: dict[str | None, list[str]] = {}
         for claim in claims:
@@ -168,7 +175,7 @@ class FactResolver:
         return heads
 
     def _index_statements(self, claims: Sequence[Memory]) -> dict[tuple[object, ...], Memory]:
-        """Return the cached facts without a key that a claim may repeat, keyed by statement."""
+        """Index the cached facts without a key by statement, to recognise repeated claims."""
         owners = {claim.project for claim in claims if _build_statement_key(claim) is not None}
         facts = (
             fact for owner in owners for fact in self._reader.list_cached(Filters(project=owner, kinds=(Kind.FACT,)))
@@ -190,8 +197,8 @@ def _build_statement_key(fact: Memory) -> tuple[object, ...] | None:
 def _is_changed_by_user(stored_memory: Memory, memory: Memory) -> bool:
     """Return True if the user sent a changed text under the same ref.
 
-    The old text is then kept as a version, as with an edit. Facts read again from files and commits need no
-    versions, since their history is there, and session messages never change.
+    The old text is then kept as a version, as after an edit. Facts that are read again from files and commits need
+    no versions, since the files and commits have their own history, and session messages never change.
     """
     is_user_statement = stored_memory.status is Status.ACTIVE and stored_memory.trust is memory.trust is Trust.USER
     return is_user_statement and memory.kind is not Kind.MESSAGE and stored_memory.content != memory.content

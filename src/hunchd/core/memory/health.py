@@ -1,4 +1,4 @@
-"""Descriptions of problems of the write path and of projects, for status and answers."""
+"""Descriptions of problems with the write path and with projects, for status and answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hunchd.core.state.project import Project
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Source of the `degraded` field of answers."""
+    """Source of the problems listed in the `degraded` field of answers."""
 
     writer: StoreWriter
 

@@ -1,6 +1,6 @@
-"""Journal records of memory changes.
+"""Journal records for memory changes.
 
-Records written by any earlier version can be read.
+Records written by any earlier version can still be read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def change_to_record(change: MemoryChange) -> JournalRecord:
 
 
 def deletion_to_record(identifier: str, project: str | None) -> JournalRecord:
-    """Create a record of a deletion."""
+    """Create the journal record for the deletion of a memory."""
     return JournalRecord(id=secrets.token_hex(8), type="forget", project=project, data={"id": identifier}, at=0.0)
 
 

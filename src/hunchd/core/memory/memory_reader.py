@@ -1,4 +1,4 @@
-"""Reading of memories from the cache and the store combined."""
+"""Reading of memories from the cache and the store together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAGE_SIZE = 1_000  # memories fetched at once
 
 
 class MemoryReader:
-    """Read operations of `MemoryService`."""
+    """Read operations of `MemoryService`, on the cache and the store together."""
 
     def __init__(self, memory_cache: MemoryCache, store: MemoryStore, writer: StoreWriter) -> None:
         self._memory_cache = memory_cache
@@ -53,25 +53,25 @@ class MemoryReader:
         return memories
 
     async def list_family(self, identifier: str, project: str | None) -> list[Memory]:
-        """Return a memory and everything stored under it: versions, chunks, rejected claims."""
+        """Return a memory and everything stored under its id: versions, chunks, rejected claims."""
         return await self.list_all(Filters(project=project, statuses=(), family=identifier))
 
     def list_cached(self, filters: Filters) -> tuple[Memory, ...]:
-        """Return the cached memories that match, newest first.
+        """Return the cached memories that match `filters`, newest first.
 
         The cache contains new memories and those that answers need without delay.
         """
         return self._memory_cache.list_memories(filters)
 
     async def list_all(self, filters: Filters) -> list[Memory]:
-        """Return every memory that matches, stored or pending, in no particular order."""
+        """Return every memory that matches `filters`, stored or pending, in no particular order."""
         return [memory async for memory in self.iter_all(filters)]
 
     async def iter_all(self, filters: Filters) -> AsyncIterator[Memory]:
-        """Yield every memory that matches, each of them once.
+        """Yield each memory that matches `filters` once.
 
-        Cached memories come first, so that memories which move to the store in the meantime are not missed. If a
-        memory is both cached and stored, the newer cached version is yielded.
+        Cached memories come first, so that memories that move to the store in the meantime are not missed. If a
+        memory is both cached and stored, the cached version is yielded, because it is newer.
         """
         seen_ids = set()
         for memory in self._memory_cache.list_memories(filters):
@@ -137,9 +137,10 @@ class MemoryReader:
 async def list_of_owners(
     store: MemoryStore, owners: Sequence[str | None], filters: Filters, limit: int, cursor: str | None
 ) -> MemoryPage:
-    """Return a page of the memories of all `owners` that pass `filters`, newest first.
+    """Return one page of the memories that pass `filters`, newest first.
 
-    Raises InvalidInput for a cursor that was not created by this function.
+    The memories of all `owners` are merged; an owner is a project id, or None for the user. Raises InvalidInput for
+    a cursor that was not created by this function.
     """
     pages = [await store.list(replace(filters, project=owner), limit, cursor) for owner in owners]
     memories = sorted((one for page in pages for one in page.items), key=lambda one: (-to_microseconds(one.at), one.id))

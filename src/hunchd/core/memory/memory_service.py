@@ -90,7 +90,7 @@ class MemoryService(MemoryReader):
         )
 
     async def claim(self, claims: Sequence[Memory]) -> list[ClaimResolution]:
-        """Store claims under the rule that each key has one value."""
+        """Store claims so that each key keeps a single value."""
         await self._writer.wait_until_started()
         async with self.change_lock:
             return await self.claim_locked(claims)
@@ -141,8 +141,8 @@ class MemoryService(MemoryReader):
     async def edit(self, identifier: str, patch: MemoryFields, projects: Sequence[str]) -> Memory:
         """Change the fields in `patch`; secrets are redacted as in a new memory.
 
-        A fact that gets another key, category, scope or branch also gets another id. Raises Conflict if the memory
-        is an earlier version, a contradiction, or no longer valid.
+        A fact that gets a different key, category, scope or branch also gets a different id. Raises Conflict if the
+        memory is an earlier version, a contradiction, or no longer valid.
         """
         async with self.change_lock:
             memory, now = await self.get(identifier, projects), self.now()
@@ -215,7 +215,7 @@ class MemoryService(MemoryReader):
         )
 
     async def record_feedback(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> dict[str, Memory]:
-        """Count feedback on memories; return the memories that exist, keyed by id."""
+        """Count the feedback on memories; return those that exist, keyed by id."""
         updated_memories: dict[str, Memory] = {}  # an id may occur twice
         async with self.change_lock:
             for item in items:
@@ -326,7 +326,7 @@ class MemoryService(MemoryReader):
         """Close the gaps that forgetting `removed_memories` will leave in version histories.
 
         If a forgotten version had replaced another value, that value becomes valid again. Returns those of the
-        removed ids that now have another value. The caller must hold `change_lock`.
+        removed ids that now have a different value. The caller must hold `change_lock`.
         """
         removed_ids = frozenset(one.id for one in removed_memories)
         changes = []
@@ -348,7 +348,7 @@ def _reject_version(memory: Memory) -> None:
 
 
 def _reject_invalid_memory(memory: Memory, patch: Mapping[str, Any]) -> None:
-    """Raise Conflict if a memory is not valid, as changing it would have no visible effect."""
+    """Raise Conflict if a memory is not valid, since changing it would have no visible effect."""
     if memory.kind is Kind.CONTRADICTION:
         raise Conflict(
             f"'{memory.id}' is a contradiction; resolve it instead of editing it",

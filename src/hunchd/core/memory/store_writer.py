@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 FIRST_PAUSE_SECONDS = 0.5  # seconds before a failed batch is retried; doubled each time
 MAX_BATCH_RECORDS = 256  # records that the store gets at once
 MAX_PAUSE_SECONDS = 5.0  # seconds: writing resumes within ten seconds after the problem ends
-# A commit costs the store more, the more there were since its last compaction, so streams are batched: this factor
-# times the delay that a first record waits for others.
+# The more commits there were since the store's last compaction, the more a commit costs. Records in a stream are
+# therefore batched: they wait for others this many times as long as a first record does.
 STREAM_DELAY_FACTOR = 4
 # Longest wait of a client; a full queue takes half a minute on a slow machine.
 DRAIN_TIMEOUT_SECONDS = 60.0  # seconds
@@ -44,9 +44,10 @@ class PendingWrite:
 
 
 class StoreWriter:
-    """Queue of at most `limit` accepted records that are not stored yet.
+    """Writer that stores accepted records from a queue of at most `limit` records.
 
-    `trouble` says why writing is stuck, if it is. Records of an earlier process must be added before `run` is called.
+    `trouble` says why writing is stuck; it is empty while writing works. Records of an earlier process must be
+    added before `run` is called.
     """
 
     def __init__(
@@ -109,7 +110,10 @@ class StoreWriter:
             self._appending_count -= len(records)
 
     def is_queued(self, sequence: int) -> bool:
-        """Return True if the record was queued before, so that a repeated event counts once."""
+        """Return True if the record has already been queued or stored.
+
+        A repeated event therefore counts only once.
+        """
         return sequence <= self._journal.checkpoint_sequence or sequence in self._queued_sequences
 
     def add(self, write: PendingWrite) -> None:
@@ -149,7 +153,7 @@ class StoreWriter:
         await self._start_event.wait()
 
     async def drain(self, *, allowed_pending: int = 0) -> None:
-        """Wait until at most `allowed_pending` of the records accepted so far are not stored.
+        """Wait until all but `allowed_pending` of the records accepted so far are stored.
 
         Records accepted in the meantime are not waited for. Raises Unavailable after DRAIN_TIMEOUT_SECONDS.
         """
@@ -167,7 +171,7 @@ class StoreWriter:
             self._drain_waiters -= 1
 
     async def run(self) -> None:
-        """Write batches forever."""
+        """Write batches to the store forever."""
         # Records accepted since the start are queued before those read from the journal: restore the order.
         self._queue = deque(sorted(self._queue, key=lambda write: write.sequence))
         self._start_event.set()
@@ -217,7 +221,7 @@ class StoreWriter:
         self._progress_event.clear()
 
     async def _commit(self, batch: Sequence[PendingWrite]) -> None:
-        """Store one batch; of several writes and deletions of a memory, the last wins."""
+        """Store one batch; if it changes a memory several times, the last change wins."""
         latest: dict[str, Memory | None] = {}
         owners: dict[str, str | None] = {}
         for write in batch:

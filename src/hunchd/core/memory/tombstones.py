@@ -1,6 +1,6 @@
 """Tombstones of learned memories that the user forgot.
 
-A tombstone keeps a memory from being learned again. Only ids are stored.
+A tombstone prevents its memory from being learned again. Only ids are stored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ class Tombstones:
         self._folder = folder
 
     def load(self, project: str) -> frozenset[str]:
-        """Return the ids in a project's tombstone file."""
+        """Return the ids in a project's tombstone file.
+
+        Returns an empty set if the file does not exist or cannot be read.
+        """
         try:
             return frozenset(json.loads((self._folder / project).read_bytes()))
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Update of memories and predictor after commits got new ids."""
+"""Update of memories and the predictor after git rewrote commits, which gave them new ids."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hunchd.prediction.predictor import Predictor
 def rename_commits(predictor: Predictor, moved_commits: Sequence[tuple[str, str]]) -> None:
     """Replace the ids of rewritten commits in the predictor.
 
-    Otherwise it would learn the same changes twice.
+    Otherwise it would learn the same changes twice. Each pair consists of the old and the new id.
     """
     for old, new in moved_commits:
         if not predictor.has_unit(new):
@@ -25,9 +25,10 @@ def rename_commits(predictor: Predictor, moved_commits: Sequence[tuple[str, str]
 
 
 async def move_episodes(memories: MemoryService, project: str, moved_commits: Sequence[tuple[str, str]]) -> list[str]:
-    """Merge the episodes of old commits into those of the new commits.
+    """Merge the episodes of rewritten commits into those of the new commits.
 
-    Each merge is atomic. Returns the ids of the removed episodes. An episode whose new commit has no episode is kept.
+    Each merge is atomic. Returns the ids of the removed episodes. If the new commit has no episode, the old episode
+    is kept.
     """
     target = {make_episode_id(project, old): make_episode_id(project, new) for old, new in moved_commits}
     if not target:
@@ -51,7 +52,7 @@ async def move_episodes(memories: MemoryService, project: str, moved_commits: Se
 
 
 async def drop_episodes(memories: MemoryService, project: str, shas: Sequence[str]) -> list[str]:
-    """Delete the episodes of commits that no history contains any more.
+    """Delete the episodes of commits that are no longer part of any history.
 
     Returns the ids of the deleted episodes.
     """

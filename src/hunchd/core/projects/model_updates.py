@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class ModelUpdater(Feature):
-    """Background task that updates outdated models."""
+    """Background task that updates the models of projects after signals made them outdated."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class ModelUpdater(Feature):
         self._indexer = indexer
         self._find_project = find_project
         self._features = features
-        self._paths_to_parse: dict[str, set[str] | None] = {}  # project → files to parse again; None: look at all
+        self._paths_to_parse: dict[str, set[str] | None] = {}  # project → files to parse again; None: check all
         self._projects_behind: set[str] = set()  # projects with commits to learn
         self._rewritten_commits: dict[str, list[tuple[str, str, bool]]] = {}  # project → (old, new, reported by git)
         self._work = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Registry of open projects: lookup by path or id, adoption, indexing, removal."""
+"""Registry of open projects: lookup by path or id, registration, indexing, removal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OpenProjects(Feature):
         self._features = features
         self.own = UserState()
         self._projects: dict[str, Project] = {}
-        self._by_path: dict[str, tuple[Project, WorkingTree]] = {}  # lookup cache of paths
+        self._by_path: dict[str, tuple[Project, WorkingTree]] = {}  # lookup cache by path
         self._caches = dependencies.paths.cache / "projects"
 
     def __iter__(self) -> Iterator[Project]:
@@ -48,7 +48,7 @@ class OpenProjects(Feature):
         self.open_all()
 
     async def stop(self) -> None:
-        """Save the models, so that the next start need not rebuild them."""
+        """Save the models, so that the next start does not have to rebuild them."""
         for project in self:
             if project.predictor is not None and not project.indexing:
                 await asyncio.to_thread(self._indexer.save, project)
@@ -56,9 +56,9 @@ class OpenProjects(Feature):
                 project.code.close()
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        """Make the next bundle show the change.
+        """Apply the change, so that the next bundle shows it.
 
-        A change of the user's own memories affects the bundles of all projects.
+        A change to the user's own memories affects the bundles of all projects.
         """
         if project is not None:
             project.apply_change(change)
@@ -68,7 +68,7 @@ class OpenProjects(Feature):
                 each.bump_revision()
 
     def resolve_id(self, name: str) -> str:
-        """Return the id of the project with this id or path. Raises NotFound."""
+        """Return the id of the project with this id or path. Raises NotFound if there is none."""
         return self.find(name)[0].id
 
     def list_roots(self) -> list[Path]:
@@ -88,7 +88,8 @@ class OpenProjects(Feature):
     def add(self, path: str, *, must_exist: bool = True, identifier: str | None = None) -> Project:
         """Register the project that contains `path` and return it.
 
-        A new project gets the id `identifier` if that is free. Raises InvalidInput if the folder does not exist.
+        A new project gets the id `identifier` if that id is free. Raises InvalidInput if the folder does not exist,
+        cannot be read, or is not suitable as a project.
         """
         folder = expand_path(path)
         if not folder.is_absolute():
@@ -115,7 +116,7 @@ class OpenProjects(Feature):
         return self._open(record, layout)
 
     def _move_to_tree(self, project: Project, tree: WorkingTree) -> None:
-        """Continue the project in another worktree of its repository.
+        """Continue the project in a different worktree of its repository.
 
         This happens when the project's own folder, for instance a linked worktree, was deleted or moved.
         """
@@ -127,9 +128,10 @@ class OpenProjects(Feature):
         self._resume(project)
 
     def _reject_whole_machine(self, layout: RepositoryLayout) -> None:
-        """Reject the file system root and the home folder, as indexing would never finish.
+        """Reject the file system root and the home folder, since indexing would never finish.
 
-        A home folder that is a git repository is accepted: its owner has chosen which files belong to it.
+        A home folder that is a git repository is accepted, because its owner has chosen which files belong to the
+        repository.
         """
         root = layout.root
         what = "the root of the file system" if root == Path(root.anchor) else "your home folder"
@@ -138,14 +140,14 @@ class OpenProjects(Feature):
             raise InvalidInput(f"{root} is {what}", field="path", hint="give a git working tree, or a folder inside it")
 
     def get(self, identifier: str) -> Project:
-        """Return the project with this id. Raises NotFound."""
+        """Return the project with this id. Raises NotFound if there is none."""
         try:
             return self._projects[identifier]
         except KeyError:
             raise NotFound(f"there is no project '{identifier}'", hint="GET /projects lists them") from None
 
     def list_standing_facts(self, identifier: str | None) -> list[Memory]:
-        """Return all facts of a project, or the user's facts and profile pages for None.
+        """Return all facts of a project, or, for None, the user's facts and profile pages.
 
         Unlike the contents of a cache, the list is complete, however long it is.
         """
@@ -155,16 +157,16 @@ class OpenProjects(Feature):
         return list(project.facts.values()) if project is not None else []
 
     def find_by_id(self, identifier: str | None) -> Project | None:
-        """Return the project with this id, or None if it does not exist.
+        """Return the project with this id, or None if there is none.
 
-        The identifier None, which means the user's own memories, also returns None.
+        The identifier None, which stands for the user's own memories, also returns None.
         """
         return self._projects.get(identifier) if identifier is not None else None
 
     def find(self, name: str) -> tuple[Project, WorkingTree]:
         """Return the project and working tree for a project id or a path.
 
-        Raises NotFound.
+        Raises NotFound if `name` does not belong to a known project.
         """
         if entry := self._by_path.get(name):
             return entry
@@ -234,7 +236,7 @@ class OpenProjects(Feature):
         return project
 
     def set_paused(self, identifier: str, *, is_paused: bool) -> Project:
-        """Stop watching and indexing a project, or go on with it. Raises NotFound."""
+        """Pause or resume the watching and indexing of a project. Raises NotFound if there is none."""
         project = self.get(identifier)
         if project.is_paused != is_paused:
             self._dependencies.registry.set_paused(identifier, is_paused=is_paused)

@@ -1,9 +1,9 @@
 """Facts stated in files and commit messages.
 
-A fact learned on a branch is stored with the branch name and the commit at which it was learned, and is valid on
-that branch only. It becomes valid on the main line once the main line contains that commit, or the later tip of the
-branch, according to git. Facts from files need no such proof: the files of the main line are read again whenever it
-is checked out.
+The main line is the project's default branch. A fact learned on a side branch is stored with the branch name and
+the commit at which it was learned, and is valid on that branch only. It becomes valid on the main line once the
+main line contains that commit, or the later tip of the branch, according to git. Facts from files need no such
+proof, because the files of the main line are read again whenever it is checked out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FILE_SOURCE: Final = "convention"  # source type
 
 
 class ProjectClaims:
-    """Service that updates the facts stated in files and commits."""
+    """Service that updates the facts that files and commits state."""
 
     def __init__(self, memories: MemoryService, indexer: HelperProcess) -> None:
         self._memories = memories
@@ -41,7 +41,7 @@ class ProjectClaims:
     async def update_from_files(self, project: Project, file_facts: Sequence[Memory]) -> None:
         """Update the facts that files state.
 
-        A new value replaces the old one, and a fact that no file states any more ends. If a file repeats a
+        A new value replaces the old one, and a fact that is no longer stated in any file ends. If a file repeats a
         statement that has been overruled, nothing changes.
         """
         line = get_side_branch(project)
@@ -107,7 +107,7 @@ class ProjectClaims:
             await self._move_to_main_line([fact for fact in facts if proofs[fact.id] in merged_shas], project)
 
     async def _move_to_main_line(self, merged_memories: Sequence[Memory], project: Project) -> None:
-        """Move facts of branches to the main line; the caller must hold `change_lock`."""
+        """Move facts from branches to the main line; the caller must hold `change_lock`."""
         now = self._memories.now()
         claims = claims_from_merged(merged_memories, now, sha=find_default_branch(project.main.layout) or "")
         rulings = await self._memories.claim_locked(claims)
@@ -118,7 +118,10 @@ class ProjectClaims:
         await self._memories.store(moved_memories)
 
     async def _withdraw_missing(self, project: Project, stated_ids: set[str], line: str | None) -> list[MemoryChange]:
-        """Return the changes that end facts no longer stated in any file of branch `line`."""
+        """Return the changes that end the facts no longer stated on branch `line`.
+
+        `stated_ids` are the ids of the facts that files on that branch state.
+        """
         before = [
             fact.id
             for fact in project.facts.values()
@@ -136,7 +139,10 @@ class ProjectClaims:
             await self._memories.claim(claims[begin : begin + CLAIM_BATCH_SIZE])
 
     async def _find_merged_commits(self, project: Project, shas: Sequence[str]) -> frozenset[str]:
-        """Return those of the commits `shas` that the main line contains."""
+        """Return those of the commits `shas` that the main line contains.
+
+        Returns all of them if the repository has no default branch.
+        """
         into = find_default_branch(project.main.layout)
         if into is None or not shas:
             return frozenset(shas)
@@ -146,7 +152,7 @@ class ProjectClaims:
 
 
 async def is_overruled(memories: MemoryService, fact: Memory, head: Memory) -> bool:
-    """Return True if `fact` repeats a statement that was overruled by `head`."""
+    """Return True if `fact` repeats a statement that `head`, the current memory, overruled."""
     if head.status is Status.SUPERSEDED and head.superseded_by is not None:  # it was superseded by another memory
         return is_same_value(fact, head) and get_source_name(fact) == get_source_name(head)
     if head.status is not Status.ACTIVE or is_same_value(fact, head) or get_source_name(fact) == get_source_name(head):
@@ -160,7 +166,7 @@ async def is_overruled(memories: MemoryService, fact: Memory, head: Memory) -> b
 
 
 def get_side_branch(project: Project) -> str | None:
-    """Return the checked-out branch, or None if it is the main line."""
+    """Return the checked-out branch, or None if it is the main line or unknown."""
     branch, main_line = project.main.branch, project.main.trunk
     return branch if branch and main_line and branch != main_line else None
 
@@ -174,7 +180,10 @@ def restrict_to_branch(fact: Memory, line: str | None) -> Memory:
 
 
 def _get_proof_commit(fact: Memory) -> str:
-    """Return the commit whose merge makes a branch's fact valid on the main line."""
+    """Return the commit whose merge makes a branch's fact valid on the main line.
+
+    Returns an empty string if no such commit is recorded.
+    """
     return str(fact.source.get("sha") or fact.source.get("tip") or "")
 
 
@@ -190,7 +199,7 @@ def _is_on_main_line(fact: Memory, main: Memory | None) -> bool:
 
 
 def _is_unchanged(fact: Memory, head: Memory | None) -> bool:
-    """Return True if `fact` is still valid with the same value and proof."""
+    """Return True if `head`, the stored version of `fact`, has the same value and proof commit."""
     return (
         head is not None
         and _is_active(head)
@@ -200,7 +209,7 @@ def _is_unchanged(fact: Memory, head: Memory | None) -> bool:
 
 
 def _is_moved_statement(fact: Memory, head: Memory) -> bool:
-    """Return True if only the file or the globs of a statement have changed."""
+    """Return True if only the file or the file globs of a statement have changed."""
     if not fact.source.get("type") == head.source.get("type") == FILE_SOURCE or not is_same_value(fact, head):
         return False
     has_moved = fact.tags != head.tags or any(fact.source.get(name) != head.source.get(name) for name in SCOPE_FIELDS)

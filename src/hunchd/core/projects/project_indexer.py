@@ -1,4 +1,4 @@
-"""Project models, which are built by the indexer process, loaded here and updated incrementally."""
+"""Project models: built by the indexer process, loaded here and updated incrementally."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ class ProjectIndexer:
         self._pack_lock = asyncio.Lock()
         self._removed_episodes: set[str] = (
             set()
-        )  # episodes of commits that were rewritten, which are barred until they are back
+        )  # episodes of rewritten or lost commits, deleted until the commits come back
 
     def load(self, project: Project) -> None:
-        """Load the model, code cache and conventions of the last run.
+        """Load the model, code cache and facts saved by the last run.
 
         Files that cannot be read are rebuilt.
         """
@@ -108,7 +108,7 @@ class ProjectIndexer:
         project.code = CodeCache(project.cache / CODE_FILE)
 
     async def index(self, project: Project) -> None:
-        """Update all models: from scratch the first time, incrementally afterwards."""
+        """Update all models: build them the first time, update them incrementally afterwards."""
         project.indexing, project.index_error = True, ""
         project.record_indexing_step("asked for")
         again = False
@@ -116,7 +116,7 @@ class ProjectIndexer:
             if project.is_indexed:
                 await self.catch_up(project)
                 await self.refresh(project)
-            else:  # also after an incomplete attempt: otherwise the rest would be missing for good
+            else:  # also after an incomplete attempt: the rest would otherwise be missing permanently
                 await self._index_from_scratch(project)
                 await self._update_from_files(project)
         except HunchError as error:
@@ -147,8 +147,8 @@ class ProjectIndexer:
     async def catch_up(self, project: Project, rewritten: Sequence[tuple[str, str, bool]] = ()) -> bool:
         """Learn new commits.
 
-        Commits whose only change is a new id are not learned again. Returns False if learning must wait because a
-        git operation is in progress.
+        Commits that merely got a new id are not learned again. Returns False if learning must wait because a git
+        operation is in progress.
         """
         params = {"scope": self._build_request(project), "since": project.learned_sha or "", "moved": rewritten}
         answer = await self._indexer.call("units", params, NewUnits, timeout=300)
@@ -177,7 +177,7 @@ class ProjectIndexer:
         return True
 
     async def _find_lost_units(self, project: Project, before: Sequence[str]) -> list[str]:
-        """Return the units in `before` that no history contains any more."""
+        """Return those of the units `before` that are no longer part of any history."""
         predictor = project.predictor
         missing = [sha for sha in before if predictor is None or not predictor.has_unit(sha)]
         if not missing:
@@ -198,7 +198,7 @@ class ProjectIndexer:
         await move_fixes(self._memories, project, moved_commits)
 
     async def refresh(self, project: Project, paths: Sequence[str] | None = None) -> None:
-        """Parse `paths` again, or, if None, all files that changed since they were parsed."""
+        """Parse `paths` again, or, if `paths` is None, all files that have changed since they were last parsed."""
         params = {"scope": self._build_request(project), "paths": paths}
         async with aclosing(self._indexer.stream("parse", params, ParsedFiles)) as steps:
             async for step in steps:
@@ -254,7 +254,7 @@ class ProjectIndexer:
         self._events.publish("progress", project=project.id, stage=step.stage, **asdict(project.to_answer().progress))
 
     def _announce_model(self, project: Project) -> None:
-        """Record the open files in a new model and notify the features.
+        """Record the open files in a newly loaded model and notify the features.
 
         A new model does not know the running session yet.
         """
@@ -298,7 +298,7 @@ class ProjectIndexer:
             await self._store.put(new)
 
     async def _compact_model(self, project: Project) -> None:
-        """Compact the model's deltas for saved files and free the memory."""
+        """Compact the changes that saved files made to the model, and free the memory."""
         if self._pack_lock.locked():
             return
         async with self._pack_lock:
@@ -309,8 +309,8 @@ class ProjectIndexer:
     def save(self, project: Project) -> None:
         """Save the model and its state for the next start.
 
-        Missing files are rebuilt at the next start. Nothing is saved if git could not read everything, because the
-        repository may have been repaired by then.
+        Missing files are rebuilt at the next start. Nothing is saved if git could not read the whole repository,
+        because the repository may have been repaired by then.
         """
         if project.predictor is None or not project.is_indexed or project.incomplete_reason:
             return

@@ -1,6 +1,6 @@
 """Synchronization with the repository's shared files after pulls, checkouts and deletions.
 
-Shared facts are resolved like any other, with one exception: a statement of the user is not replaced by a statement
+Shared facts are resolved like any other, with one exception: a statement by the user is not replaced by a statement
 that came with a pull. Instead, the two are shown as a contradiction until the user resolves it or the file changes.
 """
 
@@ -22,15 +22,15 @@ from hunchd.domain.sharing import SHARED_KINDS, is_shared
 
 
 class SharedMemories:
-    """Service that synchronizes shared memories."""
+    """Service that keeps stored memories in line with the shared files of a repository."""
 
     def __init__(self, memories: MemoryService) -> None:
         self._memories = memories
 
     async def update(self, project: Project, file_memories: Sequence[Memory]) -> None:
-        """Update the shared memories to match the files of the working tree.
+        """Update the shared memories to match the files in the working tree.
 
-        `file_memories` must contain everything that these files state.
+        `file_memories` must contain every memory that the files state.
         """
         line = get_side_branch(project)
         before = await self._get_shared_ids(project)
@@ -52,7 +52,10 @@ class SharedMemories:
         project.shared_ids = {name: on for name, on in before.items() if on != line} | stated_ids
 
     async def _get_shared_ids(self, project: Project) -> dict[str, str | None]:
-        """Return the ids of the memories shared so far, each mapped to its branch."""
+        """Return the ids of the memories shared so far, each mapped to its branch.
+
+        The branch is None for memories that are valid on the main line.
+        """
         if project.shared_ids is not None:
             return project.shared_ids
         memories = await self._memories.list_all(Filters(project=project.id, kinds=SHARED_KINDS))
@@ -68,7 +71,7 @@ class SharedMemories:
     async def _store_facts(self, project: Project, file_facts: Sequence[tuple[Memory, Memory]]) -> None:
         """Store shared facts.
 
-        Each fact is given twice: as it is valid on the main line, and on the current branch.
+        Each fact is given twice: as it is valid on the main line, and as it is valid on the current branch.
         """
         slots = [fact.id for pair in file_facts for fact in pair]
         heads = await self._memories.find(list(dict.fromkeys(slots)), project.id)
@@ -94,7 +97,7 @@ class SharedMemories:
         await self._memories.commit([_build_contradiction(claim, current, now) for claim, current in contests])
 
     async def _is_merged_duplicate(self, head: Memory | None, file_memory: Memory) -> bool:
-        """Return True if the memory was merged into an active duplicate."""
+        """Return True if the memory was merged into a duplicate that is still active."""
         if head is None or head.superseded_by is None or not is_same_value(head, file_memory):
             return False
         keeper = (await self._memories.find([head.superseded_by], head.project)).get(head.superseded_by)
@@ -109,14 +112,14 @@ class SharedMemories:
         )
 
     async def _withdraw_missing(self, project: Project, ids: Sequence[str]) -> None:
-        """End the memories with these ids, which no file states any more."""
+        """End the memories with these ids, which are no longer stated in any file."""
         heads = await self._memories.find(ids, project.id) if ids else {}
         now = self._memories.now()
         valid_heads = (head for head in heads.values() if _is_active(head) and is_shared(head))
         await self._memories.commit([withdraw_fact(head, now) for head in valid_heads])
 
     async def _close_outdated_conflicts(self, project: Project, file_memories: Sequence[Memory]) -> None:
-        """Close contradictions whose shared statement changed or was deleted."""
+        """Close contradictions whose shared statement was changed or deleted."""
         statement_keys = {_build_statement_key(memory) for memory in file_memories}
         now = self._memories.now()
         over = [
@@ -130,7 +133,7 @@ class SharedMemories:
 
 
 def _restrict_to_branch(memory: Memory, line: str | None) -> Memory:
-    """Return the memory restricted to branch `line`, or valid on all branches if None."""
+    """Return the memory restricted to branch `line`, or unrestricted if `line` is None."""
     if memory.kind is Kind.FACT:
         return restrict_to_branch(memory, line)
     identifier = memory_id(memory.project, f"{line or ''}:{memory.ref}")
@@ -146,7 +149,7 @@ def _build_statement_key(memory: Memory) -> tuple[str, str]:
 
 
 def _update_wording(current: Memory, file_memory: Memory, now: datetime) -> list[MemoryChange]:
-    """Return the change that updates wording and source of an unchanged value.
+    """Return the change that updates the wording and source of an unchanged value.
 
     Returns an empty list if nothing differs, or if the stored memory is not a shared one.
     """
@@ -174,7 +177,7 @@ def _update_wording(current: Memory, file_memory: Memory, now: datetime) -> list
 
 
 def _merge_known(file_memory: Memory, stored_memory: Memory | None) -> Memory | None:
-    """Return a shared memory with the creation time and usage of its stored version.
+    """Return the memory from a file with the creation time and usage of its stored version.
 
     Returns None if it is already stored unchanged.
     """
@@ -198,7 +201,7 @@ def _merge_known(file_memory: Memory, stored_memory: Memory | None) -> Memory | 
 def _build_contradiction(claim: Memory, current: Memory, now: datetime) -> MemoryChange:
     """Return a change that stores the claim and its contradiction with `current`.
 
-    `current` is the user's statement, which stays valid.
+    `current` is the user's statement, which remains valid.
     """
     ruling = resolve_as_conflict(replace(claim, valid_from=now), current, now)
     conflict = create_contradiction(

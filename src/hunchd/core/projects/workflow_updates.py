@@ -22,10 +22,10 @@ async def update_workflows(
     *,
     since: float = 0.0,
 ) -> None:
-    """Update the workflows of one source.
+    """Update the workflows that come from one source, whose type is `voice`.
 
-    New workflows are stored, and changed ones keep their history. Workflows that are no longer found end, unless
-    they were last run before `since`.
+    New workflows are stored, and changed ones keep their history. Workflows that are no longer found are ended,
+    unless they were last run before `since`, in seconds since the epoch.
     """
     wanted_workflows = [memory for memory in mined_workflows if memory.id not in project.command_history.forgotten_ids]
     async with memories.change_lock:
@@ -77,6 +77,6 @@ def _carry_over(before: Memory, memory: Memory) -> Memory:
 
 
 def _has_more_runs(before: Memory, after: Memory) -> bool:
-    """Return True if the number of runs changed enough to be worth storing."""
+    """Return True if the number of runs has changed enough to be worth storing."""
     earlier_runs, now = int(before.source.get("runs") or 0), int(after.source.get("runs") or 0)
     return now >= earlier_runs * 1.2 + 1 or now < earlier_runs * 0.8
