@@ -1,1 +1,1 @@
-"""In-memory state of projects, the feature protocol and the event stream."""
+"""In-memory state of projects, the protocol for features and the event stream."""

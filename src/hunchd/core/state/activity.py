@@ -6,7 +6,7 @@ import time
 
 
 class ActivityClock:
-    """Time of the last request."""
+    """Clock that measures how long ago a client last sent a request or signal."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
@@ -17,5 +17,5 @@ class ActivityClock:
 
     @property
     def idle_seconds(self) -> float:
-        """Seconds since the last request."""
+        """Seconds since the last request or signal from a client."""
         return time.monotonic() - self._last

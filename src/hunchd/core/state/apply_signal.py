@@ -1,6 +1,6 @@
 """Application of an accepted signal to the in-memory state, without I/O.
 
-The result says what is to be stored and which work follows.
+The result says what has to be stored and what work has to follow.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from hunchd.protocol.signals import signal_from_json, signal_to_json
 # Signals with a path only: by far the most frequent; the secret scan is half of their cost.
 PLAIN_KINDS = frozenset({"file_opened", "file_saved", "file_closed"})
 PLAIN_FIELDS = frozenset({"kind", "project", "path", "file", "at", "event_id"})
-ERROR_ID_FIELD = "error_meant"  # field of a stored signal: id of the error that its text, a last line, belongs to
-# From this number on a rescan of the tree is cheaper.
+ERROR_ID_FIELD = "error_meant"  # field of a stored signal: id of the error whose last line its text is
+# From this number on, rescanning the tree is cheaper.
 RESCAN_THRESHOLD = 500  # files
 
 
 @dataclass(frozen=True, slots=True)
 class SignalEffect:
-    """Follow-up work of a signal.
+    """Follow-up work that a signal requires.
 
-    A signal can require parsing files, rescanning the whole tree, learning new or rewritten commits, or prefetching
-    a bundle.
+    A signal can require that files are parsed, the whole tree is rescanned, new or rewritten commits are learned,
+    memories are stored, or a bundle is prefetched.
     """
 
     paths_to_parse: tuple[str, ...] = ()
     removed_paths: tuple[str, ...] = ()
     refresh: bool = False
     catch_up: bool = False
-    prefetch: str | None = None  # a file, or "" for the branch itself
+    prefetch: str | None = None  # a file, or "" for the bundle of the branch
     memories: tuple[Memory, ...] = ()
     rewritten_commits: tuple[tuple[str, str, bool], ...] = ()  # (old commit, new commit, reported by git itself)
-    fix_event: FixEvent | None = None  # event for the learning of fixes
+    fix_event: FixEvent | None = None  # event from which fixes are learned
 
 
 NO_EFFECT = SignalEffect()
@@ -60,8 +60,8 @@ NO_EFFECT = SignalEffect()
 def apply_signal(signal: Signal, project: Project, tree: WorkingTree) -> SignalEffect:
     """Apply `signal` to the in-memory state of the project.
 
-    Signals imported from a shell's history are ignored here: they are too old to affect the current state and are
-    only used to learn habits.
+    Signals imported from a shell's history have no effect here: they are too old to affect the current state and
+    are used only to learn habits.
     """
     if signal.source == "history":
         return NO_EFFECT
@@ -124,7 +124,7 @@ def apply_signal(signal: Signal, project: Project, tree: WorkingTree) -> SignalE
 def derive_event_id(signal: Signal) -> str | None:
     """Return a stable id for an event that both a git hook and the watcher report.
 
-    Returns None for other events.
+    Returns None for events that only one of them reports.
     """
     match signal:
         case signals.Commit(sha=str(name)) | signals.Merge(sha=str(name)):
@@ -144,7 +144,10 @@ def redact_signal(signal: Signal) -> Signal:
 
 
 def to_session_event(signal: Signal) -> SessionEvent | None:
-    """Convert a signal to an event for the predictor; return None if there is none."""
+    """Convert a signal to an event for the predictor.
+
+    Returns None for signals that the predictor does not use.
+    """
     at = int(signal.at.timestamp())
     match signal:
         case signals.FileOpened(path=path):
@@ -163,9 +166,9 @@ def to_session_event(signal: Signal) -> SessionEvent | None:
 
 
 def build_signal_row(signal: Signal, raw: Mapping[str, Any], project: Project, effect: SignalEffect) -> dict[str, Any]:
-    """Build the row under which the store keeps a signal.
+    """Build the row in which the store keeps a signal.
 
-    The row is kept until the signal has been turned into memories. `raw` is the signal as JSON. The id of a
+    The store keeps the row until the signal has been turned into memories. `raw` is the signal as JSON. The id of a
     reported error is added if it cannot be derived from the text.
     """
     if isinstance(effect.fix_event, ErrorEvent) and effect.fix_event.error != get_reported_error_id(raw, project.id):
@@ -186,7 +189,7 @@ def error_from_memory(memory: Memory) -> KnownError:
 def load_errors(project: Project, memories: Sequence[Memory]) -> None:
     """Load the open and cleared errors among `memories` into `project`.
 
-    `memories` are sorted from newest to oldest.
+    `memories` must be sorted from newest to oldest.
     """
     for memory in reversed(memories):
         if memory.kind is Kind.ERROR and not is_fix(memory):
@@ -203,7 +206,10 @@ def is_open_error(memory: Memory) -> bool:
 
 
 def get_reported_error_id(raw: Mapping[str, Any], project: str) -> str | None:
-    """Return the id of the error that a stored signal reports or clears, or None."""
+    """Return the id of the error that a stored signal reports or clears.
+
+    Returns None if the signal is not about an error or has no text.
+    """
     if isinstance(stored_id := raw.get(ERROR_ID_FIELD), str):
         return stored_id
     text = raw.get("text")
@@ -239,9 +245,10 @@ def _apply_error(signal: signals.ErrorReported, project: Project, tree: WorkingT
 
 
 def _clear_errors(signal: signals.ErrorCleared, project: Project) -> tuple[str, ...]:
-    """Clear the errors that match the signal by text, command and file.
+    """Clear the errors that match the signal's text, command and file.
 
-    Returns the ids of the cleared errors. A signal with none of these fields clears all errors.
+    Returns the ids of the cleared errors. Fields that the signal lacks match every error, so a signal without any
+    of them clears all errors.
     """
     cleared_ids: list[str] = []
     error_text = parse_error(signal.text) if signal.text else None
@@ -265,13 +272,13 @@ def _clear_errors(signal: signals.ErrorCleared, project: Project) -> tuple[str, 
 def _is_headline_of(error: KnownError, text: str | None) -> bool:
     """Return True if `text` is the headline of `error`.
 
-    An editor may have kept only the headline of a longer error.
+    An editor may report only the headline of a longer error.
     """
     return text is not None and "\n" not in text.strip() and parse_error(text).headline == error.headline
 
 
 def _find_own_location(error_text: ParsedError, tree: WorkingTree) -> tuple[str | None, int | None]:
-    """Return path and line of an error in this tree.
+    """Return the path and line at which an error occurred in this tree.
 
     This is the location that a tool reports, or the stack frame nearest to the point where the error was raised:
     the last frame in Python, the first in other languages. Returns (None, None) if no location is in this tree.
@@ -283,9 +290,9 @@ def _find_own_location(error_text: ParsedError, tree: WorkingTree) -> tuple[str 
 
 
 def _resolve_file_name(path: str | None, project: Project) -> str | None:
-    """Resolve a bare file name if only one file of the project has that name.
+    """Resolve a bare file name to a path if only one file of the project has that name.
 
-    Some tools, such as Go's test runner, report no folder.
+    Some tools, such as Go's test runner, do not report the folder. Any other `path` is returned unchanged.
     """
     if path is None or "/" in path or project.predictor is None or project.predictor.has_file(path):
         return path
@@ -294,10 +301,10 @@ def _resolve_file_name(path: str | None, project: Project) -> str | None:
 
 
 def _find_copy_location(error_text: ParsedError, project: Project) -> tuple[str | None, int | None]:
-    """Return path and line of the nearest location in another copy of the project.
+    """Return the path and line of an error that occurred in a different copy of the project.
 
     The other copy may be in a container, on a colleague's machine or at a Windows path. Returns (None, None) if no
-    file of this project matches.
+    file in this project matches.
     """
     if project.predictor is not None:
         for place in error_text.nearest_places:
@@ -311,9 +318,10 @@ def _find_copy_location(error_text: ParsedError, project: Project) -> tuple[str 
 
 
 def _find_common_path(path: str, known_paths: Sequence[str]) -> str | None:
-    """Return the only path in `known_paths` that matches `path`, or None.
+    """Return the only path in `known_paths` that matches `path`, or None if there is no such path.
 
-    A known path matches if `path` ends with it or if both share at least their last two components.
+    A known path matches if `path` ends with it, or if the two have at least their last two components in common. If
+    several match, the longest match is chosen.
     """
     path_parts = PurePosixPath(path).parts
     ends = {one: count_common_tail(PurePosixPath(one).parts, path_parts) for one in known_paths}
@@ -374,7 +382,8 @@ def _build_error_memory(
 def redact_raw_signal(raw: Any) -> Any:
     """Redact secrets in a raw signal.
 
-    Signals of opened and saved files take a fast path, as they contain little text and the same paths again and again.
+    Signals about opened, saved and closed files take a fast path, as they contain little text and often repeat the
+    same paths.
     """
     kind = raw.get("kind") if isinstance(raw, dict) else None
     if isinstance(kind, str) and kind in PLAIN_KINDS and raw.keys() <= PLAIN_FIELDS:

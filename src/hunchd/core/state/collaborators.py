@@ -17,7 +17,7 @@ from hunchd.prediction import authors
 from hunchd.protocol.responses import format_iso
 
 NEWS_PERIOD = timedelta(days=14)  # a newcomer is news for two weeks
-MAX_COLLABORATORS = 3  # newest collaborators; more at once is a merge of strangers, not a new colleague
+MAX_COLLABORATORS = 3  # newest collaborators; more at once come with a merge from outsiders
 MIN_UNITS = 20  # below this many units everybody is new
 COLLABORATOR_VALUE = 0.45  # a little above a convention
 _PERSON_PATTERN = re.compile(r"^(.*?)\s*<([^<>]+)>$")
@@ -25,7 +25,7 @@ MAX_NAME_LENGTH = 60  # characters
 
 
 def detect_collaborators(project: Project, unit: Unit) -> None:
-    """Record the authors of a new unit of work who have not been seen before.
+    """Record those authors of a new unit of work who have not been seen before.
 
     This must be called before the predictor learns the unit.
     """
@@ -39,7 +39,10 @@ def detect_collaborators(project: Project, unit: Unit) -> None:
 
 
 def add_collaborator(project: Project, name: str, email: str, at: datetime, *, author: bool = False) -> None:
-    """Record a new collaborator; only the newest MAX_COLLABORATORS are kept."""
+    """Record a new collaborator, keeping only the newest MAX_COLLABORATORS.
+
+    `author` is True if the collaborator was detected as the author of a commit.
+    """
     key = (email or name).lower()
     project.collaborators.pop(key, None)
     project.collaborators[key] = Collaborator(redact(name).text[:MAX_NAME_LENGTH], email, at, author)
@@ -49,7 +52,7 @@ def add_collaborator(project: Project, name: str, email: str, at: datetime, *, a
 
 
 def build_collaborator_candidates(project: Project, now: datetime) -> list[ContextCandidate]:
-    """Build a candidate for each collaborator who joined within NEWS_PERIOD."""
+    """Build a bundle candidate for each collaborator who joined within NEWS_PERIOD."""
     return [
         _build_candidate(project, one, now) for one in project.collaborators.values() if now - one.at <= NEWS_PERIOD
     ]

@@ -1,4 +1,7 @@
-"""Command history of a project, and prediction of the next command."""
+"""Command history of a project, and prediction of the next command.
+
+A step is the template of a command: the command without the parts that vary from run to run.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ from hunchd.prediction.next_step import NextStepPredictor, PredictedStep, StepCo
 
 MAX_TOUCHED_KINDS: Final = 6  # kinds of files saved between two commands
 DUPLICATE_WINDOW: Final = 500  # newest commands that are searched for duplicates
-MIN_SHOWN_PROBABILITY: Final = 0.35  # minimum probability of a step that is shown unasked
-MIN_EARLIER_RUNS: Final = 3  # minimum number of earlier runs of a step that is shown unasked
+MIN_SHOWN_PROBABILITY: Final = 0.35  # minimum probability of a step that is shown without being asked for
+MIN_EARLIER_RUNS: Final = 3  # minimum number of earlier runs of such a step
 FRESH_SECONDS: Final = 900.0  # seconds after a command in which a next step is shown
 
 
 @dataclass(slots=True)
 class CommandHistory:
-    """Command history with a model that predicts the next step.
+    """Commands run in a project, with a model that predicts the next step.
 
     `unsaved` contains the commands not yet written to the log; `shown_step` is the step that the last bundle predicted.
     """
@@ -42,7 +45,7 @@ class CommandHistory:
     _has_late_commands: bool = False  # older commands arrived late: the model must be trained again in order
 
     def record_save(self, path: str) -> None:
-        """Record the kind of a saved file, as the next step may depend on it."""
+        """Record the kind of a saved file, since the next step may depend on it."""
         kind = classify_file(path)
         self._touched_kinds.pop(kind, None)
         self._touched_kinds[kind] = None
@@ -52,7 +55,7 @@ class CommandHistory:
     def record_command(self, signal: CommandFinished, branch: str) -> bool:
         """Record a finished command.
 
-        Returns False if it was recorded before or is not a command.
+        Returns False if it has already been recorded or is not a command.
         """
         at = signal.at.timestamp()
         steps = parse_steps(signal.command)
@@ -85,7 +88,7 @@ class CommandHistory:
         return any(abs(ran.at - at) < 0.0005 and ran.command == command for ran in newest)
 
     def learn(self, ran: CommandRun) -> None:
-        """Train the model on a command that is newer than all before."""
+        """Train the model on a command that is newer than all commands learned so far."""
         if self.log and ran.at - self.log[-1].at > IDLE_SECONDS:
             self.model.clear_recent()
         self.model.learn_step(
@@ -95,7 +98,7 @@ class CommandHistory:
 
     @property
     def is_out_of_order(self) -> bool:
-        """True if older commands arrived late, so that the model must be retrained in order."""
+        """True if older commands arrived late or were removed, so that the model must be retrained."""
         return self._has_late_commands
 
     def replace_log(self, log: Iterable[CommandRun]) -> None:
@@ -104,7 +107,10 @@ class CommandHistory:
         self.model, self._has_late_commands = NextStepPredictor(), False
 
     def predict_next(self, now: datetime, branch: str, k: int = 3) -> list[PredictedStep]:
-        """Return the most probable next steps."""
+        """Return the `k` most probable next steps.
+
+        Returns an empty list if no command has been recorded.
+        """
         at = now.timestamp()
         if not self.log:
             return []
@@ -113,10 +119,10 @@ class CommandHistory:
         return self.model.predict_steps(k, step_context=build_moment(at, branch, tuple(self._touched_kinds)))
 
     def suggest_next(self, now: datetime, branch: str) -> PredictedStep | None:
-        """Return the next step if it should be shown without being asked for.
+        """Return the next step if it should be shown without being asked for, or None.
 
-        That is the case if a command ran recently and the step is probable enough. Repeating the last command is
-        not suggested unless files were saved since. Otherwise None is returned.
+        It should be shown if a command ran recently and the step is probable enough and has often been run before.
+        Repeating the last command is not suggested unless files have been saved since.
         """
         if not self.log or not 0 <= now.timestamp() - self.log[-1].at <= FRESH_SECONDS:
             return None
@@ -132,7 +138,7 @@ class CommandHistory:
         return self.log[-1] if self.log else None
 
     def forget(self, identifier: str, workflow: Workflow) -> None:
-        """Keep a workflow from being learned again.
+        """Prevent a workflow from being learned again.
 
         If the workflow is a habit, the commands from which it was learned are dropped as well.
         """
@@ -148,7 +154,7 @@ class CommandHistory:
 
 
 def build_moment(at: float, branch: str, touched_kinds: Sequence[str]) -> StepContext:
-    """Build the context features of a point in time, in the user's time zone."""
+    """Build the context features for a point in time, in the user's time zone."""
     local = datetime.fromtimestamp(at).astimezone()
     return StepContext(
         generalize_branch(branch) if branch else "",
@@ -159,7 +165,7 @@ def build_moment(at: float, branch: str, touched_kinds: Sequence[str]) -> StepCo
 
 
 def explain_step(prediction: PredictedStep, last: CommandRun | None, workflows: Iterable[Workflow]) -> str:
-    """Explain in words why a step is predicted."""
+    """Explain in words why a step was predicted."""
     frequency = (
         f": {prediction.step_count:.0f} of {prediction.context_count:.0f} times"
         if prediction.context_count >= 2

@@ -31,7 +31,7 @@ class TaskSupervisor(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependencies:
-    """Dependencies that the engine is constructed with."""
+    """Objects that the engine needs and receives when it is constructed."""
 
     paths: AppPaths
     settings: Settings

@@ -1,4 +1,4 @@
-"""Event bus that drops the oldest events of a subscriber that falls behind."""
+"""Event bus that drops the oldest events for a subscriber that falls behind."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Protocol that every feature of the engine implements, and the list through which features are called.
 
-A feature is one capability with its own state and tasks; it learns of everything else through these methods. The
-engine creates the features and knows them only through this protocol. Features never call each other directly: a
-message to the other features goes through the `Features` list, which each feature receives when it is created.
+A feature is one capability with its own state and tasks; it learns of everything else through the methods of this
+protocol. The engine creates the features and knows them only through this protocol. Features never call each other
+directly: a message to the other features goes through the `Features` list, which each feature receives when it is
+created.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ StatusFields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class AppliedSignal:
-    """Signal that is durable and has changed the state of its project."""
+    """Durable signal that has changed the state of its project."""
 
     signal: Signal
     effect: SignalEffect
@@ -35,9 +36,9 @@ class AppliedSignal:
 
 
 class Feature:
-    """Base class of the features, whose methods do nothing unless overridden.
+    """Base class for features; its methods do nothing unless overridden.
 
-    Only coroutines may wait. The other methods run on the event loop between two requests and must return quickly.
+    Only the coroutines may wait. The other methods run on the event loop between two requests and must return quickly.
     """
 
     # Life of the daemon
@@ -66,12 +67,12 @@ class Feature:
         """React to new messages in a session."""
 
     def on_bundle_served(self, bundle: Bundle, project_id: str) -> None:
-        """React to a bundle that a client asked for and received."""
+        """React to a bundle that has been sent to the client that asked for it."""
 
     # Projects
 
     def on_project_opened(self, project: Project) -> None:
-        """React to a project that was added, restored at start, or moved to another folder."""
+        """React to a project that was added, restored at start, resumed, or moved to a different folder."""
 
     def on_project_closed(self, project: Project) -> None:
         """React to a project whose folder is no longer watched."""
@@ -80,13 +81,13 @@ class Feature:
         """React to a project whose stored memories have been loaded after a start."""
 
     def on_head_moved(self, project: Project) -> None:
-        """React to the checkout of another branch or commit."""
+        """React to the checkout of a different branch or commit."""
 
     def on_commits_learned(self, units: Sequence[Unit]) -> None:
         """React to commits that were made while the daemon was running."""
 
     def on_model_loaded(self, project: Project) -> None:
-        """React to a new prediction model, which does not know the running session yet."""
+        """React to a newly loaded prediction model, which does not know the running session yet."""
 
     def on_model_updated(self, project: Project) -> None:
         """React to models that have caught up with the working tree and the history."""
@@ -122,16 +123,16 @@ class Feature:
 
 
 class Features(Feature):
-    """The features of an engine, called together.
+    """Features of an engine, called together.
 
-    Each method call is passed on to every feature, in the order of `add`.
+    Each method call is passed on to every feature, in the order in which the features were added.
     """
 
     def __init__(self) -> None:
         self._features: list[Feature] = []
 
     def add(self, *features: Feature) -> None:
-        """Append `features`; they are not told of earlier events."""
+        """Append `features`; they are not notified of earlier events."""
         self._features.extend(features)
 
     def __iter__(self) -> Iterator[Feature]:
@@ -151,7 +152,7 @@ class Features(Feature):
 
 
 def _make_broadcast(name: str) -> Callable[..., Any]:
-    """Return a method of `Features` that calls the method `name` of every feature."""
+    """Return a method for `Features` that calls the method `name` of every feature."""
     method = getattr(Feature, name)
     if method.__annotations__["return"] != "None":
         raise TypeError(f"Features.{name} must specify how the results of the features are combined")

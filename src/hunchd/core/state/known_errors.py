@@ -1,4 +1,4 @@
-"""Matching of error texts, even of a single last line, to known errors. No I/O."""
+"""Matching of error texts to known errors, even if only the last line is given. No I/O."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def find_error_id(text: str, error_text: ParsedError, project: Project, path: st
     """Return the id of the error that `text` reports.
 
     If `text` is only the last line of an error, but specific enough, this is the id of the one known error whose
-    trace ends with that line (and is in `path`, if given).
+    trace ends with that line (and which occurred in `path`, if given).
     """
     own = error_id(project.id, error_text.fingerprint)
     if any(project.fixes.for_error(own)):
@@ -32,16 +32,19 @@ def find_error_id(text: str, error_text: ParsedError, project: Project, path: st
 
 
 def find_possible_errors(text: str, project: Project) -> list[KnownError]:
-    """Return the known errors to which an ambiguous last line may refer, newest first."""
+    """Return the known errors to which an ambiguous last line may refer, newest first.
+
+    Returns an empty list if the line identifies exactly one error.
+    """
     error_text = parse_error(text)
     matching = _find_matching_errors(text, error_text, project)
     return [] if len(matching) == 1 and is_distinctive(error_text) else matching[:MAX_POSSIBLE_ERRORS]
 
 
 def describe_error(error: KnownError, project: Project) -> str:
-    """Describe an error so that it can be told from others with the same message.
+    """Describe an error so that it can be told apart from others with the same message.
 
-    The description says where the error was raised and what fixed it.
+    The description says where the error was raised and what fixed it, if that is known.
     """
     nearest = next(iter(parse_error(error.text).nearest_places), None)
     place = f"{error.path or (nearest.path if nearest else '')}:{error.line or (nearest.line if nearest else '')}"
@@ -51,7 +54,10 @@ def describe_error(error: KnownError, project: Project) -> str:
 
 
 def _find_matching_errors(text: str, error_text: ParsedError, project: Project) -> list[KnownError]:
-    """Return the known errors with a trace and the same message, newest first."""
+    """Return the known errors that have a trace and the same message, newest first.
+
+    Returns an empty list if `text` is more than the last line of an error.
+    """
     message = normalize_headline(error_text.headline)
     if not message or not is_last_line(error_text, text):
         return []
@@ -67,9 +73,9 @@ def _is_last_line_only(error: KnownError) -> bool:
 
 
 def describe_possible_errors(errors: Iterable[KnownError], project: Project) -> dict[str, list[str]]:
-    """Describe the errors to which bare last lines may refer.
+    """Describe the known errors to which last lines without a trace may refer.
 
-    The result is keyed by the memory id of each error of which only the last line is known.
+    The keys are the memory ids of those of `errors` for which only the last line is known.
     """
     possible = ((error.memory, find_possible_errors(error.text, project)) for error in errors)
     return {memory: [describe_error(one, project) for one in several] for memory, several in possible if several}

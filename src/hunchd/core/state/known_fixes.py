@@ -1,4 +1,4 @@
-"""Registry of a project's known fixes, keyed by error."""
+"""Registry of the known fixes in a project, keyed by error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hunchd.ingestion.fixes import Fix, is_fix, memory_to_fix, select_best
 
 @dataclass(slots=True)
 class KnownFixes:
-    """Registry of the known fixes of a project."""
+    """Registry of the known fixes in a project."""
 
     _by_error: dict[str, dict[str, Fix]] = field(default_factory=dict)
 
@@ -23,7 +23,7 @@ class KnownFixes:
             yield from fixes.values()
 
     def best_for(self, errors: Iterable[str]) -> Mapping[str, Fix]:
-        """Return the best fix for each of `errors` that has one, keyed by error id."""
+        """Return the best fix for each of `errors` that has a fix, keyed by error id."""
         best_fixes = ((error, select_best(tuple(self.for_error(error)))) for error in errors)
         return {error: fix for error, fix in best_fixes if fix is not None}
 

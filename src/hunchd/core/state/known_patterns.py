@@ -1,4 +1,7 @@
-"""Registry of a project's code patterns and their relevance to a file."""
+"""Registry of a project's code patterns and their relevance to a file.
+
+The value of a pattern is its usefulness for a file, relative to a file that will certainly be needed (1.0).
+"""
 
 from __future__ import annotations
 
@@ -16,21 +19,21 @@ from hunchd.prediction.file_table import TEST, classify_path
 from hunchd.protocol.predictions import PredictedMemoryAnswer, predict_memory
 
 MAX_PATTERNS: Final = 3  # patterns in one bundle
-# Value of a hint, relative to a file that will certainly be needed (1.0): it helps to write a new instance, not to
+# Value of a hint. It is low because a hint helps to write a new instance, not to
 # read an old one, and most files are opened to change what they contain.
 INSTANCE_VALUE: Final = 0.25  # the file has instances, and new ones belong there
 PLACE_VALUE: Final = 0.2
 NEW_FEATURE_FACTOR: Final = 1.5  # factor while working on a new feature
 MIN_STRENGTH_FACTOR: Final = 0.4  # factor for the least distinctive pattern
 MIN_STRENGTH: Final = 0.5  # minimum strength in a file without instances
-# Probability that a new file will hold an instance of the pattern that belongs in its folder.
+# Probability that a new file will contain an instance of the pattern that is usual in its folder.
 NEW_FILE_PROBABILITY: Final = 0.6
 MIN_COMPANION_CONFIDENCE: Final = 0.15  # confidence below which a companion is not suggested
 
 
 @dataclass(slots=True)
 class KnownPatterns:
-    """Registry of the known code patterns of a project."""
+    """Registry of the known code patterns in a project."""
 
     _patterns: dict[str, PatternSummary] = field(default_factory=dict)
 
@@ -60,7 +63,10 @@ class KnownPatterns:
         return self._rank_for_path(path)[:MAX_PATTERNS]
 
     def find_useful_for_path(self, path: str, *, building: bool = False) -> list[tuple[PatternSummary, float]]:
-        """Return the patterns for `path` that are worth showing unasked, with their value."""
+        """Return the patterns worth showing for `path` without being asked for, with their value.
+
+        `building` is True while the user works on a new feature.
+        """
         return [
             (pattern, value)
             for pattern, value in self._rank_for_path(path)
@@ -87,7 +93,7 @@ class KnownPatterns:
         return sorted(ranked_patterns, key=lambda one: (-one[1], one[0].id))
 
     def build_candidates(self, focus: Focus) -> list[ContextCandidate]:
-        """Build bundle candidates from the patterns for the current file."""
+        """Build bundle candidates from the patterns that are useful in the current file."""
         if not focus.file:
             return []
         more = NEW_FEATURE_FACTOR if focus.activity == "new_feature" else 1.0
@@ -102,9 +108,10 @@ class KnownPatterns:
         ]
 
     def predict_companions(self, path: str, besides: Collection[str]) -> list[PredictedFile]:
-        """Predict the files that a new file will be changed together with.
+        """Predict the files that will be changed together with a new file.
 
-        These are the files that changed together with new instances of the patterns that the new file could follow.
+        These are the files that were changed together with new instances of the patterns that the new file could
+        follow. Files in `besides` are left out.
         """
         best: dict[str, PredictedFile] = {}
         for pattern, _ in self.find_for_path(path):
@@ -129,9 +136,9 @@ def _is_same_language(path: str, pattern: PatternSummary) -> bool:
 
 
 def _is_test_pattern(pattern: PatternSummary) -> bool:
-    """Return True if most instances are in tests.
+    """Return True if most instances of the pattern are in test files.
 
-    A line of the code under test may look like an instance as well.
+    It need not be all: a line in the code under test may look like an instance as well.
     """
     return 2 * sum(map(_is_test, pattern.paths)) > len(pattern.paths)
 

@@ -1,6 +1,6 @@
 """Failed commands with their errors and tree snapshots, compared with later successful runs.
 
-No I/O. If a later run passes or reports another error, the errors of earlier runs count as fixed.
+If a later run passes or reports a different error, the errors of earlier runs count as fixed. No I/O.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any, Final
 
 from hunchd.repository.tree_snapshots import TreeSnapshot
 
-MAX_COMMANDS: Final = 8  # failing commands remembered, the newest
-MAX_SIGHTINGS: Final = 8  # sightings of one command, the newest
+MAX_COMMANDS: Final = 8  # newest failing commands that are remembered
+MAX_SIGHTINGS: Final = 8  # newest sightings that are remembered for one command
 # An error open for longer was fixed by more than one change.
 MAX_OPEN_PERIOD: Final = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorEvent:
-    """Occurrence of an error."""
+    """Occurrence of an error in a working tree."""
 
     root: str  # root of the working tree
     error: str  # id of the error's memory
@@ -30,7 +30,7 @@ class ErrorEvent:
 
 @dataclass(frozen=True, slots=True)
 class PassEvent:
-    """Command that passed, or explicit report that errors are gone."""
+    """Successful run of a command, or explicit report that errors are gone."""
 
     root: str
     errors: tuple[str, ...]  # ids of the errors cleared, as far as known
@@ -60,7 +60,7 @@ class Sighting:
 class FixedError:
     """Error that is gone, with tree snapshots before and after the fix.
 
-    If `after` is None, it is the current tree.
+    If `after` is None, the current tree is the state after the fix.
     """
 
     error: str
@@ -70,16 +70,19 @@ class FixedError:
 
 @dataclass(slots=True)
 class OpenFailures:
-    """Failures of one project, keyed by tree and command, oldest first.
+    """Failures in one project, keyed by working tree and command, oldest first.
 
-    `last_event_at` is the time of the last event for each key.
+    `last_event_at` contains the time of the last event for each key.
     """
 
     sightings: dict[str, list[Sighting]] = field(default_factory=dict)
     last_event_at: dict[str, datetime] = field(default_factory=dict)
 
     def is_recorded(self, event: ErrorEvent | PassEvent) -> bool:
-        """Return True if this or a later event is recorded, so that a replay changes nothing."""
+        """Return True if this event or a later one has already been recorded.
+
+        Replaying the event then changes nothing.
+        """
         key = build_command_key(event)
         until = self.last_event_at.get(key, event.at - MAX_OPEN_PERIOD)
         if event.at == until and isinstance(event, ErrorEvent):  # an editor reports several at once
@@ -89,7 +92,7 @@ class OpenFailures:
     def record_failure(self, event: ErrorEvent, picture: TreeSnapshot | None) -> Sighting | None:
         """Record a failure.
 
-        Returns the last occurrence of the same error with the same command, if that is still open.
+        Returns the last occurrence of the same error with the same command, or None if that is no longer open.
         """
         key = build_command_key(event)
         sightings = [one for one in self.sightings.pop(key, []) if event.at - one.at <= MAX_OPEN_PERIOD]
@@ -101,9 +104,10 @@ class OpenFailures:
         return before
 
     def record_pass(self, event: PassEvent) -> list[FixedError]:
-        """Record a command that passed.
+        """Record a successful run.
 
-        Returns the errors that are now gone, each with the snapshots around the change that may have fixed it.
+        Returns the errors that are now gone, each with the snapshots before and after the change that may have
+        fixed it.
         """
         keys = [build_command_key(event)] if event.command is not None else self._find_keys(event)
         fixed_errors: dict[str, FixedError] = {}
@@ -117,7 +121,7 @@ class OpenFailures:
             for number, one in enumerate(sightings):
                 fixed_errors.pop(one.error, None)
                 if one.picture is not None:
-                    # Errors that are open together do not end each other.
+                    # Errors that are open at the same time are not fixed by one another.
                     after = (
                         sightings[number + 1].picture
                         if number + 1 < len(sightings) and not event.only_these_errors
@@ -160,7 +164,7 @@ class OpenFailures:
     def from_json(cls, raw: Any) -> OpenFailures:
         """Parse the output of `to_json`.
 
-        Raises KeyError, TypeError or ValueError for anything else.
+        Raises KeyError, TypeError or ValueError if `raw` has any other form.
         """
         if raw["version"] != 1:
             raise ValueError("unsupported version")
@@ -176,7 +180,7 @@ class OpenFailures:
 
 
 def build_command_key(event: ErrorEvent | PassEvent) -> str:
-    """Return the key of a command in a tree.
+    """Return the key for the command of an event in its working tree.
 
     For an event without a command, the key is built from the error ids.
     """

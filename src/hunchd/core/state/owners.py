@@ -1,4 +1,4 @@
-"""Owner of the memories on which a run works: a project or the user."""
+"""Owner of the memories on which a consolidation run works: a project or the user."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MemoryOwner:
-    """Owner of memories, with its folders.
+    """Owner of memories: a project, or the user if `id` is None.
 
-    `root` is the folder of the owner's files and `cache` that of data derived from them; for the user's own
-    memories there is neither.
+    `root` is the folder with the owner's files, and `cache` is the folder with data derived from them; both are
+    empty for the user.
     """
 
     id: str | None

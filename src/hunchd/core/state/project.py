@@ -32,12 +32,12 @@ from hunchd.store.code_cache import CodeCache
 
 # About as many files as a person keeps in mind; older ones are not predictive.
 MAX_OPEN_FILES = 12
-# Longer than a working day, shorter than until the next: tabs of yesterday may never have been closed.
+# Longer than a working day, shorter than the time until the next: yesterday's tabs may never have been closed.
 ACTIVE_PERIOD = timedelta(hours=12)
 MAX_RECENT_ERRORS = 8
 MAX_CLEARED_ERRORS = 200
 PROFILE_PREFIX = "/profile/"  # path prefix of the documents about the user
-# Errors not seen again for a working day are not listed under "Now" any more.
+# Errors not seen again for a working day are no longer listed under "Now".
 ERROR_MAX_AGE = timedelta(hours=12)
 # Doubtful memories are shown too, marked as such: the reader may know better.
 SHOWN_STATUSES = (Status.ACTIVE, Status.SUSPECT)
@@ -45,7 +45,7 @@ SHOWN_STATUSES = (Status.ACTIVE, Status.SUSPECT)
 
 @dataclass(slots=True)
 class KnownError:
-    """Recurring error; `memory` is the id of the memory that stores it."""
+    """Error that may recur; `memory` is the id of the memory that stores it."""
 
     memory: str
     headline: str
@@ -79,10 +79,10 @@ class WorkingTree:
     sha: str | None = None
     open_files: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
     agent_files: set[str] = field(default_factory=set)  # subset opened by agents only
-    user_email: str = ""  # mail address of its user
+    user_email: str = ""  # email address of its user
 
     def refresh_head(self) -> bool:
-        """Read HEAD again; return True if the branch or the commit changed."""
+        """Read HEAD again; return True if the branch or the commit has changed."""
         now = read_head(self.layout)
         branch = redact_name(now.branch or "")
         is_changed = (branch, now.sha) != (self.branch, self.sha)
@@ -94,7 +94,7 @@ class WorkingTree:
     def open_file(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
         """Record that a file was opened.
 
-        If more than MAX_OPEN_FILES are open, the oldest is closed.
+        If more than MAX_OPEN_FILES are then open, the oldest is recorded as closed.
         """
         if not by_agent:
             self.agent_files.discard(path)
@@ -106,15 +106,15 @@ class WorkingTree:
             self.close_file(next(iter(self.open_files)))
 
     def record_save(self, path: str, at: datetime) -> None:
-        """Update the time of a file if it is open."""
+        """Record the time at which a file was saved, if the file is open."""
         if path in self.open_files:
             self.open_files[path] = max(self.open_files[path], at)
 
     def list_active_files(self) -> tuple[str, ...]:
-        """Return the open files of the current working session.
+        """Return the open files that belong to the current working session.
 
-        These are the files opened or saved within ACTIVE_PERIOD of the newest one. Older files say nothing about
-        the current work.
+        These are the files opened or saved less than ACTIVE_PERIOD before the newest one. Older files say nothing
+        about the current work.
         """
         newest = max(self.open_files.values(), default=None)
         return tuple(path for path, at in self.open_files.items() if newest is not None and newest - at < ACTIVE_PERIOD)
@@ -124,9 +124,9 @@ class WorkingTree:
         self.agent_files.discard(path)
 
     def close_agent_files(self) -> None:
-        """Close the files that only agents opened; called when an agent's session ends.
+        """Record as closed the files that only agents opened.
 
-        Agents report when they open a file, but never when they close it.
+        This is called when an agent's session ends. Agents report when they open a file, but never when they close it.
         """
         for path in tuple(self.agent_files):
             self.close_file(path)
@@ -134,7 +134,7 @@ class WorkingTree:
 
 @dataclass(slots=True)
 class ProgressCount:
-    """Number of finished work items and of all work items."""
+    """Number of finished work items and number of all work items."""
 
     done: int = 0
     total: int = 0
@@ -146,7 +146,7 @@ class ProgressCount:
 
 @dataclass(frozen=True, slots=True)
 class IndexingStep:
-    """Latest progress report of the indexer, with its monotonic time in seconds."""
+    """Latest progress report from the indexer, with its time on the monotonic clock in seconds."""
 
     step: str
     at: float
@@ -154,19 +154,19 @@ class IndexingStep:
 
 @dataclass(slots=True)
 class UserState:
-    """Facts and profile pages of the user that belong to no project, keyed by id."""
+    """Facts and profile pages of the user that do not belong to any project, keyed by id."""
 
     facts: dict[str, Memory] = field(default_factory=dict)
     profile: dict[str, Memory] = field(default_factory=dict)
 
     def apply_change(self, change: MemoryChange) -> None:
-        """Apply a change to facts and profile pages."""
+        """Apply a change to the facts and profile pages."""
         update_shown(change, self.facts, Kind.FACT)
         update_shown(change, self.profile, Kind.DOCUMENT, key_prefix=PROFILE_PREFIX)
 
 
 def update_shown(change: MemoryChange, memories: dict[str, Memory], kind: Kind, *, key_prefix: str = "") -> None:
-    """Apply a change to `memories`, the active or suspect memories of one kind."""
+    """Apply a change to `memories`, which contains the active and suspect memories of one kind."""
     for memory in change.memories:
         if memory.kind is not kind or not (memory.key or "").startswith(key_prefix) or "." in memory.id:
             continue  # versions and chunks are not shown
@@ -180,7 +180,7 @@ def update_shown(change: MemoryChange, memories: dict[str, Memory], kind: Kind, 
 
 @dataclass(slots=True)
 class Project:
-    """State of one project.
+    """In-memory state of one project.
 
     `revision` grows with every change that may affect an answer; each bundle stores the revision at which it was built.
     """
@@ -227,12 +227,12 @@ class Project:
 
     @property
     def is_missing(self) -> bool:
-        """True if its folder is missing or cannot be read."""
+        """True if the project's folder is missing or cannot be read."""
         return not is_readable(self.root)
 
     @property
     def state(self) -> Literal["indexing", "ready", "missing"]:
-        """Lifecycle state, as shown by `hunch status`."""
+        """Lifecycle state of the project, as shown by `hunch status`."""
         return "missing" if self.is_missing else "indexing" if self.indexing else "ready"
 
     @property
@@ -249,7 +249,10 @@ class Project:
         return f"{self.name}: older history and files are still being read" if self.indexing else ""
 
     def tree_of(self, path: str | os.PathLike[str] | None) -> WorkingTree:
-        """Return the working tree that contains an absolute path, by default the main tree."""
+        """Return the working tree that contains an absolute path.
+
+        Returns the main tree if no tree contains it or `path` is None.
+        """
         if path is not None:
             for root, tree in self.trees.items():
                 if Path(path).is_relative_to(root):
@@ -283,14 +286,14 @@ class Project:
         self.bump_revision()
 
     def _forget_workflows(self, deletions: Iterable[str]) -> None:
-        """Keep deleted workflows from being learned again."""
+        """Prevent deleted workflows from being learned again."""
         for identifier in deletions:
             workflow_memory = self.workflows.get(identifier)
             if workflow_memory is not None and (workflow := memory_to_workflow(workflow_memory)) is not None:
                 self.command_history.forget(identifier, workflow)
 
     def record_error(self, error: KnownError) -> KnownError:
-        """Count one more occurrence of an error, which becomes the newest."""
+        """Count one more occurrence of an error, which becomes the newest error."""
         earlier = self.errors.pop(error.memory, None) or self.cleared_errors.pop(error.memory, None)
         if earlier is not None:
             error.times = earlier.times + 1
@@ -311,7 +314,7 @@ class Project:
     def load_error(self, error: KnownError) -> None:
         """Load an open error from the store.
 
-        It is older than any error seen since the start.
+        It is placed before all errors seen since the start, because it is older than they are.
         """
         if (open_error := self.errors.get(error.memory)) is not None:
             # A replayed occurrence may be counted in the store already; count it once.
@@ -333,17 +336,17 @@ class Project:
             self.cleared_errors.popitem(last=False)
 
     def find_error(self, identifier: str) -> KnownError | None:
-        """Return the error with this id, open or cleared."""
+        """Return the open or cleared error with this id, or None if there is none."""
         return self.errors.get(identifier) or self.cleared_errors.get(identifier)
 
     def list_fresh_errors(self, now: datetime) -> tuple[KnownError, ...]:
-        """Return the errors seen within ERROR_MAX_AGE, newest first."""
+        """Return the open errors seen within ERROR_MAX_AGE, newest first."""
         return tuple(error for error in reversed(self.errors.values()) if now - error.last <= ERROR_MAX_AGE)
 
     def to_answer(self, store_counts: Mapping[str, int] | None = None) -> ProjectAnswer:
-        """Return the project as shown by the API.
+        """Return the project in the form in which the API shows it.
 
-        `store_counts` are the counts reported by the store, if available.
+        `store_counts` are the counts of embeddings reported by the store, if available.
         """
         counts = store_counts
         vectors = self.embeddings.pair if counts is None else (counts["embedded"], counts["to_embed"])

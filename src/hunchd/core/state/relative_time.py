@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 
 def format_age(on_durable: datetime, now: datetime) -> str:
-    """Format a past time in words.
+    """Format a past time in words, relative to `now`.
 
     Examples are "just now", "20 min ago", "5 h ago", "yesterday", "3 days ago" and "2025-05".
     """
