@@ -1,4 +1,5 @@
-"""Prediction of the files needed next, from history, contents and the session.
+"""Prediction of the files needed next, from the history, file contents and the session.
 
-Measured by `hunchd.bench`.
+`hunchd.bench` measures its quality. Files, units and other things are referred to by numbers, which serve as
+indexes of NumPy arrays.
 """

@@ -1,4 +1,4 @@
-"""File format of packed arrays.
+"""File format for packed arrays.
 
 A file consists of a magic word, a JSON header with the offset of each array, and the arrays.
 """
@@ -23,7 +23,11 @@ MAX_HEADER_BYTES = 1 << 20  # bytes; ours is a few thousand
 
 
 def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> None:
-    """Write the arrays atomically: after a power cut the file is the old or the new one."""
+    """Write the arrays atomically.
+
+    After a power failure, the file contains either the old or the new arrays. `about` is the description stored in
+    the header.
+    """
     entries: list[list[Any]] = []
     position = 0
     contiguous_arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -52,7 +56,7 @@ def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> None:
 def read_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
     """Return the arrays, which are writable, and the description from the header.
 
-    Raises StoreError if the file has another format or is incomplete.
+    Raises StoreError if the file cannot be read, has a different format or is incomplete.
     """
     try:
         content = bytearray(path.read_bytes())

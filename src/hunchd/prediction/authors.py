@@ -1,4 +1,4 @@
-"""Recent work of an author: number of units and most changed folders."""
+"""Recent work of an author: number of units of work and most frequently changed folders."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ MAX_FOLDERS = 3
 
 
 def count_units(state: PredictorState, email: str, name: str) -> int:
-    """Count the newest units of this author, at most MAX_AUTHOR_UNITS.
+    """Count the author's newest units of work, up to MAX_AUTHOR_UNITS.
 
-    Authors are identified by their mail address, or by name if they have none.
+    Authors are identified by their email address, or by their name if they have no address.
     """
     return len(state.messages.list_units_of_author(hash_author(email, name), MAX_AUTHOR_UNITS))
 
@@ -21,7 +21,7 @@ def count_units(state: PredictorState, email: str, name: str) -> int:
 def list_main_folders(state: PredictorState, email: str, name: str) -> tuple[str, ...]:
     """Return the folders in which this author changed files most often.
 
-    If the author changed only one file of a folder, the path of that file is returned instead.
+    If the author changed only one file in a folder, the path of that file is returned instead.
     """
     units = state.messages.list_units_of_author(hash_author(email, name), MAX_AUTHOR_UNITS)
     if not len(units):

@@ -8,14 +8,14 @@ import numpy as np
 
 from hunchd.prediction.packed_arrays import Array
 
-# Below this probability nothing is shown without a request. Chosen on development windows: one in seven units of a
-# single file still gets a suggestion, one in three of the others does, and seven of ten of those are right.
+# Below this probability nothing is shown unless requested. Chosen on development windows: one in seven units with a
+# single file still gets a suggestion, one in three of the others does, and seven in ten of those are right.
 DISPLAY_THRESHOLD = 0.45
 
 
 @dataclass(frozen=True, slots=True)
 class Isotonic:
-    """Monotonic piecewise linear map; `scores` are strictly increasing."""
+    """Monotonic, piecewise linear map from scores to probabilities; `scores` are strictly increasing."""
 
     scores: Array
     probabilities: Array
@@ -26,9 +26,10 @@ class Isotonic:
 
 
 def fit_isotonic(scores: Array, used_mask: Array, knots: int = 120) -> Isotonic:
-    """Fit the map to quantile bins with the pool-adjacent-violators algorithm.
+    """Fit a calibration map to quantile bins with the pool-adjacent-violators algorithm.
 
-    See Barlow et al., 1972.
+    `used_mask` is True for the scores of files that were used; at most `knots` bins are formed. See Barlow et al.,
+    1972.
     """
     order = np.argsort(scores, kind="stable")
     bins = [part for part in np.array_split(order, min(knots, max(len(order) // 20, 1))) if len(part)]
@@ -45,5 +46,5 @@ def fit_isotonic(scores: Array, used_mask: Array, knots: int = 120) -> Isotonic:
 
 
 def create_default() -> Isotonic:
-    """Return a cautious constant map for use without training."""
+    """Return a cautious constant map for use before training."""
     return Isotonic(np.array([-1.0, 1.0]), np.array([0.3, 0.3]))

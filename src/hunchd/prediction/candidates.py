@@ -1,6 +1,7 @@
-"""Generation of candidates: the best files of each evidence source.
+"""Generation of candidates: the best files from each evidence source.
 
-The scores of the sources are kept, because features are computed from them.
+A seed is a file that the query starts from, such as an open file. The scores from the sources are kept, because
+features are computed from them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from hunchd.prediction.query import PredictionQuery
 from hunchd.prediction.query_topic import QueryTopic, build_topic, score_similar_past
 from hunchd.prediction.state import PredictorState
 
-# How many of each source are ranked. Their union holds about nine in ten of the files a change goes on to touch.
+# Numbers of files ranked per source. Their union has about nine in ten of the files that a change goes on to touch.
 MAX_TOGETHER = 110
 MAX_TOGETHER_RECENTLY = 30
 MAX_SECOND_STEP = 30
@@ -32,7 +33,7 @@ MAX_BY_WORDS = 50  # each of paths, contents, definitions
 
 @dataclass(slots=True)
 class QueryEvidence:
-    """Scores that all evidence sources return for one query."""
+    """Scores from all evidence sources for one query."""
 
     query: PredictionQuery
     now: int  # seconds since the epoch
@@ -45,7 +46,7 @@ class QueryEvidence:
 
 
 def gather_candidates(state: PredictorState, query: PredictionQuery, now: int) -> QueryEvidence:
-    """Query every source and take the best files of each as candidates.
+    """Query every source and take the best files from each as candidates.
 
     Results for a file, an author or a text are cached until something new is learned, because the same open file
     and the same branch name are queried again and again.
@@ -106,7 +107,7 @@ def _gather_by_seeds(state: PredictorState, query_evidence: QueryEvidence, pools
 
 @dataclass(frozen=True, slots=True)
 class SeedLinks:
-    """Files linked to a seed by folder, file stem or reference."""
+    """Files linked to a seed by a reference, a common folder or the same file stem."""
 
     seed: int
     sparse: dict[str, Scores]
@@ -204,7 +205,7 @@ def select_best(files: Array, values: Array, limit: int) -> Array:
 
 
 def merge_scores(scores: list[Scores]) -> Scores:
-    """Add up the scores of several sources, file by file."""
+    """Add up the scores from several sources, file by file."""
     if len(scores) == 1:
         return scores[0]
     return sum_by_number(

@@ -1,7 +1,8 @@
 """Co-change of files, with weights that decay at two speeds when read.
 
-Each file has one row of neighbours. The method follows ROSE (Zimmermann et al., 2005), but uses decay instead of a
-time window; changes of many files count less.
+Each file has one row with its neighbours, the files that changed together with it. Time is counted in units of
+work. The method follows ROSE (Zimmermann et al., 2005), but uses decay instead of a time window, and changes to
+many files count less.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ ROW = np.dtype([("file", "<i4"), ("long", "<f4"), ("short", "<f4"), ("count", "<
 
 
 def compute_change_weight(size: int) -> float:
-    """Return the weight of a change of `size` files.
+    """Return the weight of a change to `size` files.
 
     The weight is 1 for one file and 0.5 for three.
     """
@@ -30,10 +31,10 @@ def compute_change_weight(size: int) -> float:
 
 
 class CoChange:
-    """Neighbours of each file, keyed by file number.
+    """Files that changed together, as one row of neighbours for each file number.
 
     A neighbour has a long-lived and a short-lived weight, the number of common changes, and the last unit that
-    changed both.
+    changed both files.
     """
 
     def __init__(self, rows: PackedRows | None = None) -> None:
@@ -69,9 +70,10 @@ class CoChange:
                 self.rows[number] = longer if len(longer) <= MAX_ROW_LENGTH else _trim_row(longer, unit)
 
     def _strengthen(self, joined_rows: Array, which: Array, numbers: Array, unit: int, weight: float) -> Array:
-        """Increase the weights of the entries in `joined_rows` that are among `numbers`.
+        """Increase the weights of those entries in `joined_rows` that are among `numbers`.
 
-        Returns a mask of shape (rows, numbers) that is True where the row contains the number or belongs to that file.
+        `which` contains the row of each entry. Returns a mask of shape (rows, numbers) that is True where the row
+        contains the number or belongs to that file.
         """
         highest = max(int(numbers.max()), int(joined_rows["file"].max(initial=0)))
         if highest >= len(self._position):
@@ -92,7 +94,7 @@ class CoChange:
     def load_neighbours(self, number: int, unit: int) -> tuple[Array, Array, Array]:
         """Return the neighbours of a file with their decayed weights.
 
-        Returns (row, long-lived weights, short-lived weights) as of `unit`.
+        Returns (row, long-lived weights, short-lived weights), as of `unit`.
         """
         row = self.rows[number]
         elapsed_units = np.maximum(unit - row["last"], 0)
@@ -105,7 +107,8 @@ class CoChange:
     def load_shares(self, numbers: Array, files: FileTable, unit: int, prior: float) -> tuple[Array, Array, Array]:
         """Return the neighbours of several files with P(neighbour | file).
 
-        Returns (neighbours, probabilities, indexes); an index tells which file of `numbers` the neighbour belongs to.
+        Returns (neighbours, probabilities, indexes); the index of a neighbour says which of `numbers` it belongs
+        to. `prior` is a weight added to that of each file, for smoothing.
         """
         row, which = self.rows.join_rows(numbers)
         weight = row["long"] * np.exp2(-np.maximum(unit - row["last"], 0) / LONG_HALF_LIFE)

@@ -1,6 +1,6 @@
-"""Adjustment of scores for an error.
+"""Adjustment of scores when the query contains an error.
 
-The features of its traceback are added up as log odds.
+The features that the error's traceback gives a file, here called signs, are added up as log odds.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ SIGN_WEIGHTS = np.array([1.5, 0.8, 0.5, 0.2, 1.0, 0.5, 0.3, 0.8, 0.8, 1.0, 0.5, 
 
 
 def compute_swing(state: PredictorState, trace: ErrorTrace, files: Array) -> Array:
-    """Return how much the error changes the log odds of each file."""
+    """Return how much the error changes the log odds that each file is needed."""
     change: Array = compute_signs(state, trace, files) @ SIGN_WEIGHTS
     return change
 
 
 def compute_signs(state: PredictorState, trace: ErrorTrace, files: Array) -> Array:
-    """Return the features of `files` for the error, with shape (files, features)."""
+    """Return the features that the error gives `files`, with shape (files, features)."""
     traits, size = state.files.traits.view, len(state.files)
     columns = np.zeros((len(files), len(SIGN_NAMES)), "<f4")
     place = {name: number for number, name in enumerate(SIGN_NAMES)}
@@ -66,7 +66,7 @@ def compute_signs(state: PredictorState, trace: ErrorTrace, files: Array) -> Arr
 
 
 def list_candidates(state: PredictorState, trace: ErrorTrace) -> Array:
-    """Return the files that are worth ranking because of the error alone."""
+    """Return the files that the error alone makes worth ranking."""
     scores = _score_definitions(state, (*trace.message_names, *trace.quoted_names), len(state.files))
     defining = np.flatnonzero(scores)
     defining = defining[np.argsort(-scores[defining], kind="stable")][:30]
@@ -79,7 +79,8 @@ def list_candidates(state: PredictorState, trace: ErrorTrace) -> Array:
 def _score_definitions(state: PredictorState, keys: tuple[int, ...], size: int) -> Array:
     """Score each file by how many of the names it defines.
 
-    Each name adds 1, divided by the number of files that define it. Names defined in many files are skipped.
+    Each name adds 1 divided by the number of files that define it. Test files are ignored, and names defined in
+    many files are skipped.
     """
     scores = np.zeros(size, "<f4")
     traits = state.files.traits.view

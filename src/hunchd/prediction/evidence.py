@@ -1,4 +1,7 @@
-"""Evidence sources, each of which returns files and scores for a query."""
+"""Evidence sources, each of which returns files and scores for a query.
+
+A seed is a file from which the query starts, such as an open file; a unit is a unit of work.
+"""
 
 from __future__ import annotations
 
@@ -25,24 +28,24 @@ from hunchd.text.bm25 import LARGEST_GAIN, LENGTH_WEIGHT, SATURATION
 from hunchd.text.identifiers import COMMON_NAMES
 
 MAX_DEFINERS = 5  # files: a name that more of them define is a convention, not a symbol
-MAX_USERS = 60  # files: a name that more of them use links nothing
-MAX_LINKED_USERS = 8  # files: a name that more of them use ties a file to the one that defines it only if it imports it
+MAX_USERS = 60  # files: a name that more of them use does not link any two
+MAX_LINKED_USERS = 8  # files: a name that more of them use links a file to its definer only with an import
 MAX_AUTHOR_UNITS = 12  # units
 RECENT_UNITS = 60
 MAX_SEED_UNITS = 30  # units
 NEIGHBOUR_OFFSETS = np.array([[-2], [-1], [1], [2]], "<i4")  # offsets from a unit to its neighbours
-UNIT_DECAY = 0.85  # decay by unit of the seed
+UNIT_DECAY = 0.85  # decay for each newer unit that touched the seed
 MAX_STEPS = 12  # neighbours whose neighbours are visited
 MAX_SIBLINGS = 6
-MAX_LINKS = 32  # names by which links of a file are followed
+MAX_LINKS = 32  # names through which the links of a file are followed
 MEAN_CHANGES = 12.0  # changes of an average file, for the BM25 length normalisation
 _COMMON_KEYS = np.sort(np.array([hash_word(name) for name in COMMON_NAMES], "<u4"))
-PRIOR = 0.7  # smoothing weight added to a file's own changes: a single change proves little
+PRIOR = 0.7  # smoothing weight added to the weight of a file's own changes: a single change proves little
 
 
 @dataclass(frozen=True, slots=True)
 class SeedCoChange:
-    """Co-change of one seed: its neighbours, their decayed weights, and its own weights."""
+    """Co-change of one seed: the neighbours, their decayed weights, and the seed's own weights."""
 
     seed: int
     row: Array
@@ -63,7 +66,7 @@ class SeedCoChange:
 
 
 def load_cochange(state: PredictorState, seed: int) -> SeedCoChange:
-    """Load the co-change of one seed."""
+    """Load the co-change of one seed, as of the newest unit."""
     row, long, short = state.together.load_neighbours(seed, state.unit_count)
     own_long, own_short = state.files.decayed_weights_of_file(seed, state.unit_count)
     return SeedCoChange(seed, row, long, short, own_long, own_short)
@@ -73,8 +76,8 @@ def score_second_steps(state: PredictorState, first: SeedCoChange, siblings: Arr
     """Score the files that are related to the seed through a third file.
 
     The first result contains files that change together with the strongest neighbours of the seed; a score is the
-    sum of P(neighbour | seed) P(file | neighbour) over the neighbours. The second contains files that change
-    together with other files in the folder of the seed, which is all the evidence there is for a new file.
+    sum of P(neighbour | seed) P(file | neighbour) over these neighbours. The second contains files that change
+    together with `siblings`, other files in the folder of the seed. For a new file, that is the only evidence.
     """
     shares = first.shares
     strongest = (-shares).argsort(kind="stable")[:MAX_STEPS]
@@ -94,7 +97,7 @@ def score_second_steps(state: PredictorState, first: SeedCoChange, siblings: Arr
 def score_imported(state: PredictorState, seed: int) -> Scores:
     """Score the files that the seed imports.
 
-    The fewer files an import may refer to, the more it counts.
+    The fewer files an import may refer to, the higher the score.
     """
     contents = state.contents
     files, _, which = contents.modules.find_holders_of_keys(contents.imports.get_keys(seed))
@@ -135,7 +138,10 @@ def score_users(state: PredictorState, seed: int) -> Scores:
 
 
 def imports_file(state: PredictorState, user: int, imported: int) -> bool:
-    """Return True if `user` imports `imported`, and no file of another folder goes by that module name."""
+    """Return True if `user` imports `imported` and the module name is unambiguous.
+
+    It is ambiguous if a file in a different folder has the same module name.
+    """
     modules = state.contents.modules.get_keys(imported)
     if not mask_members(modules, np.sort(state.contents.imports.get_keys(user))).any():
         return False
@@ -144,7 +150,7 @@ def imports_file(state: PredictorState, user: int, imported: int) -> bool:
 
 
 def find_linking_names(state: PredictorState, user: int, definer: int) -> Array:
-    """Return the keys of the names by which `user` depends on `definer`.
+    """Return the keys of the names through which `user` depends on `definer`.
 
     A name that other files define as well, or that many files use, proves nothing unless `user` imports `definer`.
     """
@@ -160,7 +166,10 @@ def find_linking_names(state: PredictorState, user: int, definer: int) -> Array:
 
 
 def _sum_weights(field: FieldIndex, keys: Array, weights: Array) -> Scores:
-    """Sum the weights of the keys that each file contains."""
+    """Add up, for each file, the weights of the keys that it contains.
+
+    Only the MAX_LINKS keys with the highest weights are used.
+    """
     if not len(keys):
         return create_empty_scores()
     order = (-weights).argsort(kind="stable")[:MAX_LINKS]
@@ -169,12 +178,12 @@ def _sum_weights(field: FieldIndex, keys: Array, weights: Array) -> Scores:
 
 
 def score_recent_units(state: PredictorState, seed: int, author: int) -> tuple[Scores, Scores, Scores]:
-    """Return three scores computed from the newest units of the seed.
+    """Return three scores computed from the newest units that touched the seed.
 
-    The first contains files changed together with the seed lately, decayed by the number of units of the seed
-    rather than of the project. The second is the same for the units of this author only. The third contains files
-    of the units that the same author made just before and after: the next step of a piece of work is often a commit
-    of its own.
+    The first contains the files recently changed together with the seed; the scores decay with the number of units
+    that touched the seed, not with all units in the project. The second is the same for the author's own units
+    only, without decay. The third contains the files of other units that the same author made just before or after:
+    the next step in a piece of work is often a separate commit.
     """
     units = state.messages.list_units_of_file(seed, MAX_SEED_UNITS)
     if not len(units):
@@ -204,7 +213,10 @@ def score_recent_units(state: PredictorState, seed: int, author: int) -> tuple[S
 
 
 def score_message_words(state: PredictorState, word_units: WordUnits) -> Scores:
-    """Score files with BM25, taking all messages of a file's units as one document."""
+    """Score files with BM25 by the words in commit messages.
+
+    The messages of all units that touched a file are taken as one document.
+    """
     messages = state.messages
     if not len(word_units.units):
         return create_empty_scores()
@@ -225,8 +237,9 @@ def score_message_words(state: PredictorState, word_units: WordUnits) -> Scores:
 def score_votes(nearest: SimilarUnits) -> tuple[Scores, Scores]:
     """Return two scores from the past units that are most similar to the text.
 
-    In the first, the MAX_VOTERS most similar units vote for their files with the squared similarity. In the second,
-    all units vote with the similarity. A vote is divided by the square root of the number of files of the unit.
+    In the first, the MAX_VOTERS most similar units vote for their files with the square of the similarity. In the
+    second, all units vote with the similarity itself. A vote is divided by the square root of the number of files
+    in the unit.
     """
     few = nearest.take_first(MAX_VOTERS)
     hard, soft = sum_each_by_number(
@@ -239,7 +252,7 @@ def score_votes(nearest: SimilarUnits) -> tuple[Scores, Scores]:
 
 
 def score_votes_with_seeds(nearest: SimilarUnits, seeds: tuple[int, ...]) -> Scores:
-    """Return the second score of `score_votes`, from units that touched a seed."""
+    """Return the second score of `score_votes`, but only from units that touched a seed."""
     touching = np.zeros(len(nearest.units), "?")
     for seed in seeds:
         touching[nearest.which[nearest.files == seed]] = True
@@ -248,7 +261,7 @@ def score_votes_with_seeds(nearest: SimilarUnits, seeds: tuple[int, ...]) -> Sco
 
 
 def score_author_files(state: PredictorState, author: int) -> Scores:
-    """Score the files that this author touched in their last units.
+    """Score the files that this author touched in the author's last units.
 
     The newest unit counts most.
     """
@@ -262,14 +275,14 @@ def score_author_files(state: PredictorState, author: int) -> Scores:
 
 
 def score_recent_files(state: PredictorState) -> Scores:
-    """Score the files that anybody touched in the last units."""
+    """Score the files that any author touched in the last units."""
     files = state.messages.list_files_since(state.unit_count - RECENT_UNITS)
     once = sort_distinct(files)
     return once, 1.0 / np.log2(2.0 + state.unit_count - state.files.last.view[once])
 
 
 def score_session_interest(state: PredictorState) -> Scores:
-    """Return the files of the session with their degree of interest."""
+    """Return the files used in the session, with their degree of interest as scores."""
     interest = state.session.compute_interest()
     if not interest:
         return create_empty_scores()

@@ -1,11 +1,12 @@
-"""Prediction of hubs, such as lock files and change logs, that the current change needs.
+"""Prediction of the hubs, such as lock files and change logs, that the current change needs.
 
-Hubs change with almost everything and therefore say nothing about the work, so the ranker leaves them out. Here
-their probability is estimated from counts: the mean of three shares, each smoothed towards how often the file
-changes at all. Two are the decayed shares of co-change, the third comes from the newest changes of the current
-file. The mean is multiplied by 0.75, because three quarters of it came true (ten histories, 233 of 12,355 pairs of
-a change and a hub; a logistic regression of the three was no better on histories left out). For a hub that is
-younger than these newest changes, such as a lock file kept since last week, only the changes since then count.
+Hubs are files that change with almost everything and therefore say nothing about the work, so the ranker leaves
+them out. This module estimates their probability from counts: the mean of three shares, each smoothed towards how
+often the file changes overall. Two are the decayed shares of co-change; the third comes from the newest changes to
+the current file. The mean is multiplied by 0.75, because three quarters of it came true (ten histories, 233 of
+12,355 pairs of a change and a hub; a logistic regression on the three was no better on histories left out). For a
+hub that is younger than these newest changes, such as a lock file introduced last week, only the changes since its
+introduction count.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from hunchd.prediction.packed_arrays import Array
 from hunchd.prediction.query import PredictionQuery
 from hunchd.prediction.state import PredictorState
 
-NEWEST = 20  # changes of the file at hand
-LATELY = 60  # changes of the project
-SMOOTHING = 0.5  # changes that how often a file changes at all counts for
-CAME_TRUE = 0.75  # of the mean of the three readings
+NEWEST = 20  # newest changes to the current file
+LATELY = 60  # newest changes in the project
+SMOOTHING = 0.5  # number of changes for which the overall frequency of a file counts
+CAME_TRUE = 0.75  # share of the mean of the three estimates
 LEAST = 0.05  # probability
-FEWEST = 3  # changes of the file at hand for its own counts to be told
+FEWEST = 3  # changes to the current file from which its own counts are shown
 MOST = 6  # files
 
 
 def find_expected_files(state: PredictorState, query: PredictionQuery) -> tuple[ExpectedFile, ...]:
-    """Return the hubs that are likely to change with the newest open file, likeliest first."""
+    """Return the hubs that are likely to change with the newest open file, most likely first."""
     if not query.seeds or not state.unit_count:
         return ()
     seed = query.seeds[-1]
@@ -74,7 +75,7 @@ def _iterate_files(state: PredictorState, seed: int, units: Array, recent: Array
 def _iterate_entries(state: PredictorState, units: Array, recent: Array) -> Iterator[ExpectedFile]:
     """Yield folders to which each change adds a file, such as a change log entry.
 
-    The files are new each time, so the changes of the folder are counted instead.
+    The files are new each time, so the changes to the folder are counted instead.
     """
     here, lately = _list_folders(state, units), _list_folders(state, recent)
     for folder, path in _map_entry_folders(state, recent).items():
@@ -88,8 +89,9 @@ def _build_expected_files(
 ) -> Iterator[ExpectedFile]:
     """Yield the file with its counts, unless its probability is below LEAST.
 
-    The counts are those of the current file (`of_file`) if it changed at least FEWEST times, or never without this
-    one, otherwise those of the whole project (`of_all`).
+    Each count is a pair of the number of changes that touched the hub and the changes considered. The counts for
+    the current file (`of_file`) are used if that file changed at least FEWEST times, or never without the hub;
+    otherwise those for the whole project (`of_all`) are used.
     """
     if probability < LEAST:
         return
@@ -99,26 +101,29 @@ def _build_expected_files(
 
 
 def _find_first_unit(state: PredictorState, file: int) -> int:
-    """Return the first unit that touched a file, or 0 if it is too long ago to be remembered."""
+    """Return the first unit that touched a file.
+
+    Returns 0 if the file has no units or more than are remembered for a file.
+    """
     units = state.messages.list_units_of_file(file, MAX_UNITS_PER_FILE)
     return int(units[-1]) if 0 < len(units) < MAX_UNITS_PER_FILE else 0
 
 
 def _count_changes(state: PredictorState, units: Array) -> Array:
-    """Return an array with the number of these units that touched each file."""
+    """Return an array that says, for each file, how many of these units touched it."""
     files, _ = state.messages.flatten_files(units)
     counts: Array = np.bincount(files, minlength=len(state.files))
     return counts
 
 
 def _list_folders(state: PredictorState, units: Array) -> list[set[int]]:
-    """Return for each unit the keys of the folders that it touched."""
+    """Return, for each unit, the keys of the folders that it touched."""
     folders = state.files.folder.view
     return [set(folders[state.messages.get_files(unit)].tolist()) for unit in units.tolist()]
 
 
 def _map_entry_folders(state: PredictorState, recent: Array) -> dict[int, str]:
-    """Map the keys of folders with entries that recent units touched to their paths."""
+    """Map the key of each change log folder that recent units touched to its path."""
     files, _ = state.messages.flatten_files(recent)
     keys, paths = state.files.folder.view, state.files.paths
     entries = (file for file in np.unique(files).tolist() if is_log_entry(paths[file]))

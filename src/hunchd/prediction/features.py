@@ -1,6 +1,6 @@
 """Features of candidates: one row for each file, one column for each feature.
 
-They are the same for all rankers.
+All rankers use the same features.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ FEATURES = (
     "together_count",  # log of times together
     "together_age",  # 1 / log2(2 + units since last together)
     "together_lift",  # log of observed over expected
-    "together_rank",  # 1 / rank by the first
+    "together_rank",  # 1 / rank by together_long
     "together_best",  # highest P over seeds
     "second_step",
     "folders_together",
-    "lately",  # by the seed's own clock
+    "lately",  # decayed by the units that touched the seed
     "lately_author",
     "beside",  # in the units just before and after the seed's
     "siblings",  # together with the seed's folder neighbours
@@ -55,11 +55,11 @@ FEATURES = (
     "name_words",
     "stem_in_text",
     "mentioned",
-    "pointed_at",  # all sources of words together
+    "pointed_at",  # all word sources combined
     "pointed_at_rank",
-    "with_leads",  # together with the files pointed at most
-    "with_lead",  # the same, with the one of them it changes with most
-    "past_alike",  # in the seeds' past units, those like the text counting most
+    "with_leads",  # changes together with the leads, the files with the highest pointed_at
+    "with_lead",  # the same, for the lead with which it changes most often
+    "past_alike",  # in past units of the seeds, weighted by similarity to the text
     # habit
     "recency",
     "popularity_long",
@@ -93,7 +93,7 @@ FEATURE_INDEX = {name: index for index, name in enumerate(FEATURES)}
 
 
 def compute_features(state: PredictorState, query_evidence: QueryEvidence) -> Array:
-    """Return the feature matrix of the candidates, float32."""
+    """Return the feature matrix of the candidates, of type float32."""
     files = query_evidence.files
     by_feature = np.zeros((len(FEATURES), len(files)), "<f4")
     if not len(files):
@@ -114,7 +114,8 @@ def compute_features(state: PredictorState, query_evidence: QueryEvidence) -> Ar
 class _ScoreLookup:
     """Lookup of sparse scores for the candidates.
 
-    Scores are copied to a dense scratch array, or found by bisection if they are many and sorted.
+    Scores are copied to a dense scratch array, or found by bisection if there are many of them, which must then be
+    sorted by file.
     """
 
     def __init__(self, size: int, files: Array) -> None:
@@ -129,7 +130,7 @@ class _ScoreLookup:
         return values_by_candidate
 
     def lookup_rows(self, files: Array, values: list[Array]) -> Array:
-        """Look up several kinds of values of the same files; returns one row for each kind."""
+        """Look up several kinds of values for the same files; return one row for each kind."""
         padded_rows = np.zeros((len(values), len(files) + 1), "<f4")
         padded_rows[:, 1:] = values
         self._places[files] = np.arange(1, len(files) + 1)
@@ -177,7 +178,7 @@ _SEED_FEATURES = (
 
 
 def _compute_seed_features(state: PredictorState, first: SeedCoChange) -> list[Array]:
-    """Compute the features in _OF_ONE_SEED for the neighbours of a seed."""
+    """Compute the features in _SEED_FEATURES for the neighbours of a seed."""
     files, count = first.row["file"], first.row["count"].astype("<f4")
     changes = state.files.count.view
     own, theirs = float(max(changes[first.seed], 1)), np.maximum(changes[files], 1)
@@ -193,7 +194,7 @@ def _compute_seed_features(state: PredictorState, first: SeedCoChange) -> list[A
 
 
 def _compute_folder_cochange(state: PredictorState, query_evidence: QueryEvidence) -> Array:
-    """Return for each candidate the share of the co-change that its folder has."""
+    """Return for each candidate the share of the seeds' co-change that its folder has."""
     numbers = state.folder_of.view
     scratch = np.zeros(len(state.folder_numbers), "<f4")
     for seed in query_evidence.query.seeds:
@@ -230,7 +231,7 @@ def _mean_columns(columns: list[Array]) -> Array:
 
 
 def _mask_any_of(values: Array, few: Array) -> Array:
-    """Return 1 where a value is among `few`."""
+    """Return 1 for each value that is among `few`, and 0 for the others."""
     hits = np.zeros(len(values), "<f4")
     for one in few.tolist():
         hits[values == one] = 1.0
@@ -312,7 +313,10 @@ def _compute_days(state: PredictorState, last: Array, now: int) -> Array:
 
 
 def _compute_traced(query_evidence: QueryEvidence) -> Array | float:
-    """Return 1 for the file that raised the error, and less for other frames."""
+    """Return 1 for the file that raised the error, and less for the files of other stack frames.
+
+    Returns 0 if the query has no traceback.
+    """
     if not query_evidence.query.trace.files:
         return 0.0
     places = {file: 1.0 / (1 + place) for place, file in enumerate(query_evidence.query.trace.files)}
@@ -342,7 +346,7 @@ def _compute_kind(state: PredictorState, query_evidence: QueryEvidence) -> dict[
 def _normalise(values: Array) -> Array:
     """Divide the values by the highest one.
 
-    How well words match differs from query to query, so values can be compared within one query only.
+    How well words match differs from query to query, so the values can be compared only within one query.
     """
     highest = float(values.max()) if len(values) else 0.0
     return values / highest if highest > 0 else values

@@ -1,4 +1,7 @@
-"""Index of one aspect of the files, such as paths, words or definitions, ranked with BM25."""
+"""Index of one aspect of the files, such as paths, words or definitions, ranked with BM25.
+
+A key is the hash of a word or name.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,10 @@ LOW_BITS = np.uint32((1 << FREQUENCY_BITS) - 1)
 
 
 class FieldIndex:
-    """Index from files to keys and from keys to files.
+    """Index of files by their keys, and of keys by file.
 
-    A file whose keys are replaced gets a new slot; the postings of the old slot are dead.
+    Postings refer to slots. A file whose keys are replaced gets a new slot; the postings of the old slot are dead,
+    which means that they are ignored until they are dropped.
     """
 
     def __init__(self) -> None:
@@ -43,7 +47,7 @@ class FieldIndex:
 
     @classmethod
     def create_counting(cls) -> FieldIndex:
-        """Create an index that also counts in how many documents each key occurs.
+        """Create an index that also counts the documents in which each key occurs.
 
         `get_frequencies` returns these counts for many keys at once; they are nearly exact.
         """
@@ -52,7 +56,7 @@ class FieldIndex:
         return field
 
     def set_keys(self, file: int, keys: Sequence[int], counts: Sequence[int] | None = None) -> None:
-        """Replace the keys of a file."""
+        """Replace the keys of a file; without `counts`, each key counts once."""
         self.remove_file(file)
         if not keys:
             return
@@ -80,7 +84,10 @@ class FieldIndex:
         self._total_length -= int(self._length.view[file])
 
     def get_keys(self, file: int) -> Array:
-        """Return the keys of a file in the order in which they were set."""
+        """Return the keys of a file in the order in which they were set.
+
+        Returns an empty array if the file is not indexed.
+        """
         return self._keys[file] if file < len(self._keys) else self._keys[len(self._keys)]
 
     def find_holders(self, key: int) -> tuple[Array, Array]:
@@ -91,14 +98,14 @@ class FieldIndex:
         return (files, counts) if alive.all() else (files[alive], counts[alive])
 
     def count_puts(self, keys: Array) -> Array:
-        """Return for each key how often a file with this key was indexed."""
+        """Return for each key how many times a file with this key was indexed."""
         return self._postings.count_documents(keys)
 
     def find_holders_of_keys(self, keys: Array, max_puts: int = sys.maxsize) -> tuple[Array, Array, Array]:
         """Return the files that contain any of these keys.
 
-        Returns (files, counts, indexes of the keys), ordered by key. Keys that were indexed more than `max_puts`
-        times are skipped.
+        Returns (files, counts, indexes of the keys in `keys`), ordered by key. Keys that were indexed more than
+        `max_puts` times are skipped.
         """
         slots, counts, sizes = self._postings.get_postings_of_keys(keys, max_postings=max_puts)
         files, which = self._file_of.view.take(slots), np.arange(len(keys)).repeat(sizes)
@@ -114,7 +121,8 @@ class FieldIndex:
     def get_frequencies(self, keys: Array) -> Array:
         """Return the number of documents that contain each key.
 
-        In rare cases it is a little too high, because two keys have the same low bits.
+        In rare cases it is slightly too high, because two keys have the same low bits. Only indexes from
+        `create_counting` have these counts.
         """
         frequencies: Array = self._frequency[keys & LOW_BITS]
         return frequencies
@@ -133,7 +141,7 @@ class FieldIndex:
         return lengths
 
     def search(self, keys: Sequence[int]) -> Scores:
-        """Return the files with any of these keys and their BM25 scores."""
+        """Return the files that contain any of these keys, with their BM25 scores."""
         if not self.documents or not keys:
             return create_empty_scores()
         query_keys, dead_count = np.array(keys, "<u4"), len(self._file_of) - self.documents
@@ -148,16 +156,17 @@ class FieldIndex:
         return sum_by_number(files, rarity[which] * (counts * LARGEST_GAIN) / (counts + norm))
 
     def prepare_merge(self, min_added: int) -> Callable[[], Callable[[], None]] | None:
-        """Return the work that merges the postings; see `KeyPostings.prepare_merge`.
+        """Return a merge task for the postings; see `KeyPostings.prepare_merge`.
 
-        Returns None if fewer than `min_added` pairs were added since the last merge. Dead slots are dropped.
+        The task also drops dead postings. Returns None if fewer than `min_added` postings were added since the last
+        merge.
         """
         if self._postings.added_count < min_added:
             return None
         return self._postings.prepare_merge(lambda slots: self._file_of.view.take(slots) >= 0)
 
     def to_arrays(self) -> Arrays:
-        """Return packed arrays without dead slots; the field itself is unchanged."""
+        """Return packed arrays without dead slots; the index itself is unchanged."""
         new_numbers = np.full(len(self._file_of), -1, "<i4")
         alive = np.flatnonzero(self._file_of.view >= 0)
         new_numbers[alive] = np.arange(len(alive))

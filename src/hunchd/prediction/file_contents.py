@@ -20,9 +20,10 @@ SKETCH_SCALE = 65_535.0  # a weight of 1 in a sketch
 
 
 class FileContents:
-    """Indexes of the contents of files, and a sketch of each file's most important words.
+    """Indexes of the contents of files, with a sketch of each file's most important words.
 
-    Sketches have a fixed width; they are used to compute cosine similarities.
+    A sketch contains the words with the highest tf-idf weights. Sketches have a fixed width and are used to compute
+    cosine similarities.
     """
 
     def __init__(self) -> None:
@@ -39,13 +40,13 @@ class FileContents:
         self._scratch = np.zeros(1 << FREQUENCY_BITS, "<f4")
 
     def index_path(self, file: int, path: str) -> None:
-        """Index the words of a file's path, which needs no content."""
+        """Index the words in a file's path, which does not require its content."""
         keys = words.hash_text_words(path.replace("/", " ").replace(".", " "))
         self.paths.set_keys(file, keys)
         self.modules.set_keys(file, list_module_keys(path))
 
     def index_content(self, file: int, outline: FileOutline) -> bool:
-        """Index the content of a file; return False if it is unchanged."""
+        """Index the content of a file; return False if the content is unchanged."""
         digest = int(outline.blob[:15], 16) + 1 if re.match(r"[0-9a-f]{15}", outline.blob) else 0
         self._grow(file + 1)
         if digest and self._blob_digests.view[file] == digest:
@@ -77,16 +78,17 @@ class FileContents:
         self._sketch_weights[file] = 0
 
     def prepare_merges(self, min_added: int) -> list[Callable[[], Callable[[], None]]]:
-        """Return the merge work of the indexes to which at least `min_added` pairs were added.
+        """Return one merge task for each index to which at least `min_added` postings were added.
 
-        See `KeyPostings.prepare_merge`.
+        Each task does the slow part, possibly in another thread, and returns a function that installs the result;
+        see `KeyPostings.prepare_merge`.
         """
         fields: list[FieldIndex] = [getattr(self, name) for name in _FIELDS]
         works = [field.prepare_merge(min_added) for field in fields]
         return [work for work in works if work is not None]
 
     def compute_similarity(self, file: int, others: Array) -> Array:
-        """Return the cosine similarity, 0..1, between the sketch of `file` and those of `others`."""
+        """Return the cosine similarity, from 0 to 1, between the sketch of `file` and each of `others`."""
         similarity = np.zeros(len(others), "<f4")
         if file >= len(self._blob_digests):
             return similarity
@@ -110,8 +112,8 @@ class FileContents:
     def _update_sketch(self, file: int, counts: list[tuple[int, int]]) -> None:
         """Compute the tf-idf sketch of a file.
 
-        It uses the current document frequencies. These drift as the project grows; the sketch is renewed when the
-        file is saved the next time.
+        The sketch uses the current document frequencies. These drift as the project grows; the sketch is renewed
+        the next time the file is saved.
         """
         keys = np.array([key for key, _ in counts], "<u4")
         tf = 1.0 + np.log(np.array([count for _, count in counts], "<f4"))
@@ -151,9 +153,10 @@ _FIELDS = ("paths", "words", "names", "definitions", "uses", "imports", "modules
 
 
 def list_module_keys(path: str) -> list[int]:
-    """Return the keys by which other files import this one.
+    """Return the keys by which other files import the file `path`.
 
-    They are made from the last two parts of the path. A file such as `__init__` is imported by the name of its folder.
+    The keys are hashes of the last two parts of the path. A file such as `__init__` is imported by the name of its
+    folder.
     """
     stem = path.rsplit(".", 1)[0] if "." in path.rsplit("/", 1)[-1] else path
     parts = [part for part in stem.split("/") if part not in {"src", "lib", "."}]
@@ -163,9 +166,9 @@ def list_module_keys(path: str) -> list[int]:
 
 
 def resolve_imports(path: str, imports: Iterable[str]) -> Iterable[int]:
-    """Yield the keys of the modules that import strings may refer to.
+    """Yield the keys of the modules to which import strings may refer.
 
-    The keys are of the same form as those of `list_module_keys`.
+    `path` is the importing file. The keys have the same form as those from `list_module_keys`.
     """
     folder = posixpath.dirname(path)
     for text in imports:
@@ -192,7 +195,7 @@ def resolve_imports(path: str, imports: Iterable[str]) -> Iterable[int]:
 
 
 def _resolve_rust_import(path: str, name: str) -> Iterable[int]:
-    """Yield the keys of the modules that a Rust path may refer to.
+    """Yield the keys of the modules to which a Rust path may refer.
 
     `crate::runtime::task::{Id}` may refer to the module runtime/task, or to something defined in it.
     """

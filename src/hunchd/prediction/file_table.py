@@ -1,6 +1,6 @@
-"""Files of a project, with numbers that survive renames.
+"""Table of the files in a project, with numbers that survive renames.
 
-The history of a file is stored by its number.
+The history of a file is stored under its number.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CODE = re.compile(
     r"|m|mm|sh|bash|zsh|lua|ex|exs|erl|clj|hs|ml|r|jl|dart|sql|css|scss|less|html|proto|el|vim|zig)$",
     re.IGNORECASE,
 )
-# One entry of a change log each, written for one change and gone with the next release.
+# Each is one entry in a change log, written for one change and deleted with the next release.
 _ENTRY = (
     r"(^|/)(newsfragments|topfiles|changelogs/fragments|releasenotes/notes|(changelog|changes|news)\.d|\.change(s|sets?))/[^/]+$"
     r"|(^|/)(changelogs?|changes|news)/\+?\d[^/]*$"
@@ -45,7 +45,7 @@ _ALWAYS_HUB = re.compile(
 
 _IS_ENTRY = re.compile(_ENTRY, re.IGNORECASE)
 
-# Nobody writes these by hand for a change, or reads them for one.
+# Nobody writes or reads these by hand to make a change.
 _ASSET = re.compile(
     r"(^|/)(licen[cs]es?|copying|notice)([.\-][^/]*)?$"
     r"|\.(png|jpe?g|gif|svg|ico|icns|webp|bmp|psd|woff2?|ttf|otf|eot|mp[34]|webm|mov|wav|pdf|zip|t?gz|jar|exe|dll|so|snap)$",
@@ -56,7 +56,7 @@ TEST, DOCUMENT, GENERATED_FILE, CODE, ALWAYS_HUB = 1, 2, 4, 8, 16
 
 
 def classify_path(path: str) -> int:
-    """Return the traits of a file, derived from its path, as bits."""
+    """Return the traits of a file as bits, derived from its path."""
     return (
         (TEST if _TEST.search(path) else 0)
         | (DOCUMENT if _DOCUMENT.search(path) else 0)
@@ -67,19 +67,19 @@ def classify_path(path: str) -> int:
 
 
 def is_asset(path: str) -> bool:
-    """Return True for licences, images, fonts and other files that are not worth reading."""
+    """Return True if the file is a licence, image, font or other file not worth reading."""
     return _ASSET.search(path) is not None and _CODE.search(path) is None
 
 
 def is_log_entry(path: str) -> bool:
-    """Return True if `path` is an entry of a change log that has one file for each change."""
+    """Return True if `path` is an entry in a change log that has one file for each change."""
     return _IS_ENTRY.search(path) is not None
 
 
 def disambiguate_names(paths: Iterable[str]) -> dict[str, str]:
     """Map each path to its shortest unambiguous name.
 
-    The name is the file's name, preceded by as few folders as needed.
+    The name consists of the file's name and as few of its folders as necessary.
     """
     part_counts = dict.fromkeys(paths, 1)
     while True:
@@ -93,9 +93,9 @@ def disambiguate_names(paths: Iterable[str]) -> dict[str, str]:
 
 
 class FileTable:
-    """Columns of values, indexed by file number.
+    """Columns of values for the files of a project, indexed by file number.
 
-    Decayed values are as of the unit `last`; `decayed_weights` converts them to a later unit.
+    A decayed value is stored as of the unit in the column `last`; `decayed_weights` converts it to a later unit.
     """
 
     def __init__(self) -> None:
@@ -116,7 +116,10 @@ class FileTable:
         return len(self.paths)
 
     def assign_number(self, path: str) -> int:
-        """Return the number of a path, assigning one if it is new."""
+        """Return the number of a path, and assign one if the path is new.
+
+        The file counts as existing from then on.
+        """
         existing = self.numbers.get(path)
         if existing is not None:
             self.alive.view[existing] = True
@@ -133,7 +136,7 @@ class FileTable:
         return number
 
     def rename_file(self, old: str, new: str) -> int:
-        """Rename a file, which keeps its number and its history."""
+        """Rename a file, which keeps its number and its history; return the number."""
         number = self.numbers.pop(old, None)
         if number is None:
             return self.assign_number(new)
@@ -148,9 +151,9 @@ class FileTable:
         return number
 
     def remove_file(self, path: str) -> int | None:
-        """Exclude a file from predictions.
+        """Exclude a file from predictions; return its number, or None if it is unknown.
 
-        Its history is kept in case it returns.
+        Its history is kept in case the file comes back.
         """
         number = self.numbers.get(path)
         if number is not None:
@@ -193,7 +196,7 @@ class FileTable:
         )
 
     def find_numbers(self, paths: Iterable[str]) -> list[int]:
-        """Return the distinct numbers of those paths that are known, in order."""
+        """Return the numbers of the known paths, each once, in the order of `paths`."""
         numbers = (self.numbers.get(path) for path in paths)
         return list(dict.fromkeys(number for number in numbers if number is not None))
 
@@ -225,7 +228,7 @@ class FileTable:
 
 
 class FolderTable:
-    """Folders as rows of numbered path parts, for vectorised comparison of prefixes."""
+    """Folders as rows of numbered path parts, so that prefixes can be compared in vectorised form."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}  # by part of a path
@@ -241,7 +244,7 @@ class FolderTable:
         self._depth.view[folder] = len(parts)
 
     def compute_common_prefix(self, folder: int, others: Array) -> Array:
-        """Return which share of the leading path parts `folder` has in common with `others`.
+        """Return the share of leading path parts that `folder` has in common with each of `others`.
 
         The root counts as one part.
         """

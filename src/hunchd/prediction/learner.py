@@ -1,4 +1,4 @@
-"""Learning from the history and the files of one project.
+"""Model that learns from the history and the files of one project.
 
 A process that only learns and saves, such as the indexer, imports this module without the predictor.
 """
@@ -21,11 +21,11 @@ from hunchd.prediction.state import PredictorState
 
 # Co-changes by releases, bots and dependency updates say little about work: they count a quarter.
 CHORE_WEIGHT = 0.25
-MIN_PACKED_PAIRS = 50_000  # pairs added for saved files, some 4 MB in each of a few indexes
+MIN_PACKED_PAIRS = 50_000  # postings added for saved files, some 4 MB in each of a few indexes
 
 
 def _weight_of(unit: Unit) -> float:
-    """Return the weight of a unit as evidence of what changes together."""
+    """Return the weight of a unit of work as evidence of what changes together."""
     if is_sweeping(unit):
         return 0.0
     return 1.0 if is_work(unit) else CHORE_WEIGHT
@@ -45,11 +45,11 @@ class Learner:
         return self._state.unit_count
 
     def has_unit(self, sha: str) -> bool:
-        """Return True if this unit was learned."""
+        """Return True if this unit has been learned."""
         return self._state.messages.find_unit(sha) is not None
 
     def get_newest_id(self) -> str | None:
-        """Return the id of the unit learned last."""
+        """Return the id of the last unit learned, or None if none has been learned."""
         return self._state.messages.get_unit_id(len(self) - 1) if len(self) else None
 
     def list_unit_ids(self) -> list[str]:
@@ -62,23 +62,26 @@ class Learner:
         return [path for number, path in enumerate(files.paths) if path.endswith(ending) and files.alive.view[number]]
 
     def has_file(self, path: str) -> bool:
-        """Return True if this file is known and exists."""
+        """Return True if this file is known and has not been removed."""
         number = self._state.files.numbers.get(path)
         return number is not None and bool(self._state.files.alive.view[number])
 
     def list_hubs(self) -> set[str]:
-        """Return files that nearly every change touches (change logs, lock files); they are never suggested."""
+        """Return the hubs: files, such as lock files, that nearly every change touches.
+
+        Hubs are never suggested.
+        """
         return {self._state.files.paths[int(number)] for number in np.flatnonzero(self._state.mask_hubs())}
 
     @property
     def state(self) -> PredictorState:
-        """State of the model, for baselines and training."""
+        """State of the model, for benchmark baselines and training."""
         return self._state
 
     def learn_unit(self, unit: Unit) -> None:
         """Learn one more unit.
 
-        If the unit, or a rewritten form of it, was already learned, only its subject is updated.
+        If the unit, or a rewritten form of it, has already been learned, only its subject is updated.
         """
         unit_number = self._state.messages.find_unit(unit.sha)
         if unit_number is None:
@@ -91,9 +94,9 @@ class Learner:
         return self._state.update_content(outline)
 
     def prepare_packing(self) -> Callable[[], Callable[[], None]] | None:
-        """Return compaction work for another thread, or None if it is not worth it.
+        """Return a compaction task for another thread, or None if compaction is not worthwhile.
 
-        The work drops the postings of earlier contents of files and packs the current ones. It returns a function
+        The task drops the postings for earlier contents of files and packs the current ones. It returns a function
         that must be called in this thread before `prepare_packing` is called again.
         """
         if not (merges := self._state.contents.prepare_merges(MIN_PACKED_PAIRS)):
@@ -133,9 +136,9 @@ class Learner:
         return touching[0] if touching else -1
 
     def rewrite_unit_id(self, old_sha: str, new_sha: str) -> None:
-        """Replace the id of a unit.
+        """Replace the id of a unit; do nothing if the unit is unknown.
 
-        After a rebase, an amend or a filter, the commit has a new id but is the same unit of work.
+        After a rebase, an amended commit or a filter, the commit has a new id but is the same unit of work.
         """
         unit = self._state.messages.find_unit(old_sha)
         if unit is not None:

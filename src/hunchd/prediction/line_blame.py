@@ -1,7 +1,8 @@
 """Line authorship and words of recently read files.
 
-The words of a question show which lines will be changed, and thereby which past units are relevant. The data is
-kept in memory only, for the files read last: git computes it faster than it could be kept up to date for all files.
+The words in a question show which lines will be changed, and thereby which past units are relevant. The data is
+kept in memory only, for the files read most recently, because git computes it faster than it could be kept up to
+date for all files.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ MAX_LINE_CHARACTERS = 400  # characters; longer ones are data
 class BlameResult:
     """Result of git blame for one file.
 
-    `commit_ids` are the commits that wrote the file and `line_shares` the share of its lines that each wrote.
-    `keys` are the words of the lines in ascending order, and `commit_indexes` the index of the commit that wrote
-    each word's line.
+    `commit_ids` are the commits that wrote the file, and `line_shares` are the shares of its lines that each commit
+    wrote. `keys` are the words of the lines in ascending order of their keys, and `commit_indexes` contains, for
+    each word, the index of the commit that wrote its line.
     """
 
     commit_ids: tuple[str, ...]
@@ -37,7 +38,7 @@ class BlameResult:
 def build_blame_result(lines: Sequence[tuple[str, str]]) -> BlameResult:
     """Build the result from pairs of a commit id and the text of a line.
 
-    Takes some 10 ms for a thousand lines.
+    This takes some 10 ms for a thousand lines.
     """
     counts = Counter(sha for sha, _ in lines)
     commit_index = {sha: number for number, sha in enumerate(counts)}
@@ -60,8 +61,8 @@ def build_blame_result(lines: Sequence[tuple[str, str]]) -> BlameResult:
 class FileBlame:
     """Blame of a file, with the units of its commits.
 
-    `units` has the unit of each commit, or -1 if it was not learned. `newest_unit` is the newest unit that had
-    touched the file when it was read.
+    `units` contains the unit of each commit, or -1 if it was not learned. `newest_unit` is the newest unit that had
+    touched the file when the blame was computed.
     """
 
     units: Array
@@ -90,7 +91,7 @@ class FileBlame:
 
 
 class BlameCache:
-    """Cache of the blame of at most MAX_FILES files, keyed by file number."""
+    """Cache with the blame of at most MAX_FILES files, keyed by file number."""
 
     def __init__(self) -> None:
         self._blame_by_file: OrderedDict[int, FileBlame] = OrderedDict()
