@@ -22,21 +22,23 @@ from hunchd.prediction.packed_arrays import (
 )
 from hunchd.prediction.postings import KeyPostings
 
-MAX_UNITS_PER_WORD = 1_500  # postings read for one word: older ones are of little use
+MAX_UNITS_PER_WORD = 1_500  # postings read per word: older ones are of little use
 COMMON_WORD_SHARE = 0.05  # share of units above which a word is not informative …
 MIN_COMMON_UNITS = 25  # … if at least this many units contain it
-MAX_UNITS_PER_FILE = 64  # units remembered of one file
+MAX_UNITS_PER_FILE = 64  # units remembered per file
 MAX_VOTERS = 40  # past units that vote
 MAX_SOFT_VOTERS = 250  # past units that vote softly
-LOW_BITS = np.uint64((1 << 20) - 1)  # of an id's digest: one in ten of 100,000 units shares them with another
+LOW_BITS = np.uint64(
+    (1 << 20) - 1
+)  # of an id's digest: among 100,000 units, one in ten has the same low bits as another
 HALF_LIFE = 3_000.0  # units: the vocabulary of a project outlives its structure
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarUnits:
-    """Past units that are similar to a text, best first.
+    """Past units that are similar to a text, most similar first.
 
-    Each has a similarity (0..1) and files; `which` is the index of the unit of each file.
+    Each unit has a similarity from 0 to 1 and files; `which` contains, for each file, the index of its unit.
     """
 
     units: Array
@@ -51,7 +53,7 @@ class SimilarUnits:
         return cls(*(np.empty(0, kind) for kind in ("<i4", "<f4", "<i4", "<i8", "<f8")))
 
     def take_first(self, limit: int) -> SimilarUnits:
-        """Return the first `limit` units with their files."""
+        """Return the first `limit` units, with their files."""
         end = int(self.which.searchsorted(limit))
         return SimilarUnits(
             self.units[:limit], self.similarity[:limit], self.files[:end], self.which[:end], self.roots[:limit]
@@ -60,10 +62,10 @@ class SimilarUnits:
 
 @dataclass(frozen=True, slots=True)
 class WordUnits:
-    """Units that contain words of a query, listed word by word.
+    """Units that contain words from a query, listed word by word.
 
-    `sizes` is the number of units of each word, `rarity` its inverse document frequency (0 if it is too common).
-    `unit_scores` lists each unit once, with the sum of the squared rarities of its words.
+    `sizes` contains the number of units for each word, and `rarity` the word's inverse document frequency (0 if it
+    is too common). `unit_scores` lists each unit once, with the sum of the squared rarities of its words.
     """
 
     units: Array
@@ -73,7 +75,7 @@ class WordUnits:
 
 
 class Messages:
-    """Units in the order in which they were learned, and an index of their words."""
+    """Units of work in the order in which they were learned, with an index of their words."""
 
     def __init__(self) -> None:
         self.shas = PackedStrings()
@@ -130,13 +132,13 @@ class Messages:
         self._digest_filter[digest & LOW_BITS] = True
 
     def get_files(self, unit: int) -> Array:
-        """Return the files of a unit."""
+        """Return the files that a unit touched."""
         offsets = self._offsets.view
         files: Array = self._files.view[offsets[unit] : offsets[unit + 1]]
         return files
 
     def list_files_since(self, unit: int) -> Array:
-        """Return the files of `unit` and all later units.
+        """Return the files that `unit` and all later units touched.
 
         A file is listed once for each unit that touched it.
         """
@@ -145,7 +147,7 @@ class Messages:
     def flatten_files(self, units: Array) -> tuple[Array, Array]:
         """Return the files of several units in one array.
 
-        The second array contains the number of files of each unit.
+        The second array contains the number of files in each unit.
         """
         offsets, units = self._offsets.view, units.astype(np.intp)  # for use as indexes
         starts = offsets.take(units)
@@ -156,7 +158,7 @@ class Messages:
     def find_units_by_words(self, keys: Sequence[int]) -> WordUnits:
         """Return the newest units that contain these words, with the rarity of each word.
 
-        Words that nearly all units contain are skipped.
+        Words that too many units contain are skipped.
         """
         if not len(self) or not keys:
             return WordUnits(np.empty(0, "<i4"), np.zeros(len(keys), "<i8"), np.zeros(len(keys)), create_empty_scores())
@@ -172,7 +174,7 @@ class Messages:
         return self._postings.count_documents(keys)
 
     def find_similar_units(self, word_units: WordUnits, limit: int = MAX_VOTERS) -> SimilarUnits:
-        """Return the units most similar to the query, by the cosine of their idf weights."""
+        """Return the `limit` units most similar to the query, by the cosine of their idf weights."""
         candidate_units, scores = word_units.unit_scores
         if not len(candidate_units):
             return SimilarUnits.create_empty()
@@ -252,7 +254,7 @@ class Messages:
 
 
 def _group_units_by_file(files: Array, offsets: Array) -> PackedRows:
-    """Return for each file the units that touched it."""
+    """Return, for each file, the units that touched it, oldest first."""
     units = np.arange(len(offsets) - 1, dtype="<i4").repeat(np.diff(offsets))
     counts = np.bincount(files, minlength=1)
     starts = np.zeros(len(counts) + 1, "<i8")

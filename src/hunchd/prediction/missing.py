@@ -1,4 +1,4 @@
-"""Prediction of files that a change in progress still lacks."""
+"""Prediction of the files that a change in progress still lacks."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import MAX_SEEDS, PredictionQuery, build_query
 from hunchd.prediction.state import PredictorState
 
-# Logistic regression over halves of changes and whole ones, 1,908 questions of ten histories: how the predictor's
-# probability, the share of a changed file's past that the missing one was part of, and the size of the change speak
-# for it. On histories left out, .65 of what is named at LIKELY was part of the change, and one complete change in
-# seven is asked for something (decision 0020).
+# Logistic regression on half and whole changes (1,908 questions from ten histories): how far the predictor's
+# probability, the share of a changed file's past changes that included the missing file, and the size of the change
+# count. On histories left out, .65 of the files named at LIKELY were part of the change, and for one complete change
+# in seven a file is named (decision 0020).
 OF_PROBABILITY, OF_SHARE, OF_SIZE, INTERCEPT = 0.96, 2.34, -1.09, -1.02
-LIKELY = 0.25  # probability from which a file is told to be missing
-LIKELY_HUB = 0.5  # … a lock file or a change log, which many changes do without
+LIKELY = 0.25  # probability from which a file is reported as missing
+LIKELY_HUB = 0.5  # … for a lock file or a change log, which many changes do not need
 LOOKED_AT = 12  # predicted files
-MOST = 5  # files that are told: a longer list is no review
+MOST = 5  # files that are reported: nobody would check a longer list
 
 
 def find_missing_files(
     predictor: Predictor, changed_paths: Sequence[str], focus: Focus, now: int
 ) -> tuple[MissingFile, ...]:
-    """Return the files that the change most likely still needs, likeliest first.
+    """Return the files that the change most likely still needs, most likely first.
 
-    `changed_paths` are the files changed so far, newest last; `focus` gives the author and the branch. Returns an
-    empty tuple if the change looks complete.
+    `changed_paths` are the files changed so far, newest last; `focus` provides the author and the branch. Returns
+    an empty tuple if the change looks complete.
     """
     review_focus = replace(focus, file=None, open_files=tuple(changed_paths[-MAX_SEEDS:]))
     query = build_query(review_focus, predictor.state)
@@ -53,7 +53,7 @@ def _build_predicted(state: PredictorState, query: PredictionQuery, one: Predict
 
 
 def _compute_share(state: PredictorState, seed: int, file: int) -> float:
-    """Return P(file | seed), estimated from co-change."""
+    """Return P(file | seed), estimated from their co-change."""
     first = evidence.load_cochange(state, seed)
     place = (first.row["file"] == file).nonzero()[0]
     return float(first.shares[place[0]]) if len(place) else 0.0
@@ -62,9 +62,9 @@ def _compute_share(state: PredictorState, seed: int, file: int) -> float:
 def _list_expected_hubs(
     state: PredictorState, query: PredictionQuery, changed_paths: Sequence[str]
 ) -> list[MissingFile]:
-    """Return hubs (lock files, change logs, folders of entries) that are likely to change.
+    """Return the hubs (lock files, change logs, folders of entries) that are likely to change.
 
-    Each is explained by the changed file that it most often changes with.
+    The reason given for each is the changed file that it changes with most often.
     """
     best: dict[str, tuple[ExpectedFile, str]] = {}
     for seed in query.seeds:

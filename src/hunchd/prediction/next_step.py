@@ -1,11 +1,12 @@
 """Prediction of the next step from a mixture of contexts.
 
-A view is one kind of context: the last step, the last two, the last three, the last informative steps, the position
-in a known workflow, the branch, the hour, or what failed. Each view yields a distribution. Its weight depends on
-how often the context was seen before and on how well the view has predicted so far, which is learned with every
-step (a mixture of experts with multiplicative weights, as in context mixing). A workflow is therefore recognised
-even if other steps occur in between, where a chain that knows only the last step would fail; and if nothing is
-known, common steps are predicted with low confidence.
+A step is a command or another action, identified by a string. A view is one kind of context: the last step, the
+last two, the last three, the last informative steps, the position in a known workflow, the branch, the hour, or
+what failed. Each view yields a distribution over the next step. Its weight depends on how often the context was
+seen before and on how well the view has predicted so far, which is learned with every step (a mixture of experts
+with multiplicative weights, as in context mixing). A workflow is therefore recognised even if other steps occur in
+between, where a chain that knows only the last step would fail; and if no context is known, common steps are
+predicted with low confidence.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MAX_RECENT_STEPS: Final = 12  # steps that a view may look back
-MAX_CONTEXTS: Final = 60_000  # of all views, 5 MB; then the oldest half is dropped
+MAX_CONTEXTS: Final = 60_000  # in all views together, 5 MB; above this, the oldest half is dropped
 # Recent behaviour predicts better than old.
 HALF_LIFE: Final = 400.0  # steps
 LEARNING_RATE: Final = 0.15  # learning rate of the weights of views
 COUNT_BUCKETS: Final = (0.5, 1.5, 3.0, 6.0, 12.0)  # bucket bounds of the count of a context
-# Initial weight of each view by bucket of its context's count: learned on synthetic streams
+# Initial weight of each view for each bucket of its context's count: learned on synthetic streams
 # (benchmarks/workflows.py, seeds 0-3), rounded.
 INITIAL_WEIGHTS: Final[dict[str, tuple[float, ...]]] = {
     "always": (0.5, 0.5, 0.7, 1.0, 1.0, 2.0),
@@ -42,7 +43,7 @@ INITIAL_WEIGHTS: Final[dict[str, tuple[float, ...]]] = {
 }
 WORKFLOW_PRIOR: Final = 2.0  # pseudo-count of a workflow's next step before it was seen
 MIN_PROBABILITY: Final = 1e-4  # lower bound of a probability
-# Below this a step is not informative: what follows it is what follows in general.
+# Below this, a step is not informative: the steps that follow it are those that follow any step.
 MIN_INFORMATION: Final = 0.35  # nats, plus a penalty for rarely seen steps
 
 Context = tuple[object, ...]
@@ -50,7 +51,7 @@ Context = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """Circumstances of a step other than the steps before it."""
+    """Circumstances in which a step is done, other than the steps before it."""
 
     branch: str = ""  # its kind: "release/*"
     hour: int = -1
@@ -60,7 +61,7 @@ class StepContext:
 
 @dataclass(frozen=True, slots=True)
 class PredictedStep:
-    """Predicted step with its probability and supporting counts."""
+    """Predicted step with its probability and the counts that support it."""
 
     step: str
     probability: float
@@ -89,9 +90,9 @@ class _ContextCounts:
 
 
 class NextStepPredictor:
-    """Online predictor of steps, which are strings.
+    """Predictor of the next step that learns online, step by step.
 
-    It learns from `learn_step` and predicts with `predict_steps`.
+    It learns with `learn_step` and predicts with `predict_steps`.
     """
 
     def __init__(self) -> None:
@@ -112,7 +113,7 @@ class NextStepPredictor:
         self._workflows = [tuple(map(self._intern_step, steps)) for steps in workflows]
 
     def clear_recent(self) -> None:
-        """Clear the recent steps, because unrelated work begins."""
+        """Forget the recent steps; to be called when unrelated work begins."""
         self._recent.clear()
 
     def learn_step(self, step: str, *, has_failed: bool = False, step_context: StepContext | None = None) -> None:
@@ -166,7 +167,7 @@ class NextStepPredictor:
         ]
 
     def _iterate_contexts(self, step_context: StepContext) -> Iterator[tuple[str, Context]]:
-        """Yield the current context of each view, the most general first."""
+        """Yield each view's name and current context, the most general view first."""
         recent = list(self._recent)
         last = [symbol for symbol, _ in recent]
         yield "always", ("always",)
@@ -195,9 +196,9 @@ class NextStepPredictor:
             yield "workflow", ("workflow", *place)
 
     def _get_counts(self, context: Context) -> _ContextCounts | None:
-        """Return the counts of a context, or None if it is unknown.
+        """Return the counts for a context, or None if the context is unknown.
 
-        A position in a workflow that was not seen before predicts the next step of the workflow.
+        A position in a workflow that has not been seen before predicts the next step of the workflow.
         """
         row = self._counts_by_context.get(context)
         if row is None and context[0] == "workflow":
@@ -207,10 +208,10 @@ class NextStepPredictor:
         return row
 
     def _locate_in_workflow(self, last: Sequence[int]) -> tuple[tuple[int, ...], int, int] | None:
-        """Find the workflow to which most of the recent steps belong.
+        """Find the workflow that matches the recent steps best.
 
-        Returns (workflow, index of the last step done, number of steps done, at most 3), or None if there is no
-        such workflow.
+        Returns (workflow, index of the last step done, number of steps done, capped at 3), or None if no workflow
+        matches well enough.
         """
         best: tuple[float, tuple[int, ...], int, int] | None = None
         for path in self._workflows:
@@ -232,7 +233,7 @@ class NextStepPredictor:
         return [one / total for one in raw] if total else []
 
     def _update_weights(self, views: Sequence[tuple[str, Context]], symbol: int) -> None:
-        """Increase the weights of the views that predicted this step."""
+        """Increase the weights of the views that predicted this step, and decrease the others."""
         known_views = [(name, row) for name, context in views if (row := self._get_counts(context))]
         if not known_views:
             return
@@ -256,9 +257,9 @@ class NextStepPredictor:
         return self._view_weights.get((name, bucket), INITIAL_WEIGHTS[name][bucket])
 
     def _update_information(self) -> None:
-        """Measure how informative each step is about the next one.
+        """Measure how much information each step gives about the next one.
 
-        The measure is the divergence between the steps that follow it and the steps in general.
+        The measure is the divergence between the distribution of the steps that follow it and that of all steps.
         """
         overall_counts = self._counts_by_context.get(("always",))
         if overall_counts is None:
@@ -292,7 +293,7 @@ class NextStepPredictor:
 
 
 def _match_workflow(path: Sequence[int], last: Sequence[int]) -> tuple[int, int] | None:
-    """Return how many steps of `path` were done, and the index of the last one in `last`.
+    """Return how many steps of `path` were done, and the index of the latest of them in `last`.
 
     The steps must have been done in order, with few other steps in between. Returns None if the last step of `path`
     was not done.
@@ -316,7 +317,7 @@ def _iterate_probabilities(row: _ContextCounts) -> Iterator[tuple[int, float]]:
 
 
 def _compute_escape(row: _ContextCounts) -> float:
-    """Return the weight of steps not yet seen in this context.
+    """Return the weight given to steps that have not been seen in this context.
 
     The weight grows with the number of distinct steps seen (Witten and Bell).
     """

@@ -1,7 +1,7 @@
-"""Online linear correction of the ranker for one project.
+"""Linear correction of the ranker for one project, learned online.
 
-It is applied only while it improves the ranking. In replays of a project's history it does not beat the shipped
-ranker (docs/measurements/prediction.md), so it has to prove itself on the files that the user opens.
+The correction is applied only while it improves the ranking. In replays of a project's history it does not beat the
+shipped ranker (docs/measurements/prediction.md), so it has to prove itself on the files that the user opens.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from hunchd.prediction.packed_arrays import Array, Arrays
 
 HEADS = ("seed", "text", "both")
 LEARNING_RATE = 0.05  # Adagrad's step, in standardised features
-MAX_WEIGHT = 0.6  # of each correction, in standardised features: it adjusts, it does not overrule
-WEIGHT_DECAY = 0.002  # weight decay towards the shipped weights with each lesson
+MAX_WEIGHT = 0.6  # of each correction, in standardised features: it adjusts the ranking but does not overrule it
+WEIGHT_DECAY = 0.002  # decay of the correction with each lesson, back towards the shipped weights
 RANK_DECAY = 0.98  # decay of the rolling reciprocal ranks
 MIN_LESSONS = 40
-MIN_ADVANTAGE = 0.01  # of rolling reciprocal rank that the correction must show
+MIN_ADVANTAGE = 0.01  # advantage in rolling reciprocal rank that the correction must show
 
 
 @dataclass(slots=True)
 class HeadCorrection:
-    """Correction of one ranker, with rolling scores of the ranking with and without it.
+    """Correction of one ranker, with rolling scores for the ranking with and without it.
 
     `weights` apply to standardised features; `squared_gradients` are the accumulators of Adagrad.
     """
@@ -37,12 +37,15 @@ class HeadCorrection:
 
     @property
     def is_trusted(self) -> bool:
-        """True if the correction was trained enough and improves the ranking."""
+        """True if the correction has learned from enough queries and improves the ranking."""
         return self.lessons >= MIN_LESSONS and self.rank_with >= self.rank_without + MIN_ADVANTAGE
 
 
 class OnlineCorrection:
-    """Corrections of the rankers, keyed by head ("seed", "text" or "both")."""
+    """Corrections of the rankers, keyed by head.
+
+    A head is the name of the ranker for one kind of query: "seed", "text" or "both".
+    """
 
     def __init__(self) -> None:
         self.corrections = {
@@ -50,7 +53,7 @@ class OnlineCorrection:
         }
 
     def correct_scores(self, head: str, matrix: Array, scores: Array) -> Array:
-        """Return the scores, corrected if the correction of `head` is trusted."""
+        """Return the scores, corrected if the correction for `head` is trusted."""
         correction = self.corrections[head]
         if not correction.is_trusted or len(matrix) < 2:
             return scores
@@ -62,7 +65,7 @@ class OnlineCorrection:
     ) -> None:
         """Learn from the outcome of one query.
 
-        `used_mask` is True for the candidates that were right; `scores` are uncorrected. The update is an Adagrad
+        `used_mask` is True for the candidates that were used; `scores` are uncorrected. The update is an Adagrad
         step along the gradient of the listwise softmax likelihood (ListNet, Cao et al., 2007).
         """
         if not used_mask.any() or used_mask.all():
@@ -109,9 +112,9 @@ class OnlineCorrection:
 
 
 def _standardise(matrix: Array) -> Array:
-    """Standardise features within the query.
+    """Standardise features within one query.
 
-    A value that all candidates share cannot tell them apart.
+    A feature that has the same value for all candidates becomes 0, because it cannot tell them apart.
     """
     centred_matrix = matrix - matrix.mean(axis=0)
     deviation = centred_matrix.std(axis=0)

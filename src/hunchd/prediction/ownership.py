@@ -1,4 +1,4 @@
-"""Ownership of lines by units, estimated without blame.
+"""Ownership of lines by units of work, estimated without git blame.
 
 The estimate uses line counts: a unit that adds lines owns them, and deleted lines are taken from all owners in
 proportion. The largest owners wrote most of what a change is about to touch; measured against git blame, they are a
@@ -17,7 +17,7 @@ OWNER_DTYPE = np.dtype([("unit", "<i4"), ("lines", "<f4")])
 
 
 class LineOwnership:
-    """Surviving lines of each unit, keyed by file number."""
+    """Numbers of surviving lines that each unit wrote, keyed by file number."""
 
     def __init__(self, rows: PackedRows | None = None) -> None:
         self.rows = PackedRows.create(OWNER_DTYPE) if rows is None else rows
@@ -38,7 +38,7 @@ class LineOwnership:
         self.rows[file] = row
 
     def compute_shares(self, file: int) -> tuple[Array, Array]:
-        """Return the units that own lines of a file, with their shares."""
+        """Return the units that own lines of a file, with their shares of the lines."""
         row = self.rows[file]
         return row["unit"], row["lines"] / max(float(row["lines"].sum()), 1.0)
 

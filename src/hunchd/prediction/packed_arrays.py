@@ -1,6 +1,6 @@
 """Growing columns, rows and strings in packed arrays.
 
-They take a tenth of the memory of dictionaries.
+They take a tenth of the memory that dictionaries would take.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ FIRST_CAPACITY = 16
 COUNTING_FACTOR, COUNTING_OFFSET = (
     24,
     2_000,
-)  # if the largest number exceeds SPARSE times the count plus FEW, sorting beats counting
+)  # if the largest number exceeds COUNTING_FACTOR times the count plus COUNTING_OFFSET, sorting is faster
 
 MIN_STRETCH = 8  # values
-MIN_SLICE_LENGTH = 300  # numbers: longer ranges are faster copied as slices than element by element
+MIN_SLICE_LENGTH = 300  # numbers: longer ranges are copied faster as slices than element by element
 
 
 def expand_ranges(starts: Array, sizes: Array) -> Array:
-    """Return the indexes start, start + 1, … of several ranges, concatenated."""
+    """Return the indexes in several ranges (start, start + 1, …), concatenated."""
     ends = sizes.cumsum()
     indexes: Array = (starts - ends + sizes).repeat(sizes)
     indexes += np.arange(len(indexes))
@@ -34,7 +34,7 @@ def expand_ranges(starts: Array, sizes: Array) -> Array:
 
 
 def take_ranges(starts: Array, sizes: Array, *arrays: Array) -> list[Array]:
-    """Return several ranges of each array, concatenated."""
+    """Return the values in several ranges of each array, concatenated."""
     total = int(sizes.sum())
     if not total:
         return [array[:0] for array in arrays]
@@ -46,7 +46,7 @@ def take_ranges(starts: Array, sizes: Array, *arrays: Array) -> list[Array]:
 
 
 def concatenate_arrays(arrays: list[Array]) -> Array:
-    """Concatenate arrays of one type, which may be structured."""
+    """Concatenate arrays of one type, which may be a structured type."""
     dtype = arrays[0].dtype
     if dtype.names is None:
         return np.concatenate(arrays)
@@ -54,7 +54,7 @@ def concatenate_arrays(arrays: list[Array]) -> Array:
 
 
 def view_as_bytes(records: Array) -> Array:
-    """View structured records as bytes.
+    """View structured records as opaque bytes.
 
     Copying them is faster this way, because numpy copies structured types field by field.
     """
@@ -62,7 +62,7 @@ def view_as_bytes(records: Array) -> Array:
 
 
 def sum_by_number(numbers: Array, values: Array) -> Scores:
-    """Add up the values of equal numbers.
+    """Sum the values that share a number.
 
     Returns the distinct numbers in ascending order, with their sums.
     """
@@ -75,9 +75,9 @@ def sum_by_number(numbers: Array, values: Array) -> Scores:
 
 
 def sum_each_by_number(parts: Sequence[Scores]) -> list[Scores]:
-    """Apply `sum_by_number` to several parts whose values have the same type.
+    """Apply `sum_by_number` to each of several parts whose values have the same type.
 
-    The parts that need sorting are sorted together.
+    The parts that require sorting are sorted together.
     """
     sorted_parts = [
         place for place, (numbers, _) in enumerate(parts) if len(numbers) and not _prefers_counting(numbers)
@@ -99,7 +99,7 @@ def sum_each_by_number(parts: Sequence[Scores]) -> list[Scores]:
 
 
 def _prefers_counting(numbers: Array) -> bool:
-    """Return True if counting is faster than sorting."""
+    """Return True if grouping these numbers by counting is faster than sorting them."""
     return int(np.maximum.reduce(numbers)) < COUNTING_FACTOR * len(numbers) + COUNTING_OFFSET
 
 
@@ -115,7 +115,7 @@ def _group_numbers(numbers: Array) -> tuple[Array, Array, Array]:
 
 
 def select_nonzero(values: Array) -> Scores:
-    """Return the indexes of non-zero values, and these values."""
+    """Return the indexes of the non-zero values, and these values."""
     places = (values != 0).nonzero()[0]  # `nonzero` of a boolean array is much faster than of numbers
     return places, values[places].astype("<f4")
 
@@ -141,7 +141,7 @@ def sort_distinct(numbers: Array) -> Array:
 
 
 def _mask_run_starts(sorted_numbers: Array) -> Array:
-    """Return a mask that is True for the first of each run of equal numbers."""
+    """Return a mask that is True for the first element of each run of equal numbers."""
     begins = np.empty(len(sorted_numbers), "?")
     begins[:1] = True
     np.not_equal(sorted_numbers[1:], sorted_numbers[:-1], out=begins[1:])
@@ -149,11 +149,11 @@ def _mask_run_starts(sorted_numbers: Array) -> Array:
 
 
 def select_highest(values: Array, limit: int) -> Array:
-    """Return the indexes of the `limit` highest values, in undefined order.
+    """Return the indexes of the `limit` highest values, in no particular order.
 
-    There must be more than `limit` values. A long array is split into groups, and only values that reach the median
-    of the groups' maxima are compared. If equal values compete for the last place, all values are partitioned,
-    which takes longer than sorting without indexes.
+    There must be more than `limit` values. A long array is split into groups, and only values at or above a
+    threshold derived from the maxima of the groups are considered. If several equal values tie for the last place,
+    all the values are partitioned instead, which is slower than the usual plain sort of the values.
     """
     stretch = len(values) // (2 * limit)
     candidates = values
@@ -168,7 +168,7 @@ def select_highest(values: Array, limit: int) -> Array:
 
 
 def mask_members(values: Array, sorted_members: Array) -> Array:
-    """Return a mask of the values that occur in the ascending `sorted_members`."""
+    """Return a mask that is True for values that occur in the ascending `sorted_members`."""
     if not len(sorted_members):
         return np.zeros(len(values), "?")
     at = sorted_members.searchsorted(values)
@@ -178,7 +178,7 @@ def mask_members(values: Array, sorted_members: Array) -> Array:
 
 
 class GrowingColumn:
-    """Array that grows at its end or to a requested size, in amortised constant time."""
+    """Array that can be appended to, in amortised constant time, or grown to a requested size."""
 
     __slots__ = ("_array", "_default", "size")
 
@@ -197,7 +197,7 @@ class GrowingColumn:
 
     @property
     def view(self) -> Array:
-        """Writable view of the values, which is invalid after the next growth."""
+        """Writable view of the values, which becomes invalid when the column grows."""
         return self._array[: self.size]
 
     def append(self, value: Any) -> None:
@@ -210,7 +210,7 @@ class GrowingColumn:
         self._array[start : self.size] = values
 
     def grow_to(self, size: int) -> None:
-        """Grow to at least `size` values, filling in the default."""
+        """Grow to at least `size` values, filling new places with the default."""
         if size <= self.size:
             return
         if size > len(self._array):
@@ -223,9 +223,9 @@ class GrowingColumn:
 
 
 class PackedRows:
-    """Rows of varying length, stored in one packed array as loaded.
+    """Rows of varying length, stored in one packed array when loaded.
 
-    Rows that were changed after loading are stored separately.
+    Rows that are changed after loading are stored separately.
     """
 
     __slots__ = ("_base", "_changed_rows", "_offsets", "dtype", "size")
@@ -239,7 +239,7 @@ class PackedRows:
 
     @classmethod
     def create(cls, dtype: Any) -> PackedRows:
-        """Create an empty instance."""
+        """Create an instance without rows."""
         return cls(np.empty(0, dtype), np.zeros(1, "<i8"))
 
     def __len__(self) -> int:
@@ -254,9 +254,9 @@ class PackedRows:
         return self._base[:0]
 
     def join_rows(self, indexes: Array) -> tuple[Array, Array]:
-        """Return several rows in one array, in undefined order.
+        """Return several rows in one array, in no particular order.
 
-        The second array contains the index in `indexes` of each element's row.
+        The second array contains, for each element, the index of its row in `indexes`.
         """
         index_list = indexes.tolist()
         changed_places = (
@@ -288,7 +288,7 @@ class PackedRows:
         self.size = max(self.size, index + 1)
 
     def to_arrays(self) -> tuple[Array, Array]:
-        """Return the rows as one array and its offsets."""
+        """Return the rows concatenated into one array, and the offset of each row in it."""
         rows = [self[index] for index in range(self.size)]
         offsets = np.zeros(self.size + 1, "<i8")
         np.cumsum([len(row) for row in rows], out=offsets[1:])
@@ -296,9 +296,9 @@ class PackedRows:
 
 
 class PackedStrings:
-    """Texts by index, stored in one packed array as loaded.
+    """Strings by index, stored in one packed array when loaded.
 
-    Texts that were added after loading are stored separately.
+    Strings that are added or changed after loading are stored separately.
     """
 
     __slots__ = ("_added_texts", "_base", "_changed_texts", "_offsets")
@@ -327,7 +327,7 @@ class PackedStrings:
         self._added_texts.append(text)
 
     def to_arrays(self) -> tuple[Array, Array]:
-        """Return the texts as one array of bytes and its offsets."""
+        """Return the strings concatenated into one array of bytes, and the offset of each string in it."""
         texts = [self[index].encode("utf-8", "replace") for index in range(len(self))]
         offsets = np.zeros(len(texts) + 1, "<i8")
         np.cumsum([len(text) for text in texts], out=offsets[1:])

@@ -1,4 +1,4 @@
-"""Lists of documents by key (postings), packed as loaded.
+"""Postings, which are lists of documents by key, packed when loaded.
 
 Postings added later are stored separately.
 """
@@ -17,9 +17,10 @@ AdditionSnapshot = list[tuple[int, list[int], list[int], int]]  # key, documents
 
 
 class KeyPostings:
-    """Map from keys to pairs of a document and a count, in the order of addition.
+    """Map from each key to its postings, in the order of addition.
 
-    Loaded postings are two sorted arrays that are searched by bisection; additions are stored separately, by key.
+    A posting is a pair of a document and the number of times the key occurs in it. Loaded postings are two arrays
+    sorted by key that are searched by bisection; additions are stored separately, by key.
     """
 
     __slots__ = (
@@ -39,7 +40,7 @@ class KeyPostings:
         self._base_counts = counts
         self._additions: dict[int, tuple[list[int], list[int]]] = {}
         self._additions_as_arrays: dict[int, tuple[Array, Array]] = {}  # additions as arrays, created on first read
-        self.added_count = 0  # number of added pairs: some 80 bytes each, instead of 6
+        self.added_count = 0  # number of added postings: some 80 bytes each, instead of 6
 
     @classmethod
     def create(cls) -> KeyPostings:
@@ -58,10 +59,10 @@ class KeyPostings:
             self.added_count += 1
 
     def prepare_merge(self, keep: Callable[[Array], Array]) -> Callable[[], Callable[[], None]]:
-        """Return work that merges the additions into the packed arrays, in any thread.
+        """Return a task that merges the additions into the packed arrays, in any thread.
 
-        Documents for which `keep` is False are dropped. The work returns a function to be called in the thread that
-        adds postings; more may have been added in the meantime.
+        Documents for which `keep` is False are dropped. The task returns a function that installs the result and
+        must be called in the thread that adds postings. Postings may be added in the meantime.
         """
         snapshot = self._snapshot_additions()
 
@@ -77,12 +78,12 @@ class KeyPostings:
     def _snapshot_additions(self) -> AdditionSnapshot:
         """Return a snapshot of the additions.
 
-        Lengths are enough, because the lists only grow.
+        It refers to the lists and records only their lengths, because the lists only grow.
         """
         return [(key, documents, counts, len(documents)) for key, (documents, counts) in self._additions.items()]
 
     def _collect_pairs(self, snapshot: AdditionSnapshot) -> tuple[Array, Array, Array]:
-        """Return the keys, documents and counts of all postings, loaded ones first."""
+        """Return the keys, documents and counts of all postings, the loaded ones first."""
         late_keys = np.repeat(np.array([key for key, *_ in snapshot], "<u4"), [size for *_, size in snapshot])
         documents = [document for _, documents, _, size in snapshot for document in documents[:size]]
         counts = [count for _, _, counts, size in snapshot for count in counts[:size]]
@@ -102,9 +103,9 @@ class KeyPostings:
             self.added_count -= size
 
     def get_postings(self, key: int, newest: int | None = None) -> tuple[Array, Array]:
-        """Return the documents and counts of one key, oldest first.
+        """Return the documents and counts for one key, oldest first.
 
-        If `newest` is given, at most that many of the newest are returned.
+        If `newest` is given, at most that many of the newest postings are returned.
         """
         if not len(self._keys):
             return self._get_additions(key, newest)
@@ -130,7 +131,7 @@ class KeyPostings:
     def get_postings_of_keys(
         self, keys: Array, newest: int = sys.maxsize, max_postings: int = sys.maxsize
     ) -> tuple[Array, Array, Array]:
-        """Return the documents and counts of several keys.
+        """Return the documents and counts for several keys.
 
         The third array contains the number of postings returned for each key: at most the `newest` ones, and none
         if the key has more than `max_postings`.
@@ -153,7 +154,7 @@ class KeyPostings:
     def _get_parts(
         self, key: int, end: int, size: int, newest: int, max_postings: int
     ) -> tuple[list[Array], list[Array]]:
-        """Return the loaded and the added postings of one key.
+        """Return the loaded and the added postings for one key.
 
         The key has `size` loaded postings, which end at position `end`.
         """
@@ -174,7 +175,7 @@ class KeyPostings:
         return sizes
 
     def _locate_in_base(self, keys: Array) -> tuple[Array, Array]:
-        """Return where the loaded postings of each key end, and how many there are."""
+        """Return the end position and the number of the loaded postings for each key."""
         if not len(self._keys):
             return np.zeros(len(keys), "<i8"), np.zeros(len(keys), "<i8")
         keys = keys.astype("<u4", copy=False)
@@ -197,7 +198,8 @@ class KeyPostings:
     def build_packed(self, new_numbers: Array | None = None) -> KeyPostings:
         """Return a copy in which all additions are packed.
 
-        `new_numbers` maps documents to new numbers in the same order; documents with a negative number are dropped.
+        `new_numbers` maps documents to new numbers without changing their order; documents with a negative number
+        are dropped.
         """
         keys, documents, counts = self._collect_pairs(self._snapshot_additions())
         if new_numbers is not None:
@@ -207,7 +209,7 @@ class KeyPostings:
         return KeyPostings(*_group_by_key(keys, documents, counts))
 
     def to_arrays(self) -> Arrays:
-        """Return the arrays to save; valid only right after `build_packed`."""
+        """Return the arrays to save, which are complete only right after `build_packed`."""
         return {
             "keys": self._keys,
             "offsets": self._offsets,

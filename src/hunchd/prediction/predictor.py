@@ -1,4 +1,4 @@
-"""Predictor of one project: the entry point of this package."""
+"""Predictor for one project: the entry point of this package."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from hunchd.prediction.weights import RankerWeights
 from hunchd.prediction.words import hash_word
 
 MAX_RANKED = 64  # candidates scored by the trained ranker: with 48 or 150 the results are the same
-# Correction of scores before any file was read, when features of contents are missing. With it, predicted and actual
+# Correction of scores before any file was read, when content features are missing. With it, predicted and actual
 # use agree (four projects of the development set, fresh models of 300 units, before their test windows: without it 3 %
 # were predicted where 13 % were used).
 UNREAD_CORRECTION = 3.0
-# The same before any unit was learned, when missing co-change is not informative. It is the difference between these
+# The same before any unit was learned, when a lack of co-change says nothing. It is the difference between these
 # scores and those of the boosted trees used before, which did separate such a project's next file from the rest.
 UNLEARNED_CORRECTION = {"seed": 3.0, "text": 1.5, "both": 1.0}
 MAX_SERVED = 20  # predictions kept to learn from their outcome
@@ -40,7 +40,7 @@ MAX_SERVED = 20  # predictions kept to learn from their outcome
 
 @dataclass(frozen=True, slots=True)
 class ServedPrediction:
-    """Prediction that was returned to a client, stored to learn from its outcome."""
+    """Prediction that was returned to a client, kept in order to learn from its outcome."""
 
     head: str
     files: Array
@@ -50,11 +50,11 @@ class ServedPrediction:
 
 @dataclass(frozen=True, slots=True)
 class RankedCandidates:
-    """Candidates, best first, with features and scores.
+    """Candidates, best first, with their features and scores.
 
-    `uncorrected_scores` are the scores before the online correction, `calibration_scores` those that are calibrated
-    to probabilities. `visit_probabilities` are the probabilities of a visit soon, if the query asks for the next
-    file of a session.
+    `uncorrected_scores` are the scores before the online correction, and `calibration_scores` are those that are
+    calibrated to probabilities. `visit_probabilities` are the probabilities that each file is visited soon; they
+    are None unless the query asks for the next file in a session.
     """
 
     evidence: QueryEvidence
@@ -67,7 +67,7 @@ class RankedCandidates:
 
 
 class Predictor(Learner):
-    """Predictor of files and past units for a focus."""
+    """Predictor of the files that will be needed, and of relevant past units, for a focus."""
 
     def __init__(self, table: RankerWeights | None = None, session_table: SessionReranker | None = None) -> None:
         super().__init__()
@@ -88,18 +88,19 @@ class Predictor(Learner):
         }
 
     def record_event(self, event: SessionEvent) -> None:
-        """Record an event of the session.
+        """Record an event in the session.
 
-        Events are files opened, edited, saved, closed, checked out or used.
+        An event says that a file was opened, saved, closed, used or reported in an error, or that a branch was
+        checked out.
         """
         file = self._state.files.numbers.get(event.path) if event.path else None
         self._state.session.record_event(event, file)
 
     def record_outcome(self, path: str, *, was_used: bool) -> None:
-        """Learn whether a suggested file was used.
+        """Learn from whether a suggested file was used.
 
-        The newest prediction that contained the file is the training example. An ignored suggestion alone teaches
-        nothing, because its low rank may be the reason.
+        The newest prediction that contained the file is the training example. Nothing is learned from an ignored
+        suggestion alone, because a low rank may be why it was ignored.
         """
         file = self._state.files.numbers.get(path)
         if file is None or not was_used:
@@ -113,9 +114,10 @@ class Predictor(Learner):
                 return
 
     def predict(self, focus: Focus, *, now: int, k: int = 20, explain: bool = True) -> Prediction:
-        """Return the `k` most likely files and relevant past units.
+        """Return the `k` files most likely to be needed, and relevant past units.
 
-        Files that are already open are never returned. `now` is in seconds since the epoch.
+        Files that are already open are never returned. `now` is in seconds since the epoch; without `explain`, no
+        reasons and past units are returned.
         """
         query = build_query(focus, self._state)
         ranking = self.rank_candidates(query, now)
@@ -161,7 +163,7 @@ class Predictor(Learner):
         )
 
     def select_used_names(self, file: str, path: str, names: Iterable[str]) -> frozenset[str]:
-        """Return those of `names`, which `path` defines, by which `file` depends on it."""
+        """Return those of `names`, defined in `path`, through which `file` depends on `path`."""
         numbers = self._state.files.numbers
         if file not in numbers or path not in numbers:
             return frozenset()
@@ -171,7 +173,7 @@ class Predictor(Learner):
     def score_files(self, focus: Focus, *, now: int, k: int) -> dict[str, float]:
         """Map the `k` best files to their scores.
 
-        Nothing is learned from what becomes of these files.
+        Unlike `predict`, this does not record the files to learn from their outcome.
         """
         ranked_candidates = self.rank_candidates(build_query(focus, self._state), now)
         best = ranked_candidates.order[:k]
@@ -180,7 +182,7 @@ class Predictor(Learner):
         return {paths[file]: score for file, score in zip(files, ranked_candidates.scores[best].tolist(), strict=True)}
 
     def rank_candidates(self, query: PredictionQuery, now: int) -> RankedCandidates:
-        """Rank all candidates, with their features."""
+        """Rank the candidates for a query, and return them with their features."""
         query_evidence = gather_candidates(self._state, query, now)
         matrix = compute_features(self._state, query_evidence)
         selected_rows = self._select_candidates(matrix, query_evidence)
@@ -211,9 +213,10 @@ class Predictor(Learner):
         )
 
     def _compute_confidences(self, query: PredictionQuery, ranking: RankedCandidates, best: Array) -> Array:
-        """Return the probabilities of the `best` files.
+        """Return the probability of each of the `best` files.
 
-        This is the probability that a file is visited soon, or, for other queries, that it belongs to the same work.
+        For the next file in a session, this is the probability that a file is visited soon; for other queries, it
+        is the probability that a file belongs to the same work.
         """
         if ranking.visit_probabilities is not None:
             return ranking.visit_probabilities[best]
@@ -222,9 +225,9 @@ class Predictor(Learner):
         return likely
 
     def list_session_steps(self, query: PredictionQuery, now: int) -> list[FileVisit]:
-        """Return the steps of the session up to the query's file.
+        """Return the steps of the session up to the newest open file in the query.
 
-        Returns an empty list if the query has no file.
+        Returns an empty list if the query has no open file.
         """
         if not query.seeds:
             return []
@@ -250,7 +253,7 @@ class Predictor(Learner):
     def load(cls, path: Path, table: RankerWeights | None = None) -> Predictor:
         """Load a saved predictor.
 
-        Raises StoreError if the file is damaged or of another version.
+        Raises StoreError if the file is damaged or was written by a different version.
         """
         arrays, _ = array_file.read_arrays(path)
         predictor = cls(table)

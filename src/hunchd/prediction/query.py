@@ -1,4 +1,4 @@
-"""Translation of a focus to a query: file numbers, word keys and traces."""
+"""Translation of a focus to a query, which consists of file numbers, word keys and a trace."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hunchd.prediction.state import PredictorState, hash_author
 from hunchd.prediction.traces import NO_TRACE, ErrorTrace, count_common_tail
 from hunchd.prediction.unknown_words import resolve_unknown_words
 
-MAX_SEEDS = 8  # the newest open files; older ones are forgotten tabs
+MAX_SEEDS = 8  # the newest open files; older ones are probably forgotten tabs
 MAX_KEYS = 32
 UNINFORMATIVE_BRANCHES = frozenset({"main", "master", "develop", "dev", "trunk", "stable", "next", "head", "release"})
 
-# Kinds of work in branch names say nothing about files: dropped if the name has other words.
+# Kinds of work in branch names say nothing about files; they are dropped if the name has other words.
 WORK_KINDS = frozenset(
     """
     backport bug bugfix chore dev feat feature features fix fixes gh hotfix issue issues maintenance patch pr refactor
@@ -31,9 +31,9 @@ _MENTION = re.compile(r"[\w.\-@+]+(?:/[\w.\-@+]+)*\.[A-Za-z][A-Za-z0-9]{0,4}\b")
 class PredictionQuery:
     """Query for a prediction.
 
-    `seeds` are the open files, newest last. `trace` is the parsed error, and `mentioned_files` are files named in
-    the text. `visible_files` are files that the developer is looking at, which are never suggested.
-    `allows_revisits` permits files that were visited before.
+    `seeds` are the open files, newest last. `keys` are the hashes of the words in the text, `trace` is the parsed
+    error, and `mentioned_files` are files named in the text. `visible_files` are files that the developer is
+    looking at, which are never suggested. `allows_revisits` permits files that were visited before.
     """
 
     seeds: tuple[int, ...] = ()
@@ -47,14 +47,14 @@ class PredictionQuery:
 
     @property
     def head(self) -> str:
-        """Ranker for the query: by open file ("seed"), by text ("text"), or by both ("both")."""
+        """Name of the ranker for the query: "seed" (by open file), "text", or "both"."""
         if self.keys or self.mentioned_files:
             return "both" if self.seeds or self.trace.files else "text"
         return "seed"
 
 
 def build_query(focus: Focus, state: PredictorState) -> PredictionQuery:
-    """Translate a focus to a query, dropping unknown files and words without keys."""
+    """Translate a focus to a query, ignoring files that the model does not know."""
     paths = [*focus.open_files[-MAX_SEEDS:], *([focus.file] if focus.file else [])]
     seeds = visible_files = state.files.find_numbers(reversed(paths))[:MAX_SEEDS][::-1]
     if not seeds:  # a new file: the file visited before is better than none
@@ -87,9 +87,9 @@ def _source_of_words(focus: Focus, *, is_spoken: bool) -> str:
 
 
 def find_files_by_name(name: str, state: PredictorState) -> list[int]:
-    """Return the existing file that best matches the end of a path.
+    """Return the existing file whose path matches the end of `name` best, in a list.
 
-    Returns an empty list if the best match is not unique.
+    Returns an empty list if there is no match or the best match is not unique.
     """
     exact = state.files.numbers.get(name)
     if exact is not None and state.files.alive.view[exact]:
@@ -113,7 +113,7 @@ def find_files_by_name(name: str, state: PredictorState) -> list[int]:
 
 
 def extract_branch_words(branch: str) -> str:
-    """Return the words of a branch name.
+    """Return the words in a branch name, separated by spaces.
 
     Returns "" for long-lived branches and for bare numbers.
     """

@@ -1,4 +1,4 @@
-"""Topic of a text: the files it points to most strongly, and their co-change.
+"""Topic of a text: the files that it points to most strongly, and their co-change.
 
 All sources that match words contribute.
 """
@@ -25,17 +25,17 @@ from hunchd.prediction.state import PredictorState
 SOURCES = ("paths", "words", "voted", "message_words")
 MAX_LEADS = 8  # files
 MAX_PAST_UNITS = 64  # units of an open file
-UNIT_DECAY = 0.97  # decay by unit of the file
+UNIT_DECAY = 0.97  # decay for each newer unit that touched the file
 BASE_UNIT_WEIGHT = 0.05  # weight of a unit that shares no word with the text
-SHARE_PRIOR = 0.1  # smoothing weight added to a file's own changes
+SHARE_PRIOR = 0.1  # smoothing weight added to the weight of a file's own changes
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTopic:
-    """Files that a text points to; the strongest of them are the leads.
+    """Files to which a text points; those with the highest strength are the leads.
 
-    `with_leads` scores files by their weighted mean co-change with all leads, `with_lead` by the co-change with the
-    one lead that the file changes with most.
+    `with_leads` scores files by their weighted mean co-change with all leads, and `with_lead` by their co-change
+    with the one lead with which they change most often.
     """
 
     leads: Array
@@ -45,7 +45,7 @@ class QueryTopic:
     with_lead: Scores
 
     def compute_strength(self, files: Array) -> Array:
-        """Return how strongly the text points to these files; 1 is the strongest."""
+        """Return how strongly the text points to each of these files, from 0 to 1."""
         relative_strength: Array = self.strength[files] / self.strongest
         return relative_strength
 
@@ -57,10 +57,10 @@ def build_topic(
     seeds: tuple[int, ...],
     usable: Array,
 ) -> QueryTopic | None:
-    """Combine the scores of all sources that match words.
+    """Combine the scores from all sources that match words into a topic.
 
-    Open and unusable files are left out. `likely_files` are the best files of each source; the overall strongest
-    files are among them. Returns None if the text points to no file.
+    Open and unusable files are left out. `likely_files` are the best files from each source, which include the
+    strongest files overall. Returns None if the text does not point to any file.
     """
     strength = np.zeros(len(usable), "<f4")
     for files, values in (scores_by_source[name] for name in SOURCES):
@@ -85,7 +85,7 @@ def build_topic(
 
 
 def score_similar_past(state: PredictorState, word_units: WordUnits, seeds: tuple[int, ...]) -> Scores:
-    """Score the files of the seeds' past units.
+    """Score the files in past units that touched the seeds.
 
     Units that share words with the text count most.
     """

@@ -26,14 +26,14 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Averaged ensemble of small perceptrons plus a linear part.
+    """Average of several small neural networks, plus a linear part.
 
-    The members are multilayer perceptrons. Features are clipped to `low` and `high`, the range of the training data,
-    and standardised: a project younger or larger than any of those is treated like the youngest or largest. Two layers
-    of rectified units follow: `first` (members, features, units) with `first_bias` (members, 1, units),
-    `second` likewise; `last` (members, units, 1); `straight` (features,) and `bias` (1,) are the linear part.
-    Trained as a listwise softmax (ListNet, Cao et al., 2007) with some logistic loss, so that scores of different
-    queries compare.
+    The members are multilayer perceptrons. Features are clipped to `low` and `high`, the range of the training
+    data, and standardised, so that a project younger or larger than any in the training data is treated like the
+    youngest or largest. Two layers of rectified units follow: `first` (members, features, units) with `first_bias`
+    (members, 1, units), and `second` likewise. `last` (members, units, 1) combines their outputs; `straight`
+    (features,) and `bias` (1,) are the linear part. The networks are trained with a listwise softmax (ListNet, Cao
+    et al., 2007) and some logistic loss, so that the scores of different queries can be compared.
     """
 
     low: Array

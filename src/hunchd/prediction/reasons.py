@@ -16,10 +16,10 @@ from hunchd.prediction.packed_arrays import Array
 from hunchd.prediction.state import PredictorState
 
 MAX_REASONS = 3
-MAX_NAMESAKES = 8  # files with one stem, above which the stem is not informative
-FEWEST_TOGETHER = 3  # changes in common from which co-change is specific,
-LEAST_TOGETHER = 0.15  # … and their share of the changes of the open file
-MIN_LEAD_SHARE = 0.3  # share of the changes of a lead above which co-change is mentioned
+MAX_NAMESAKES = 8  # above this number of files with the same stem, the stem is not informative
+FEWEST_TOGETHER = 3  # common changes from which co-change is a specific reason …
+LEAST_TOGETHER = 0.15  # … if they are at least this share of the changes to the open file
+MIN_LEAD_SHARE = 0.3  # share of a lead's changes above which co-change is mentioned
 DAY = 86_400  # seconds
 TESTS_REASON = "tests this file"
 FALLBACK_REASON = "changed lately"  # the only reason for a file unrelated to the query
@@ -31,7 +31,8 @@ _NEVER_IMPORTED = (".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".mm")
 class Reason(NamedTuple):
     """Reason for suggesting a file.
 
-    A reason is specific if it ties the file to the query: unlike "same folder", or one change of many in common.
+    A reason is specific if it relates the file to the query. Reasons such as "same folder", or one common change
+    among many, are not specific.
     """
 
     weight: float
@@ -40,7 +41,7 @@ class Reason(NamedTuple):
 
 
 class ReasonBuilder:
-    """Builder of the reasons for the candidates of one prediction; some lookups are shared.
+    """Builder of reasons for the candidates in one prediction, for which it shares lookups.
 
     `here` is the file that the reader knows as "this file", or None. Other files get the shortest name that is
     unambiguous among `named_files`, the seeds and the leads (the files that the text points to).
@@ -65,7 +66,7 @@ class ReasonBuilder:
         self._lead_rows: tuple[Array, Array] | None = None
 
     def build_reasons(self, file: int, row: list[float]) -> list[Reason]:
-        """Return the strongest reasons for a file with these features, strongest first."""
+        """Return the best reasons for a file, strongest first; `row` contains its features."""
         weighted_reasons: list[Reason] = []
         if row[_TRACED_COLUMN]:
             weighted_reasons.append(
@@ -97,10 +98,10 @@ class ReasonBuilder:
         return sorted(specific_reasons or weighted_reasons, key=_sort_key)[:MAX_REASONS]
 
     def _said_by_words(self, file: int, row: list[float]) -> Iterator[Reason]:
-        """Yield the reasons that follow from the words of the question.
+        """Yield the reasons that follow from the words in the query.
 
-        Only past work is given as a reason if there is no question: a branch or an error also has words, but the
-        reader does not think of them.
+        If these words come neither from a question nor from another text that the reader knows, the only reason is
+        past work on a similar subject.
         """
         if row[_VOTED_COLUMN] >= 0.3 and (unit := self._find_supporting_unit(file)) is not None:
             subject = _shorten_subject(self._state.messages.subjects[unit])
@@ -120,9 +121,10 @@ class ReasonBuilder:
         return self._name_by_path[self._state.files.paths[file]]
 
     def _describe_kinship(self, file: int) -> str:
-        """Describe the relation to the newest seed with the same stem.
+        """Describe how the file is related to the newest seed with the same stem.
 
-        Returns "" if many files have this stem, such as `views.py`, and `file` is in a distant folder.
+        Returns "" if no seed has this stem, or if many files have it (such as `views.py`) and `file` is in a
+        distant folder.
         """
         stem, seeds = self._state.files.stem.view, self._evidence.query.seeds
         seed = next((seed for seed in reversed(seeds) if stem[seed] == stem[file]), None)
@@ -141,15 +143,15 @@ class ReasonBuilder:
         return "named alike"
 
     def _is_near(self, file: int, seed: int) -> bool:
-        """Return True if one folder contains the other, or both have the same name.
+        """Return True if one file's folder contains the other's, or both folders have the same name.
 
-        The folders of sources and of their tests often have the same name.
+        A folder with sources and the folder with their tests often have the same name.
         """
         short, long = sorted((self._state.files.paths[one].rpartition("/")[0] for one in (file, seed)), key=len)
         return bool(short) and (f"{long}/".startswith(f"{short}/") or short.split("/")[-1] == long.split("/")[-1])
 
     def _iterate_link_reasons(self, file: int, row: list[float]) -> Iterator[Reason]:
-        """Yield a reason for each type of link, naming the newest seed that is linked."""
+        """Yield a reason for each type of link, naming the newest seed that has such a link to the file."""
         for source, weight, to_here, to_another in self._list_link_types(file):
             if row[FEATURE_INDEX[source]] > 0:
                 seed_links = reversed(self._evidence.seed_links)
@@ -160,17 +162,20 @@ class ReasonBuilder:
                     yield Reason(weight, to_here if is_here else to_another.format(self._get_name(seed)))
 
     def _is_proven(self, source: str, file: int, seed: int) -> bool:
-        """Return False for a link by names that may be the same by chance, or to one of several modules of a name."""
+        """Return True unless the link between `file` and `seed` may be a coincidence.
+
+        It may be one if the names in common are too frequent, or if several modules have the imported name.
+        """
         user, other = (seed, file) if source in ("imports", "defines") else (file, seed)
         if source in ("imports", "importers"):
             return imports_file(self._state, user, other)
         return len(find_linking_names(self._state, user, other)) > 0
 
     def _list_link_types(self, file: int) -> Iterator[tuple[str, float, str, str]]:
-        """Yield the link types that apply.
+        """Yield the types of links that are possible between the file and the seeds.
 
-        Only code imports, and only code defines names that others use: the keys of a configuration file often have
-        the same names as variables elsewhere.
+        Only code imports other files, and only code defines names that others use: the keys in a configuration file
+        often have the same names as variables elsewhere.
         """
         traits = self._state.files.traits.view
         file_traits, seed_traits = int(traits[file]), 0
@@ -187,11 +192,14 @@ class ReasonBuilder:
             yield _DEFINES
 
     def _is_importable(self, file: int) -> bool:
-        """Return False in languages that import whole folders, and for sources whose header is imported instead."""
+        """Return True if other files can import this file by its name.
+
+        This is False in languages that import whole folders, and for sources whose header is imported instead.
+        """
         return not self._state.files.paths[file].endswith(_NEVER_IMPORTED)
 
     def _build_cochange_reasons(self, file: int) -> list[Reason]:
-        """Return the reason for the seed that the file most likely changes with, if any."""
+        """Return a reason for the seed with which the file changes most often, if there is one."""
         strongest: list[Reason] = []
         for first, rows in zip(self._evidence.together, self._rows, strict=True):
             place = rows.get(file)
@@ -206,7 +214,7 @@ class ReasonBuilder:
         return [max(strongest)] if strongest else []
 
     def _find_lead(self, file: int) -> str:
-        """Return the name of the lead that the file changed with most often, or ""."""
+        """Return the name of the lead with which the file changed most often, or "" if there is none."""
         if self._evidence.topic is None:
             return ""
         leads = self._evidence.topic.leads
@@ -218,7 +226,10 @@ class ReasonBuilder:
         return "" if place > 0 else self._get_name(int(leads[-place]))
 
     def _find_supporting_unit(self, file: int) -> int | None:
-        """Return the most similar unit that touched the file and has a descriptive subject."""
+        """Return the most similar past unit that touched the file and has a descriptive subject.
+
+        Returns None if there is no such unit.
+        """
         nearest, subjects = self._evidence.nearest, self._state.messages.subjects
         units = nearest.units[nearest.which[nearest.files == file]].tolist()
         return next((unit for unit in units if is_descriptive(subjects[unit])), None)
@@ -245,7 +256,7 @@ _PATH_WORDS, _OPENED_NEXT, _INTEREST = (
     FEATURE_INDEX["interest"],
 )
 _AUTHOR, _LIKENESS, _SAME_FOLDER = FEATURE_INDEX["author"], FEATURE_INDEX["likeness"], FEATURE_INDEX["same_folder"]
-# Feature, weight, and the phrase for the reader's own file and for another one.
+# Feature, weight, and the phrases for "this file" and for other files.
 _IMPORTS_IT = ("importers", 1.4, "imports this file", "imports {}")
 _IMPORT_REASON = ("imports", 1.3, "imported by this file", "imported by {}")
 _USES = ("uses", 1.1, "uses its names", "uses names of {}")
@@ -263,13 +274,13 @@ def _build_fallback_reason(row: list[float]) -> Reason:
 
 
 def _shorten_subject(subject: str, most: int = 60) -> str:
-    """Shorten a subject to be quoted, and remove what would end the quotation."""
+    """Shorten a subject so that it can be quoted, and remove characters that would end the quotation."""
     subject = subject.translate({ord("«"): None, ord("»"): None})
     return subject if len(subject) <= most else subject[: most - 1].rstrip() + "…"
 
 
 def format_age(seconds: int) -> str:
-    """Format an age in seconds as days, months or years."""
+    """Format an age given in seconds as days, months or years."""
     days = max(seconds, 0) // DAY
     if days < 1:
         return "today"

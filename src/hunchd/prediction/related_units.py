@@ -1,6 +1,6 @@
 """Past units of work that are relevant to a focus.
 
-They are similar to its text, or they wrote the lines of its files.
+They are similar to the text of the focus, or they wrote the lines of its files.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from hunchd.prediction.state import PredictorState
 
 MAX_UNITS = 8
 MAX_UNITS_PER_FILE = 40  # units of a seed that are considered
-HALF_LIFE = 5.0  # half-life in changes of the file
-WORD_WEIGHT = 0.05  # weight of word similarity beside line ownership; more would drown the owners
+HALF_LIFE = 5.0  # half-life in changes to the file
+WORD_WEIGHT = 0.05  # weight of word similarity relative to line ownership; with more, the owners would hardly count
 LINE_WEIGHT = 0.6  # weight of the square root of the share of lines with the words
 RECENCY_WEIGHT = 0.06
 MAX_CONFIDENCE = 0.6
-# Confidence by word similarity alone, times its square: of the past units with similarity 1/2 to a title two in five
-# touched a file that the titled unit changed, of those with 1/4 one in four (development windows of seven histories).
-# Similarity to only two words hardly adds confidence.
+# Confidence from word similarity alone, times its square: of the past units with similarity 1/2 to a title, two in five
+# touched a file that the titled unit changed; of those with 1/4, one in four (development windows of seven histories).
+# Similarity in only two words hardly adds confidence.
 WORD_CONFIDENCE = 0.8
 ENOUGH_WORDS = 5
 _DECAY = 0.5 ** (np.arange(MAX_UNITS_PER_FILE) / HALF_LIFE)
@@ -34,7 +34,7 @@ _DECAY = 0.5 ** (np.arange(MAX_UNITS_PER_FILE) / HALF_LIFE)
 def recall_units(
     state: PredictorState, query: PredictionQuery, query_evidence: QueryEvidence, now: int, limit: int = MAX_UNITS
 ) -> tuple[PredictedUnit, ...]:
-    """Return similar units, and units that wrote or recently touched the open files."""
+    """Return units similar to the query, and units that wrote or recently touched the open files."""
     focus_seeds = _exclude_hubs(state, query)
     shares = {seed: _load_shares(state, seed) for seed in query.seeds}
     nearest, recent_scores = query_evidence.nearest, _score_recent_units(state, focus_seeds)
@@ -74,9 +74,10 @@ def recall_units(
 
 
 def _weigh_owners(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores]:
-    """Return the weights of the units that own lines of each open file.
+    """Return, for each open file, the units that own its lines with their weights.
 
-    A weight is the square root of the unit's share of the lines, because a change to a few lines affects many.
+    A weight is the square root of the unit's share of the lines, because even a change to a few lines can affect
+    many others.
     """
     parts = []
     for seed in seeds:
@@ -87,9 +88,9 @@ def _weigh_owners(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores
 
 
 def _load_shares(state: PredictorState, seed: int) -> Scores:
-    """Return the units that own lines of a file, with their shares.
+    """Return the units that own lines of a file, with their shares of the lines.
 
-    The shares come from git blame if it is cached, otherwise from the estimate.
+    The shares come from git blame if its result is cached, and otherwise from the estimate in `LineOwnership`.
     """
     page = state.pages.get_blame(seed)
     return page.unit_shares if page is not None and _has_blame(state, seed) else state.ownership.compute_shares(seed)
@@ -101,9 +102,9 @@ def _has_blame(state: PredictorState, seed: int) -> bool:
 
 
 def _find_word_authors(state: PredictorState, query: PredictionQuery, seeds: list[int]) -> Scores:
-    """Return the units that wrote lines with words of the query.
+    """Return the units that wrote lines containing words from the query.
 
-    The values are their shares of these lines in the open files.
+    The values are the units' shares of these lines in the open files.
     """
     pages = [page for seed in seeds if (page := state.pages.get_blame(seed)) is not None]
     if not pages or not query.keys:
@@ -116,7 +117,7 @@ def _find_word_authors(state: PredictorState, query: PredictionQuery, seeds: lis
 
 
 def _exclude_hubs(state: PredictorState, query: PredictionQuery) -> list[int]:
-    """Return the open files without change logs and lock files, if any others are open."""
+    """Return the open files that are not hubs, or all of them if all are hubs."""
     hubs = state.mask_hubs()
     return [seed for seed in query.seeds if not hubs[seed]] or list(query.seeds)
 
@@ -124,7 +125,7 @@ def _exclude_hubs(state: PredictorState, query: PredictionQuery) -> list[int]:
 def _score_recent_units(state: PredictorState, seeds: list[int]) -> list[Scores]:
     """Score the units that recently touched each open file.
 
-    The score halves every HALF_LIFE units.
+    The score halves with every HALF_LIFE units that touched the file.
     """
     touching = [state.messages.list_units_of_file(seed, MAX_UNITS_PER_FILE) for seed in seeds]
     return [(units, (RECENCY_WEIGHT / len(touching)) * _DECAY[: len(units)]) for units in touching]
@@ -153,8 +154,9 @@ def _build_unit(
 ) -> PredictedUnit:
     """Build the predicted unit with its reasons.
 
-    `confidence_scale` is the confidence in a unit of full similarity. `is_exact` is True if `owned_share` comes
-    from git blame; an estimate, which may be far off if a file was rewritten often, is not told.
+    `confidence_scale` is the confidence for a unit whose similarity is 1. `is_exact` is True if `owned_share` comes
+    from git blame; an estimated share is not given as a reason, because it may be far off if a file was rewritten
+    often.
     """
     messages = state.messages
     at = int(messages.at.view[unit])

@@ -1,4 +1,4 @@
-"""Session of a developer: recent steps, degree of interest and transitions."""
+"""Session of a developer: recent steps, degree of interest and transitions between files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hunchd.prediction.packed_arrays import Arrays
 EventKind = Literal["opened", "edited", "saved", "closed", "checkout", "error", "used"]
 
 MAX_EVENTS = 150  # events: a few hours of work
-INTEREST_DECAY = 0.93  # decay of interest by event (after Mylyn's degree of interest)
+INTEREST_DECAY = 0.93  # decay of interest with each event (after Mylyn's degree of interest)
 TRANSITION_HALF_LIFE = 14 * 86_400.0  # seconds
 EVENT_WEIGHTS: dict[str, float] = {
     "opened": 1.0,
@@ -23,8 +23,8 @@ EVENT_WEIGHTS: dict[str, float] = {
     "error": 1.0,
     "closed": -0.5,
 }
-TRANSITION_REACH = 2  # events back: the previous file, and one skipped
-PAUSE_SECONDS = 3600  # seconds without an event: a new piece of work begins
+TRANSITION_REACH = 2  # files back: the previous file, and the one before it
+PAUSE_SECONDS = 3600  # seconds without an event after which a new piece of work begins
 MAX_STEPS = 40  # older ones have no weight left
 EDIT_EVENTS = frozenset({"edited", "saved", "used"})
 MAX_FOLLOWERS = 40
@@ -32,9 +32,9 @@ MAX_FOLLOWERS = 40
 
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
-    """Action of the developer.
+    """Action by the developer.
 
-    `path` is relative to the project; `at` is in seconds since the epoch.
+    `path` is relative to the project root; `at` is in seconds since the epoch.
     """
 
     kind: EventKind
@@ -45,21 +45,21 @@ class SessionEvent:
 
 @dataclass(frozen=True, slots=True)
 class FileVisit:
-    """Visit to a file, with any number of events."""
+    """Visit to a file, which may comprise several events."""
 
     file: int  # its number
     was_edited: bool
 
 
 class DeveloperSession:
-    """Recent events by file number, and the transitions learned from them."""
+    """Recent events, stored by file number, and the transitions learned from them."""
 
     def __init__(self) -> None:
         self.kinds: list[str] = []
         self.files: list[int] = []
         self.times: list[int] = []
         self.branch = ""
-        self.since_checkout = 0  # events; a checkout begins another piece of work
+        self.since_checkout = 0  # events; a checkout begins a new piece of work
         self._transitions: dict[int, dict[int, tuple[float, int]]] = {}  # file -> next file -> (weight, time)
 
     def record_event(self, event: SessionEvent, file: int | None) -> None:
@@ -79,8 +79,8 @@ class DeveloperSession:
     def list_steps(self, now: int) -> list[FileVisit]:
         """Return the steps of the current piece of work, newest last.
 
-        `now` is in seconds since the epoch. Steps before a checkout or a long pause are left out, and so are files
-        that have been closed.
+        A step is a visit to a file. `now` is in seconds since the epoch. Steps before a checkout or a long pause
+        are left out, and so are files that have been closed.
         """
         steps: list[FileVisit] = []
         closed_files: set[int] = set()
@@ -105,7 +105,8 @@ class DeveloperSession:
     def compute_interest(self) -> dict[int, float]:
         """Map each file to its degree of interest.
 
-        This is the sum of the weights of its events, which decay with each later event.
+        This is the sum of the weights of the file's events; a weight decays with each later event. Files without
+        interest are left out.
         """
         interest: dict[int, float] = {}
         for age, (kind, file) in enumerate(zip(reversed(self.kinds), reversed(self.files), strict=True)):
@@ -113,7 +114,7 @@ class DeveloperSession:
         return {file: value for file, value in interest.items() if value > 0}
 
     def compute_followers(self, file: int, now: int) -> dict[int, float]:
-        """Map files to the probability that they are opened after this one."""
+        """Map each file that was opened soon after `file` to the probability that it is opened next."""
         row = self._transitions.get(file, {})
         decayed_weights = {other: weight * _compute_decay(now - at) for other, (weight, at) in row.items()}
         total = sum(decayed_weights.values()) + 1.0

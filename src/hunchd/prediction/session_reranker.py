@@ -1,9 +1,9 @@
-"""Reranking by the recent steps of the session.
+"""Reranking of files by the recent steps in the session.
 
-Recent steps are combined with the scores from history and contents. A history is a sequence of sets of files; only
-a session has an order. Half of the files that an agent touches next were touched before, and history cannot rank
-these. The weights are learned from sessions of real agents (`benchmarks/next_file.py`), separately from the ranker,
-which was trained without sessions.
+Recent steps are combined with the scores from history and contents. The history is a sequence of sets of files;
+only a session has an order. Half of the files that an agent touches next have been touched before, and the history
+cannot rank these. The weights are learned from sessions of real agents (`benchmarks/next_file.py`), separately from
+the ranker, which was trained without sessions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hunchd.prediction.state import PredictorState
 
 WEIGHTS_FILE = Path(__file__).with_name("sequel.json")
 VERSION = 1
-STEP_DECAY = 0.9  # decay of a step's weight by later step
+STEP_DECAY = 0.9  # decay of a step's weight with each later step
 VISIT_HORIZON = 10  # steps
 EXPLORATION_DECAY = 0.8  # the same for the share of steps that lead to new files
 
@@ -46,7 +46,7 @@ SIGN_NAMES = (
     "seen_many",  # log of the number of visited files
     "seen_lately",  # 1 / log2(2 + steps since)
     "seen_often",  # log of its decayed visits
-    # what was opened after what, in this session and earlier ones
+    # transitions between files, in this session and earlier ones
     "follows",
     "follows_last",
 )
@@ -55,10 +55,10 @@ SIGN_INDEX = {name: place for place, name in enumerate(SIGN_NAMES)}
 
 @dataclass(frozen=True, slots=True)
 class SessionReranker:
-    """Weights of the reranker, and the calibration of its scores.
+    """Reranker, with its weights and the calibration of its scores.
 
-    `seed_weights` are used for queries without words, `text_weights` for queries with words. `provenance` describes
-    the training data.
+    `seed_weights` are used for queries without words, and `text_weights` for queries with words. `provenance`
+    describes the training data.
     """
 
     seed_weights: Array
@@ -69,13 +69,13 @@ class SessionReranker:
     def compute_scores(self, signs: Array, *, words: bool) -> Array:
         """Return the log odds that each candidate is visited next.
 
-        They are correct up to a constant that all candidates share. `words` is True if the query has words.
+        They are correct up to a constant that is the same for all candidates. `words` is True if the query has words.
         """
         result: Array = signs @ (self.text_weights if words else self.seed_weights)
         return result
 
     def compute_probabilities(self, scores: Array) -> Array:
-        """Return the probability that each candidate is visited within SOON steps."""
+        """Return the probability that each candidate is visited within VISIT_HORIZON steps."""
         return self.calibration(compute_log_shares(scores)) if len(scores) else scores
 
 
@@ -88,12 +88,15 @@ def compute_log_shares(scores: Array) -> Array:
 
 @cache
 def load_shipped() -> SessionReranker:
-    """Return the weights shipped with the package."""
+    """Load the reranker whose weights are shipped with the package."""
     return load_weights(WEIGHTS_FILE)
 
 
 def load_weights(path: Path) -> SessionReranker:
-    """Load weights; raises ValueError if they are for other features or another version."""
+    """Load a reranker from a file of weights.
+
+    Raises ValueError if the weights are for different features or a different format version.
+    """
     table = json.loads(path.read_text("utf-8"))
     if table["version"] != VERSION or tuple(table["signs"]) != SIGN_NAMES:
         raise ValueError(f"{path} has weights for other features or another version")
@@ -106,7 +109,7 @@ def load_weights(path: Path) -> SessionReranker:
 
 
 def save_weights(reranker: SessionReranker, path: Path) -> None:
-    """Save weights as JSON."""
+    """Save the weights of a reranker as JSON."""
     table = {
         "version": VERSION,
         "provenance": reranker.provenance,
@@ -126,7 +129,7 @@ def compute_signs(
 ) -> Array:
     """Return the feature matrix, with one row for each candidate and one column for each feature.
 
-    `ranker_scores` are the ranker's scores; `steps` is the session, newest last.
+    `ranker_scores` are the ranker's scores; `steps` are the steps of the session, newest last.
     """
     files, rows = query_evidence.files, np.zeros((len(query_evidence.files), len(SIGN_NAMES)), "<f4")
     if not len(files):
@@ -162,10 +165,10 @@ def compute_signs(
 
 @dataclass(frozen=True, slots=True)
 class _SessionVisits:
-    """Visits of the session, keyed by file.
+    """Visits in the session, keyed by file.
 
-    `age` is the number of steps since the last visit, `visits` the decayed number of visits, and `exploring` the
-    share of steps, 0..1, that led to files not visited before.
+    `age` is the number of steps since the last visit, `visits` is the decayed number of visits, and `exploring` is
+    the share of steps, from 0 to 1, that led to files not visited before.
     """
 
     age: dict[int, int]
@@ -190,7 +193,7 @@ class _SessionVisits:
 
 
 def _score_folders(state: PredictorState, files: Array, path: Sequence[int]) -> Array:
-    """Return the decayed number of visits to the folder of each file."""
+    """Return, for each file, the decayed number of visits to files in its folder."""
     folder = state.files.folder.view
     score_by_folder: dict[int, float] = {}
     for steps_since, file in enumerate(reversed(path)):

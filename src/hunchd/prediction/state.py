@@ -1,4 +1,4 @@
-"""State of the predictor, updated by units, files and events."""
+"""State of the predictor, which units of work, files and events update."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HUB_AT_LEAST = 30  # units before a share is significant
 
 
 class PredictorState:
-    """All learned data of one project: files, co-change, messages, contents, session."""
+    """All learned data about one project: files, co-change, messages, contents, session."""
 
     def __init__(self) -> None:
         self.files = FileTable()
@@ -49,7 +49,7 @@ class PredictorState:
         self._cache_lesson = 0
 
     def get_or_compute(self, key: tuple[Hashable, ...], work: Callable[[], T]) -> T:
-        """Return the result of `work`, which is cached under `key` until something is learned."""
+        """Return the result of `work`, which is cached under `key` until something new is learned."""
         if self._cache_lesson != self._lesson_count or len(self._answer_cache) > MAX_CACHED_ANSWERS:
             self._answer_cache, self._cache_lesson = {}, self._lesson_count
         if key not in self._answer_cache:
@@ -59,13 +59,13 @@ class PredictorState:
 
     @property
     def unit_count(self) -> int:
-        """Number of units learned, by which all decay is measured."""
+        """Number of units learned; decay is measured in units."""
         return len(self.messages)
 
     def group_equal_files(self, files: Array, ends: Array) -> Array:
-        """Return for each file the index of an equal file in the same range.
+        """Return, for each file, an index that equal files in the same range share.
 
-        `ends` are the ends of the ranges. Equal files of one range get the same index.
+        `files` is divided into ranges that end at `ends`. The index is that of one of the equal files.
         """
         self._index_scratch.grow_to(len(self.files))
         scratch, start = self._index_scratch.view, 0
@@ -78,10 +78,10 @@ class PredictorState:
         return places
 
     def learn_unit(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:
-        """Learn a unit.
+        """Learn a unit of work, with `title` as the text of its subject.
 
-        If its weight is 0 or it has more than MAX_CHANGE_FILES files, only its renames, additions and deletions are
-        applied.
+        If its weight is 0 or it has more than MAX_CHANGE_FILES files, only its renames, additions and deletions of
+        files are learned, and its message.
         """
         self._lesson_count += 1
         now = self.unit_count
@@ -106,7 +106,7 @@ class PredictorState:
         self.folders.record_change(folders, now, strength)
 
     def _apply_changes(self, unit: Unit, now: int) -> list[int]:
-        """Apply renames, additions and deletions of files.
+        """Apply the renames, additions and deletions of files in a unit.
 
         Returns the numbers of the changed files that still exist.
         """
@@ -127,7 +127,7 @@ class PredictorState:
         return list(touched_files)
 
     def get_file_number(self, path: str) -> int:
-        """Return the number of a path, adding it if it is new."""
+        """Return the number of the file at `path`, adding the file if it is new."""
         existing = self.files.numbers.get(path)
         if existing is not None and self.files.alive.view[existing]:
             return existing
@@ -147,9 +147,9 @@ class PredictorState:
             self.contents.remove_file(number)
 
     def mask_hubs(self) -> Array:
-        """Return a mask of the hub files.
+        """Return a mask that is True for hubs.
 
-        Nearly every change touches these files (change logs, lock files), so suggesting them is not informative.
+        Hubs, such as change logs and lock files, change with nearly everything, so suggesting them is not informative.
         """
         at, hubs = self._hubs
         if at == self.unit_count and len(hubs) == len(self.files):
@@ -221,6 +221,6 @@ _PARTS: dict[
 def hash_author(email: str, name: str) -> int:
     """Hash an author to 32 bits.
 
-    The mail address is used, or the name if there is none.
+    The email address is hashed, or the name if there is no address.
     """
     return words.hash_word((email or name).strip().lower())

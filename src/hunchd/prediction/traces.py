@@ -1,6 +1,6 @@
-"""Parsing of tracebacks for files and names of the project.
+"""Parsing of tracebacks for the files and names of the project.
 
-The raise site comes first.
+The raise site, where the error was raised, comes first in all results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hunchd.prediction.file_contents import resolve_imports
 from hunchd.prediction.file_table import TEST
 from hunchd.prediction.state import PredictorState
 
-MAX_CHARACTERS = 16 * 1024  # characters read of each text: the end of a trace is most informative
+MAX_CHARACTERS = 16 * 1024  # characters read from the end of each text, which is the most informative part of a trace
 MAX_TEXTS = 3
 MAX_NAMES = 64  # of each kind
 MAX_FILES = 12
@@ -49,10 +49,10 @@ _TEST_NAME = re.compile(r"(?:, in |: in |^\s*(?:async )?def )(test\w+)", re.M)
 class ErrorTrace:
     """Parsed traceback.
 
-    `files` and `tests` are project files, nearest to the raise site first. Names are stored as keys, like
-    definitions: `message_names` occur in the message, `quoted_names` in lines of the project that the trace quotes.
-    `blamed_files` are the files of modules that the message complains about. `message` is the message with the
-    names of the failing tests.
+    `files` and `tests` are project files, those nearest to the raise site first. Names are stored as keys, like
+    definitions: `message_names` occur in the message, and `quoted_names` in lines of the project that the trace
+    quotes. `blamed_files` are the files of modules that the message complains about. `message` is the message,
+    followed by the names of the failing tests.
     """
 
     files: tuple[int, ...] = ()
@@ -70,9 +70,10 @@ NO_TRACE = ErrorTrace()
 
 
 def parse_errors(texts: Iterable[str], state: PredictorState) -> ErrorTrace:
-    """Parse error texts, newest first.
+    """Parse error texts, which must be sorted from newest to oldest.
 
-    Files named in older texts come after those named in newer ones.
+    Files named in older texts come after those named in newer ones. Names and the message are taken from the newest
+    text only.
     """
     texts = [shorten_runs(text[-MAX_CHARACTERS:]) for text in texts if text.strip()][:MAX_TEXTS]
     if not texts:
@@ -91,7 +92,7 @@ def parse_errors(texts: Iterable[str], state: PredictorState) -> ErrorTrace:
 
 
 def list_files(text: str, state: PredictorState) -> list[int]:
-    """Return the project files that a text names, the raise site first."""
+    """Return the project files that a text names, nearest to the raise site first."""
     names = [match[1].replace("\\", "/") for match in _LOCATION.finditer(text)]
     if _RAISE_SITE_LAST.search(text):
         names.reverse()
@@ -102,8 +103,9 @@ def list_files(text: str, state: PredictorState) -> list[int]:
 def resolve_file(name: str, state: PredictorState) -> int | None:
     """Return the project file that a trace names, or None for third-party code.
 
-    The project may be in any folder. An absolute path therefore belongs to it if it ends with the whole path of a
-    project file, or with the last two parts of the path of exactly one.
+    The project may be in a different folder on the machine where the error occurred. An absolute path therefore
+    belongs to the project if it ends with the whole path of a project file, or with the last two parts of the path
+    of exactly one. Returns None if the file is not unique.
     """
     path_parts = INSTALLED_FOLDER.split(name)
     if len(path_parts) == 1 and _THIRD_PARTY.search(name):
@@ -123,9 +125,9 @@ def resolve_file(name: str, state: PredictorState) -> int | None:
 def _iterate_matches(
     parts: list[str], state: PredictorState, *, requires_all: bool, outside: bool
 ) -> Iterator[tuple[int, int]]:
-    """Yield the files that `parts` may refer to, as (number of common trailing path parts, file).
+    """Yield the files to which `parts` may refer, as (number of common trailing path parts, file).
 
-    If `requires_all`, all parts must match; `outside` means that the path is absolute.
+    If `requires_all` is True, all parts must match; `outside` is True if the path is absolute.
     """
     tail = words.hash_text_words(parts[-1].replace(".", " "))
     for file in state.contents.paths.find_holders(tail[0])[0].tolist() if tail else ():
@@ -138,7 +140,7 @@ def _iterate_matches(
 
 
 def count_common_tail(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return the number of trailing path parts that two paths share."""
+    """Return the number of trailing parts that two paths have in common."""
     length = 0
     for a, b in zip(reversed(one), reversed(other), strict=False):
         if a != b:
@@ -148,10 +150,10 @@ def count_common_tail(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _extract_message(text: str) -> tuple[list[str], list[str]]:
-    """Return the lines of the message, and the other lines that are not from libraries.
+    """Return the lines of the message, and the other lines that do not come from libraries.
 
-    Both start at the end of the text, except for errors that tools list: there the first line is the error, and the
-    others may follow from it.
+    Both are in reverse order, from the end of the text, except for errors listed by tools: there, the first line is
+    the error, and the others may follow from it.
     """
     message, quoted_lines = [], []
     is_third_party = False

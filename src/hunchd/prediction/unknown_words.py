@@ -18,12 +18,12 @@ from hunchd.text.words import CODE_STOP_WORDS
 
 SHORTEST_JOINED, SHORTEST_PART = 6, 3  # letters
 SHORTEST_MISSPELT, LONGEST_MISSPELT = 5, 16
-MAX_UNKNOWN_WORDS = 2  # unknown words that are resolved, 1 to 2 ms each; a longer text has other words
+MAX_UNKNOWN_WORDS = 2  # unknown words that are resolved, 1 to 2 ms each; a longer text has other words to go by
 MIN_FILES = 2  # files that must contain a word if no path does
 
 
 def resolve_unknown_words(text: str, state: PredictorState) -> list[int]:
-    """Return the keys of the known words that the unknown words of a text stand for."""
+    """Return the keys of the known words for which the unknown words in a text stand."""
     parts = [part for part in words.split_words(text) if len(part) >= SHORTEST_MISSPELT]
     if not parts or not state.unit_count:
         return []
@@ -41,7 +41,7 @@ def _hash_words(parts: Sequence[str]) -> list[int]:
 
 
 def _count_occurrences(state: PredictorState, keys: list[int]) -> Array:
-    """Return how often each key occurs in contents, names, paths and messages."""
+    """Return how often each key occurs in file contents, names, paths and messages."""
     contents, key_array = state.contents, np.array(keys, "<u4")
     occurrences: Array = state.messages.count_units(key_array)
     for field in (contents.words, contents.names, contents.paths):
@@ -50,9 +50,9 @@ def _count_occurrences(state: PredictorState, keys: list[int]) -> Array:
 
 
 def _split_compound(word: str, state: PredictorState) -> list[str]:
-    """Return the two known words that a compound consists of, if any.
+    """Return the two known words of which a compound consists, or [] if there are none.
 
-    The most even split is preferred. Stop words count as known and are dropped.
+    The most even split is preferred. Stop words count as known but are left out of the result.
     """
     if len(word) < SHORTEST_JOINED:
         return []
@@ -69,9 +69,9 @@ def _split_compound(word: str, state: PredictorState) -> list[str]:
 
 
 def _correct_spelling(word: str, state: PredictorState) -> list[str]:
-    """Return the most frequent known word that is one edit away, if any.
+    """Return the most frequent known word that is one edit away, or [] if there is none.
 
-    An edit is a letter changed, missing, added or swapped with the next.
+    An edit changes, removes or adds one letter, or swaps two neighbouring letters.
     """
     if len(word) > LONGEST_MISSPELT or not word.isascii():
         return []
@@ -82,7 +82,7 @@ def _correct_spelling(word: str, state: PredictorState) -> list[str]:
 
 
 def _generate_edits(word: str) -> dict[str, None]:
-    """Return all words that are one edit away, distinct and in a fixed order."""
+    """Return all strings that are one edit away from a word, each once and in a fixed order."""
     cuts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     return dict.fromkeys(
         [

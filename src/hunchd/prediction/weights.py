@@ -24,9 +24,10 @@ VERSION = 3  # 3: networks instead of trees
 
 @dataclass(frozen=True, slots=True)
 class RankerWeights:
-    """Rankers and calibrations, keyed by head ("seed", "text" or "both").
+    """Rankers and calibrations, keyed by head.
 
-    `provenance` describes the training data.
+    A head is the name of the ranker for one kind of query: "seed", "text" or "both". `provenance` describes the
+    training data.
     """
 
     heads: dict[str, Model]
@@ -36,7 +37,7 @@ class RankerWeights:
 
 @cache
 def load_shipped() -> RankerWeights:
-    """Return the shipped weights, or hand-set ones if none were trained for these features."""
+    """Return the shipped weights, or hand-set ones if no weights are shipped."""
     return load_weights(WEIGHTS_FILE) if WEIGHTS_FILE.exists() else create_default()
 
 
@@ -50,7 +51,11 @@ def create_default() -> RankerWeights:
 
 
 def load_weights(path: Path) -> RankerWeights:
-    """Load weights; raises ValueError if they are for other features or lack a ranker."""
+    """Load rankers from a file of weights.
+
+    Raises ValueError if the weights are for different features or a different format version, or if a ranker is
+    missing.
+    """
     table = json.loads(path.read_text("utf-8"))
     if table["version"] != VERSION or tuple(table["features"]) != FEATURES:
         raise ValueError(f"{path} has weights for other features or another version")

@@ -1,6 +1,6 @@
-"""Words of code and prose as 32-bit keys.
+"""Words in code and prose, represented as 32-bit keys.
 
-Identifiers are split, stop words dropped and stems trimmed.
+Identifiers are split, stop words are dropped and words are reduced to their stems.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_WORD_LENGTH = 40
 def hash_word(word: str) -> int:
     """Hash a word to 32 bits.
 
-    One collision is to be expected among some 90,000 distinct words.
+    Among some 90,000 distinct words, one collision is to be expected.
     """
     return zlib.crc32(word.encode("utf-8", "replace"))
 
@@ -35,19 +35,19 @@ def hash_word(word: str) -> int:
 def hash_identifier_parts(identifier: str) -> tuple[int, ...]:
     """Return the keys of the parts of an identifier.
 
-    `parseHTTPHeader` and `parse_http_headers` have all three in common.
+    `parseHTTPHeader` and `parse_http_headers` have all three keys in common.
     """
     return tuple(hash_word(stem_light(part)) for part in _split_identifier(identifier))
 
 
 def _split_identifier(identifier: str) -> list[str]:
-    """Return the lowercase parts of an identifier without stop words."""
+    """Return the parts of an identifier in lower case, without stop words."""
     parts = (part.lower() for part in split_letters(identifier))
     return [part for part in parts if 1 < len(part) <= MAX_WORD_LENGTH and part not in CODE_STOP_WORDS]
 
 
 def hash_text_words(text: str) -> list[int]:
-    """Return the distinct keys of the words of a text, in order.
+    """Return the distinct keys of the words in a text, in order.
 
     A compound identifier is also included as a whole.
     """
@@ -61,15 +61,18 @@ def hash_text_words(text: str) -> list[int]:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the distinct lowercase words of a text.
+    """Return the distinct words in a text, in lower case.
 
-    Identifiers are split and stop words dropped.
+    Identifiers are split and stop words are dropped.
     """
     return list(dict.fromkeys(part for run in _RUN.findall(text) for part in _split_identifier(run)))
 
 
 def count_keys(words: Mapping[str, int]) -> Counter[int]:
-    """Count the keys of the parts of many identifiers."""
+    """Count the keys of the parts of many identifiers.
+
+    `words` maps each identifier to the number of its occurrences.
+    """
     counts: Counter[int] = Counter()
     for word, count in words.items():
         for part in hash_identifier_parts(word):
@@ -78,14 +81,15 @@ def count_keys(words: Mapping[str, int]) -> Counter[int]:
 
 
 def extract_identifiers(text: str) -> list[str]:
-    """Return the distinct identifiers of a text, as written."""
+    """Return the distinct identifiers and words in a text, as written."""
     return list(dict.fromkeys(_RUN.findall(text)))
 
 
 def extract_stem(path: str) -> str:
-    """Return the part of a file's name that related files share.
+    """Return the part of a file's name that it shares with related files, in lower case.
 
-    `tests/test_views.py`, `src/views.py` and `docs/views.rst` all have the same stem.
+    `tests/test_views.py`, `src/views.py` and `docs/views.rst` all have the same stem. A file such as `__init__.py`
+    has the name of its folder as its stem.
     """
     name = path.rsplit("/", 1)[-1]
     stem = name.split(".", 1)[0] if not name.startswith(".") else name[1:]
