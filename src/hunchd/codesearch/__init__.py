@@ -1,1 +1,1 @@
-"""Search source code with a compact BM25 index of its definitions."""
+"""Search in source code with a compact BM25 index of its definitions."""

@@ -11,13 +11,16 @@ from hunchd.codesearch import segment
 from hunchd.codesearch.index import BASE, CHANGED_FILE
 from hunchd.codesearch.records import FileRecord, unpack
 
-# Beyond, what changed is merged into the base: a saved file then costs a look at these few.
+# Above this, changed files are merged into the base, so that updating the index after a save stays fast.
 MOST_CHANGED: Final = 300  # files
 CHANGED_SHARE: Final = 0.2  # of all files
 
 
 class ChunkCache(Protocol):
-    """Cache of packed chunks, keyed by file, with a serial number for each change."""
+    """Cache of packed chunks, keyed by file.
+
+    Each change to the cache gets a serial number, which is higher than all earlier ones.
+    """
 
     def chunk_cache_id(self) -> str: ...
 
@@ -27,9 +30,9 @@ class ChunkCache(Protocol):
 
 
 def update_index(folder: Path, cache: ChunkCache) -> None:
-    """Add what is missing to the index in `folder`, or rebuild it if much has changed.
+    """Add to the index in `folder` what it lacks, or rebuild it if much has changed.
 
-    Raises OSError.
+    Raises OSError if the index cannot be written.
     """
     serials, identity = cache.chunk_serials(), cache.chunk_cache_id()
     base_content = segment.read(folder / BASE)

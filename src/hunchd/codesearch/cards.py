@@ -1,4 +1,4 @@
-"""Description of a file in a few words (its card), for a model to embed."""
+"""Description of a file in a few words, called its card, that a model embeds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MEMBERS: Final = frozenset({"field", "method", "key"})
 
 
 def build_card(outline: FileOutline) -> str:
-    """Return what a file is about: words of its path, its documentation and what it defines."""
+    """Build the card of a file from its path, its documentation and the names that it defines."""
     names = dict.fromkeys(" ".join(split_code_words(symbol.name)) for symbol in outline.symbols)
     docs = [symbol.doc for symbol in outline.symbols if symbol.doc and symbol.kind not in _MEMBERS]
     path = " ".join(outline.path.replace("/", " ").replace("_", " ").replace(".", " ").split())

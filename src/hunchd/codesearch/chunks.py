@@ -1,4 +1,7 @@
-"""Splitting of a file into chunks, one for each definition or section."""
+"""Splitting of a file into chunks, one for each definition or section.
+
+A span is the range of lines of a chunk.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +22,19 @@ PATH: Final = 4
 CONTAINER: Final = 1
 BODY: Final = 1
 
-WINDOW: Final = 60  # lines of a chunk where a file defines nothing
+WINDOW: Final = 60  # lines in a chunk if the file defines nothing
 LEAST_LINES: Final = 3  # a shorter definition belongs to the chunk around it
 MOST_CHUNKS: Final = 1_500  # of one file
-LONGEST_CHUNK: Final = 400  # lines that are read of one
+LONGEST_CHUNK: Final = 400  # lines that are read of one chunk
 MOST_TF: Final = 255
 _KINDS = frozenset({"function", "method", "class", "struct", "interface", "trait", "enum", "union", "macro", "heading"})
-# How much a definition counts when its name is asked for: a type more than a function, that more than a field.
+# How much a definition counts when its name is searched for: a type more than a function, a function more than a field.
 _WORTH = dict.fromkeys(("class", "struct", "interface", "trait", "enum", "union", "type", "module"), 4) | dict.fromkeys(
     ("function", "method", "macro"), 2
 )
-TOP_LEVEL: Final = 1  # is added where nothing contains it
+TOP_LEVEL: Final = 1  # added for a symbol that no other contains
 _COMMENT = re.compile(r"\s*(?:///?|//!|#(?!include|define|if|end|el|pragma|un)|/?\*|--|;;|@|\[|\"\"\")")
-# What marks a test among the sources: an attribute or annotation above it, or the module that it is in.
+# A test among the sources is marked by an attribute or annotation above it, or by the module that contains it.
 _TEST_MARK = re.compile(r"\s*(?:#\[(?:\w+::)*test\b|#\[cfg\(test\)\]|@(?:Test|ParameterizedTest)\b)")
 _TEST_MODULE: Final = re.compile(r"tests?$")
 TEST: Final = "test"  # kind of a chunk
@@ -39,15 +42,18 @@ _DOC_BLOCK = re.compile(r"\s*@(?:module|type)?doc\b")  # Elixir's, with blank li
 _COMMENT_LINE = re.compile(r"\s*(?://|/?\*|#|--|;;|<!--|%|\"\"\")")
 _LICENCE = re.compile(r"(?i)copyright|licen[sc]ed? |spdx|all rights reserved")
 MOST_LICENCE: Final = 40  # lines
-_FAR: Final = 80  # lines above a definition that are looked at for its comment
+_FAR: Final = 80  # lines above a definition that are searched for its comment
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Range of lines with weighted term counts; line numbers start at 1, and both ends are included."""
+    """Range of lines with weighted term counts.
+
+    Line numbers start at 1, and both ends are included.
+    """
 
     name: str
-    kind: str  # of the symbol; "" for a stretch that defines nothing
+    kind: str  # kind of the symbol; "" for a range of lines that defines nothing
     title: str  # one line: the signature, or the heading
     container: str
     start: int
@@ -65,7 +71,7 @@ class _Span:
 
 
 def build_chunks(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
-    """Split `text`, the content from which `outline` was made, into chunks."""
+    """Split `text` into chunks; `outline` must have been made from the same content."""
     lines = text.splitlines()
     if not lines:
         return ()
@@ -99,12 +105,12 @@ def build_chunks(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
 
 
 def _find_spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
-    """Return the ranges of the chunks, ordered by start.
+    """Return the spans of the chunks, ordered by start.
 
-    A nested range comes after the one around it.
+    A nested span comes after the one that contains it.
     """
     symbols = [symbol for symbol in outline.symbols if 0 < symbol.line <= len(lines)]
-    flat = all(symbol.end_line <= symbol.line for symbol in symbols)  # no grammar tells where they end
+    flat = all(symbol.end_line <= symbol.line for symbol in symbols)  # no grammar says where they end
     spans: list[_Span] = []
     for at, symbol in enumerate(symbols):
         above = symbols[at - 1].line if at else 0
@@ -123,7 +129,10 @@ def _find_spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
 
 
 def _find_comment_start(lines: Sequence[str], line: int, above: int) -> int:
-    """Return the line where the comment or annotation right above a definition begins."""
+    """Return the first line of the comment or annotation directly above a definition.
+
+    Returns `line` if there is none. Lines up to `above` belong to the previous definition.
+    """
     start = line
     lowest = max(above, line - 1 - _FAR)
     while start - 1 > lowest and _COMMENT.match(lines[start - 2]):
@@ -135,7 +144,7 @@ def _find_comment_start(lines: Sequence[str], line: int, above: int) -> int:
 
 
 def _find_owners(spans: Sequence[_Span], count: int) -> list[int]:
-    """Return for each line the innermost span that contains it, or -1 if there is none."""
+    """Return, for each line, the index of the innermost span that contains it, or -1 if none does."""
     owner = [-1] * count
     for at, span in sorted(enumerate(spans), key=lambda one: (one[1].start, -one[1].end)):
         owner[span.start - 1 : span.end] = [at] * (min(span.end, count) - span.start + 1)
@@ -161,9 +170,9 @@ def _find_test_lines(spans: Sequence[_Span], lines: Sequence[str]) -> set[int]:
 def _find_small_definitions(
     outline: FileOutline, spans: Sequence[_Span], owner: Sequence[int]
 ) -> dict[int, list[Symbol]]:
-    """Return the definitions that are too small for a chunk of their own.
+    """Return the definitions that are too small for a separate chunk.
 
-    They are keyed by the span that contains them.
+    They are keyed by the index of the span that contains them.
     """
     own = {id(span.symbol) for span in spans}
     symbols_by_line: dict[int, list[Symbol]] = {}
@@ -207,7 +216,10 @@ def _rate_symbol(symbol: Symbol) -> int:
 
 
 def _count_licence_lines(lines: Sequence[str], rest: Sequence[int]) -> int:
-    """Return the number of leading lines that form a licence comment."""
+    """Return the number of leading lines that form a licence comment, or 0 if there is none.
+
+    `rest` contains the indexes of the non-blank lines that are in no span.
+    """
     count = 0
     for at, number in enumerate(rest[:MOST_LICENCE]):
         if number != rest[0] + at or not _COMMENT_LINE.match(lines[number]):
@@ -217,7 +229,10 @@ def _count_licence_lines(lines: Sequence[str], rest: Sequence[int]) -> int:
 
 
 def _find_first_block_end(rest: Sequence[int]) -> int:
-    """Return the end of the first continuous block of lines; a few blank lines do not end it."""
+    """Return the line at which the first continuous block of lines ends.
+
+    Up to two blank lines do not end a block.
+    """
     end = rest[0]
     for number in rest:
         if number > end + 3:

@@ -1,4 +1,7 @@
-"""Search in the code index of one project, which consists of a base and a segment of changes."""
+"""Search in the code index of one project.
+
+The index consists of a base segment and a segment with the files changed since the base was built.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,20 @@ from hunchd.text.bm25 import LARGEST_GAIN, compute_idf, compute_length_norms
 BASE: Final = "code-base.index"
 CHANGED_FILE: Final = "code-changed.index"
 
-SATURATION: Final = 2.0  # of BM25 among chunks, whose words count by their field; files have the usual value
-# A file counts by its best chunks, each less than the one before: one chunk alone is often a mention.
+SATURATION: Final = 2.0  # of BM25 for chunks, in which words count according to their field; files use the usual value
+# The score of a file comes from its best chunks, each counting less than the one before: a single chunk often only
+# mentions the subject.
 DECAY: Final = np.array([1.0, 0.6, 0.4, 0.3, 0.2], "<f4")
-MOST_CHUNKS: Final = 2_000  # with a score that are looked at
+MOST_CHUNKS: Final = 2_000  # chunks with a score that are considered
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Open segment of the index, with its existing files and precomputed arrays for scoring."""
+    """Open segment of the index, with arrays precomputed for scoring.
+
+    `alive` is True for the files in the segment that have been neither deleted nor replaced by a newer segment.
+    """
 
     segment: Segment
     first: int  # number of its first file in the whole index
@@ -38,12 +45,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Scores of the files of the whole index for one query."""
+    """Scores for one query, of every file in the whole index."""
 
-    chunks: Array  # best chunks, added with DECAY
+    chunks: Array  # scores of the best chunks, added up with DECAY
     best: Array  # the best chunk alone
     whole: Array  # BM25 of the file
-    coverage: Array  # share of the terms' weight that the file says
+    coverage: Array  # share of the query's terms, by weight, that the file contains
     scores: tuple[Array, ...]  # by part: of each chunk
 
 
@@ -56,7 +63,7 @@ class CodeIndex:
         self.parts: tuple[Part, ...] = ()
         self.paths: tuple[str, ...] = ()
         self.numbers: dict[str, int] = {}
-        self.by_name: dict[str, list[tuple[str, int]]] = {}  # path and number of the living files of a name
+        self.by_name: dict[str, list[tuple[str, int]]] = {}  # file name → path and number of each existing file
         self.roles: Array = np.zeros(0, "<u1")
         self.alive: Array = np.zeros(0, "?")
 
@@ -71,14 +78,14 @@ class CodeIndex:
         return tuple(_read_stamp(self._folder / name) for name in (BASE, CHANGED_FILE))
 
     def refresh(self) -> bool:
-        """Open the newest index of the indexer; return True if it has changed."""
+        """Open the newest index that the indexer has written; return True if it has changed."""
         now = self._read_stamps()
         if now == self._file_stamps:
             return False
         self._file_stamps = now
         base, changed_segment = segments.read(self._folder / BASE), segments.read(self._folder / CHANGED_FILE)
         if base is not None and changed_segment is not None and changed_segment[1].get("base") != base[1].get("serial"):
-            changed_segment = None  # of an earlier base
+            changed_segment = None  # belongs to an earlier base
         self._open(
             base[0] if base else None,
             changed_segment[0] if base and changed_segment else None,
@@ -103,9 +110,9 @@ class CodeIndex:
             self.by_name.setdefault(path.rpartition("/")[2], []).append((path, at))
 
     def match(self, terms: Mapping[int, float], *, tests: float = 1.0) -> Matches:
-        """Score every chunk and file by `terms`, in time linear in their postings.
+        """Score every chunk and file by `terms`, in time linear in the number of their postings.
 
-        The scores of chunks that are tests are multiplied by `tests`.
+        `terms` maps each term to its weight. The scores of chunks that are tests are multiplied by `tests`.
         """
         files, total = len(self.paths), 0.0
         best, whole, coverage = (np.zeros(files, "<f4") for _ in range(3))
@@ -138,7 +145,7 @@ class CodeIndex:
         return Matches(decayed_scores, best, whole, coverage / max(total, 1e-6), tuple(scores))
 
     def find_definers(self, term: int) -> tuple[Array, Array]:
-        """Return the existing files that define a name, and the weight of each definition.
+        """Return the existing files that define a name, and the weight of the definition in each.
 
         `term` is the name's term, as returned by `hash_name`.
         """
@@ -158,13 +165,16 @@ class CodeIndex:
         return every[starts], np.maximum.reduceat(value, starts)
 
     def score_abbreviations(self, words: Sequence[str]) -> Array:
-        """Return 1 for each file whose name or folder abbreviates one of `words`, such as `impl` or `auth`."""
+        """Return 1 for each file whose name or folder abbreviates one of `words`, and 0 for the others.
+
+        Examples of abbreviations are `impl` and `auth`.
+        """
         beginnings = np.array(hash_beginnings(words), "<u4")
         shares = [_compute_shares(one.segment.parts, one.segment.part_begins, beginnings) for one in self.parts]
         return (np.concatenate([np.zeros(0, "<f4"), *shares]) > 0).astype("<f4")
 
     def score_file_names(self, terms: Mapping[int, float]) -> Array:
-        """Return for each file the share of its name's terms that are among `terms`."""
+        """Return, for each file, the share of the terms in its name that are among `terms`."""
         term_keys = np.array(list(terms), "<u4")
         shares = [_compute_shares(one.segment.stems, one.segment.stem_begins, term_keys) for one in self.parts]
         return np.concatenate([np.zeros(0, "<f4"), *shares])
@@ -200,9 +210,9 @@ def _build_part(segment: Segment, first: int, alive: Array) -> Part:
 
 
 def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
-    """Return for each file the share of its values that are in `wanted_terms`.
+    """Return, for each file, the share of its values that are in `wanted_terms`.
 
-    The share is 0 for a file without values.
+    The values of file `n` are `values[begins[n]:begins[n + 1]]`. The share is 0 for a file without values.
     """
     sums = np.concatenate((np.zeros(1, "<i4"), np.cumsum(np.isin(values, wanted_terms), dtype="<i4")))
     counts = np.diff(begins)
@@ -211,9 +221,9 @@ def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
 
 
 def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the files that contain a term, and its weight in each.
+    """Return the files that contain a term, and the term's weight in each.
 
-    The postings must be in the order of files.
+    The postings must be ordered by file.
     """
     owners = segment.file_of[chunks]
     if not len(owners):
@@ -223,7 +233,10 @@ def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Arr
 
 
 def _score_files(segment: Segment, scores: Array) -> tuple[Array, Array]:
-    """Return for each file the sum of its best chunks, weighted with DECAY, and the score of the best one."""
+    """Return two scores for each file: one from its best chunks, and that of the best chunk alone.
+
+    The first is the sum of the scores of the best chunks, weighted with DECAY.
+    """
     files = len(segment.paths)
     matching_chunks = np.flatnonzero(scores > 0)
     if len(matching_chunks) > MOST_CHUNKS:

@@ -1,4 +1,4 @@
-"""Parsing of a question into terms, symbols, paths and requested file roles."""
+"""Parsing of a question into terms, symbols, paths and the file roles that it asks for."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hunchd.text.identifiers import split_code_words
 Intent = Literal["code", "history", "symbol", "task"]
 Form = Literal["question", "symbol", "report"]
 
-BODY_WEIGHT: Final = 0.3  # of a word that only the prose of a report says
-CODE_WEIGHT: Final = 0.7  # of a name in its code
+BODY_WEIGHT: Final = 0.3  # of a word that occurs only in the prose of an error report
+CODE_WEIGHT: Final = 0.7  # of a name in the code of an error report
 MOST_TERMS: Final = 48
 
-# How far a file of each role counts where the question does not ask for that role.
+# How much a file of each role counts if the question does not ask for that role.
 ROLE_FACTORS: Final[Mapping[Role, float]] = {
     Role.SOURCE: 1.0,
     Role.TEST: 0.4,
@@ -33,8 +33,8 @@ ROLE_FACTORS: Final[Mapping[Role, float]] = {
 HOW_TO_FACTORS: Final[Mapping[Role, float]] = {Role.DOCS: 0.9, Role.EXAMPLE: 0.7}
 TASK_FACTORS: Final[Mapping[Role, float]] = {Role.DOCS: 1.0, Role.CONFIG: 0.7}  # build, run, release, …
 ASKED_FOR: Final = 1.25
-BESIDE: Final = 0.7  # sources, where something else is asked for
-NAMED_ROLE_WEIGHT: Final = 1.0  # a role whose word is in the question, without being what is asked for
+BESIDE: Final = 0.7  # factor of sources if something else is asked for
+NAMED_ROLE_WEIGHT: Final = 1.0  # factor of a role that the question mentions without asking for it
 _ROLE_WORDS: Final[tuple[tuple[Role, re.Pattern[str]], ...]] = (
     (Role.TEST, re.compile(r"(?i)\b(unit |integration |regression )?(tests?|specs?|test ?cases?|fixtures?)\b")),
     (Role.DOCS, re.compile(r"(?i)\b(docs?|documentation|documented|readme|guides?|tutorials?|contributing)\b")),
@@ -47,7 +47,7 @@ _ROLE_WORDS: Final[tuple[tuple[Role, re.Pattern[str]], ...]] = (
     (Role.GENERATED, re.compile(r"(?i)\b(generated|lock ?files?|snapshots?)\b")),
     (Role.VENDORED, re.compile(r"(?i)\b(vendored|third[ -]party|bundled)\b")),
 )
-# "tests for …", "docs on …", "where is … tested", "examples of …": what is wanted is of that role.
+# "tests for …", "docs on …", "where is … tested", "examples of …": the question asks for files of that role.
 _REQUEST_PATTERN = (
     r"(?i)(?:{words})\s+(?:for|of|on|about|that|which|covering|in|showing)\b"
     r"|\b(?:where|which|what)\b[^?]*\b(?:{verbs})\b"
@@ -60,7 +60,7 @@ _WANTS: Final[tuple[tuple[Role, re.Pattern[str]], ...]] = (
     ),
     (Role.EXAMPLE, re.compile(_REQUEST_PATTERN.format(words=r"\bexamples?|samples?|demos?", verbs="demonstrated"))),
 )
-# Somebody who wants to do something is answered by what is written for them.
+# Whoever asks how to do something is best answered by what is written for users.
 _HOW_TO = re.compile(r"(?i)\bhow (?:do|can|should|would|to)\b")
 _HISTORY = re.compile(
     r"(?i)^\W*(?:why|when|since when)\b|\bwhy (?:was|were|is|are|did|does|do)\b|\bwhen (?:was|were|did)\b"
@@ -78,14 +78,15 @@ _DOTTED_NAME = re.compile(r"\b[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)+")
 _PATH = re.compile(
     r"(?<![\w.\-@+/])(?:[\w.\-@+]+(?:/[\w.\-@+]+)*\.[A-Za-z][A-Za-z0-9]{0,4}\b|[\w.\-@+]+(?:/[\w.\-@+]+)+)"
 )
-_BEGINS = re.compile(r"(?:^|[.?!]\s+)[\"'`(]*([A-Z][a-z]+)\b")  # the first word of a sentence is no name
+_BEGINS = re.compile(r"(?:^|[.?!]\s+)[\"'`(]*([A-Z][a-z]+)\b")  # the first word of a sentence is not a name
 
 
 @dataclass(frozen=True, slots=True)
 class CodeQuery:
     """Parsed question.
 
-    `gist` is the text given to models: the question itself, or the main part of a long report.
+    `terms` and `symbols` are mapped to their weights. `gist` is the text given to models: the question itself, or
+    the title of an error report.
     """
 
     text: str
@@ -101,7 +102,7 @@ class CodeQuery:
 
 
 def parse_query(text: str) -> CodeQuery:
-    """Parse `text` into a query; read long text as a problem report."""
+    """Parse `text` into a query; long text is parsed as an error report."""
     text = text.strip()
     if is_report(text):
         return _parse_report_query(text, read_report(text))
@@ -124,7 +125,7 @@ def parse_query(text: str) -> CodeQuery:
 
 
 def compute_role_factors(text: str) -> dict[Role, float]:
-    """Return a factor for each file role, which tells how much files of this role count for a question."""
+    """Return, for each file role, how much files with this role count for a question."""
     factors = dict(ROLE_FACTORS)
     for role, pattern in _ROLE_WORDS:
         if pattern.search(text):
@@ -165,9 +166,9 @@ def _parse_report_query(text: str, report: Report) -> CodeQuery:
 
 
 def _find_symbols(text: str) -> list[str]:
-    """Return the names that are written like code.
+    """Return the names in a text that are written like code.
 
-    They contain inner capitals, underscores or dots, or start with a capital within a sentence.
+    They contain inner capitals, underscores or dots, or start with a capital in the middle of a sentence.
     """
     begins = {begin_match[1] for begin_match in _BEGINS.finditer(text)}
     names = [name for name in find_identifiers(text) if _NAME_IN_TEXT.search(name) and name not in begins]

@@ -13,8 +13,8 @@ from hunchd.codesearch.query import NAMED_ROLE_WEIGHT, CodeQuery
 from hunchd.codesearch.roles import Role
 from hunchd.codesearch.terms import hash_name
 
-# Weights of what speaks for a file, each between 0 and 1, by form of the question. Chosen on other repositories than
-# those they were measured on: docs/decisions/0025.
+# Weights of the signals, whose values are between 0 and 1, by form of the question. Chosen on other repositories than
+# those on which they were measured: docs/decisions/0025.
 _QUESTION: Final = {
     "chunks": 1.0,
     "best": 0.2,
@@ -43,16 +43,18 @@ WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
         "abbreviated": 0.1,
     },
 }
-NEAREST: Final = 50  # files among which nearness is told from the rest
-FULL_WORTH: Final = 4.0  # of a definition: a type's; a function's is half of it, a field's a quarter
-MOST_DEFINERS: Final = 20  # files that define a name: more tell nothing
+NEAREST: Final = 50  # number of nearest files that get a value above 0
+FULL_WORTH: Final = (
+    4.0  # weight of the definition of a type; that of a function is half of it, and that of a field a quarter
+)
+MOST_DEFINERS: Final = 20  # files that define a name: a name with more definers is not informative
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionScores:
-    """Scores of the files that history suggests, keyed by path.
+    """Scores of the files that the history suggests, keyed by path.
 
-    `gist` is for the gist of a question, `whole` for the whole text of a report.
+    `gist` contains the scores for the gist of a question, and `whole` those for the whole text of an error report.
     """
 
     gist: Mapping[str, float] = field(default_factory=dict)
@@ -61,7 +63,7 @@ class PredictionScores:
 
 @dataclass(frozen=True, slots=True)
 class RankedFile:
-    """File with its score; 1.0 means that every signal has its maximum."""
+    """File with its score; a score of 1.0 means that every signal has its maximum."""
 
     path: str
     number: int
@@ -71,7 +73,7 @@ class RankedFile:
     role: Role
     is_mentioned: bool
     is_traced: bool
-    cosine: float = 0.0  # with the question, where files have vectors
+    cosine: float = 0.0  # with the question, if files have vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +91,10 @@ def rank(
     most: int = 20,
     eligible_files: Array | None = None,
 ) -> Ranking:
-    """Rank the files of `index` and return at most `most` of them.
+    """Rank the files in `index` and return the best ones, at most `most`.
 
-    `meaning` contains for each file the cosine with the question, and `eligible_files` whether it may be shown.
+    `meaning` contains, for each file, the cosine of its vector with the question's, and `eligible_files` says
+    whether the file may be shown.
     """
     matches = index.match(query.terms, tests=query.factors.get(Role.TEST, 1.0))
     names, defines = _score_definitions(index, query)
@@ -132,7 +135,7 @@ def _compute_signals(
     prediction: PredictionScores,
     meaning: Array | None,
 ) -> dict[str, Array]:
-    """Return the signals, keyed by name, as arrays with a value of 0 to 1 for each file."""
+    """Return the signals, keyed by name, as arrays with a value from 0 to 1 for each file."""
     nothing = np.zeros(len(index.paths), "<f4")
     exact = query.form == "symbol" and bool(defines.any())
     return {
@@ -154,7 +157,7 @@ def _compute_signals(
 def _score_named_role(index: CodeIndex, query: CodeQuery) -> Array:
     """Return 1 for the change logs of the project if the question asks about its change log.
 
-    Their words do not matter.
+    The words in the change logs do not matter. All other files get 0.
     """
     if query.factors.get(Role.CHANGELOG, 0.0) < NAMED_ROLE_WEIGHT:
         return np.zeros(len(index.paths), "<f4")
@@ -164,9 +167,9 @@ def _score_named_role(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def _score_definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, list[str]], Array]:
-    """Return for each file the names in the question that it defines, and a score.
+    """Return, for each file, which names in the question it defines, and a score.
 
-    Rare names count more.
+    Names that few files define count more.
     """
     names: dict[int, list[str]] = {}
     worth = np.zeros(len(index.paths), "<f4")
@@ -181,7 +184,10 @@ def _score_definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, li
 
 
 def _score_mentions(index: CodeIndex, query: CodeQuery) -> Array:
-    """Return 1 for files whose path ends as given in the question, if only a few do."""
+    """Return 1 for each file whose path ends with a path in the question, and 0 for the others.
+
+    A path in the question is ignored if more than three files match it.
+    """
     hits = np.zeros(len(index.paths), "<f4")
     for path in query.paths:
         files = find_files_ending(index, path)
@@ -191,9 +197,9 @@ def _score_mentions(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def _score_trace_frames(index: CodeIndex, query: CodeQuery) -> Array:
-    """Score the files of a traceback: 1 at the raise site, less further away.
+    """Score the files in a traceback: 1 at the raise site, and less with each further frame.
 
-    Frames of other packages have no file.
+    Frames of other packages are skipped, because the index has no file for them.
     """
     hits = np.zeros(len(index.paths), "<f4")
     place = 0
@@ -208,7 +214,7 @@ def _score_trace_frames(index: CodeIndex, query: CodeQuery) -> Array:
 def find_files_ending(index: CodeIndex, partial_path: str) -> Sequence[int]:
     """Return the existing files whose paths have the longest ending in common with `partial_path`.
 
-    Returns an empty sequence if not even the file name is the same.
+    Returns an empty sequence if no file has the same file name.
     """
     parts = [part for part in partial_path.split("/") if part not in ("", ".", "..")]
     if not parts:
@@ -228,7 +234,7 @@ def find_files_ending(index: CodeIndex, partial_path: str) -> Sequence[int]:
 
 
 def _scale_prediction(index: CodeIndex, prediction_scores: Mapping[str, float]) -> Array:
-    """Scale the predicted scores of the candidates to 0..1; other files get 0."""
+    """Scale the predicted scores to the range from 0 to 1; files without a score get 0."""
     values = np.zeros(len(index.paths), "<f4")
     if prediction_scores:
         low, high = min(prediction_scores.values()), max(prediction_scores.values())
@@ -239,9 +245,9 @@ def _scale_prediction(index: CodeIndex, prediction_scores: Mapping[str, float]) 
 
 
 def _scale_cosines(cosines: Array) -> Array:
-    """Scale cosines to 0..1.
+    """Scale cosines to the range from 0 to 1.
 
-    The nearest file gets 1, and the one at rank NEAREST gets 0.
+    The nearest file gets 1; the file at rank NEAREST and all files after it get 0.
     """
     if not len(cosines):
         return cosines

@@ -1,4 +1,4 @@
-"""Packing of the chunks of one file into bytes, and unpacking."""
+"""Packing of the chunks of one file into bytes, and unpacking of these bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _HEAD = struct.Struct("<III")  # bytes of JSON, chunks, terms in all
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """Chunks of one file as arrays; `begins` has one extra entry."""
+    """Chunks of one file as arrays.
+
+    The terms and weights of chunk `n` are those from `begins[n]` to `begins[n + 1]`, so `begins` has one extra entry.
+    """
 
     texts: list[list[str]]  # name, kind, title, container of each chunk
     lines: npt.NDArray[np.uint32]  # start, end, line of each chunk
@@ -40,7 +43,7 @@ def pack(chunks: Sequence[Chunk]) -> bytes:
 
 
 def unpack(packed_record: bytes) -> FileRecord:
-    """Unpack what `pack` returned, as arrays that share its bytes."""
+    """Unpack bytes returned by `pack` into arrays that share their memory."""
     size, chunks, terms = _HEAD.unpack_from(packed_record)
     at = _HEAD.size
     texts = json.loads(packed_record[at : at + size].decode("utf-8", "surrogatepass"))

@@ -1,4 +1,7 @@
-"""Parsing of a problem report into title, code, traceback and prose."""
+"""Parsing of an error report into title, code, traceback and prose.
+
+An error report is a long text about a problem, such as an issue, or a text with a traceback.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-LONG: Final = 40  # words; a longer text is a report
+LONG: Final = 40  # words; a longer text is an error report
 MOST_READ: Final = 32 * 1024  # characters
 MOST_FRAMES: Final = 12
 LONGEST_TITLE: Final = 240  # characters
@@ -31,7 +34,7 @@ _INDENTED_LINES = re.compile(r"(?m)^(?: {4,}|\t|>>> ).*$")
 
 
 class Frame(NamedTuple):
-    """Frame of a traceback; `function` is "" if it is unknown."""
+    """Frame of a traceback; `function` is "" if the function is unknown."""
 
     path: str
     function: str
@@ -40,9 +43,9 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Parsed problem report.
+    """Parsed error report.
 
-    `frames` is the traceback, the raise site first; `spans` are quoted names.
+    `frames` is the traceback, starting at the raise site; `spans` are the names quoted in backticks.
     """
 
     title: str
@@ -53,12 +56,15 @@ class Report:
 
 
 def is_report(text: str) -> bool:
-    """Return True if `text` is too long for a question, or contains a traceback."""
+    """Return True if `text` looks like an error report.
+
+    That is the case if it is too long to be a question, or contains a traceback.
+    """
     return len(text.split()) > LONG or _PYTHON_FRAME.search(text) is not None
 
 
 def read_report(text: str) -> Report:
-    """Parse the first MOST_READ characters of a report, in linear time."""
+    """Parse the first MOST_READ characters of an error report, in linear time."""
     text = _COMMENT.sub(" ", text[:MOST_READ].replace("\r", ""))
     title, _, body = text.strip().partition("\n")
     if len(title) > LONGEST_TITLE:

@@ -1,4 +1,4 @@
-"""Rendering of ranked files as results with definition, snippet and reasons."""
+"""Rendering of ranked files as results with a definition, a snippet and reasons."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ SNIPPET_LINES: Final = 4
 LONGEST_LINE: Final = 160  # characters
 LONGEST_LOOK: Final = 400  # lines of a chunk that a snippet may come from
 MOST_WORDS: Final = 6  # named in a reason
-# A file that says less of what was asked, and for which nothing else speaks, is no answer.
+# A file that covers less of the question and has no other signal in its favour is not an answer.
 LEAST_COVERED: Final = 0.1
 # Share of the best file's score. Of the first ten files for each of 197 questions, 26 % are below it, and 1 % of the
-# right ones.
+# correct ones.
 LEAST_SHARE: Final = 0.4
-RELATED_COSINE: Final = 0.4  # cosine from which a file answers without a word of the question
+RELATED_COSINE: Final = 0.4  # cosine from which a file is an answer without containing a word of the question
 LOOKED_AT: Final = 8  # chunks of a file that may be shown
-DEFINING: Final = 0.7  # of the best chunk's score, from which a definition of what is asked for is shown instead
-NAMELESS: Final = 0.6  # imports and what else stands between definitions
-TYPE: Final = 0.8  # a type, where it is asked where something is done
+DEFINING: Final = (
+    0.7  # share of the best chunk's score from which a definition of a name in the question is shown instead
+)
+NAMELESS: Final = 0.6  # imports and other lines between definitions
+TYPE: Final = 0.8  # a type, if the question asks where something is done
 _TYPES: Final = frozenset({"interface", "type", "struct", "enum", "module"})
 _ROLES: Final = {
     Role.TEST: "a test",
@@ -44,7 +46,10 @@ _ROLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CodeResult:
-    """Result with its range of lines, starting at 1, and the query terms in its chunk."""
+    """Search result with its range of lines, which start at 1.
+
+    `terms` are those terms of the query that occur in the chunk shown.
+    """
 
     path: str
     start: int
@@ -64,19 +69,25 @@ def build_results(
 ) -> list[CodeResult]:
     """Return a result for each file that answers the question, in the order of `files`.
 
-    `predicted_paths` are files that past work suggests.
+    `predicted_paths` are files that past work suggests. Files with far too low a score are left out.
     """
     return [_build_result(index, query, file, matches, predicted_paths) for file in drop_weak(files) if is_answer(file)]
 
 
 def drop_weak(files: Sequence[RankedFile]) -> Sequence[RankedFile]:
-    """Drop files that score far below the best one, unless the question or a traceback names them."""
+    """Drop files that score far below the best one.
+
+    Files that the question or a traceback names are kept in any case.
+    """
     least = LEAST_SHARE * files[0].score if files else 0.0
     return [file for file in files if file.score >= least or file.is_mentioned or file.is_traced]
 
 
 def is_answer(file: RankedFile) -> bool:
-    """Return True if a file contains enough of the question, is named in it, or is similar in meaning."""
+    """Return True if a file can answer the question.
+
+    It must contain enough of the question's terms, be named in the question, or be similar in meaning.
+    """
     if file.cosine >= RELATED_COSINE:
         return True
     return file.coverage >= LEAST_COVERED or bool(file.defines) or file.is_mentioned or file.is_traced
@@ -106,11 +117,11 @@ def _build_result(
 
 
 def _select_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches) -> tuple[Segment, int]:
-    """Return the segment and number of the chunk to show.
+    """Return the segment and the number of the chunk to show.
 
-    It is the definition of a name in the question, if the file has one that scores almost as well as the best
-    chunk; otherwise the best chunk. A file of the traceback shows the chunk of its first frame, and a change log
-    its newest section if the question describes a task.
+    This is the definition of a name in the question if it scores almost as well as the best chunk, and otherwise
+    the best chunk. For a file in the traceback, it is the chunk of its first frame; for a change log, if the
+    question describes a task, the newest section.
     """
     part, number = index.find_part(file.number)
     if file.is_traced and (traced_chunk := _find_traced_chunk(index, query, file)) is not None:
@@ -135,7 +146,8 @@ def _select_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile, matches:
 def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> int | None:
     """Return the chunk that contains the first frame of the traceback in this file.
 
-    It is the function with the name in the frame, or else the innermost chunk around the line.
+    This is the function whose name is in the frame, or else the innermost chunk that contains the line. Returns
+    None if there is no such chunk.
     """
     part, number = index.find_part(file.number)
     begin, end = (int(at) for at in np.searchsorted(part.segment.file_of, (number, number + 1)))
@@ -153,13 +165,13 @@ def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> 
 
 
 def _find_newest_section(segment: Segment, file: int) -> int:
-    """Return the first section below the title of a change log, where new entries are added."""
+    """Return the first section below the title of a change log, which is where new entries are added."""
     begin, end = (int(at) for at in np.searchsorted(segment.file_of, (file, file + 1)))
     return next((at for at in range(begin, end) if segment.get_texts(at)[3]), begin)
 
 
 def _rate_suitability(query: CodeQuery, texts: tuple[str, str, str, str]) -> float:
-    """Return a factor for how well the kind of a chunk suits the intent of the question."""
+    """Return a factor that says how well the kind of a chunk suits the intent of the question."""
     name, kind, _, _ = texts
     if not name:
         return NAMELESS
@@ -173,7 +185,7 @@ def _chunk_has_term(segment: Segment, chunk: int, term: int) -> bool:
 
 
 def _render_title(title: str, kind: str, container: str) -> str:
-    """Render the signature with the name of its container, or a heading with the one above it."""
+    """Render a signature with the name of its container, or a heading with the heading above it."""
     if kind == "heading":
         plain = title.lstrip("# ")
         return f"{container} › {plain}" if container else plain
@@ -203,7 +215,7 @@ def _list_chunk_reasons(
 
 
 def list_reasons(file: RankedFile) -> tuple[str, ...]:
-    """Return why a file was found, for a result that shows none of its chunks."""
+    """Return the reason why a file was found, for a result that shows none of its chunks."""
     if file.is_mentioned:
         return ("named in the question",)
     return (f"defines {', '.join(file.defines[:3])}",) if file.defines else ("says what was asked",)
@@ -215,10 +227,10 @@ def _matches_word(word: str, matching_terms: frozenset[int]) -> bool:
 
 
 def extract_snippet(result: CodeResult, text: str) -> str:
-    """Return the lines of the result that contain most of the question's terms.
+    """Return the neighbouring lines of the result that contain the most terms from the question.
 
-    `text` is the current content of the file. Lines that repeat the title and lines without words are left out if
-    there are any others.
+    `text` is the current content of the file. Lines that repeat the title and lines without words are left out,
+    unless there are no others.
     """
     lines = text.splitlines()[result.start - 1 : min(result.end, result.start + LONGEST_LOOK)]
     title = "".join(result.title.split())
@@ -246,7 +258,7 @@ def _terms_in_line(line: str, terms: frozenset[int]) -> frozenset[int]:
 
 
 def build_source(result: CodeResult) -> JsonObject:
-    """Return the location of a result in the format of the API."""
+    """Return the location of a result in the format that the API uses."""
     return {
         "path": result.path,
         "start_line": result.start,

@@ -1,4 +1,4 @@
-"""Classification of files by path: source, test, documentation, example, generated or vendored."""
+"""Classification of files by path: source, test, documentation, example, generated and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage of an immutable index segment, which is read by memory mapping."""
+"""Immutable segments of the index, which are stored in files and read by memory mapping."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hunchd.codesearch.terms import hash_short_parts, stem_terms
 
 VERSION: Final = 2
 _MAGIC: Final = b"hunchcs1"
-_HEAD: Final = struct.Struct("<8sIQ")  # magic, version, bytes of the JSON that tells what lies where
+_HEAD: Final = struct.Struct("<8sIQ")  # magic, version, size in bytes of the JSON that locates the arrays
 _ALIGNMENT: Final = 64
 Array = npt.NDArray[Any]
 
@@ -30,31 +30,31 @@ Array = npt.NDArray[Any]
 class Segment:
     """Inverted index from terms to chunks.
 
-    `terms` is in ascending order; the chunks of `terms[n]` are `chunks[begins[n]:begins[n + 1]]`.
+    `terms` is in ascending order; the chunks that contain `terms[n]` are `chunks[begins[n]:begins[n + 1]]`.
     """
 
     paths: tuple[str, ...]
     languages: tuple[str, ...]
     roles: Array  # by file
-    serials: Array  # by file: what the cache numbered its content with
+    serials: Array  # by file: serial number of its content in the cache
     file_of: Array  # by chunk, ascending
     lines: Array  # by chunk: start, end, line
     tests: Array  # by chunk: whether it is a test
     lengths: Array  # by chunk: sum of its weights
-    texts: Array  # JSON of the texts of all chunks, one a line
+    texts: Array  # texts of all chunks, each as JSON
     text_begins: Array
     terms: Array
     begins: Array
     chunks: Array
     weights: Array
-    stems: Array  # terms of the names of the files, those of the one at n in stems[stem_begins[n]:stem_begins[n + 1]]
+    stems: Array  # terms in the file names; those of file n are stems[stem_begins[n]:stem_begins[n + 1]]
     stem_begins: Array
-    parts: Array  # hashes of the parts of their names and folders, of which a word may be the long form
+    parts: Array  # hashes of the parts of file and folder names that may be abbreviations
     part_begins: Array
     mean_length: float
 
     def get_postings(self, term: int) -> tuple[Array, Array]:
-        """Return the chunks that contain `term`, and its weight in each."""
+        """Return the chunks that contain `term`, and the term's weight in each."""
         at = int(self.terms.searchsorted(np.uint32(term)))
         if at == len(self.terms) or self.terms[at] != term:
             return self.chunks[:0], self.weights[:0]
@@ -122,7 +122,7 @@ def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
 def write(segment: Segment, path: Path, header: Mapping[str, Any]) -> None:
     """Write `segment` to `path` atomically, together with `header`.
 
-    Raises OSError.
+    Raises OSError if the file cannot be written.
     """
     meta: dict[str, Any] = {
         "told": dict(header),
@@ -151,7 +151,7 @@ def write(segment: Segment, path: Path, header: Mapping[str, Any]) -> None:
 def read(path: Path) -> tuple[Segment, Mapping[str, Any]] | None:
     """Return the memory-mapped segment and its header.
 
-    Returns None if the file is missing, damaged or of another version.
+    Returns None if the file is missing, damaged or of a different version.
     """
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Tokenisation of code and prose into stemmed 32-bit terms."""
+"""Tokenisation of code and prose into terms, which are 32-bit hashes of stems."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ def count_terms(text: str) -> Counter[int]:
 
 
 def extract_terms(text: str) -> list[int]:
-    """Return the distinct terms of `text` in order."""
+    """Return the distinct terms in `text`, in order."""
     return list(dict.fromkeys(term for run in _RUN.findall(text) for term in extract_identifier_terms(run)))
 
 
 def find_identifiers(text: str) -> list[str]:
-    """Return the distinct identifiers of `text` as written."""
+    """Return the distinct identifiers and words in `text`, as written."""
     return list(dict.fromkeys(_RUN.findall(text)))
 
 
 def hash_name(name: str) -> int:
     """Return the term under which definitions of `name` are stored.
 
-    The name is hashed as written, but without its qualifiers.
+    The name is hashed as written, but without its qualifiers, such as a class or package.
     """
     return zlib.crc32(b"=" + _QUALIFIER.sub("", name).encode("utf-8", "replace"))
 
 
 def split_path_words(path: str) -> str:
-    """Return the words of a path without its suffix.
+    """Return the last parts of a path, without the suffix, followed by the file's name once more.
 
-    The file's name is included twice; for names such as `index` or `mod` it is the folder's name instead.
+    For names such as `index` or `mod`, the name of the folder is repeated instead.
     """
     parts = _remove_suffix(path).split("/")
     name = parts[-1] if parts[-1].lower() not in _FOLDER_NAMES or len(parts) == 1 else parts[-2]
@@ -59,13 +59,13 @@ def split_path_words(path: str) -> str:
 
 
 def stem_terms(path: str) -> list[int]:
-    """Return the terms of the name of a file."""
+    """Return the terms in the name of a file."""
     name = split_path_words(path).rsplit(" ", 1)[-1].partition(".")[0]
     return list(dict.fromkeys(term for run in find_identifiers(name) for term in extract_identifier_terms(run)))
 
 
 def hash_short_parts(path: str) -> list[int]:
-    """Return hashes of the last parts of a path that may be abbreviations, such as `impls` or `auth`."""
+    """Return hashes of the last words in a path, which may be abbreviations such as `impls` or `auth`."""
     names = _remove_suffix(path).split("/")[-2:]
     parts = [part.rstrip("s") for name in names for run in find_identifiers(name) for part in split_code_words(run)]
     return [compute_hash(part) for part in dict.fromkeys(parts[-3:]) if len(part) >= LEAST_ABBREVIATION]
@@ -77,7 +77,7 @@ def hash_beginnings(words: Iterable[str]) -> list[int]:
 
 
 def compute_hash(word: str) -> int:
-    """Return a 32-bit hash of a word as written."""
+    """Return a 32-bit hash of a word as it is written."""
     return zlib.crc32(word.encode("utf-8", "replace"))
 
 
@@ -90,7 +90,10 @@ _FOLDER_NAMES = frozenset({"index", "mod", "__init__", "lib", "main", "readme"})
 
 @lru_cache(maxsize=_MAX_CACHED_IDENTIFIERS)
 def extract_identifier_terms(identifier: str) -> tuple[int, ...]:
-    """Return the terms of the parts of an identifier, and of the whole if it has several parts."""
+    """Return the terms of the parts of an identifier.
+
+    If there are several parts, the term of the whole identifier is included as well.
+    """
     if len(identifier) > LONGEST_RUN:
         return ()
     parts = split_code_words(identifier)

@@ -1,4 +1,8 @@
-"""Storage of quantised file vectors next to the code index."""
+"""Storage of quantised file vectors next to the code index.
+
+A card is the short text about a file that a model embeds. A path key is a hash of a path; a card key is a hash of a
+path and its card.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +18,17 @@ import numpy.typing as npt
 
 NAME: Final = "code-cards.vectors"
 _MAGIC: Final = b"hunchcv2"
-_HEAD: Final = struct.Struct("<8sII16sQ")  # magic, vectors, dimensions, up to where the code cache was looked at
+_HEAD: Final = struct.Struct("<8sII16sQ")  # magic, vectors, dimensions, and the two fields of SeenState
 _SCALE: Final = 127.0  # a vector of length 1 has no larger component
 _AT_ONCE: Final = 4_096  # vectors that are compared at once
 Array = npt.NDArray[Any]
 
 
 class SeenState(NamedTuple):
-    """Progress of embedding: all files of the code cache `cache` up to `serial` have a vector."""
+    """Progress of embedding.
+
+    All files in the code cache with the id `cache` that have serial numbers up to `serial` have a vector.
+    """
 
     cache: str
     serial: int
@@ -31,7 +38,7 @@ NOTHING_SEEN: Final = SeenState("", 0)
 
 
 def compute_key(path: str, card: str) -> int:
-    """Return a 64-bit hash of a path and of the text from which its vector was made."""
+    """Return a 64-bit hash of a path and of the card from which its vector was made."""
     return int.from_bytes(blake2b(f"{path}\0{card}".encode("utf-8", "replace"), digest_size=8).digest(), "little")
 
 
@@ -43,7 +50,7 @@ def compute_path_key(path: str) -> int:
 def read(path: Path) -> tuple[Array, Array, Array]:
     """Return the path keys, card keys and vectors from a file.
 
-    A card is the text about a file that was embedded. Returns empty arrays if the file cannot be read.
+    Returns empty arrays if the file cannot be read.
     """
     nothing = np.zeros(0, "<u8"), np.zeros(0, "<u8"), np.zeros((0, 0), "<i1")
     try:
@@ -60,9 +67,9 @@ def read(path: Path) -> tuple[Array, Array, Array]:
 
 
 def write(path: Path, vectors_by_key: Mapping[int, tuple[int, bytes]], seen_state: SeenState = NOTHING_SEEN) -> None:
-    """Write the vectors, keyed by path key, each with the key of its card.
+    """Write the vectors, each stored under its path key together with its card key.
 
-    Raises OSError.
+    Raises OSError if the file cannot be written.
     """
     dimensions = len(next(iter(vectors_by_key.values()))[1]) if vectors_by_key else 0
     paths = np.array(list(vectors_by_key), "<u8")
@@ -83,7 +90,7 @@ def write(path: Path, vectors_by_key: Mapping[int, tuple[int, bytes]], seen_stat
 def read_seen_state(path: Path) -> SeenState:
     """Return how much of the code cache has been embedded.
 
-    Returns NOTHING_SEEN if the file is missing or of another version.
+    Returns NOTHING_SEEN if the file is missing or of a different version.
     """
     try:
         with path.open("rb") as file:
@@ -94,18 +101,18 @@ def read_seen_state(path: Path) -> SeenState:
 
 
 def read_vectors(path: Path) -> dict[int, tuple[int, bytes]]:
-    """Return the vectors in the form in which they were given to `write`."""
+    """Return the vectors in the form in which they were passed to `write`."""
     paths, cards, vectors = read(path)
     return {int(own): (int(card), vector.tobytes()) for own, card, vector in zip(paths, cards, vectors, strict=True)}
 
 
 def quantize_vector(vector: bytes) -> bytes:
-    """Quantise a vector of little-endian float32 numbers to eight bits per number."""
+    """Quantise a vector of little-endian float32 numbers to eight bits for each number."""
     return np.rint(np.frombuffer(vector, "<f4") * _SCALE).astype("<i1").tobytes()
 
 
 def align_vectors(path: Path, wanted_paths: Sequence[str] | Iterable[str]) -> Array:
-    """Return the vectors of `wanted_paths` in that order, with zeros for missing ones."""
+    """Return the vectors for `wanted_paths`, in that order, with zeros for those missing."""
     paths, _, vectors = read(path)
     keys = np.array([compute_path_key(one) for one in wanted_paths], "<u8")
     if not len(paths):
@@ -118,7 +125,10 @@ def align_vectors(path: Path, wanted_paths: Sequence[str] | Iterable[str]) -> Ar
 
 
 def compute_cosines(vectors: Array, query: bytes) -> Array:
-    """Return the cosine of each vector with the query vector, which is given as float32 bytes."""
+    """Return the cosine of each vector with `query`, a vector of float32 numbers as bytes.
+
+    Returns zeros if the vectors have a different number of dimensions.
+    """
     query_vector = np.frombuffer(query, "<f4") / np.float32(_SCALE)
     if vectors.shape[1] != len(query_vector):
         return np.zeros(len(vectors), "<f4")
