@@ -1,8 +1,8 @@
-"""Hybrid logical clock in one integer. Pure.
+"""Hybrid logical clock in one integer. All functions are pure.
 
-The upper bits are milliseconds since 1970, the lower bits a counter (Kulkarni et al. 2014, "Logical Physical Clocks").
-The time of a record is later than that of every record its author had seen, even if the clock of the machine is wrong,
-and close to the time of its creation.
+The upper bits are milliseconds since 1970, and the lower bits are a counter (Kulkarni et al. 2014, "Logical
+Physical Clocks"). The time of a record is later than that of every record that its author had seen, even if the
+clock of the machine is wrong, and close to the time of its creation.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-COUNTER_BITS: Final = 16  # 65,536 records within a millisecond, then the next one is borrowed
-# Clocks of machines in use differ by minutes. One that is further ahead would drag all others along, so it is ignored.
+COUNTER_BITS: Final = 16  # 65,536 records within a millisecond; further ones use the next millisecond
+# Clocks of machines in use differ by minutes. One that is further ahead would advance all others, so it is ignored.
 MAX_DRIFT_MS: Final = 3_600_000  # milliseconds
 
 
@@ -20,12 +20,15 @@ def to_milliseconds(moment: datetime) -> int:
 
 
 def tick(last: int, now_ms: int) -> int:
-    """Return a time for a new record: after `last`, and not before the machine's clock."""
+    """Return a time for a new record: later than `last`, and not before the machine's clock."""
     return max(last + 1, now_ms << COUNTER_BITS)
 
 
 def observe(last: int, seen: int, now_ms: int) -> int:
-    """Return the clock after receiving a record with the time `seen`."""
+    """Return the new clock value after receiving a record with the time `seen`.
+
+    A time too far ahead of the machine's clock is ignored.
+    """
     if (seen >> COUNTER_BITS) - now_ms > MAX_DRIFT_MS:
         return last
     return max(last, seen)

@@ -1,6 +1,6 @@
 """Sharing of a project's memory with a team.
 
-A project without a team costs nothing: no task, no process, no dataset.
+A project without a team costs nothing: it needs no task, no process and no dataset.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from hunchd.protocol.team_records import (
 from hunchd.protocol.team_requests import JoinTeamRequest, MemberActionRequest, StatementsQuery
 
 CREDENTIALS_FILE: Final = "team-credentials.toml"  # in the folder of the settings
-LEAVE_TIMEOUT_SECONDS: Final = 15.0  # for the last message to an absent store
+LEAVE_TIMEOUT_SECONDS: Final = 15.0  # for the last records, if the store cannot be reached
 
 
 class TeamFeature(Feature):
@@ -122,7 +122,8 @@ class TeamFeature(Feature):
     async def join(self, request: JoinTeamRequest) -> TeamJoined:
         """Create or join a team for a project.
 
-        Raises Conflict if the project already has a team, or if a new team is to be created where one exists.
+        Raises Conflict if the project already has a team, or if `create` is set and there is already a team at the
+        address.
         """
         project, _ = self._projects.find(request.project)
         uri, expected_team = split_address(request.uri)
@@ -156,7 +157,7 @@ class TeamFeature(Feature):
     async def leave(self, project_name: str) -> TeamLeft:
         """Leave the team of a project.
 
-        The members' statements are withdrawn here; the user's own statements stay in the team.
+        The other members' statements are withdrawn on this machine; the user's own statements stay in the team.
         """
         sync = self._find_sync(project_name)
         membership = sync.membership
@@ -173,7 +174,7 @@ class TeamFeature(Feature):
         return TeamLeft(left=membership.team, unsent=waiting)
 
     async def get_status(self, project_name: str) -> TeamStatus:
-        """Return the status of a project's team, with how far behind this machine is."""
+        """Return the status of a project's team, including what this machine has yet to send and apply."""
         project, _ = self._projects.find(project_name)
         sync = self._syncs.get(project.id)
         if sync is None:
@@ -193,7 +194,7 @@ class TeamFeature(Feature):
         )
 
     async def list_members(self, project_name: str) -> TeamMembers:
-        """Return the members, each with the number of statements and the time of the last one."""
+        """Return the members, each with the number of their statements and the time of the last one."""
         sync = self._find_sync(project_name)
         entries = sorted(await sync.load_members(), key=lambda entry: entry[0].name.casefold())
         own_author = sync.membership.author
@@ -205,10 +206,10 @@ class TeamFeature(Feature):
         )
 
     async def change_member(self, request: MemberActionRequest) -> TeamMemberChanged:
-        """Appoint a maintainer, or exclude or readmit a member.
+        """Appoint a member as maintainer, or exclude or readmit a member.
 
-        The statements of an excluded member are void until the member is readmitted. Raises Conflict if the user does
-        not have the required role, and NotFound if not exactly one member matches.
+        The statements of an excluded member are void until the member is readmitted. Raises Conflict if the user
+        does not have the required role, and NotFound if not exactly one member matches.
         """
         sync = self._find_sync(request.project)
         roster = await sync.get_roster()
@@ -233,9 +234,9 @@ class TeamFeature(Feature):
         return TeamMemberChanged(member=matching[0].author, name=matching[0].name, action=request.action)
 
     async def preview(self, project_name: str) -> TeamPreview:
-        """Return exactly what would be sent now.
+        """Return exactly what would be sent to the team now.
 
-        For a project without a team, returns what would be sent to a new team.
+        For a project without a team, this is what would be sent to a new team.
         """
         project, _ = self._projects.find(project_name)
         joined_sync = self._syncs.get(project.id)
@@ -248,11 +249,11 @@ class TeamFeature(Feature):
         return TeamPreview(joined=joined_sync is not None, items=[describe_planned(one) for one in planned])
 
     def _build_unjoined_sync(self, project: Project) -> TeamSync:
-        """Return a synchroniser without a team, for a preview; it sends nothing."""
+        """Return a synchroniser for a preview, which has no team and sends nothing."""
         return self._create_sync(TeamMembership(project=project.id, uri="", team="preview", name=""), Mirror(None))
 
     async def list_statements(self, query: StatementsQuery) -> TeamStatements:
-        """Return a page of the members' statements, grouped by subject, with resolutions."""
+        """Return a page of the members' statements, grouped by subject, with their resolutions."""
         sync = self._find_sync(query.project)
         views = await sync.load_views(query.after, query.limit)
         roster = await sync.get_roster()
@@ -275,7 +276,7 @@ def _name_task(project: str) -> str:
 def _choose_team(foundings: list[TeamRecord], expected_team: str) -> str:
     """Return the id of the team to join.
 
-    Raises NotFound if there is no such team, and Conflict if there are several.
+    Raises NotFound if there is no such team, and Conflict if there are several and the address names none of them.
     """
     teams = {
         compute_team_id(record.author, founding.nonce)
@@ -288,7 +289,7 @@ def _choose_team(foundings: list[TeamRecord], expected_team: str) -> str:
         return expected_team
     if not teams:
         raise NotFound("there is no team at this address", hint="to create one, run `hunch team create URI`")
-    if len(teams) > 1:  # somebody with the right to write founded another one
+    if len(teams) > 1:  # somebody with write access founded another one
         raise Conflict(
             f"there are {len(teams)} teams at this address: {', '.join(sorted(teams))}",
             hint="ask the founder for the id of the team, and join with URI#ID",

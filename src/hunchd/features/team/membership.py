@@ -1,4 +1,4 @@
-"""Files about a team on this machine: settings with the address, the member's key, the mirror."""
+"""Files about a team on this machine: settings with the address, the member's private key, the mirror."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MIRROR_FILE: Final = "mirror.db"
 
 
 class TeamMembership(Struct, frozen=True, kw_only=True):
-    """Membership of this machine's user in the team of a project."""
+    """Membership of this machine's user in a project's team."""
 
     project: str
     uri: str  # without credentials
@@ -34,7 +34,7 @@ class TeamMembership(Struct, frozen=True, kw_only=True):
 
 
 class TeamFolder:
-    """Folder with the files about one project's team."""
+    """Folder with the files about a project's team."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -48,7 +48,7 @@ class TeamFolder:
         ensure_private_folder(self._folder)
 
     def load(self) -> TeamMembership | None:
-        """Return the membership, or None if the project has no team or the file is damaged."""
+        """Return the membership, or None if there is no team or the file cannot be read."""
         try:
             return msgspec.json.decode((self._folder / _SETTINGS_FILE).read_bytes(), type=TeamMembership)
         except (OSError, msgspec.MsgspecError):
@@ -61,12 +61,12 @@ class TeamFolder:
         return Mirror(self._folder / _MIRROR_FILE)
 
     def delete(self) -> None:
-        """Delete all files, including the key; the user's statements stay in the team."""
+        """Delete all files, including the private key; the user's statements stay in the team."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class TeamFolders:
-    """Folders of all teams, one per project."""
+    """Folders with the files about all teams, one for each project."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -88,10 +88,10 @@ def create_machine_id() -> str:
 
 
 def split_address(address: str) -> tuple[str, str]:
-    """Split an address into that of the dataset and the id of the team.
+    """Split an address into the address of the dataset and the id of the team.
 
-    The id follows after a #, or is "". Raises InvalidInput for an address with credentials, which would end up in logs
-    and repositories.
+    The id follows after a "#"; it is "" if there is none. Raises InvalidInput for an unsupported address, and for
+    one with credentials, which would end up in logs and repositories.
     """
     uri, _, team = address.strip().partition("#")
     parts = urlsplit(uri)

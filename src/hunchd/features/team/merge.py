@@ -1,8 +1,9 @@
-"""Merging of team records, and its results. Pure, deterministic, commutative, idempotent.
+"""Merging of team records, and the views that result. Pure, deterministic, commutative, idempotent.
 
-A subject is what a statement is about: a key, or a single memory. A register contains the latest record of one author
-about one subject; nobody can write to the register of another author. Merging therefore takes the maximum of each
-register, regardless of the order in which records arrive and how often (a state-based CRDT).
+A subject is what a statement is about: the key of a fact, or a single memory. A register contains the latest record
+by one author about one subject; nobody can write to the register of a different author. Merging therefore takes the
+maximum of each register, regardless of the order in which records arrive and of how often they arrive (a
+state-based CRDT).
 """
 
 from __future__ import annotations
@@ -52,7 +53,11 @@ FINGERPRINT_LENGTH: Final = 8  # characters of a public key that people compare
 
 
 class RegisterKey(NamedTuple):
-    """Key of a register: its group of record kinds, subject and author."""
+    """Key of a register.
+
+    `group` is the group of record kinds of which a register keeps only the latest record, such as statements and
+    their retractions.
+    """
 
     group: str
     subject: str
@@ -63,7 +68,7 @@ class RegisterKey(NamedTuple):
 class Member:
     """Member of a team, identified by the public key `author`.
 
-    `name` is unique in the team: if two members claim the same name, both get a suffix.
+    `name` is unique in the team: if two members claim the same name, part of the public key is added to both.
     """
 
     author: str
@@ -75,7 +80,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class SubjectView:
-    """Members' statements about one subject, earliest first, and the valid resolution, if any."""
+    """Members' statements about one subject, earliest first, and the valid resolution.
+
+    `resolution` is None if there is no valid one.
+    """
 
     subject: str
     statements: tuple[TeamRecord, ...] = ()
@@ -83,7 +91,7 @@ class SubjectView:
 
     @property
     def open_statements(self) -> tuple[TeamRecord, ...]:
-        """Statements that no resolution covers."""
+        """Statements that the resolution does not cover."""
         resolution = self.decode_resolution()
         covered_ids = resolution.over if resolution is not None else ()
         return tuple(one for one in self.statements if one.id not in covered_ids)
@@ -97,7 +105,10 @@ def get_register_key(record: TeamRecord) -> RegisterKey:
 
 
 def is_later(one: TeamRecord, other: TeamRecord) -> bool:
-    """Return True if `one` replaces `other` in their register; the id breaks ties."""
+    """Return True if `one` replaces `other` in a register.
+
+    If both have the same time, the id decides.
+    """
     return (one.clock, one.id) > (other.clock, other.id)
 
 
@@ -114,7 +125,7 @@ def merge_records(
 
 
 def build_roster(team: str, records: Iterable[TeamRecord]) -> dict[str, Member]:
-    """Return the members, keyed by author, from the latest records of `ROSTER_GROUPS`.
+    """Return the members, keyed by author, from the latest records in `ROSTER_GROUPS`.
 
     Only the founder can appoint maintainers, only the founder and maintainers can exclude members, and nobody can
     exclude the founder.
@@ -145,18 +156,21 @@ def build_roster(team: str, records: Iterable[TeamRecord]) -> dict[str, Member]:
 
 
 def get_fingerprint(author: str) -> str:
-    """Return the part of a member's public key that is shown to people."""
+    """Return the beginning of a member's public key, which is what people are shown."""
     return author[:FINGERPRINT_LENGTH]
 
 
 def build_view(subject: str, records: Iterable[TeamRecord], roster: Mapping[str, Member]) -> SubjectView:
-    """Build the view of a subject from each author's latest records about it."""
+    """Build the view of a subject from each author's latest records about it.
+
+    Records by authors who are not members or are excluded are ignored.
+    """
     valid = [one for one in records if (member := roster.get(one.author)) is not None and not member.is_excluded]
     statements = sorted(
         (one for one in valid if one.kind is RecordKind.STATE), key=lambda record: (record.clock, record.id)
     )
     said = {one.author: one for one in statements}
-    # Who states something else afterwards has changed their mind.
+    # A member who stated something else after resolving has changed their mind.
     resolution = _pick_latest(
         one
         for one in valid
@@ -168,7 +182,7 @@ def build_view(subject: str, records: Iterable[TeamRecord], roster: Mapping[str,
 
 
 def count_votes(records: Iterable[TeamRecord], roster: Mapping[str, Member]) -> Vote:
-    """Return how many members rated a statement as useful, and how many as wrong."""
+    """Return how many members voted a statement useful, and how many voted it wrong."""
     votes = [
         decode_vote(one)
         for one in records

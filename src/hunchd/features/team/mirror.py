@@ -1,8 +1,8 @@
 """Mirror of a team's records on this machine, with the outbox of records to be sent.
 
 Requests are answered from the mirror. It is an SQLite database, written in short transactions from a thread. As it
-contains only the latest record of each register, its size depends on how much the team knows, not on how often that
-changed.
+contains only the latest record in each register, its size depends on how much the team knows, not on how often that
+has changed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS shown (subject TEXT, author TEXT, memory TEXT NOT NUL
 
 @dataclass(frozen=True, slots=True)
 class OwnRecord:
-    """Record that this machine is going to create."""
+    """Record that this machine is going to create, without time and id."""
 
     kind: RecordKind
     subject: str
@@ -61,9 +61,9 @@ class Outbox:
 
 
 class Mirror:
-    """Mirror stored in `file`, or in memory if `file` is None.
+    """Mirror of a team's records, stored in `file`, or in memory if `file` is None.
 
-    Not thread-safe: only one call at a time.
+    It is not thread-safe: only one call may be made at a time.
     """
 
     def __init__(self, file: Path | None) -> None:
@@ -80,9 +80,9 @@ class Mirror:
     # Own records
 
     def create_records(self, news: Sequence[OwnRecord], *, team: str, author: str, machine: str, now_ms: int) -> None:
-        """Store new records of this machine durably and put them into the outbox.
+        """Store new records by this machine durably and put them into the outbox.
 
-        Each gets a number, a time and an id.
+        Each record gets a number, a time and an id.
         """
         if not news:
             return
@@ -117,7 +117,7 @@ class Mirror:
             self._connection.execute("REPLACE INTO own VALUES (?, ?)", (new.subject, new.memory))
         elif new.kind in (RecordKind.RETRACT, RecordKind.ERASE):
             self._connection.execute("DELETE FROM own WHERE subject = ?", (new.subject,))
-        if new.kind is RecordKind.ERASE:  # what was not sent yet holds the text
+        if new.kind is RecordKind.ERASE:  # unsent records still contain the text
             query = "SELECT version, record FROM outbox WHERE version < ?"
             waiting = self._connection.execute(query, (before,)).fetchall()
             outdated = [
@@ -128,7 +128,7 @@ class Mirror:
             self._connection.executemany("DELETE FROM outbox WHERE version = ?", outdated)
 
     def load_outbox(self, limit: int) -> Outbox:
-        """Return the oldest records in the outbox, and mark them as attempted."""
+        """Return the `limit` oldest records in the outbox, and mark them as attempted."""
         rows = self._connection.execute(
             "SELECT record, attempted, version FROM outbox ORDER BY version LIMIT ?", (limit,)
         ).fetchall()
@@ -147,24 +147,21 @@ class Mirror:
         return int(self._connection.execute("SELECT COUNT(*) FROM outbox").fetchone()[0])
 
     def find_own(self, memory_ids: Sequence[str]) -> dict[str, str]:
-        """Return the subjects of this machine's statements about the given memories.
-
-        Each subject is mapped to the id of its memory.
-        """
+        """Map the subjects of this machine's statements about the given memories to the memory ids."""
         return dict(self._select_in("SELECT subject, memory FROM own WHERE memory", memory_ids))
 
     def _select_in(self, query: str, values: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query, a constant that ends with a column, where that column has one of `values`."""
+        """Yield the rows of a query in which its last column has one of `values`.
+
+        `query` must be a constant that ends with the name of the column.
+        """
         for begin in range(0, len(values), _CHUNK):
             part = tuple(values[begin : begin + _CHUNK])
             marked_query = f"{query} IN ({','.join('?' * len(part))})"
             yield from self._connection.execute(marked_query, part)
 
     def list_own(self) -> dict[str, str]:
-        """Return the subjects of all of this machine's statements.
-
-        Each subject is mapped to the id of its memory.
-        """
+        """Map the subjects of all of this machine's statements to the ids of their memories."""
         return dict(self._connection.execute("SELECT subject, memory FROM own"))
 
     # Records of others
@@ -186,15 +183,20 @@ class Mirror:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _mark_changed(self, records: Sequence[TeamRecord]) -> None:
-        """Mark the subjects that changed records concern as pending."""
+        """Mark the subjects of the changed records as pending.
+
+        If a record changes the roster, all subjects about which the member has said something are marked.
+        """
         subjects = {record.subject for record in records}
         for record in records:
-            if get_register_key(record).group in ROSTER_GROUPS:  # a name, or all that somebody said
+            if (
+                get_register_key(record).group in ROSTER_GROUPS
+            ):  # it changes a name, or the validity of all statements by a member
                 subjects |= self._list_subjects(record.author) | self._list_subjects(record.subject)
         self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(one,) for one in subjects])
 
     def _merge(self, records: Sequence[TeamRecord]) -> list[TeamRecord]:
-        """Merge records into the registers; return those that became the latest of a register."""
+        """Merge records into the registers; return those that are now the latest in their register."""
         keys = list(dict.fromkeys(get_register_key(record) for record in records))
         before = {key: record for key in keys if (record := self._load_register(key)) is not None}
         after = merge_records(before, records)
@@ -243,7 +245,7 @@ class Mirror:
         return [_to_record(row) for row in rows]
 
     def list_statement_subjects(self, after: str, limit: int) -> list[str]:
-        """Return the next subjects after `after` with a statement, in order."""
+        """Return the next `limit` subjects with a statement that sort after `after`, in order."""
         rows = self._connection.execute(
             "SELECT DISTINCT subject FROM registers WHERE grp = ? AND subject > ? ORDER BY subject LIMIT ?",
             (STATEMENTS, after, limit),
@@ -260,21 +262,22 @@ class Mirror:
         )
 
     def load_last_clocks(self) -> dict[str, int]:
-        """Return the time of the latest record, keyed by author."""
+        """Return the time of each author's latest record, as a clock value keyed by author."""
         return dict(self._connection.execute("SELECT author, MAX(clock) FROM registers GROUP BY author"))
 
-    # Memories that records were projected to; the author is "" for a key, which all authors share
+    # Memories into which records were projected; the author is "" for a key, which all authors share
 
     def set_shown(self, entries: Iterable[tuple[str, str, str]]) -> None:
-        """Record which memory a subject is shown as.
+        """Record the memories as which subjects are shown.
 
-        Each entry is a subject, an author ("" for a key) and a memory id.
+        Each entry consists of a subject, an author ("" for the key of a fact, which all authors share) and a memory
+        id.
         """
         with self._connection:
             self._connection.executemany("REPLACE INTO shown VALUES (?, ?, ?)", list(entries))
 
     def load_shown(self, subjects: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Return the memory ids that subjects are shown as.
+        """Return the ids of the memories as which subjects are shown.
 
         The result maps each subject to a mapping from author to memory id.
         """
@@ -300,7 +303,7 @@ class Mirror:
             self._set_figures({_CURSOR: version})
 
     def list_pending(self, limit: int) -> list[str]:
-        """Return subjects with records that have not been applied to the memories yet."""
+        """Return up to `limit` subjects whose records have not been applied to the memories yet."""
         return [row[0] for row in self._connection.execute("SELECT subject FROM pending LIMIT ?", (limit,))]
 
     def count_pending(self) -> int:

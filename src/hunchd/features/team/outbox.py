@@ -1,4 +1,7 @@
-"""Records derived from memories: statements, retractions, votes, resolutions. Pure."""
+"""Records derived from memories: statements, retractions, votes, resolutions.
+
+All functions are pure.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,11 @@ from hunchd.protocol.team_records import (
 def plan_statement(
     memory: Memory, subject: str, view: SubjectView, scope: SharingScope, author: str, now: datetime, error: str | None
 ) -> OwnRecord | None:
-    """Return the record that tells the team what changed in one of the user's memories.
+    """Return the record to send to the team about a change to one of the user's memories.
 
-    Returns None if the team already knows. A colleague's resolution may have replaced the user's value here; the
-    user's statement nevertheless stays in the team until the user changes the value. A value that then differs from
-    the resolution is a new statement, which reopens the question.
+    Returns None if the team already has it. If a colleague's resolution replaced the user's value on this machine,
+    the team keeps the user's original statement until the user changes the value. If the changed value differs from
+    the resolution, it is a new statement, which reopens the question.
     """
     own = next((one for one in view.statements if one.author == author), None)
     if is_from_team(memory):
@@ -54,9 +57,9 @@ def _is_overruled(own: TeamRecord, statement: Statement, view: SubjectView) -> b
 
 
 def plan_missing(subject: str, records: Iterable[TeamRecord], author: str) -> list[OwnRecord]:
-    """Return the records for a forgotten memory about which this machine made a statement.
+    """Return the records to send about a forgotten memory that this machine had stated.
 
-    A resolution by the same author may quote the memory, and is withdrawn as well.
+    If a resolution by the same author may quote the memory, it is withdrawn as well.
     """
     quotes = any(one.author == author and one.kind is RecordKind.RESOLVE for one in records)
     withdrawn = [OwnRecord(RecordKind.UNRESOLVE, subject)] if quotes else []
@@ -72,17 +75,17 @@ def plan_resolution(
     scope: SharingScope,
     author: str,
 ) -> OwnRecord | None:
-    """Return the record of the user's resolution of a contradiction about a key.
+    """Return the record with the user's resolution of a contradiction about a key.
 
     If the contradiction was reopened, returns the record that withdraws the resolution. Returns None if there is
-    nothing to send. `records` are the latest records about the subject.
+    nothing to send. `head` is the current memory for the key; `records` are the latest records about the subject.
     """
     mine = next((one for one in records if one.author == author and one.kind is RecordKind.RESOLVE), None)
     known = decode_resolution(mine) if mine is not None else None
     if conflict.status is Status.ACTIVE:
         return OwnRecord(RecordKind.UNRESOLVE, subject) if known and known.question == conflict.id else None
     if "before" not in conflict.source or head is None or head.status is not Status.ACTIVE:
-        return None  # it lapsed by itself
+        return None  # it was closed without a resolution by the user
     sides = parse_sides(conflict)
     if (known and known.question == conflict.id) or not any(map(is_from_team, sides)):
         return None
@@ -109,9 +112,9 @@ def _normalize(text: str) -> str:
 
 
 def plan_dismissals(conflict: Memory, sides: Iterable[Memory]) -> list[OwnRecord]:
-    """Return the records that end members' statements which lost a contradiction.
+    """Return the records that end the members' statements that lost a contradiction.
 
-    This applies to statements without a key. `sides` are the memories in their current state.
+    This applies to statements without a key. `sides` are the contradicting memories in their current state.
     """
     if conflict.status is Status.ACTIVE or "before" not in conflict.source:
         return []
@@ -127,14 +130,17 @@ def plan_dismissals(conflict: Memory, sides: Iterable[Memory]) -> list[OwnRecord
 
 
 def plan_vote(memory: Memory, subject: str, mine: TeamRecord | None) -> OwnRecord | None:
-    """Return the record of a changed rating of a member's statement, or None if it is unchanged."""
+    """Return the record with the user's changed vote on a member's statement.
+
+    Returns None if the vote is unchanged. `mine` is the record of the last vote.
+    """
     vote = Vote(useful=min(memory.usage.cited, 1), wrong=min(memory.usage.wrong, 1))
     known = decode_vote(mine) if mine is not None else Vote()
     return OwnRecord(RecordKind.VOTE, subject, encode_payload(vote)) if vote != known else None
 
 
 def read_statement(record: TeamRecord) -> Statement | None:
-    """Return the statement in a record, or None if it does not contain a valid one."""
+    """Return the statement in a record, or None if it is invalid."""
     try:
         return decode_statement(record)
     except InvalidInput:

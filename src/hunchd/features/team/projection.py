@@ -1,8 +1,8 @@
-"""Projection of a team's statements into the memories of this machine. Pure.
+"""Projection of a team's statements into the memories of this machine. All functions are pure.
 
-A key has one value here: the user's own or, if there is none, the one stated first. Different values of other members
-are shown as contradictions until they are resolved. Statements without a key are stored separately, one memory per
-statement.
+On this machine, a key has one value: the user's own or, if there is none, the one stated first. Different values
+stated by other members are shown as contradictions until they are resolved. Statements without a key are stored
+separately, one memory for each statement.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from hunchd.ingestion.fixes import FIX_TAG, FIXES_LINK
 from hunchd.protocol.shared_files import MAX_IMPORTANCE, MAX_TEXT_CHARACTERS, strip_invisible, strip_invisible_line
 from hunchd.protocol.team_records import Statement, TeamRecord, decode_statement
 
-TEAM_SOURCE: Final = "team"  # prefix of the source type: each member is a source of its own
+TEAM_SOURCE: Final = "team"  # prefix of the source type: each member is a separate source
 _MAX_SUMMARY: Final = 400  # characters
 _MIN_FACT_CONFIDENCE: Final = 0.5  # what a member states is at least likely
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectionTarget:
-    """Project into which statements are projected.
+    """Project into whose memories statements are projected.
 
-    `project` is its local id, `own_author` this machine's author, and `roster` maps authors to members.
+    `project` is its local id, `own_author` is this machine's author, and `roster` maps authors to members.
     """
 
     project: str
@@ -54,7 +54,7 @@ class ProjectionTarget:
 
 @dataclass(frozen=True, slots=True)
 class SlotState:
-    """State of a key here: its current value and the open contradictions about it."""
+    """State of a key on this machine: its current memory and the open contradictions about it."""
 
     head: Memory | None
     conflicts: tuple[Memory, ...] = ()
@@ -62,7 +62,7 @@ class SlotState:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Member's statement as a memory, with the author and the id of its record."""
+    """Member's statement converted to a memory, with the author and the id of its record."""
 
     memory: Memory
     author: str
@@ -70,12 +70,12 @@ class Claim:
 
 
 def is_about_key(statement: Statement) -> bool:
-    """Return True if a statement sets a key, for which each member may state a value."""
+    """Return True if a statement gives a value for a key, as opposed to stating a single memory."""
     return statement.kind is Kind.FACT and bool(statement.key)
 
 
 def build_claim(record: TeamRecord, target: ProjectionTarget) -> Claim | None:
-    """Return a member's statement as a memory, or None if it is invalid."""
+    """Convert the statement in a record to a claim, or return None if it is invalid."""
     try:
         statement = decode_statement(record)
     except InvalidInput:
@@ -85,7 +85,10 @@ def build_claim(record: TeamRecord, target: ProjectionTarget) -> Claim | None:
 
 
 def _to_memory(statement: Statement, record: TeamRecord, target: ProjectionTarget) -> Memory | None:
-    """Convert a statement, which is untrusted text, to a memory of this project."""
+    """Convert a statement, which is untrusted text, to a memory in the target project.
+
+    Returns None if the statement is empty or of a kind that is not shared.
+    """
     content = strip_invisible(statement.content).strip()[:MAX_TEXT_CHARACTERS]
     if statement.kind not in TEAM_KINDS or not content:
         return None
@@ -127,9 +130,9 @@ def _clean_line(text: str | None) -> str | None:
 
 
 def _build_document_path(statement: Statement, member: Member) -> str:
-    """Return the path of a member's document.
+    """Return the path under which a member's document is stored.
 
-    It contains the member's name, so that it never replaces one of the user's documents.
+    It contains the member's name, so that the document never replaces one of the user's own.
     """
     name = "".join(each if each.isalnum() else "-" for each in member.name.casefold()).strip("-")
     return f"/reference/team/{name}/{(_clean_line(statement.key) or '').strip('/')}"
@@ -160,7 +163,7 @@ def _build_source(statement: Statement, record: TeamRecord, member: Member) -> d
 
 
 def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> list[MemoryChange]:
-    """Return the changes that align a key's value and contradictions here with the team."""
+    """Return the changes that align the value of a key and its contradictions with the team."""
     claims = _list_claims(view, target)
     own_record = next((one.id for one in view.statements if one.author == target.own_author), None)
     own_claim = _build_own_claim(view, target)
@@ -171,7 +174,7 @@ def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> 
     if head is None or not is_active:
         return _plan_empty_slot(head, chosen or (claims[0] if claims else None), claims, target)
     if is_from_team(head):
-        if own_claim is not None:  # the resolution that had replaced it does not hold any more
+        if own_claim is not None:  # the resolution that had replaced it is no longer valid
             restored = revise_fact(head, _take_over(own_claim.memory, head), target.now)
             return [restored, *_plan_conflicts(restored.memories[-1], claims, state, target)]
         return _plan_team_value(head, chosen or (claims[0] if claims else None), claims, state, target)
@@ -183,7 +186,10 @@ def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> 
 
 
 def _build_own_claim(view: SubjectView, target: ProjectionTarget) -> Claim | None:
-    """Return the user's own statement, unless it was resolved, as a memory of the user."""
+    """Return the user's own statement as a claim with the user as its source.
+
+    Returns None if the user has made no statement, or if a resolution covers it.
+    """
     record = next((one for one in view.open_statements if one.author == target.own_author), None)
     claim = build_claim(record, target) if record is not None else None
     if claim is None:
@@ -192,15 +198,15 @@ def _build_own_claim(view: SubjectView, target: ProjectionTarget) -> Claim | Non
 
 
 def _list_claims(view: SubjectView, target: ProjectionTarget) -> list[Claim]:
-    """Return the unresolved statements of the other members, earliest first."""
+    """Return the unresolved statements of the other members as claims, earliest first."""
     claims = (build_claim(one, target) for one in view.open_statements if one.author != target.own_author)
     return [claim for claim in claims if claim is not None]
 
 
 def _build_resolved_claim(view: SubjectView, target: ProjectionTarget) -> Claim | None:
-    """Return the value chosen by the resolution, as a statement of the member who resolved it.
+    """Return the value that the resolution chose, as a claim by the member who resolved it.
 
-    Returns None if there is no resolution or no chosen value.
+    Returns None if there is no resolution, or if it chose no value.
     """
     resolution, record = view.decode_resolution(), view.resolution
     if resolution is None or record is None or resolution.chosen is None:
@@ -225,7 +231,7 @@ def _plan_empty_slot(
 def _plan_team_value(
     head: Memory, first: Claim | None, claims: Sequence[Claim], state: SlotState, target: ProjectionTarget
 ) -> list[MemoryChange]:
-    """Plan the changes of a key whose value here comes from a member.
+    """Plan the changes for a key whose current value comes from a member.
 
     The value is replaced by `first`, or withdrawn if `first` is None.
     """
@@ -241,7 +247,7 @@ def _plan_team_value(
 
 
 def _take_over(memory: Memory, head: Memory) -> Memory:
-    """Return `memory` with the usage, dates and history of `head`, which it replaces."""
+    """Return `memory` with the usage, dates and history of `head`, the memory that it replaces."""
     return replace(
         memory, usage=head.usage, created=head.created, valid_from=head.valid_from, supersedes=head.supersedes
     )
@@ -250,7 +256,7 @@ def _take_over(memory: Memory, head: Memory) -> Memory:
 def _plan_conflicts(
     head: Memory, claims: Sequence[Claim], state: SlotState, target: ProjectionTarget
 ) -> list[MemoryChange]:
-    """Open a contradiction for each differing value, and close those no longer stated."""
+    """Open a contradiction for each differing value, and close those whose value is no longer stated."""
     values = {_get_value(head), *(_get_value(claim.memory) for claim in claims)}
     lapsed = [conflict for conflict in state.conflicts if _is_lapsed(conflict, values)]
     standing = [conflict for conflict in state.conflicts if conflict not in lapsed]
@@ -279,9 +285,9 @@ def _open_conflicts(
 
 
 def _is_lapsed(conflict: Memory, values: Collection[str]) -> bool:
-    """Return True if a contradiction with a member is no longer supported.
+    """Return True if a contradiction with a member's statement has lost its basis.
 
-    This is the case if the value of one of its sides is not among `values`, the values stated now.
+    This is the case if the value of one of its sides is not among `values`, which are the values stated now.
     """
     sides = parse_sides(conflict)
     return any(map(is_from_team, sides)) and not all(_get_value(side) in values for side in sides)
@@ -299,7 +305,10 @@ def _get_value(memory: Memory) -> str:
 
 
 def plan_single(claim: Claim | None, stored: Memory | None, now: datetime) -> list[MemoryChange]:
-    """Return the change that aligns a memory without a key with a member's statement."""
+    """Return the changes that align a memory without a key with a member's statement.
+
+    `claim` is None if the statement no longer exists; `stored` is the memory on this machine, if there is one.
+    """
     is_active = stored is not None and stored.status is Status.ACTIVE
     if claim is None:
         return [withdraw_fact(stored, now)] if stored is not None and is_active else []
@@ -316,5 +325,5 @@ def compute_single_id(author: str, subject: str, project: str) -> str:
 
 
 def is_by(memory: Memory, author: str) -> bool:
-    """Return True if a memory is a statement of this author."""
+    """Return True if a memory is a statement by this author."""
     return is_from_team(memory) and str(memory.source["member"]) == author[:FINGERPRINT_LENGTH]

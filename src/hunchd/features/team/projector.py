@@ -30,7 +30,7 @@ from hunchd.features.team.projection import (
 )
 from hunchd.protocol.team_records import RecordKind, TeamRecord
 
-BATCH: Final = 100  # subjects applied while other changes wait
+BATCH: Final = 100  # subjects applied at once, while other changes wait
 SHARED_BY_ALL: Final = ""  # author of a key in the list of what is shown
 
 
@@ -38,8 +38,8 @@ SHARED_BY_ALL: Final = ""  # author of a key in the list of what is shown
 class _Plan:
     """Plan to update the memory as which a subject is shown.
 
-    `author` is "" if the subject is a key, which all authors share; otherwise the memory is the statement of one
-    author. `erased_authors` have had their words erased.
+    `author` is "" if the subject is the key of a fact, which all authors share; otherwise the memory is the
+    statement of this one author. `erased_authors` are the authors who have erased their statements.
     """
 
     view: SubjectView
@@ -49,7 +49,7 @@ class _Plan:
 
 
 class Projector:
-    """Writer of members' statements into the memories."""
+    """Writer that stores members' statements as memories on this machine."""
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class Projector:
         self._find_project = find_project
 
     async def project(self, mirror: Mirror, membership: TeamMembership, roster: Mapping[str, Member]) -> None:
-        """Apply the records of all pending subjects.
+        """Apply the records about all pending subjects to the memories.
 
-        If a crash interrupts this, it is repeated with the same result.
+        If a crash interrupts this, the next call repeats it with the same result.
         """
         while subjects := await asyncio.to_thread(mirror.list_pending, BATCH):
             project = self._find_project(membership.project)
@@ -103,7 +103,7 @@ class Projector:
     async def _erase(self, identifier: str, author: str, project: str) -> None:
         """Erase every trace of an author's words from the memory `identifier` and its versions.
 
-        Contradictions that quote them are erased as well.
+        Contradictions that quote these words are erased as well.
         """
         family = await self._memories.list_family(identifier, project)
         theirs = [memory for memory in family if is_by(memory, author)]
@@ -112,7 +112,7 @@ class Projector:
         if len(theirs) == len(family):
             erased_ids = [identifier]
         else:
-            async with self._memories.change_lock:  # the value before theirs holds again
+            async with self._memories.change_lock:  # the value that preceded theirs becomes valid again
                 await self._memories.relink(theirs, project)
             erased_ids = [memory.id for memory in theirs if memory.id != identifier]
         quoting = [
@@ -133,7 +133,7 @@ class Projector:
 def _list_plans(
     subject: str, records: Sequence[TeamRecord], shown: Mapping[str, str], target: ProjectionTarget
 ) -> list[_Plan]:
-    """Return a plan for each memory as which a subject is or was shown."""
+    """Return a plan for each memory as which the subject is or was shown."""
     view = build_view(subject, records, target.roster)
     erased_authors = [one.author for one in records if one.kind is RecordKind.ERASE and one.author != target.own_author]
     slot = shown.get(SHARED_BY_ALL) or _find_slot(view, target)
@@ -155,7 +155,7 @@ def _list_plans(
 
 
 def _find_slot(view: SubjectView, target: ProjectionTarget) -> str | None:
-    """Return the memory id of the key that a subject is about, or None without a key."""
+    """Return the id of the memory for the key that a subject is about, or None if it is not a key."""
     for record in view.statements:
         statement = read_statement(record)
         if statement is not None and is_about_key(statement) and (claim := build_claim(record, target)) is not None:
@@ -164,7 +164,7 @@ def _find_slot(view: SubjectView, target: ProjectionTarget) -> str | None:
 
 
 def _group_conflicts(conflicts: Iterable[Memory]) -> dict[str, list[Memory]]:
-    """Return the open contradictions about a single key, grouped by its memory id."""
+    """Group the open contradictions about a single key by the id of the key's memory."""
     grouped: dict[str, list[Memory]] = {}
     for conflict in conflicts:
         if is_about_one_key(conflict):

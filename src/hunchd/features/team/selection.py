@@ -1,8 +1,8 @@
-"""Selection and redaction of the memories that are sent to a team. Pure.
+"""Selection and redaction of the memories that are sent to a team. All functions are pure.
 
 Only memories that the user stated, or marked with the tag `team`, are sent: facts, decisions, conventions and
-workflows of the project, fixes of errors, and marked documents. Private or personal memories and commands are never
-sent.
+workflows of the project, fixes for errors, and marked documents. Private or personal memories and commands are
+never sent.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from hunchd.ingestion.redaction import find_new_redactions
 from hunchd.protocol.shared_files import MAX_IMPORTANCE, MAX_TEXT_CHARACTERS, strip_invisible, strip_invisible_line
 from hunchd.protocol.team_records import Statement
 
-TEAM_TAG: Final = "team"  # marks what is not the user's own statement, and documents, as meant for the team
+TEAM_TAG: Final = "team"  # marks documents, and memories that the user did not state, as meant for the team
 TEAM_KINDS: Final = (*SHARED_KINDS, Kind.ERROR, Kind.DOCUMENT)
 DOCUMENT_ROOTS: Final = ("/projects/", "/reference/")
-MAX_FILES: Final = 50  # of a statement
+MAX_FILES: Final = 50  # in one statement
 MAX_TAGS: Final = 50
 MAX_LINE: Final = 2_000  # characters of keys, values and titles
 
 
 @dataclass(frozen=True, slots=True)
 class SharingScope:
-    """Project whose memories are selected.
+    """Project from which memories are selected for the team.
 
-    `project` is its local id, `name` the name that people use.
+    `project` is its local id, and `name` is the name that people use.
     """
 
     project: str
@@ -46,14 +46,14 @@ class SharingScope:
 
 
 def is_from_team(memory: Memory) -> bool:
-    """Return True if a memory is a member's statement."""
+    """Return True if a memory is a statement by another member of the team."""
     return memory.trust is Trust.TEAM and "member" in memory.source
 
 
 def explain_not_sent(memory: Memory, scope: SharingScope, now: datetime) -> str:
     """Return the reason why a memory is not sent, or "" if it is sent.
 
-    The text is redacted only when it is sent.
+    The check itself does not redact the text; that happens when the memory is sent.
     """
     if memory.kind not in TEAM_KINDS or memory.category == CHUNK:
         return f"its kind is {memory.kind}, which is never sent"
@@ -110,10 +110,10 @@ def _explain_text(memory: Memory) -> str:
 def build_statement(memory: Memory, scope: SharingScope, error: str | None = None) -> Statement:
     """Return the statement that is sent for a memory.
 
-    It is redacted, its paths are relative to the project, and its origin is left out. `error` is the fingerprint of
-    the error that a fix is for.
+    Secrets are redacted, paths are made relative to the project, and the origin of the memory is left out. `error`
+    is the fingerprint of the error that a fix is for.
     """
-    # Twice: a path that is cut off may have joined what redaction looks for.
+    # Redacted twice: removing a path may join two parts of a secret.
     memory = redact_memory(remove_local_paths(redact_memory(memory), scope.root))
     source = memory.source
     return Statement(
@@ -137,16 +137,16 @@ def build_statement(memory: Memory, scope: SharingScope, error: str | None = Non
 
 
 def _list_files(artifacts: tuple[Artifact, ...]) -> tuple[str, ...]:
-    """Return the paths of the files inside the project."""
+    """Return the paths of those artifacts that are files inside the project."""
     paths = (one.ref for one in artifacts if one.type == "file")
     return tuple(sorted(one for one in paths if not one.startswith(("/", "~", "..")) and ":" not in one))[:MAX_FILES]
 
 
 def compute_subject(memory: Memory, team: str) -> str:
-    """Return the subject of a memory, which is the same for all members if it is a key.
+    """Return the subject for a memory.
 
-    The subject is a hash keyed with the team's id, so that an erased key cannot be read from it, nor compared with the
-    keys of another team.
+    For a fact with a key, the subject is the same for all members. It is a hash keyed with the team's id, so that
+    an erased key can neither be read from it nor be compared with the keys of a different team.
     """
     is_key = slot_of(memory) is not None
     identity = ("slot", memory.category or "", normalize_key(memory.key or "")) if is_key else ("memory", memory.id)

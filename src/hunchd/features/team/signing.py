@@ -1,6 +1,6 @@
-"""Ed25519 keys of members, and signatures of records; the only module that uses cryptography.
+"""Ed25519 keys of members and signatures of records; the only module that uses cryptography.
 
-It runs only in the team process, so that the daemon itself loads no cryptography.
+It runs only in the team process, so that the daemon itself does not load the cryptography library.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KEY_BYTES: Final = 32
 
 
 def create_key(file: Path) -> str:
-    """Create a private key in `file` (mode 0600), unless it exists; return the public key."""
+    """Create a private key in `file` (mode 0600) unless it exists; return the public key."""
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except FileExistsError:
@@ -39,7 +39,7 @@ def create_key(file: Path) -> str:
 def load_key(file: Path) -> Ed25519PrivateKey:
     """Return the private key in `file`.
 
-    Raises ConfigError if it cannot be read or is damaged.
+    Raises ConfigError if the file cannot be read or is damaged.
     """
     try:
         content = file.read_bytes()
@@ -57,7 +57,7 @@ def encode_public_key(key: Ed25519PrivateKey) -> str:
 
 
 def sign_record(record: TeamRecord, team: str, key: Ed25519PrivateKey) -> TeamRecord:
-    """Return the record with its signature."""
+    """Return the record with a signature made for this team."""
     signature = key.sign(build_signed_bytes(record, team))
     return msgspec.structs.replace(record, signature=base64.urlsafe_b64encode(signature).decode().rstrip("="))
 

@@ -1,7 +1,8 @@
 """Synchronisation of one project's team: memories → records → dataset, and back.
 
-Nothing waits for the synchronisation: memories are durable before they are read, and records before they are sent.
-Whatever a crash interrupts is found again, because the machine's own records are computed from the existing memories.
+Nothing waits for the synchronisation: memories are durable before they are read, and records are durable before
+they are sent. Work that a crash interrupts is found again, because the machine's own records are computed from the
+existing memories.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ logger = logging.getLogger(__name__)
 
 PUSH_BATCH: Final = 500  # records in one commit
 COLLECT_BATCH: Final = 200  # memories compared with the mirror between two requests
-GATHER_SECONDS: Final = 1.0  # that a change waits for others
-MAX_DELAY_SECONDS: Final = 300.0  # between two attempts while the store is absent
+GATHER_SECONDS: Final = 1.0  # time that a change waits for others
+MAX_DELAY_SECONDS: Final = 300.0  # between two attempts while the store is unreachable
 # An erased text leaves the dataset's old versions after at most two of these, while any maintainer is online.
 CARE_SECONDS: Final = 3_600.0
 
@@ -69,7 +70,7 @@ class _Work:
 
 
 class TeamSync:
-    """Synchroniser of one team.
+    """Synchroniser for one project's team.
 
     `find_project` returns None while the project is not open.
     """
@@ -109,9 +110,9 @@ class TeamSync:
     # What the feature reports
 
     def notice_change(self, change: MemoryChange) -> None:
-        """Record the ids of memories that may have to be sent.
+        """Record the ids of changed memories that may have to be sent.
 
-        This is called for every change, so it does nothing more.
+        This is called for every change, so it must be fast and does nothing else.
         """
         relevant = [one.id for one in change.memories if one.kind in TEAM_KINDS or one.kind is Kind.CONTRADICTION]
         if not relevant and not change.deletions:
@@ -130,7 +131,7 @@ class TeamSync:
     async def _wait(self) -> None:
         """Wait for a change, or until it is time to ask the store again.
 
-        The time grows while the store is unreachable.
+        The waiting time grows while the store is unreachable.
         """
         factor = 2 ** min(self.figures.failures_in_row, 10)
         delay = min(self._poll_seconds * factor, max(MAX_DELAY_SECONDS, self._poll_seconds))
@@ -145,7 +146,7 @@ class TeamSync:
     async def sync(self) -> None:
         """Send and receive records once.
 
-        Failures of the store are recorded, not raised.
+        Failures of the store are recorded in `figures`, not raised.
         """
         async with self._lock:
             await self._collect()
@@ -213,7 +214,7 @@ class TeamSync:
         return [memory for memory in memories if "." not in memory.id]
 
     async def plan_records(self, ids: Sequence[str], scope: SharingScope) -> list[OwnRecord]:
-        """Return the records to create for the memories with these ids."""
+        """Return the records to create about the memories with these ids."""
         memories = await self._memories.find(ids, self.membership.project)
         memories |= await self._memories.find([one for one in ids if one not in memories], None)
         team, author = self.membership.team, self.membership.author
@@ -255,9 +256,9 @@ class TeamSync:
         return [plan_resolution(conflict, head, subject, view, records, scope, self.membership.author)]
 
     async def _find_error(self, memory: Memory) -> str | None:
-        """Return the fingerprint of the error that a fix is for, or None.
+        """Return the fingerprint of the error that a fix is for, or None if it is unknown.
 
-        The fingerprint is sent instead of the id, because ids differ from machine to machine.
+        The fingerprint is sent instead of the memory id, because ids differ from machine to machine.
         """
         ref = next((link["ref"] for link in memory.links if link.get("type") == FIXES_LINK), None)
         if memory.kind is not Kind.ERROR or ref is None:
@@ -294,7 +295,7 @@ class TeamSync:
                     outbox.records,
                     may_exist=outbox.was_attempted,
                 )
-            except HunchError as error:  # a reader has no right to write, and receives all the same
+            except HunchError as error:  # a member without write access still receives
                 self.figures.push_failure = redact(error.message).text
                 return
             await asyncio.to_thread(self._mirror.remove_from_outbox, outbox.records)
@@ -348,7 +349,7 @@ class TeamSync:
             await self._projector.project(self._mirror, self.membership, await self._load_roster())
 
     async def withdraw_all(self) -> None:
-        """Withdraw the statements of all other members here, as on leaving the team."""
+        """Withdraw the other members' statements on this machine, because the user leaves the team."""
         async with self._lock:
             await asyncio.to_thread(self._mirror.mark_all_shown_pending)
             own = self.membership.author
@@ -363,7 +364,7 @@ class TeamSync:
     # Questions
 
     async def load_members(self) -> list[tuple[Member, int, int]]:
-        """Return the members, each with the number of statements and the latest record's time."""
+        """Return the members, each with the number of statements and the latest record's clock value."""
         async with self._lock:
             roster = await self._load_roster()
             counts = await asyncio.to_thread(self._mirror.count_statements)
@@ -371,7 +372,10 @@ class TeamSync:
         return [(member, counts.get(author, 0), clocks.get(author, 0)) for author, member in roster.items()]
 
     async def load_views(self, after: str, limit: int) -> list[tuple[SubjectView, list[TeamRecord]]]:
-        """Return a page of members' statements, grouped by subject, with all records."""
+        """Return a page of the members' statements, grouped by subject.
+
+        Each view comes with all records about its subject.
+        """
         async with self._lock:
             roster = await self._load_roster()
             subjects = await asyncio.to_thread(self._mirror.list_statement_subjects, after, limit)
@@ -379,7 +383,7 @@ class TeamSync:
         return [(build_view(subject, records[subject], roster), records[subject]) for subject in subjects]
 
     async def count_waiting(self) -> tuple[int, int]:
-        """Return the number of records to send, and of subjects to apply here."""
+        """Return how many records wait to be sent, and how many subjects wait to be applied here."""
         waiting = await asyncio.to_thread(lambda: (self._mirror.count_outbox(), self._mirror.count_pending()))
         return waiting[0] + len(self._work.changed_ids | self._work.deleted_ids), waiting[1]
 
@@ -400,8 +404,7 @@ class TeamSync:
 def _find_subject(memory: Memory, team: str) -> str:
     """Return the subject of a memory.
 
-    For a member's statement, this is the subject of its record; otherwise, it is computed from the key or the memory
-    id.
+    For a member's statement, this is the subject of its record; otherwise, it is computed from the memory's key or id.
     """
     if is_from_team(memory):
         return str(memory.source.get("subject", ""))

@@ -1,4 +1,4 @@
-"""Client of the team process, which alone accesses the object store and the member's key."""
+"""Client of the team process, the only process with access to the object store and the member's key."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hunchd.protocol.team_records import TeamRecord
 
 AnswerT = TypeVar("AnswerT")
 
-# A store that answers within two seconds is slow; one that takes longer than this is as good as gone.
+# A store that takes two seconds to answer is slow; one that takes longer than this counts as unreachable.
 CALL_TIMEOUT_SECONDS: Final = 60.0
-CARE_TIMEOUT_SECONDS: Final = 1_800.0  # rewriting the files of a million records
+CARE_TIMEOUT_SECONDS: Final = 1_800.0  # enough to rewrite the files of a million records
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class StoreAddress:
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """Genuine records, with the number of records dropped for lack of a valid signature."""
+    """Records with a valid signature, and the number of records dropped because they had none."""
 
     records: tuple[TeamRecord, ...]
     forged: int
 
 
 class TeamStore(Protocol):
-    """Interface of the shared dataset, as the sync task uses it."""
+    """Interface through which the synchronisation uses the shared dataset."""
 
     async def create_key(self, key_file: Path) -> str: ...
 
@@ -53,23 +53,26 @@ class TeamStore(Protocol):
 
 
 class TeamClient:
-    """`TeamStore` that calls the team process."""
+    """Implementation of `TeamStore` that calls the team process."""
 
     def __init__(self, helper: HelperProcess) -> None:
         self._helper = helper
 
     async def create_key(self, key_file: Path) -> str:
-        """Create the member's key and return the public key."""
+        """Create the member's private key unless it exists; return the public key."""
         return await self._call("create_key", {"key_file": str(key_file)}, str)
 
     async def open(self, address: StoreAddress, *, create: bool) -> list[TeamRecord]:
-        """Open or create the dataset; return the records with which teams were founded in it."""
+        """Open or create the dataset; return the founding records of the teams in it."""
         return await self._call("open", {**_encode(address), "create": create}, list[TeamRecord])
 
     async def append(
         self, address: StoreAddress, team: str, key_file: Path, records: Sequence[TeamRecord], *, may_exist: bool
     ) -> None:
-        """Sign and append records; remove from the dataset the records that they erase."""
+        """Sign and append records, and delete the records that they erase from the dataset.
+
+        `may_exist` is True if some of the records may already have been appended.
+        """
         params = {"team": team, "key_file": str(key_file), "may_exist": may_exist, "records": records}
         await self._call("append", {**_encode(address), **params}, NoneType)
 
@@ -86,7 +89,7 @@ class TeamClient:
             yield batch
 
     async def maintain(self, address: StoreAddress, lease: str, holder: str, keep_seconds: float) -> bool:
-        """Compact the dataset unless another machine holds the lease; return True if compacted."""
+        """Compact the dataset unless another machine holds the lease; return True if it was compacted."""
         params = {**_encode(address), "lease": lease, "holder": holder, "keep_seconds": keep_seconds}
         return await self._helper.call("maintain", params, bool, timeout=CARE_TIMEOUT_SECONDS)
 
