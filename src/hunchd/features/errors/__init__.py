@@ -1,1 +1,1 @@
-"""Fixes of errors, learned from changes that helped or found in the history."""
+"""Fixes for errors, learned from changes that helped or found in the history."""

@@ -1,7 +1,8 @@
-"""Learning of fixes from snapshots of the working tree before and after an error.
+"""Learning of fixes from snapshots of the working tree before and after an error was fixed.
 
-A background task takes snapshots with git, in a thread, shortly after the signal. Fixes are stored like any other
-memory. Failures that have not been fixed yet are kept in the project's cache, so that they survive a restart.
+A background task takes the snapshots with git, in a thread, shortly after the signal. Fixes are stored like any
+other memory. Failures that have not been fixed yet are kept in the project's cache folder, so that they survive a
+restart.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ logger = logging.getLogger(__name__)
 
 FAILURES_FILE: Final = "runs.json"  # in a project's cache folder
 MAX_QUEUE: Final = 500  # queued events; in a burst of errors the oldest are dropped
-# Later snapshots do not show the tree at the time of the error any more.
+# Later snapshots no longer show the tree as it was at the time of the error.
 SNAPSHOT_MAX_AGE: Final = timedelta(seconds=30)
 # Later commits do not belong to the fix.
 MAX_COMMIT_DELAY: Final = timedelta(days=14)
 
 
 class FixLearner(Feature):
-    """Background task that learns fixes."""
+    """Background task that learns which changes fixed an error."""
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ class FixLearner(Feature):
     async def _learn_fix(
         self, project: Project, error: Memory, fixed_error: FixedError, now: TreeSnapshot, event: PassEvent
     ) -> Sequence[Fix]:
-        """Return the known fixes of `error`, updated with the change that fixed it now."""
+        """Return the known fixes for `error`, updated with the change that has just fixed it."""
         after = fixed_error.after or now
         changes = await self._diff_snapshots(event.root, fixed_error.before, after)
         if not changes and after is not now:
@@ -176,7 +177,7 @@ class FixLearner(Feature):
         return record_success(await self._find_fixes(project, error, fix.id), fix)
 
     async def _find_fixes(self, project: Project, error: Memory, identifier: str) -> list[Fix]:
-        """Return the known fixes of an error, from the store and the project.
+        """Return the known fixes for an error, from the store and the project's state.
 
         Shortly after a start, the store contains fixes that the project has not loaded yet.
         """
@@ -186,7 +187,7 @@ class FixLearner(Feature):
         return list((fixes | {fix.id: fix for fix in project.fixes.for_error(error.id)}).values())
 
     async def _record_commit(self, project: Project, event: CommitEvent) -> None:
-        """Record the commit that contains recent fixes."""
+        """Record a commit in the recent fixes whose changes it contains."""
         nameless = [
             fix
             for fix in project.fixes.iter_all()
@@ -229,7 +230,7 @@ class FixLearner(Feature):
                 await self._memories.commit([MemoryChange((*errors.values(), *fix_memories), project=project.id)])
 
     async def _take_snapshot(self, root: str, at: datetime) -> TreeSnapshot | None:
-        """Take a snapshot of the working tree.
+        """Take a snapshot of the working tree, to show its state at the time `at`.
 
         Returns None if `at` is so long ago that the tree may have changed since.
         """
@@ -272,7 +273,7 @@ def _load_failures(file: Path) -> OpenFailures:
 def _save_failures(file: Path, runs: OpenFailures) -> None:
     """Replace the file of open failures atomically.
 
-    If writing fails, the open failures are lost with the next restart.
+    If writing fails, the open failures are lost at the next restart.
     """
     draft = file.with_suffix(".new")
     try:

@@ -1,7 +1,8 @@
 """Fixes from the history: past commits that fixed a similar error.
 
-They are searched for errors without a known fix. A background task asks git, in a thread, for the commits that touched
-the files named in the error. They are stored like any other fix, and rank behind fixes that have helped.
+The search runs only for errors without a known fix. A background task asks git, in a thread, for the commits that
+touched the files named in the error. The fixes found are stored like any others, but rank below fixes that have
+already helped.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ MAX_SEARCHED: Final = 500  # errors already searched at the current commit
 
 
 class HistoryFixSearch:
-    """Background task that searches the history for fixes."""
+    """Background task that searches the history for fixes of reported errors."""
 
     def __init__(
         self, memories: MemoryService, find_project: Callable[[str | None], Project | None], dependencies: Dependencies
@@ -60,15 +61,15 @@ class HistoryFixSearch:
         self._searched_commits: OrderedDict[str, str] = OrderedDict()  # error → commit at which history was searched
 
     def enqueue(self, project: Project, event: FixEvent | None) -> None:
-        """Queue an error for which no fix is known."""
+        """Queue the error in an event, if it has no known fix."""
         if isinstance(event, ErrorEvent) and not any(project.fixes.for_error(event.error)):
             self._queue.append((project.id, event))
             self._work.set()
 
     def remember_deleted(self, project: Project, change: MemoryChange) -> None:
-        """Record deleted fixes as tombstones.
+        """Record deleted fixes from the history as tombstones, so that they are not found again.
 
-        Must be called before the project drops these fixes.
+        This must be called before the project drops these fixes.
         """
         past_fix_ids = {fix.id for fix in project.fixes.iter_all() if fix.is_past}
         if gone_ids := past_fix_ids.intersection(change.deletions):
@@ -78,7 +79,7 @@ class HistoryFixSearch:
         self._tombstones.delete(identifier)
 
     async def run(self) -> None:
-        """Search the history for fixes of queued errors, forever."""
+        """Search the history for fixes for queued errors, forever."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -116,9 +117,9 @@ class HistoryFixSearch:
 
 
 def find_history_fix(root: Path, error: Memory, ignored_paths: tuple[str, ...], *, until: str = "HEAD") -> Fix | None:
-    """Return the commit before `until` that most probably fixed a similar error.
+    """Return a fix built from the commit before `until` that most probably fixed a similar error.
 
-    Returns None if no commit is likely enough. Runs git. Raises RepositoryError.
+    Returns None if no commit is likely enough. This runs git, and raises RepositoryError if that fails.
     """
     error_text = parse_error(error.content)
     locations = [

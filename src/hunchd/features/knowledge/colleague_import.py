@@ -1,4 +1,4 @@
-"""Import of a colleague's export as statements of the colleague, separate from the user's."""
+"""Import of a colleague's export; the memories stay separate from the user's own statements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hunchd.domain.memory import Kind, Memory, Status, Trust, Usage
 from hunchd.domain.sharing import explain_not_shared
 from hunchd.protocol.exports import ImportCounts
 
-COLLEAGUE_SOURCE_PREFIX = "colleague"  # prefix of the source type: each colleague is a source of its own
+COLLEAGUE_SOURCE_PREFIX = "colleague"  # prefix of the source type: each colleague is a separate source
 
 
 class ColleagueImporter:
@@ -26,8 +26,8 @@ class ColleagueImporter:
     async def import_memories(self, memories: Sequence[Memory], name: str) -> ImportCounts:
         """Store the new memories of the colleague `name`, and return counts.
 
-        A memory that contradicts a valid fact is stored as a contradiction. Personal memories, statements that files
-        or commits make anyway, and duplicates are skipped.
+        A memory that contradicts a valid fact is stored as a contradiction. Personal memories, statements that
+        files or commits make as well, and duplicates are skipped.
         """
         outcomes = Counter[str]()
         imported_memories: list[Memory] = []
@@ -58,19 +58,19 @@ class ColleagueImporter:
                 reason = f"{memory.source['by']} says something else of '{memory.key}'"
                 ruling = resolve_as_conflict(memory, head, now)
                 conflict = create_contradiction(head, ruling.memory, now, reason=reason)
-                if await self._memories.find([conflict.id], memory.project):  # open or answered already
+                if await self._memories.find([conflict.id], memory.project):  # already open or resolved
                     return "known"
                 await self._memories.commit([replace(ruling.change, memories=(*ruling.change.memories, conflict))])
                 return "contradictions"
             if head is None:
                 await self._memories.commit([MemoryChange((memory,), project=memory.project)])
                 return "memories"
-        # The slot held an ended value, or an earlier one of this colleague.
+        # The key had a value that is no longer valid, or an earlier value from this colleague.
         await self._memories.claim([memory])
         return "memories"
 
     async def _close_outdated_conflicts(self, imported_memories: Sequence[Memory]) -> None:
-        """Close contradictions with a statement that the colleague no longer makes."""
+        """Close contradictions with statements that the colleague no longer makes."""
         statements = {place: memory for memory in imported_memories if (place := slot_of(memory)) is not None}
         if not statements:
             return
@@ -94,9 +94,9 @@ def _is_no_longer_stated(side: Memory, statements: Mapping[str, Memory]) -> bool
 
 
 def _attribute_to_colleague(memory: Memory, name: str) -> Memory:
-    """Return the memory as a statement of the colleague `name`.
+    """Return the memory as a statement by the colleague `name`.
 
-    Usage and links are removed, because they have no meaning here.
+    Usage and links are removed, because they have no meaning on this machine.
     """
     source = {"type": f"{COLLEAGUE_SOURCE_PREFIX} {name}", "by": name, "id": memory.id}
     return replace(

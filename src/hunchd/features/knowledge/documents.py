@@ -1,4 +1,4 @@
-"""Documents addressed by path, with history, split into chunks for search."""
+"""Documents that are addressed by path, keep their history and are split into chunks for search."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def document_id(path: str) -> str:
 
 
 class DocumentService:
-    """Service that the document routes call."""
+    """Service behind the routes for documents."""
 
     def __init__(self, memories: MemoryService, projects: OpenProjects, *, now: Callable[[], datetime]) -> None:
         self._memories = memories
@@ -72,7 +72,10 @@ class DocumentService:
             return stored_document
 
     async def get(self, path: str, moment: datetime | None = None) -> Memory:
-        """Return the document at `path`, optionally as it was at `moment`. Raises NotFound."""
+        """Return the document at `path`, optionally as it was at `moment`.
+
+        Raises NotFound if there is no such document, or none was valid at `moment`.
+        """
         head = await self._find_document(path)
         if head is not None and moment is not None:
             head = find_valid_version(await self._memories.list_history(head.id, self._projects.ids), moment)
@@ -81,14 +84,14 @@ class DocumentService:
         return head
 
     async def list(self, request: DocumentsRequest) -> PageAnswer[DocumentAnswer]:
-        """Return a page of the documents below a prefix, sorted by path, without their texts."""
+        """Return a page of the documents below a path prefix, sorted by path, without their texts."""
         documents = sorted(await self.list_below(request.prefix), key=lambda page: (page.key or "", page.id))
         return slice_page(
             documents, partial(document_answer, content=False), offset=request.offset, limit=request.limit
         )
 
     async def list_below(self, prefix: str) -> Sequence[Memory]:
-        """Return every document whose path begins with `prefix`."""
+        """Return every document whose path starts with `prefix`."""
         pages: list[Memory] = []
         for owner in (None, *self._projects.ids):
             filters = Filters(project=owner, kinds=(Kind.DOCUMENT,), path_prefix=prefix)
@@ -96,7 +99,7 @@ class DocumentService:
         return [page for page in pages if page.category != CHUNK and page.key is not None]
 
     async def forget(self, path: str) -> None:
-        """Erase a document with its history and its chunks, including from disk.
+        """Erase a document with its history and its chunks, from the disk as well.
 
         Raises NotFound if there is no such document.
         """
@@ -120,7 +123,7 @@ class DocumentService:
             return change.memories[-1]
 
     async def undo(self, page: Memory) -> Memory:
-        """Restore the text before the last change.
+        """Restore the text of a document from before its last change.
 
         Raises NotFound if the document was forgotten in the meantime, and Conflict if there is nothing to undo.
         """
@@ -134,7 +137,7 @@ class DocumentService:
             return result
 
     async def _find_document(self, path: str) -> Memory | None:
-        """Return the current document at a path, or None.
+        """Return the current document at a path, or None if there is none.
 
         The user's own documents are searched first, then those of the projects.
         """
@@ -149,10 +152,10 @@ class DocumentService:
         return None
 
     def _find_owner(self, path: str) -> str | None:
-        """Return the project id if the path is /projects/NAME/….
+        """Return the id of the project to which a document at `path` belongs, or None for the user.
 
-        Returns None otherwise: the document then belongs to the user. A project's documents are deleted with the
-        project. NAME may be the project's name or its id.
+        A document belongs to a project if its path is /projects/NAME/…, where NAME is the project's name or id. The
+        document is then deleted together with the project.
         """
         root, _, rest = path.strip("/").partition("/")
         name = rest.partition("/")[0]
@@ -175,7 +178,7 @@ class DocumentService:
             )
 
     async def _add_chunks(self, page: Memory, change: MemoryChange) -> MemoryChange:
-        """Add new chunks of the document, and deletions of outdated ones, to a change."""
+        """Add the document's new chunks and the deletions of its outdated chunks to a change."""
         chunks = _split_into_chunks(page) if page.status is Status.ACTIVE else []
         chunk_ids = {part.id for part in chunks}
         family = await self._memories.list_family(page.id, page.project)
@@ -215,7 +218,10 @@ def _draft_to_memory(draft: DocumentDraft, owner: str | None, now: datetime) -> 
 
 
 def _split_into_chunks(page: Memory) -> list[Memory]:
-    """Split a long document into chunk memories; return none for a short one."""
+    """Split a long document into memories, one for each chunk.
+
+    Returns an empty list for a short document.
+    """
     chunks = split_chunks(page.content)
     if len(chunks) < 2:
         return []

@@ -1,6 +1,6 @@
-"""Validation of drafts before any of them is stored. Reads only.
+"""Validation of drafts before any of them is stored.
 
-The check covers the memories that drafts replace, and their refs.
+The check covers the refs of the drafts and the memories that they replace. It reads memories but writes none.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ _VALID_STATUSES = (Status.ACTIVE, Status.SUSPECT)
 
 
 class DraftValidator:
-    """Validator of drafts of memories."""
+    """Validator for drafts of memories."""
 
     def __init__(self, memories: MemoryService, projects: OpenProjects) -> None:
         self._memories = memories
         self._projects = projects
 
     async def validate(self, drafts: Sequence[OwnedDraft]) -> tuple[list[OwnedDraft], list[tuple[int, HunchError]]]:
-        """Return the valid drafts, parsed by the rules, and the errors of the others with their numbers.
+        """Return the valid drafts, completed by the parser, and the errors in the others.
 
-        A draft is rejected if it replaces a memory that does not exist, or gives a ref that is in use a different key.
+        Each error comes with the number of its draft. A draft is rejected if it replaces a memory that does not
+        exist or cannot be replaced, or if it has a ref that belongs to a memory with a different key.
         """
         holders = await self._find_ref_holders(drafts)
         valid_drafts: list[OwnedDraft] = []
@@ -57,7 +58,8 @@ class DraftValidator:
     async def _find_ref_holders(self, drafts: Sequence[OwnedDraft]) -> dict[tuple[str | None, str], Memory]:
         """Return the memories that have the refs of `drafts`, keyed by project and ref.
 
-        Such a memory is stored under an id derived from its ref or, if it is a fact with a key, from that key.
+        Such a memory is stored under an id derived from its ref or, if it is a fact with a key, under an id derived
+        from that key.
         """
         holders: dict[tuple[str | None, str], Memory] = {}
         for owner in {owner for draft, owner in drafts if draft.ref is not None}:
@@ -94,10 +96,10 @@ class DraftValidator:
 def _resolve_ref_holder(
     draft: MemoryDraft, parsed_draft: MemoryDraft, memory: Memory, holder: Memory | None
 ) -> MemoryDraft:
-    """Decide what happens if another memory, `holder`, already has the draft's ref.
+    """Return the draft to store if a different memory, `holder`, may already have its ref.
 
-    Raises Conflict if the caller gave a different key. If only the rules read a different key from the text, the ref
-    decides, and `holder` is superseded.
+    Raises Conflict if it does and the caller gave a different key. If only the parser found a different key in the
+    text, the ref decides: the draft supersedes `holder`.
     """
     if holder is None or holder.id == memory.id or holder.status not in _VALID_STATUSES:
         return parsed_draft

@@ -1,4 +1,4 @@
-"""API of knowledge: store, look up, edit, undo and erase memories; facts over time."""
+"""Service for knowledge: stores, finds, edits and erases memories; shows how facts changed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from hunchd.protocol.responses import format_iso, make_rejection, to_json
 from hunchd.protocol.search_results import SearchAnswer, SearchResult
 from hunchd.text.words import extract_terms
 
-MAX_MATCHING_FACTS: Final = 3  # facts whose history answers a question about a change
+MAX_MATCHING_FACTS: Final = 3  # maximum number of facts whose history is added to an answer
 _WHEN_PATTERN: Final = re.compile(
     r"\bwhen\b.*\b(?:chang|switch|mov|replac|renam|start|stop|beg[ai]n|adopt|drop|migrat|becom|us(?:e|ing))"
     r"|\bwhat (?:was|were|did)\b.*\b(?:before|previously|earlier|used to)\b|\bsince when\b",
@@ -52,7 +52,7 @@ _WHEN_PATTERN: Final = re.compile(
 
 
 class KnowledgeService:
-    """Service that the memory and fact routes call."""
+    """Service behind the routes for memories and facts."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class KnowledgeService:
     async def store_drafts(self, drafts: Sequence[MemoryDraft], owners: Sequence[str | None]) -> IdsAnswer:
         """Store `drafts`; return the ids and how each draft was understood.
 
-        Rejected drafts are reported with their number in the batch. If all are rejected, the first error is raised.
+        Rejected drafts are reported with their numbers in the batch. If all are rejected, the first error is raised.
         """
         valid_drafts, rejections = await self._draft_validator.validate(list(zip(drafts, owners, strict=True)))
         if rejections and not valid_drafts:
@@ -89,7 +89,7 @@ class KnowledgeService:
         )
 
     async def edit(self, identifier: str, patch: MemoryFields) -> Memory:
-        """Change some fields of a memory; a changed text is parsed again.
+        """Change some fields of a memory; if the text changes, it is parsed again.
 
         Raises Conflict for a message or the metadata of a session.
         """
@@ -104,9 +104,9 @@ class KnowledgeService:
         return await self._memories.edit(identifier, complete_patch(memory, patch), self._projects.ids)
 
     async def undo(self, identifier: str) -> Memory:
-        """Undo the last change of a memory or document, or the resolution of a contradiction.
+        """Undo the last change to a memory or document, or the resolution of a contradiction.
 
-        An archived memory is restored.
+        A memory that was archived because it was not used is restored.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
         if restore(memory) is not None:  # archived because it was not used
@@ -128,7 +128,7 @@ class KnowledgeService:
             return restored_memory
 
     async def forget(self, identifier: str) -> None:
-        """Erase a memory with its versions and everything that quotes it, including from disk.
+        """Erase a memory with its versions and everything that quotes it, from the disk as well.
 
         Callers must have recorded the erasure with `PendingErasures.record`.
         """
@@ -148,7 +148,10 @@ class KnowledgeService:
     # Facts
 
     async def get_fact(self, request: FactRequest) -> FactAnswer:
-        """Return the value of a key with its history and the rejected claims."""
+        """Return the value of a key with its history and the rejected claims.
+
+        Raises NotFound if nothing is known about the key.
+        """
         project, branch = None, request.branch
         if request.project is not None:
             open_project, tree = self._projects.find(request.project)
@@ -177,7 +180,10 @@ class KnowledgeService:
     async def add_fact_histories(
         self, request: SearchRequest, answer: SearchAnswer, facts: Iterable[Memory]
     ) -> SearchAnswer:
-        """Put fact histories before the results of a query such as "when did X change"."""
+        """Put the histories of matching facts before the results of a query about a change.
+
+        Such a query is, for example, "when did X change". Other answers are returned unchanged.
+        """
         if not is_about_change(request.query):
             return answer
         histories = []
@@ -205,7 +211,7 @@ def is_about_change(query: str) -> bool:
 def find_matching_facts(query: str, facts: Iterable[Memory]) -> list[Memory]:
     """Return the facts that a query may be about, best first.
 
-    The query is compared with the words of key and value.
+    The words of the query are compared with those of the key and the value.
     """
     query_terms = set(extract_terms(query))
     scored_facts = []
@@ -231,7 +237,7 @@ def _history_to_result(fact: Memory, value_changes: Sequence[ValueChange]) -> Se
 
 
 def list_value_changes(head: Memory, family: Sequence[Memory]) -> list[ValueChange]:
-    """Return the changes of a key's value with time, values and source, oldest first."""
+    """Return the changes to a key's value, each with its time, values and source, oldest first."""
     value_changes: list[ValueChange] = []
     before: Memory | None = None
     for version in reversed(list_versions(head, {one.id: one for one in family})):

@@ -1,4 +1,4 @@
-"""Export of shareable memories as repository files, without secrets and local paths.
+"""Export of shareable memories as files for the repository, without secrets and local paths.
 
 The daemon only returns the contents. The client writes the files into the repository, where people can review them.
 """
@@ -25,7 +25,7 @@ from hunchd.protocol.shared_files import MAX_TEXT_CHARACTERS, build_shared_file,
 
 
 class SharedFileBuilder:
-    """Builder of files with shared memories."""
+    """Builder of files that contain shared memories."""
 
     def __init__(self, memories: MemoryService, projects: OpenProjects) -> None:
         self._memories = memories
@@ -59,8 +59,8 @@ class SharedFileBuilder:
     async def _find_named(self, name: str, memories: list[Memory]) -> Memory | None:
         """Return the memory with the id `name`, or else the fact with this key.
 
-        If several facts match, one that was read from a file of the project is the last choice, as everyone has that
-        file.
+        If several facts match, one that was read from a file in the project is the last choice, since everyone
+        already has that file. Returns None if nothing matches.
         """
         for memory in memories:
             if memory.id == name:

@@ -1,4 +1,4 @@
-"""Export and import of everything stored, as JSON lines."""
+"""Export and import of everything that is stored, as JSON lines."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _ImportState:
 
 
 class MemoryTransfer:
-    """Service that exports and imports memories."""
+    """Service that exports and imports memories, projects and signals."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class MemoryTransfer:
     async def export(self, project: str | None) -> AsyncIterator[ExportLine]:
         """Yield the export lines of one project, or of everything if `project` is None.
 
-        The last line contains their count.
+        The last line contains the number of lines.
         """
         await self._writer.drain()
         project_id = self._projects.find(project)[0].id if project else None
@@ -104,7 +104,7 @@ class MemoryTransfer:
         yield build_closing_line(count)
 
     async def _export_owner(self, owner: str | None) -> AsyncIterator[ExportLine]:
-        with suppress(StoreClosed):  # the project is erased meanwhile
+        with suppress(StoreClosed):  # the project was erased in the meantime
             async for batch in self._store.stream_memories(owner):
                 for memory in batch.memories:
                     yield build_memory_line(memory_from_plain(memory))
@@ -114,7 +114,7 @@ class MemoryTransfer:
     async def import_lines(self, lines: AsyncIterator[ImportLine]) -> ImportCounts:
         """Import exported lines and return counts.
 
-        Lines that are already known change nothing. If the local version is newer, it stays.
+        Lines that are already known change nothing. If the local version of a memory is newer, it is kept.
         """
         state = _ImportState()
         async for line in lines:
@@ -135,7 +135,7 @@ class MemoryTransfer:
         )
 
     async def import_from_colleague(self, lines: AsyncIterator[ImportLine], *, name: str, project: str) -> ImportCounts:
-        """Import a colleague's export of a project as statements of that colleague.
+        """Import a colleague's export of a project as statements by that colleague.
 
         Raises InvalidInput if the export contains several projects, because it is unclear which one is meant.
         """
@@ -177,8 +177,7 @@ class MemoryTransfer:
     def _resolve_owner(self, name: str | None, state: _ImportState) -> str | None:
         """Return the local id of the project that a line names, or None for the user.
 
-        Raises NotFound for an unknown project: its records could not be stored, and would block all records after
-        them.
+        Raises NotFound for an unknown project: its records could not be stored, and would block all later records.
         """
         if name is None:
             return None
@@ -213,14 +212,14 @@ class MemoryTransfer:
     def _is_removed(self, project: str | None) -> bool:
         """Return True if the project was removed in the meantime.
 
-        Lines of other projects are still imported.
+        Lines that belong to other projects are still imported.
         """
         return project is not None and self._writer.is_removed(project)
 
     async def _group_by_owner(self, state: _ImportState) -> dict[str | None, list[Memory]]:
-        """Return the memories to import, keyed by project id.
+        """Return the memories to import, keyed by the id of their project.
 
-        A memory is rejected if its id belongs to another project here, because ids are unique.
+        A memory is rejected if its id belongs to a different project on this machine, because ids are unique.
         """
         owner_of: dict[str, str | None] = {}
         ids = list(dict.fromkeys(memory.id for _, memory in state.memories))
@@ -236,9 +235,10 @@ class MemoryTransfer:
         return memories_by_owner
 
     async def _find_changes(self, imported_memories: Sequence[Memory], owner: str | None) -> list[MemoryChange]:
-        """Return the changes that importing memories of one project requires.
+        """Return the changes that importing the memories of one owner requires.
 
-        A memory whose local version is as new or newer needs no change. A value that is replaced is kept as a version.
+        A memory whose local version is as new or newer requires no change. A value that is replaced is kept as a
+        version.
         """
         ids = [name for memory in imported_memories for name in (memory.id, memory.id.partition(".")[0])]
         existing = await self._memories.find(list(dict.fromkeys(ids)), owner)
@@ -261,7 +261,10 @@ class MemoryTransfer:
         return list(changes.values())
 
     async def _list_outdated_chunks(self, page: Memory) -> tuple[str, ...]:
-        """Return the ids of the chunks that belong to an older text of a document."""
+        """Return the ids of the chunks that belong to an older text of a document.
+
+        Returns an empty tuple if the memory is not a document.
+        """
         if page.kind is not Kind.DOCUMENT or "." in page.id:
             return ()
         family = await self._memories.list_family(page.id, page.project)
@@ -280,7 +283,8 @@ def _build_id_conflict(memory: Memory, owner: Project | None) -> Conflict:
 def _move_to_owner(memory: Memory, owner: str | None) -> Memory:
     """Return the memory with the id that it has in this installation.
 
-    This way it coincides with the same fact read here again. References to its versions are changed accordingly.
+    It then coincides with the same fact if that has been read here as well. References to the memory's versions are
+    changed accordingly.
     """
     there, dot, version = memory.id.partition(".")
     moved_memory = replace(memory, project=owner)
@@ -302,9 +306,9 @@ def _move_to_owner(memory: Memory, owner: str | None) -> Memory:
 
 
 def _retire_older(older: Memory, newer: Memory, now: datetime) -> tuple[Memory, ...]:
-    """Return the older value as a version.
+    """Return the older of two values as a version of the newer one.
 
-    Returns an empty tuple if both values are the same, or if the memory is not the current value of a key.
+    Returns an empty tuple if the values are the same, or if the older memory is not the current value of a key.
     """
     if slot_of(older) is None or "." in older.id or older.status is not Status.ACTIVE or is_same_value(older, newer):
         return ()

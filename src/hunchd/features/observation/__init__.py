@@ -1,1 +1,1 @@
-"""Observation of working trees, git, the spool and log files."""
+"""Observation of working trees, git, the spool folder and log files."""

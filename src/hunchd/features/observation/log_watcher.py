@@ -1,4 +1,4 @@
-"""Watcher of configured log files that reports errors in new lines."""
+"""Watcher for configured log files that reports errors found in new lines."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from hunchd.ingestion.log_errors import close_block, split_errors
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 2.0  # seconds between two polls, which cost a few stat calls
-MAX_FILES: Final = 50  # a project
-MAX_READ_BYTES: Final = 1 << 20  # bytes read from a file in one poll; only the end of more is read
-MAX_ERRORS: Final = 10  # newest errors reported from a file in one poll: a burst is one error many times
+MAX_FILES: Final = 50  # in one project
+MAX_READ_BYTES: Final = 1 << 20  # bytes read from a file in one poll; of more, only the end is read
+MAX_ERRORS: Final = 10  # newest errors reported from a file in one poll: a burst usually repeats one error
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class _ReadPosition:
 
 
 class LogWatcher(Feature):
-    """Watcher that reports errors from files matching `patterns` below each root."""
+    """Watcher that reports errors from log files that match `patterns` below any root folder."""
 
     def __init__(
         self,
@@ -66,9 +66,9 @@ class LogWatcher(Feature):
             await asyncio.sleep(POLL_SECONDS)
 
     def poll(self) -> list[dict[str, Any]]:
-        """Return the errors written since the last call.
+        """Return the errors that were written to the files since the last call.
 
-        Text that was already in a file before the first call is ignored.
+        Text that was already in a file before its project was first polled is ignored.
         """
         roots = list(self._get_roots())
         errors = [
@@ -81,9 +81,9 @@ class LogWatcher(Feature):
         return errors
 
     def _iter_files(self, root: Path) -> Iterator[Path]:
-        """Yield the matching files of a project.
+        """Yield the files below a project's root that match a pattern, at most MAX_FILES.
 
-        A file matched by an absolute pattern belongs to the project that contains it.
+        A file that matches an absolute pattern belongs to the project that contains it.
         """
         count = 0
         for pattern in self._patterns:

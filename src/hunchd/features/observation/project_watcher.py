@@ -1,4 +1,4 @@
-"""Watcher of project files, git state and the spool of hooks, on one thread."""
+"""Watcher for project files, git state and the spool folder, which runs on one thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hunchd.signals.watcher_thread import WatcherThread
 
 logger = logging.getLogger(__name__)
 
-RETRY_SECONDS = 1.0  # seconds before a rejected batch is retried: watchers cannot be told to come back
+RETRY_SECONDS = 1.0  # seconds before a rejected batch is retried, since watchers cannot send it again
 SPOOL_BATCH_SIZE = 200  # messages passed on at once, so that requests are served in between
 
 ResultT = TypeVar("ResultT")
@@ -82,7 +82,7 @@ class ProjectWatcher(Feature):
     async def run_supervision(self) -> None:
         """Wait for the watching thread to fail, then raise Unavailable.
 
-        When the supervisor restarts this task, a new thread watches all projects again.
+        When the supervisor restarts this task, a new thread is started that watches all projects again.
         """
         if self._thread_failed.is_set():
             self._thread_failed.clear()
@@ -91,13 +91,13 @@ class ProjectWatcher(Feature):
             self._spool_watcher.start()
             for project in list(self._projects.values()):
                 self.on_project_opened(project)
-                # What happened meanwhile nobody saw.
+                # Changes made in the meantime were not observed.
                 self._feed.put(FilesChanged(project=str(project.root), at=datetime.now(UTC), complete=False))
         await self._thread_failed.wait()
         raise Unavailable("the watching thread has ended; see the log for the cause")
 
     async def run_feed(self) -> None:
-        """Pass observed signals to the signal intake, forever."""
+        """Pass signals from the watchers to the signal intake, forever."""
         while True:
             batch = await self._feed.read_batch()
             await self._retry_until_accepted(partial(self._intake.accept_observed, batch))
@@ -131,7 +131,7 @@ class ProjectWatcher(Feature):
     async def _retry_until_accepted(self, accept: Callable[[], Awaitable[ResultT]]) -> ResultT:
         """Call `accept` until it succeeds, and return its result.
 
-        If the disk or the queue is full, the call is repeated after a pause.
+        If the disk or the queue is full, the call is repeated after a pause. Other errors are raised.
         """
         is_reported = False
         while True:
@@ -144,7 +144,7 @@ class ProjectWatcher(Feature):
             await asyncio.sleep(RETRY_SECONDS)
 
     def project_status(self, project: Project) -> StatusFields:
-        """Return how the files and the git state of a project are watched."""
+        """Return how the files and the git state of a project are being watched."""
         files, git = self._watchers.get(project.id, (None, None))
         return {
             "watching": WatchingAnswer(

@@ -1,1 +1,1 @@
-"""Search over memories, history and code."""
+"""Search in memories, history and code."""

@@ -1,6 +1,6 @@
-"""Background embedding of the files of a project.
+"""Background embedding of a project's files.
 
-For each file, a card is embedded: a few words about the file, such as its path and the names it defines.
+A model embeds the card of each file: a few words about the file, such as its path and the names that it defines.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from hunchd.store.port import TextModels
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE: Final = 16  # cards: a tenth of a second for the model
-KEPT_EVERY: Final = 512  # vectors written, should the daemon end meanwhile
+AT_ONCE: Final = 16  # cards embedded at once: takes the model a tenth of a second
+KEPT_EVERY: Final = 512  # vectors after which the file is written, in case the daemon ends
 MOST: Final = 50_000  # files of one project
-PAUSE: Final = 2.0  # seconds until a project is looked at: saves come in groups
+PAUSE: Final = 2.0  # seconds before a project is processed, because saves come in groups
 _LAST: Final = frozenset({Role.TEST, Role.GENERATED, Role.VENDORED, Role.CONFIG, Role.CHANGELOG})
 
 
 class CardEmbedder(Feature):
-    """Background task that embeds the cards of files whose code changed."""
+    """Background task that embeds the cards of files whose code has changed."""
 
     def __init__(self, models: TextModels, find: Callable[[str | None], Project | None]) -> None:
         self._models = models
         self._find = find
         self._waiting: dict[str, None] = {}
-        self._progress: dict[str, tuple[int, int]] = {}  # by project: files with a vector, and all
+        self._progress: dict[str, tuple[int, int]] = {}  # by project: number of files with a vector, and of all files
         self._work = asyncio.Event()
 
     def start(self, tasks: TaskSupervisor) -> None:
@@ -56,7 +56,7 @@ class CardEmbedder(Feature):
         return {"cards": StageAnswer(done=done_count, total=total)}
 
     def note(self, project: Project) -> None:
-        """Queue a project."""
+        """Queue a project whose files may have changed."""
         self._waiting[project.id] = None
         self._work.set()
 
@@ -65,7 +65,7 @@ class CardEmbedder(Feature):
         self._progress.pop(project_id, None)
 
     async def run(self) -> None:
-        """Process queued projects, forever."""
+        """Embed the cards of queued projects, forever."""
         while True:
             await self._work.wait()
             await asyncio.sleep(PAUSE)
@@ -115,9 +115,9 @@ Missing = list[tuple[int, int, str]]  # keys of path and card, and the card
 def _find_missing_vectors(
     file: Path, code: CodeCache
 ) -> tuple[dict[int, tuple[int, bytes]], Missing, vectors.SeenState]:
-    """Return the valid vectors, the cards without a vector, and the state examined.
+    """Return the vectors that are still valid, the cards without a vector, and the state examined.
 
-    Cards of source files come first. Only files that changed since the last time are read.
+    Cards of source files come first. Only files that have changed since the last time are read.
     """
     serials, cache, seen_state = code.chunk_serials(), code.chunk_cache_id(), vectors.read_seen_state(file)
     newest = seen_state.serial if seen_state.cache == cache else 0

@@ -1,4 +1,4 @@
-"""Code search in a project, ranked together with the project's predictions."""
+"""Code search in a project, with a ranking that uses the project's predictions."""
 
 from __future__ import annotations
 
@@ -30,17 +30,20 @@ from hunchd.repository.safe_reading import read_file
 from hunchd.retrieval.merging import merge_results
 from hunchd.store.port import TextModels
 
-CANDIDATES: Final = 64  # files that prediction scores
-LIKELY: Final = 3  # of them that a reason speaks of
-PATIENCE: Final = 1.0  # seconds for the vector of a question; afterwards words alone are searched
-READ: Final = 4_000  # characters of a report that prediction reads
-SPARE: Final = 5  # files ranked beyond what is asked for, should some not answer
+CANDIDATES: Final = 64  # files that the predictor scores
+LIKELY: Final = 3  # best predicted files for which the prediction is given as a reason
+PATIENCE: Final = 1.0  # seconds to wait for the vector of a question; after that, only words are searched
+READ: Final = 4_000  # characters of an error report that the predictor reads
+SPARE: Final = 5  # files ranked in addition to those requested, in case some are not answers
 ROLES: Final = {role.name.lower(): role for role in Role}
 
 
 @dataclass(frozen=True, slots=True)
 class CodeAnswer:
-    """Code search results, best first, with the reasons why they may be incomplete."""
+    """Code search results, best first.
+
+    `degraded` contains the reasons why the results may be incomplete.
+    """
 
     results: tuple[SearchResult, ...] = ()
     degraded: tuple[str, ...] = ()
@@ -48,18 +51,18 @@ class CodeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class OpenIndex:
-    """Code index with the vectors of its files, one row per file.
+    """Open code index with the vectors of its files, one row for each file.
 
-    The matrix has no columns if there are no vectors.
+    The matrix of vectors has no columns if there are no vectors.
     """
 
     index: CodeIndex
     vectors: Array
-    stamp: int  # of the file of the vectors
+    stamp: int  # modification time of the file with the vectors, in nanoseconds
 
 
 class CodeSearchService(Feature):
-    """Feature that searches code and keeps one open index per project."""
+    """Feature that searches code and keeps one index open for each project."""
 
     def __init__(self, models: TextModels, *, now: Callable[[], datetime]) -> None:
         self._models = models
@@ -87,7 +90,10 @@ class CodeSearchService(Feature):
         self._work.set()
 
     async def refresh_indexes(self) -> None:
-        """Open the indexes of queued projects, forever; hot paths use only open ones."""
+        """Open the indexes of queued projects, forever.
+
+        Code that must be fast uses only indexes that are already open.
+        """
         while True:
             await self._work.wait()
             self._work.clear()
@@ -96,10 +102,11 @@ class CodeSearchService(Feature):
                 await self._get_current_index(project)
 
     def reorder(self, prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
-        """Reorder the prediction for a question as code search ranks the files.
+        """Reorder the prediction for a question in the way code search ranks the files.
 
-        Returns the prediction unchanged if the index is not open, or if there is a current file or an error. The n-th
-        file always gets the n-th highest probability, because probabilities are calibrated by rank.
+        Returns the prediction unchanged if the index is not open, if there is no question, or if the focus has a
+        current file or an error. The n-th file always gets the n-th highest probability, because probabilities are
+        calibrated by rank.
         """
         open_index = self._open_indexes.get(project.id)
         if open_index is None or not focus.query or focus.file or focus.errors:
@@ -133,7 +140,7 @@ class CodeSearchService(Feature):
         return CodeAnswer(tuple(snippets), (*degradations, *_list_degradations(project)))
 
     async def _get_current_index(self, project: Project) -> OpenIndex:
-        """Return the index of a project; reopen it if the indexer has written a newer one."""
+        """Return the index of a project, reopened if the indexer has written a newer one."""
         open_index = self._open_indexes.get(project.id)
         if (
             open_index is None
@@ -145,9 +152,9 @@ class CodeSearchService(Feature):
         return open_index
 
     async def _embed_query(self, query: CodeQuery, open_index: OpenIndex) -> tuple[bytes | None, tuple[str, ...]]:
-        """Return the vector of the question, and the reasons why there is none.
+        """Return the vector of the question, or None, and the reasons why there is no vector.
 
-        No vector is made if no file has one.
+        No vector is computed if no file has one to compare it with.
         """
         if not open_index.vectors.shape[1]:
             return None, ()
@@ -159,7 +166,8 @@ class CodeSearchService(Feature):
     def _score_predictions(self, focus: Focus, query: CodeQuery, project: Project) -> PredictionScores:
         """Score files by the project's history.
 
-        They are scored for the gist of the question and, if it is a long report, for its whole text as well.
+        They are scored for the gist of the question and, if the question is an error report, for its whole text as
+        well.
         """
         predictor, now = project.predictor, int(self._now().timestamp())
         if predictor is None:
@@ -182,7 +190,7 @@ def _find(
 ) -> list[SearchResult]:
     """Rank the files and render the results.
 
-    Takes some milliseconds, and therefore runs in a thread.
+    This takes some milliseconds and therefore runs in a thread.
     """
     index = open_index.index
     meaning = vectors.compute_cosines(open_index.vectors, vector) if vector is not None else None
@@ -194,7 +202,7 @@ def _find(
 
 
 def _reorder_files(prediction: Prediction, ranked_files: Sequence[RankedFile]) -> Prediction:
-    """Return the prediction with the ranked files first, then the other predicted files."""
+    """Return the prediction with the ranked files first, followed by the other predicted files."""
     files_by_path = {file.path: file for file in prediction.files}
     ordered_files = [
         files_by_path.get(one.path) or PredictedFile(one.path, one.score, 0.0, list_reasons(one))
@@ -227,7 +235,7 @@ def _read_stamp(file: Path) -> int:
 
 
 def _select_files(index: CodeIndex, request: SearchRequest) -> Array | None:
-    """Return a mask of the files that pass the filters, or None without filters."""
+    """Return a mask of the files that pass the filters, or None if the request has no filters."""
     if not (request.path_prefix or request.roles or request.languages):
         return None
     roles = {ROLES[name] for name in request.roles}
@@ -251,7 +259,7 @@ def _list_degradations(project: Project) -> tuple[str, ...]:
 
 
 def _render_results(root: Path, results: Sequence[CodeResult]) -> list[SearchResult]:
-    """Return the results with their current lines; skip files that no longer exist."""
+    """Return the results with their current lines, skipping files that can no longer be read."""
     rendered_results = []
     for result in results:
         source = read_file(root, result.path)
@@ -274,5 +282,5 @@ def _render_results(root: Path, results: Sequence[CodeResult]) -> list[SearchRes
 
 
 def add_code_results(answer: SearchAnswer, code: CodeAnswer, intent: str, k: int) -> SearchAnswer:
-    """Merge code results into an answer that contains memories."""
+    """Merge code results into an answer that contains results from memories."""
     return answer.with_results(merge_results(code.results, answer.results, intent, k), code.degraded)

@@ -1,4 +1,4 @@
-"""Detailed text about a topic (files, symbols, past work), or the outline of a file."""
+"""Detailed texts about a topic (files, symbols, past work), and outlines of files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_OUTLINE_LINES = {"full": 200, "summary": 30, "compressed": 8, "index": 1}
 
 
 def expand(request: ExpandRequest, project: Project, results: Sequence[SearchResult]) -> ExpandAnswer:
-    """Return the detailed text about a topic or file.
+    """Return the detailed text about a topic, or the outline of a file.
 
     Raises NotFound if nothing is known about it in the project.
     """
@@ -65,14 +65,14 @@ def _format_topics_hint(project: Project) -> str | None:
 
 
 def expand_memory(memory: Memory, level: str) -> ExpandAnswer:
-    """Return the text of a memory at a level, as the answer to a client."""
+    """Return the text of a memory at a level, in the form of an answer to a client."""
     return ExpandAnswer(id=memory.id, title=memory.title, level=level, text=get_text_at_level(memory, level))
 
 
 def get_text_at_level(memory: Memory, level: str) -> str:
     """Return the text of a memory at a level.
 
-    If there is no text at this level, a longer one or the title is returned.
+    If the memory has no text at this level, a longer text or the title is returned.
     """
     match level:
         case "summary":

@@ -1,4 +1,4 @@
-"""Search over cached and stored memories, ranked as one list."""
+"""Search in cached and stored memories, which are ranked in one list."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from hunchd.store.port import MemoryStore
 
 STORE_TIMEOUT_SECONDS = 6.0  # seconds to wait for a starting store process; then only cached memories are searched
 MIN_CANDIDATES = 40  # minimum number of candidates from the store that are re-ranked by content
-# For candidates without neighbours this many more than requested suffice: each costs 0.2 ms. Messages need forty:
+# For candidates without neighbours, this many more than requested are enough: each costs 0.2 ms. Messages need forty:
 # with thirty the right one is missed for one query in eighty (five results, LoCoMo 0 to 2).
 EXTRA_CANDIDATES = 12
 MAX_CACHED_HITS = 20  # candidates from the cache
 NEIGHBOUR_REACH = 2  # neighbouring messages on either side
-EXTRA_RESULTS = 5  # extra results, in case some were deleted meanwhile
+EXTRA_RESULTS = 5  # extra results, in case some were deleted in the meantime
 MODEL_TIMEOUT_SECONDS = 4.0  # seconds to wait for the embedding model; then the search is lexical only
 
 
 def build_own_request(request: SearchRequest) -> SearchRequest | None:
-    """Return the search of the user's own memories that accompanies a project search.
+    """Return the request to search the user's own memories alongside a project's.
 
-    Returns None if the request excludes them.
+    Returns None if the filters of the request exclude them.
     """
     kinds = tuple(kind for kind in OWN_KINDS if not request.kinds or kind in request.kinds)
     prefix = request.path_prefix or ""
@@ -49,13 +49,13 @@ def build_own_request(request: SearchRequest) -> SearchRequest | None:
 
 
 def join_answers(answer: SearchAnswer, own: SearchAnswer, k: int) -> SearchAnswer:
-    """Merge the results from a project with those from the user's own memories, best first."""
+    """Merge results from a project with those from the user's own memories, and keep the best `k`."""
     results = sorted([*answer.results, *own.results], key=lambda one: -one.score)[:k]
     return answer.with_results(results, own.degraded)
 
 
 class SearchService:
-    """Service that answers search requests."""
+    """Service that answers requests to search memories."""
 
     def __init__(self, memory_cache: MemoryCache, store: MemoryStore, *, now: Callable[[], datetime]) -> None:
         self._memory_cache = memory_cache
@@ -63,10 +63,10 @@ class SearchService:
         self._now = now
 
     async def search(self, request: SearchRequest, project: str | None, branch: str | None = None) -> SearchAnswer:
-        """Search memories; return the results with status and duration.
+        """Search memories; return the results with the status and the duration.
 
-        The status is "ok", "empty" or "degraded". Memories that are valid only on a branch other than `branch` are not
-        found.
+        The status is "ok", "empty" or "degraded". Memories that are valid only on a branch other than `branch` are
+        not found.
         """
         began = time.perf_counter()
         filters = Filters(
@@ -116,7 +116,7 @@ class SearchService:
     def _apply_pending_changes(
         self, query: str, filters: Filters, results: Sequence[SearchResult], pending_hits: Sequence[Hit]
     ) -> list[SearchResult]:
-        """Drop forgotten results and update those whose changes the store may not have yet."""
+        """Drop forgotten memories, and update results for changes that the store may not have yet."""
         pending_ids, current = {hit.memory.id for hit in pending_hits}, []
         for result in results:
             identifier = result.id
@@ -133,7 +133,7 @@ class SearchService:
     def _search_cache_only(
         self, query: str, filters: Filters, request: SearchRequest, now: datetime
     ) -> list[SearchResult]:
-        """Search only the cache, when the store does not answer."""
+        """Search only the cache, because the store does not answer."""
         hits = drop_expired(self._search_cache(query, filters, pending_only=False), filters.as_of or now)
         slots = map_branch_ids(filters.branch, hits)
         hits = [
@@ -142,9 +142,9 @@ class SearchService:
         return answer_of(query, (), hits, depth=request.depth, k=request.k, now=now)
 
     def _search_cache(self, query: str, filters: Filters, *, pending_only: bool) -> list[Hit]:
-        """Return cached hits with their neighbouring messages.
+        """Return the hits in the cache, together with their neighbouring messages.
 
-        With `pending_only`, only memories that the store does not have yet are searched.
+        If `pending_only` is True, only memories that the store does not have yet are searched.
         """
         hits: dict[str, Hit] = {}
         for cache_hit in self._memory_cache.search(query, filters, MAX_CACHED_HITS, uncommitted_only=pending_only):
