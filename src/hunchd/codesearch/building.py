@@ -30,9 +30,9 @@ class ChunkCache(Protocol):
 
 
 def update_index(folder: Path, cache: ChunkCache) -> None:
-    """Add to the index in `folder` what it lacks, or rebuild it if much has changed.
+    """Update the index in `folder`, or rebuild it.
 
-    Raises OSError if the index cannot be written.
+    It is rebuilt if much has changed. Raises OSError if the index cannot be written.
     """
     serials, identity = cache.chunk_serials(), cache.chunk_cache_id()
     base_content = segment.read(folder / BASE)

@@ -14,7 +14,10 @@ _MEMBERS: Final = frozenset({"field", "method", "key"})
 
 
 def build_card(outline: FileOutline) -> str:
-    """Build the card of a file from its path, its documentation and the names that it defines."""
+    """Build the card of a file.
+
+    It consists of words from the path, the documentation and the names that the file defines.
+    """
     names = dict.fromkeys(" ".join(split_code_words(symbol.name)) for symbol in outline.symbols)
     docs = [symbol.doc for symbol in outline.symbols if symbol.doc and symbol.kind not in _MEMBERS]
     path = " ".join(outline.path.replace("/", " ").replace("_", " ").replace(".", " ").split())

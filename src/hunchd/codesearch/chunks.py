@@ -71,7 +71,10 @@ class _Span:
 
 
 def build_chunks(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
-    """Split `text` into chunks; `outline` must have been made from the same content."""
+    """Split `text` into chunks.
+
+    `outline` must have been made from the same content.
+    """
     lines = text.splitlines()
     if not lines:
         return ()
@@ -129,9 +132,9 @@ def _find_spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
 
 
 def _find_comment_start(lines: Sequence[str], line: int, above: int) -> int:
-    """Return the first line of the comment or annotation directly above a definition.
+    """Return the first line of the comment above a definition.
 
-    Returns `line` if there is none. Lines up to `above` belong to the previous definition.
+    Annotations count as well. Returns `line` if there is none. Lines up to `above` belong to the previous definition.
     """
     start = line
     lowest = max(above, line - 1 - _FAR)
@@ -144,7 +147,10 @@ def _find_comment_start(lines: Sequence[str], line: int, above: int) -> int:
 
 
 def _find_owners(spans: Sequence[_Span], count: int) -> list[int]:
-    """Return, for each line, the index of the innermost span that contains it, or -1 if none does."""
+    """Return, for each line, the innermost span that contains it.
+
+    A span is given by its index; -1 means that no span contains the line.
+    """
     owner = [-1] * count
     for at, span in sorted(enumerate(spans), key=lambda one: (one[1].start, -one[1].end)):
         owner[span.start - 1 : span.end] = [at] * (min(span.end, count) - span.start + 1)
@@ -216,9 +222,9 @@ def _rate_symbol(symbol: Symbol) -> int:
 
 
 def _count_licence_lines(lines: Sequence[str], rest: Sequence[int]) -> int:
-    """Return the number of leading lines that form a licence comment, or 0 if there is none.
+    """Return the number of leading lines in a licence comment.
 
-    `rest` contains the indexes of the non-blank lines that are in no span.
+    Returns 0 if there is no such comment. `rest` contains the indexes of the non-blank lines that are in no span.
     """
     count = 0
     for at, number in enumerate(rest[:MOST_LICENCE]):

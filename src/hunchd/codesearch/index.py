@@ -55,7 +55,10 @@ class Matches:
 
 
 class CodeIndex:
-    """Index of a project's code, opened on first use and reopened after updates."""
+    """Index of a project's code.
+
+    It is opened on first use and reopened after updates.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -71,14 +74,14 @@ class CodeIndex:
         return int(self.alive.sum())
 
     def is_stale(self) -> bool:
-        """Return True if the indexer has written a newer index than the open one."""
+        """Return True if a newer index than the open one exists."""
         return self._read_stamps() != self._file_stamps
 
     def _read_stamps(self) -> tuple[tuple[int, int], ...]:
         return tuple(_read_stamp(self._folder / name) for name in (BASE, CHANGED_FILE))
 
     def refresh(self) -> bool:
-        """Open the newest index that the indexer has written; return True if it has changed."""
+        """Open the newest index; return True if it has changed."""
         now = self._read_stamps()
         if now == self._file_stamps:
             return False
@@ -110,9 +113,10 @@ class CodeIndex:
             self.by_name.setdefault(path.rpartition("/")[2], []).append((path, at))
 
     def match(self, terms: Mapping[int, float], *, tests: float = 1.0) -> Matches:
-        """Score every chunk and file by `terms`, in time linear in the number of their postings.
+        """Score every chunk and file by `terms`.
 
-        `terms` maps each term to its weight. The scores of chunks that are tests are multiplied by `tests`.
+        This takes time linear in the number of postings. `terms` maps each term to its weight. The scores of chunks
+        that are tests are multiplied by `tests`.
         """
         files, total = len(self.paths), 0.0
         best, whole, coverage = (np.zeros(files, "<f4") for _ in range(3))
@@ -145,9 +149,9 @@ class CodeIndex:
         return Matches(decayed_scores, best, whole, coverage / max(total, 1e-6), tuple(scores))
 
     def find_definers(self, term: int) -> tuple[Array, Array]:
-        """Return the existing files that define a name, and the weight of the definition in each.
+        """Return the existing files that define a name, with weights.
 
-        `term` is the name's term, as returned by `hash_name`.
+        A weight says how much the definition counts. `term` is the name's term, as returned by `hash_name`.
         """
         files, worth = [np.zeros(0, "<i4")], [np.zeros(0, "<f4")]
         for part in self.parts:
@@ -165,16 +169,17 @@ class CodeIndex:
         return every[starts], np.maximum.reduceat(value, starts)
 
     def score_abbreviations(self, words: Sequence[str]) -> Array:
-        """Return 1 for each file whose name or folder abbreviates one of `words`, and 0 for the others.
+        """Return 1 for files named with an abbreviation of a word.
 
-        Examples of abbreviations are `impl` and `auth`.
+        The name of the folder counts as well. `words` are the words; all other files get 0. Examples of
+        abbreviations are `impl` and `auth`.
         """
         beginnings = np.array(hash_beginnings(words), "<u4")
         shares = [_compute_shares(one.segment.parts, one.segment.part_begins, beginnings) for one in self.parts]
         return (np.concatenate([np.zeros(0, "<f4"), *shares]) > 0).astype("<f4")
 
     def score_file_names(self, terms: Mapping[int, float]) -> Array:
-        """Return, for each file, the share of the terms in its name that are among `terms`."""
+        """Return the share of each file name's terms among `terms`."""
         term_keys = np.array(list(terms), "<u4")
         shares = [_compute_shares(one.segment.stems, one.segment.stem_begins, term_keys) for one in self.parts]
         return np.concatenate([np.zeros(0, "<f4"), *shares])
@@ -188,7 +193,7 @@ class CodeIndex:
         return [(part.segment, int(begin + at), float(scores[at])) for at in order]
 
     def find_part(self, file: int) -> tuple[Part, int]:
-        """Return the part of the index that contains a file, and the file's number in it."""
+        """Return the part that contains a file, with its number there."""
         part = next(part for part in reversed(self.parts) if file >= part.first)
         return part, file - part.first
 
@@ -210,7 +215,7 @@ def _build_part(segment: Segment, first: int, alive: Array) -> Part:
 
 
 def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
-    """Return, for each file, the share of its values that are in `wanted_terms`.
+    """Return the share of each file's values in `wanted_terms`.
 
     The values of file `n` are `values[begins[n]:begins[n + 1]]`. The share is 0 for a file without values.
     """
@@ -221,7 +226,7 @@ def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
 
 
 def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the files that contain a term, and the term's weight in each.
+    """Return the files that contain a term, with its weights.
 
     The postings must be ordered by file.
     """
@@ -233,9 +238,10 @@ def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Arr
 
 
 def _score_files(segment: Segment, scores: Array) -> tuple[Array, Array]:
-    """Return two scores for each file: one from its best chunks, and that of the best chunk alone.
+    """Return two scores for each file, from its best chunks.
 
-    The first is the sum of the scores of the best chunks, weighted with DECAY.
+    The second is the score of the best chunk alone. The first is the sum of the scores of the best chunks, weighted
+    with DECAY.
     """
     files = len(segment.paths)
     matching_chunks = np.flatnonzero(scores > 0)

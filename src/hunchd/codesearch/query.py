@@ -102,7 +102,10 @@ class CodeQuery:
 
 
 def parse_query(text: str) -> CodeQuery:
-    """Parse `text` into a query; long text is parsed as an error report."""
+    """Parse `text` into a query.
+
+    A long text is parsed as an error report.
+    """
     text = text.strip()
     if is_report(text):
         return _parse_report_query(text, read_report(text))
@@ -125,7 +128,7 @@ def parse_query(text: str) -> CodeQuery:
 
 
 def compute_role_factors(text: str) -> dict[Role, float]:
-    """Return, for each file role, how much files with this role count for a question."""
+    """Return how much files of each role count for a question."""
     factors = dict(ROLE_FACTORS)
     for role, pattern in _ROLE_WORDS:
         if pattern.search(text):

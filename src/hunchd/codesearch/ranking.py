@@ -63,7 +63,10 @@ class PredictionScores:
 
 @dataclass(frozen=True, slots=True)
 class RankedFile:
-    """File with its score; a score of 1.0 means that every signal has its maximum."""
+    """File with its score.
+
+    A score of 1.0 means that every signal has its maximum.
+    """
 
     path: str
     number: int
@@ -91,7 +94,7 @@ def rank(
     most: int = 20,
     eligible_files: Array | None = None,
 ) -> Ranking:
-    """Rank the files in `index` and return the best ones, at most `most`.
+    """Rank the files in `index` and return the `most` best.
 
     `meaning` contains, for each file, the cosine of its vector with the question's, and `eligible_files` says
     whether the file may be shown.
@@ -135,7 +138,10 @@ def _compute_signals(
     prediction: PredictionScores,
     meaning: Array | None,
 ) -> dict[str, Array]:
-    """Return the signals, keyed by name, as arrays with a value from 0 to 1 for each file."""
+    """Return the signals for each file, keyed by name.
+
+    The values are between 0 and 1.
+    """
     nothing = np.zeros(len(index.paths), "<f4")
     exact = query.form == "symbol" and bool(defines.any())
     return {
@@ -155,7 +161,7 @@ def _compute_signals(
 
 
 def _score_named_role(index: CodeIndex, query: CodeQuery) -> Array:
-    """Return 1 for the change logs of the project if the question asks about its change log.
+    """Return 1 for change logs, if the question asks about them.
 
     The words in the change logs do not matter. All other files get 0.
     """
@@ -167,9 +173,9 @@ def _score_named_role(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def _score_definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, list[str]], Array]:
-    """Return, for each file, which names in the question it defines, and a score.
+    """Return which names in the question each file defines.
 
-    Names that few files define count more.
+    Each file also gets a score for its definitions. Names that few files define count more.
     """
     names: dict[int, list[str]] = {}
     worth = np.zeros(len(index.paths), "<f4")
@@ -184,9 +190,10 @@ def _score_definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, li
 
 
 def _score_mentions(index: CodeIndex, query: CodeQuery) -> Array:
-    """Return 1 for each file whose path ends with a path in the question, and 0 for the others.
+    """Return 1 for files whose paths the question mentions.
 
-    A path in the question is ignored if more than three files match it.
+    The end of a path is enough. Other files get 0. A path in the question is ignored if more than three files match
+    it.
     """
     hits = np.zeros(len(index.paths), "<f4")
     for path in query.paths:
@@ -197,9 +204,10 @@ def _score_mentions(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def _score_trace_frames(index: CodeIndex, query: CodeQuery) -> Array:
-    """Score the files in a traceback: 1 at the raise site, and less with each further frame.
+    """Score the files in a traceback.
 
-    Frames of other packages are skipped, because the index has no file for them.
+    The file at the raise site gets 1; each further frame gets less. Frames of other packages are skipped, because
+    the index has no file for them.
     """
     hits = np.zeros(len(index.paths), "<f4")
     place = 0
@@ -212,9 +220,10 @@ def _score_trace_frames(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def find_files_ending(index: CodeIndex, partial_path: str) -> Sequence[int]:
-    """Return the existing files whose paths have the longest ending in common with `partial_path`.
+    """Return the existing files that match a partial path best.
 
-    Returns an empty sequence if no file has the same file name.
+    These are the files whose paths have the longest ending in common with it. Returns an empty sequence if no file
+    has the same file name.
     """
     parts = [part for part in partial_path.split("/") if part not in ("", ".", "..")]
     if not parts:
@@ -234,7 +243,10 @@ def find_files_ending(index: CodeIndex, partial_path: str) -> Sequence[int]:
 
 
 def _scale_prediction(index: CodeIndex, prediction_scores: Mapping[str, float]) -> Array:
-    """Scale the predicted scores to the range from 0 to 1; files without a score get 0."""
+    """Scale the predicted scores to the range from 0 to 1.
+
+    Files without a score get 0.
+    """
     values = np.zeros(len(index.paths), "<f4")
     if prediction_scores:
         low, high = min(prediction_scores.values()), max(prediction_scores.values())

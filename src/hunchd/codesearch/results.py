@@ -67,9 +67,10 @@ class CodeResult:
 def build_results(
     index: CodeIndex, query: CodeQuery, files: Sequence[RankedFile], matches: Matches, predicted_paths: frozenset[str]
 ) -> list[CodeResult]:
-    """Return a result for each file that answers the question, in the order of `files`.
+    """Return a result for each file that answers the question.
 
-    `predicted_paths` are files that past work suggests. Files with far too low a score are left out.
+    The results are in the order of `files`. `predicted_paths` are files that past work suggests. Files with far too
+    low a score are left out.
     """
     return [_build_result(index, query, file, matches, predicted_paths) for file in drop_weak(files) if is_answer(file)]
 
@@ -144,7 +145,7 @@ def _select_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile, matches:
 
 
 def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> int | None:
-    """Return the chunk that contains the first frame of the traceback in this file.
+    """Return the chunk with the first traceback frame in this file.
 
     This is the function whose name is in the frame, or else the innermost chunk that contains the line. Returns
     None if there is no such chunk.
@@ -165,13 +166,19 @@ def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> 
 
 
 def _find_newest_section(segment: Segment, file: int) -> int:
-    """Return the first section below the title of a change log, which is where new entries are added."""
+    """Return the newest section of a change log.
+
+    It is the first one below the title, where new entries are added.
+    """
     begin, end = (int(at) for at in np.searchsorted(segment.file_of, (file, file + 1)))
     return next((at for at in range(begin, end) if segment.get_texts(at)[3]), begin)
 
 
 def _rate_suitability(query: CodeQuery, texts: tuple[str, str, str, str]) -> float:
-    """Return a factor that says how well the kind of a chunk suits the intent of the question."""
+    """Return how well a chunk's kind suits the question's intent.
+
+    The result is a factor.
+    """
     name, kind, _, _ = texts
     if not name:
         return NAMELESS
@@ -185,7 +192,10 @@ def _chunk_has_term(segment: Segment, chunk: int, term: int) -> bool:
 
 
 def _render_title(title: str, kind: str, container: str) -> str:
-    """Render a signature with the name of its container, or a heading with the heading above it."""
+    """Render the title of a chunk with its container.
+
+    For a heading, the container is the heading above it.
+    """
     if kind == "heading":
         plain = title.lstrip("# ")
         return f"{container} › {plain}" if container else plain
@@ -215,7 +225,7 @@ def _list_chunk_reasons(
 
 
 def list_reasons(file: RankedFile) -> tuple[str, ...]:
-    """Return the reason why a file was found, for a result that shows none of its chunks."""
+    """Return why a file was found, without showing its chunks."""
     if file.is_mentioned:
         return ("named in the question",)
     return (f"defines {', '.join(file.defines[:3])}",) if file.defines else ("says what was asked",)
@@ -227,10 +237,10 @@ def _matches_word(word: str, matching_terms: frozenset[int]) -> bool:
 
 
 def extract_snippet(result: CodeResult, text: str) -> str:
-    """Return the neighbouring lines of the result that contain the most terms from the question.
+    """Return the lines of a result with the most question terms.
 
-    `text` is the current content of the file. Lines that repeat the title and lines without words are left out,
-    unless there are no others.
+    These lines follow one another. `text` is the current content of the file. Lines that repeat the title and lines
+    without words are left out, unless there are no others.
     """
     lines = text.splitlines()[result.start - 1 : min(result.end, result.start + LONGEST_LOOK)]
     title = "".join(result.title.split())
@@ -258,7 +268,7 @@ def _terms_in_line(line: str, terms: frozenset[int]) -> frozenset[int]:
 
 
 def build_source(result: CodeResult) -> JsonObject:
-    """Return the location of a result in the format that the API uses."""
+    """Return the location of a result in the API's format."""
     return {
         "path": result.path,
         "start_line": result.start,

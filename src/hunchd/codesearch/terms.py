@@ -49,9 +49,9 @@ def hash_name(name: str) -> int:
 
 
 def split_path_words(path: str) -> str:
-    """Return the last parts of a path, without the suffix, followed by the file's name once more.
+    """Return the last parts of a path without the suffix.
 
-    For names such as `index` or `mod`, the name of the folder is repeated instead.
+    The file's name follows once more. For names such as `index` or `mod`, the name of the folder is repeated instead.
     """
     parts = _remove_suffix(path).split("/")
     name = parts[-1] if parts[-1].lower() not in _FOLDER_NAMES or len(parts) == 1 else parts[-2]
@@ -65,14 +65,20 @@ def stem_terms(path: str) -> list[int]:
 
 
 def hash_short_parts(path: str) -> list[int]:
-    """Return hashes of the last words in a path, which may be abbreviations such as `impls` or `auth`."""
+    """Return hashes of words in a path that may be abbreviations.
+
+    Only the last words are used; examples are `impls` and `auth`.
+    """
     names = _remove_suffix(path).split("/")[-2:]
     parts = [part.rstrip("s") for name in names for run in find_identifiers(name) for part in split_code_words(run)]
     return [compute_hash(part) for part in dict.fromkeys(parts[-3:]) if len(part) >= LEAST_ABBREVIATION]
 
 
 def hash_beginnings(words: Iterable[str]) -> list[int]:
-    """Return hashes of the beginnings of `words`, which may be used as abbreviations."""
+    """Return hashes of the beginnings of words.
+
+    A beginning may be used as an abbreviation.
+    """
     return list({compute_hash(word[:size]) for word in words for size in range(LEAST_ABBREVIATION, len(word) - 2)})
 
 

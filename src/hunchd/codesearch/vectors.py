@@ -38,12 +38,15 @@ NOTHING_SEEN: Final = SeenState("", 0)
 
 
 def compute_key(path: str, card: str) -> int:
-    """Return a 64-bit hash of a path and of the card from which its vector was made."""
+    """Return the card key for a path and its card.
+
+    It is a 64-bit hash.
+    """
     return int.from_bytes(blake2b(f"{path}\0{card}".encode("utf-8", "replace"), digest_size=8).digest(), "little")
 
 
 def compute_path_key(path: str) -> int:
-    """Return a 64-bit hash of a path."""
+    """Return the path key, a 64-bit hash of a path."""
     return compute_key(path, "")
 
 
@@ -67,7 +70,7 @@ def read(path: Path) -> tuple[Array, Array, Array]:
 
 
 def write(path: Path, vectors_by_key: Mapping[int, tuple[int, bytes]], seen_state: SeenState = NOTHING_SEEN) -> None:
-    """Write the vectors, each stored under its path key together with its card key.
+    """Write the vectors and card keys, stored by path key.
 
     Raises OSError if the file cannot be written.
     """
@@ -101,18 +104,24 @@ def read_seen_state(path: Path) -> SeenState:
 
 
 def read_vectors(path: Path) -> dict[int, tuple[int, bytes]]:
-    """Return the vectors in the form in which they were passed to `write`."""
+    """Return the vectors in the form that `write` accepts."""
     paths, cards, vectors = read(path)
     return {int(own): (int(card), vector.tobytes()) for own, card, vector in zip(paths, cards, vectors, strict=True)}
 
 
 def quantize_vector(vector: bytes) -> bytes:
-    """Quantise a vector of little-endian float32 numbers to eight bits for each number."""
+    """Quantise a vector to eight bits for each number.
+
+    `vector` contains little-endian float32 numbers.
+    """
     return np.rint(np.frombuffer(vector, "<f4") * _SCALE).astype("<i1").tobytes()
 
 
 def align_vectors(path: Path, wanted_paths: Sequence[str] | Iterable[str]) -> Array:
-    """Return the vectors for `wanted_paths`, in that order, with zeros for those missing."""
+    """Return the vectors for `wanted_paths`, in that order.
+
+    Missing vectors are replaced by zeros.
+    """
     paths, _, vectors = read(path)
     keys = np.array([compute_path_key(one) for one in wanted_paths], "<u8")
     if not len(paths):
@@ -125,9 +134,9 @@ def align_vectors(path: Path, wanted_paths: Sequence[str] | Iterable[str]) -> Ar
 
 
 def compute_cosines(vectors: Array, query: bytes) -> Array:
-    """Return the cosine of each vector with `query`, a vector of float32 numbers as bytes.
+    """Return the cosine of each vector with a query vector.
 
-    Returns zeros if the vectors have a different number of dimensions.
+    `query` consists of float32 numbers as bytes. Returns zeros if the vectors have a different number of dimensions.
     """
     query_vector = np.frombuffer(query, "<f4") / np.float32(_SCALE)
     if vectors.shape[1] != len(query_vector):

@@ -102,7 +102,7 @@ class CostLedger:
         )
 
     def seconds_to_midnight(self) -> float:
-        """Return the number of seconds until the limit is reset, at least 1."""
+        """Return the seconds until the daily limit is reset, at least 1."""
         now = self._now().astimezone()
         return max(1.0, 86_400.0 - (now.hour * 3_600 + now.minute * 60 + now.second))
 
@@ -150,7 +150,7 @@ def create_ledger(parts: Dependencies) -> CostLedger:
 
 
 def estimate_worst_case(question: ModelRequest) -> tuple[int, int]:
-    """Return the maximum numbers of input and output tokens that a request may use."""
+    """Return how many input and output tokens a request may use."""
     return int(
         (count_tokens(question.text) + count_tokens(question.system) + FORM_TOKENS) * TOKEN_MARGIN
     ), question.most

@@ -35,10 +35,10 @@ class Recovery:
     features: Features
 
     async def replay(self) -> None:
-        """Replay the journal in slices, so that requests can be answered in between.
+        """Replay the journal in slices.
 
-        The writer must not be started until the replay has finished: if a newer record were stored first, the
-        checkpoint would move past the older ones.
+        Requests can be answered in between. The writer must not be started until the replay has finished: if a
+        newer record were stored first, the checkpoint would move past the older ones.
         """
         last = self.journal.last_sequence
         for number, (sequence, record) in enumerate(self.journal.iterate_records()):

@@ -46,7 +46,10 @@ class SignalIntake:
     now: Callable[[], datetime]
 
     async def accept(self, raw: Sequence[Any]) -> AcceptedAnswer:
-        """Accept valid signals and report invalid ones; return once the valid ones are durable."""
+        """Accept valid signals and report invalid ones.
+
+        Returns once the valid signals are durable.
+        """
         self.activity.touch()
         accepted_signals: list[tuple[Signal, Project, WorkingTree]] = []
         rejections = []

@@ -77,7 +77,7 @@ class StatusReporter:
         )
 
     async def list_projects(self) -> list[tuple[Project, ProjectAnswer]]:
-        """Return each project together with the answer that the API gives for it."""
+        """Return each project together with its answer in the API."""
         await self._refresh_store_stats()
         return [(project, self.describe_project(project)) for project in self._projects]
 
@@ -103,7 +103,10 @@ class StatusReporter:
         return (*self._health.list_problems(()), *self.list_problems(), *list_project_problems(self._projects))
 
     def list_problems(self) -> list[str]:
-        """Describe the problems of the background tasks, the journal, the registry and the disk."""
+        """Describe the problems of the daemon's components.
+
+        These are the background tasks, the journal, the registry and the disk.
+        """
         problems = [f"{name} failed and is being restarted" for name in self._list_failing_tasks()]
         journal = self._dependencies.journal
         if journal.failure is not None:
@@ -121,7 +124,10 @@ class StatusReporter:
         return problems
 
     def _check_disk_space(self) -> str | None:
-        """Return a warning if disk space is low, before the store refuses to write."""
+        """Return a warning if disk space is low.
+
+        It appears before the store refuses to write.
+        """
         data, least = self._dependencies.paths.data, self._dependencies.settings.store.min_free_mib
         free = FileOperations().count_free_bytes(data) // (1024 * 1024)
         return (
@@ -131,7 +137,10 @@ class StatusReporter:
         )
 
     def get_queue_lengths(self) -> QueuesAnswer:
-        """Return the numbers of accepted records that are not yet searchable in the store."""
+        """Return the numbers of records not yet searchable in the store.
+
+        These records have already been accepted.
+        """
         return QueuesAnswer(
             journal=self._dependencies.journal.pending_count + self._features.pending_signals(),
             writer=self._writer.pending,
@@ -139,7 +148,7 @@ class StatusReporter:
         )
 
     async def measure_resources(self) -> ResourcesAnswer:
-        """Return the memory use, CPU seconds, and the numbers of threads and processes.
+        """Return the daemon's memory use, CPU seconds, threads and processes.
 
         Memory use is the proportional set size in bytes, or 0 where the system does not report it.
         """
@@ -181,9 +190,9 @@ class StatusReporter:
         return size
 
     def _list_failing_tasks(self) -> list[str]:
-        """Return the names of the tasks that are waiting to be restarted after a failure.
+        """Return the names of tasks that wait for a restart.
 
-        Indexing tasks whose projects report the failure themselves are left out.
+        They have failed. Indexing tasks whose projects report the failure themselves are left out.
         """
         reported_tasks = {f"index:{project.id}" for project in self._projects if project.index_error}
         failing_tasks = (task.name for task in self._dependencies.tasks.status() if task.state == "restarting")
@@ -191,7 +200,10 @@ class StatusReporter:
 
 
 def measure_folder_bytes(folder: Path) -> int:
-    """Return the disk usage below a folder in bytes, counting hard links once."""
+    """Return the disk usage of a folder in bytes.
+
+    Hard links are counted once.
+    """
     size_by_inode: dict[tuple[int, int], int] = {}
     for path, _, names in os.walk(folder):
         for name in names:
@@ -204,7 +216,10 @@ def measure_folder_bytes(folder: Path) -> int:
 
 
 def measure_process_memory(pid: int) -> int:
-    """Return the proportional set size of a process in bytes, or 0 if unavailable."""
+    """Return the proportional set size of a process in bytes.
+
+    Returns 0 if it is unavailable.
+    """
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

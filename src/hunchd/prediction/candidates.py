@@ -107,7 +107,10 @@ def _gather_by_seeds(state: PredictorState, query_evidence: QueryEvidence, pools
 
 @dataclass(frozen=True, slots=True)
 class SeedLinks:
-    """Files linked to a seed by a reference, a common folder or the same file stem."""
+    """Files linked to a seed.
+
+    They have the same folder or file stem, or one of the two refers to the other.
+    """
 
     seed: int
     sparse: dict[str, Scores]

@@ -31,10 +31,10 @@ def compute_change_weight(size: int) -> float:
 
 
 class CoChange:
-    """Files that changed together, as one row of neighbours for each file number.
+    """Files that changed together, as one row for each file.
 
-    A neighbour has a long-lived and a short-lived weight, the number of common changes, and the last unit that
-    changed both files.
+    A row contains the neighbours of a file; files and neighbours are given by number. A neighbour has a long-lived
+    and a short-lived weight, the number of common changes, and the last unit that changed both files.
     """
 
     def __init__(self, rows: PackedRows | None = None) -> None:

@@ -38,7 +38,7 @@ SIGN_WEIGHTS = np.array([1.5, 0.8, 0.5, 0.2, 1.0, 0.5, 0.3, 0.8, 0.8, 1.0, 0.5, 
 
 
 def compute_swing(state: PredictorState, trace: ErrorTrace, files: Array) -> Array:
-    """Return how much the error changes the log odds that each file is needed."""
+    """Return how much the error changes each file's log odds."""
     change: Array = compute_signs(state, trace, files) @ SIGN_WEIGHTS
     return change
 

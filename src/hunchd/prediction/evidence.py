@@ -45,7 +45,10 @@ PRIOR = 0.7  # smoothing weight added to the weight of a file's own changes: a s
 
 @dataclass(frozen=True, slots=True)
 class SeedCoChange:
-    """Co-change of one seed: the neighbours, their decayed weights, and the seed's own weights."""
+    """Co-change of one seed.
+
+    `row` contains its neighbours, `long` and `short` their decayed weights, and the other two the seed's own weights.
+    """
 
     seed: int
     row: Array
@@ -73,7 +76,7 @@ def load_cochange(state: PredictorState, seed: int) -> SeedCoChange:
 
 
 def score_second_steps(state: PredictorState, first: SeedCoChange, siblings: Array) -> tuple[Scores, Scores]:
-    """Score the files that are related to the seed through a third file.
+    """Score the files related to the seed through a third file.
 
     The first result contains files that change together with the strongest neighbours of the seed; a score is the
     sum of P(neighbour | seed) P(file | neighbour) over these neighbours. The second contains files that change
@@ -166,7 +169,7 @@ def find_linking_names(state: PredictorState, user: int, definer: int) -> Array:
 
 
 def _sum_weights(field: FieldIndex, keys: Array, weights: Array) -> Scores:
-    """Add up, for each file, the weights of the keys that it contains.
+    """Add up, for each file, the weights of its keys.
 
     Only the MAX_LINKS keys with the highest weights are used.
     """
@@ -235,7 +238,7 @@ def score_message_words(state: PredictorState, word_units: WordUnits) -> Scores:
 
 
 def score_votes(nearest: SimilarUnits) -> tuple[Scores, Scores]:
-    """Return two scores from the past units that are most similar to the text.
+    """Return two scores from the past units most similar to the text.
 
     In the first, the MAX_VOTERS most similar units vote for their files with the square of the similarity. In the
     second, all units vote with the similarity itself. A vote is divided by the square root of the number of files
@@ -252,7 +255,10 @@ def score_votes(nearest: SimilarUnits) -> tuple[Scores, Scores]:
 
 
 def score_votes_with_seeds(nearest: SimilarUnits, seeds: tuple[int, ...]) -> Scores:
-    """Return the second score of `score_votes`, but only from units that touched a seed."""
+    """Return the second score of `score_votes`.
+
+    Only units that touched a seed vote.
+    """
     touching = np.zeros(len(nearest.units), "?")
     for seed in seeds:
         touching[nearest.which[nearest.files == seed]] = True
@@ -282,7 +288,7 @@ def score_recent_files(state: PredictorState) -> Scores:
 
 
 def score_session_interest(state: PredictorState) -> Scores:
-    """Return the files used in the session, with their degree of interest as scores."""
+    """Return the session's files with their degree of interest as scores."""
     interest = state.session.compute_interest()
     if not interest:
         return create_empty_scores()

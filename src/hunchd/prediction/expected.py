@@ -34,7 +34,10 @@ MOST = 6  # files
 
 
 def find_expected_files(state: PredictorState, query: PredictionQuery) -> tuple[ExpectedFile, ...]:
-    """Return the hubs that are likely to change with the newest open file, most likely first."""
+    """Return the hubs likely to change with the newest open file.
+
+    The most likely one comes first.
+    """
     if not query.seeds or not state.unit_count:
         return ()
     seed = query.seeds[-1]
@@ -73,9 +76,10 @@ def _iterate_files(state: PredictorState, seed: int, units: Array, recent: Array
 
 
 def _iterate_entries(state: PredictorState, units: Array, recent: Array) -> Iterator[ExpectedFile]:
-    """Yield folders to which each change adds a file, such as a change log entry.
+    """Yield folders in which each change adds a file.
 
-    The files are new each time, so the changes to the folder are counted instead.
+    An example is a change log with one entry for each change. The files are new each time, so the changes to the
+    folder are counted instead.
     """
     here, lately = _list_folders(state, units), _list_folders(state, recent)
     for folder, path in _map_entry_folders(state, recent).items():
@@ -110,7 +114,7 @@ def _find_first_unit(state: PredictorState, file: int) -> int:
 
 
 def _count_changes(state: PredictorState, units: Array) -> Array:
-    """Return an array that says, for each file, how many of these units touched it."""
+    """Count, for each file, the units that touched it."""
     files, _ = state.messages.flatten_files(units)
     counts: Array = np.bincount(files, minlength=len(state.files))
     return counts
@@ -123,7 +127,7 @@ def _list_folders(state: PredictorState, units: Array) -> list[set[int]]:
 
 
 def _map_entry_folders(state: PredictorState, recent: Array) -> dict[int, str]:
-    """Map the key of each change log folder that recent units touched to its path."""
+    """Map the keys of recently touched change log folders to paths."""
     files, _ = state.messages.flatten_files(recent)
     keys, paths = state.files.folder.view, state.files.paths
     entries = (file for file in np.unique(files).tolist() if is_log_entry(paths[file]))

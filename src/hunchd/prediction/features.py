@@ -130,7 +130,10 @@ class _ScoreLookup:
         return values_by_candidate
 
     def lookup_rows(self, files: Array, values: list[Array]) -> Array:
-        """Look up several kinds of values for the same files; return one row for each kind."""
+        """Look up several kinds of values for the same files.
+
+        Returns one row for each kind.
+        """
         padded_rows = np.zeros((len(values), len(files) + 1), "<f4")
         padded_rows[:, 1:] = values
         self._places[files] = np.arange(1, len(files) + 1)
@@ -194,7 +197,7 @@ def _compute_seed_features(state: PredictorState, first: SeedCoChange) -> list[A
 
 
 def _compute_folder_cochange(state: PredictorState, query_evidence: QueryEvidence) -> Array:
-    """Return for each candidate the share of the seeds' co-change that its folder has."""
+    """Return each candidate folder's share of the seeds' co-change."""
     numbers = state.folder_of.view
     scratch = np.zeros(len(state.folder_numbers), "<f4")
     for seed in query_evidence.query.seeds:
@@ -231,7 +234,7 @@ def _mean_columns(columns: list[Array]) -> Array:
 
 
 def _mask_any_of(values: Array, few: Array) -> Array:
-    """Return 1 for each value that is among `few`, and 0 for the others."""
+    """Return 1 for values that are among `few`, and 0 otherwise."""
     hits = np.zeros(len(values), "<f4")
     for one in few.tolist():
         hits[values == one] = 1.0
@@ -313,9 +316,9 @@ def _compute_days(state: PredictorState, last: Array, now: int) -> Array:
 
 
 def _compute_traced(query_evidence: QueryEvidence) -> Array | float:
-    """Return 1 for the file that raised the error, and less for the files of other stack frames.
+    """Return 1 for the file that raised the error.
 
-    Returns 0 if the query has no traceback.
+    Files of other stack frames get less. Returns 0 if the query has no traceback.
     """
     if not query_evidence.query.trace.files:
         return 0.0

@@ -47,7 +47,7 @@ class FieldIndex:
 
     @classmethod
     def create_counting(cls) -> FieldIndex:
-        """Create an index that also counts the documents in which each key occurs.
+        """Create an index that also counts the documents for each key.
 
         `get_frequencies` returns these counts for many keys at once; they are nearly exact.
         """
@@ -84,7 +84,7 @@ class FieldIndex:
         self._total_length -= int(self._length.view[file])
 
     def get_keys(self, file: int) -> Array:
-        """Return the keys of a file in the order in which they were set.
+        """Return the keys of a file in their original order.
 
         Returns an empty array if the file is not indexed.
         """
@@ -98,7 +98,7 @@ class FieldIndex:
         return (files, counts) if alive.all() else (files[alive], counts[alive])
 
     def count_puts(self, keys: Array) -> Array:
-        """Return for each key how many times a file with this key was indexed."""
+        """Return how many times files with each key were indexed."""
         return self._postings.count_documents(keys)
 
     def find_holders_of_keys(self, keys: Array, max_puts: int = sys.maxsize) -> tuple[Array, Array, Array]:
@@ -115,7 +115,10 @@ class FieldIndex:
         return (files, counts, which) if alive.all() else (files[alive], counts[alive], which[alive])
 
     def get_keys_of_files(self, files: Array) -> tuple[Array, Array]:
-        """Return the keys of several files, each with the index of its file in `files`."""
+        """Return the keys of several files in one array.
+
+        The second array contains, for each key, the index of its file in `files`.
+        """
         return self._keys.join_rows(files)
 
     def get_frequencies(self, keys: Array) -> Array:
@@ -141,7 +144,10 @@ class FieldIndex:
         return lengths
 
     def search(self, keys: Sequence[int]) -> Scores:
-        """Return the files that contain any of these keys, with their BM25 scores."""
+        """Return the files that contain any of these keys, with scores.
+
+        The scores are BM25 scores.
+        """
         if not self.documents or not keys:
             return create_empty_scores()
         query_keys, dead_count = np.array(keys, "<u4"), len(self._file_of) - self.documents

@@ -20,7 +20,7 @@ SKETCH_SCALE = 65_535.0  # a weight of 1 in a sketch
 
 
 class FileContents:
-    """Indexes of the contents of files, with a sketch of each file's most important words.
+    """Indexes of file contents, with a sketch of each file.
 
     A sketch contains the words with the highest tf-idf weights. Sketches have a fixed width and are used to compute
     cosine similarities.
@@ -40,13 +40,19 @@ class FileContents:
         self._scratch = np.zeros(1 << FREQUENCY_BITS, "<f4")
 
     def index_path(self, file: int, path: str) -> None:
-        """Index the words in a file's path, which does not require its content."""
+        """Index the words in a file's path.
+
+        The content of the file is not needed for this.
+        """
         keys = words.hash_text_words(path.replace("/", " ").replace(".", " "))
         self.paths.set_keys(file, keys)
         self.modules.set_keys(file, list_module_keys(path))
 
     def index_content(self, file: int, outline: FileOutline) -> bool:
-        """Index the content of a file; return False if the content is unchanged."""
+        """Index the content of a file.
+
+        Returns False if the content is unchanged.
+        """
         digest = int(outline.blob[:15], 16) + 1 if re.match(r"[0-9a-f]{15}", outline.blob) else 0
         self._grow(file + 1)
         if digest and self._blob_digests.view[file] == digest:
@@ -78,17 +84,21 @@ class FileContents:
         self._sketch_weights[file] = 0
 
     def prepare_merges(self, min_added: int) -> list[Callable[[], Callable[[], None]]]:
-        """Return one merge task for each index to which at least `min_added` postings were added.
+        """Return one merge task for each index that has grown enough.
 
-        Each task does the slow part, possibly in another thread, and returns a function that installs the result;
-        see `KeyPostings.prepare_merge`.
+        An index has grown enough if at least `min_added` postings were added. Each task does the slow part,
+        possibly in another thread, and returns a function that installs the result; see
+        `KeyPostings.prepare_merge`.
         """
         fields: list[FieldIndex] = [getattr(self, name) for name in _FIELDS]
         works = [field.prepare_merge(min_added) for field in fields]
         return [work for work in works if work is not None]
 
     def compute_similarity(self, file: int, others: Array) -> Array:
-        """Return the cosine similarity, from 0 to 1, between the sketch of `file` and each of `others`."""
+        """Return the similarity between `file` and each of `others`.
+
+        It is the cosine of their sketches, from 0 to 1.
+        """
         similarity = np.zeros(len(others), "<f4")
         if file >= len(self._blob_digests):
             return similarity
@@ -195,7 +205,7 @@ def resolve_imports(path: str, imports: Iterable[str]) -> Iterable[int]:
 
 
 def _resolve_rust_import(path: str, name: str) -> Iterable[int]:
-    """Yield the keys of the modules to which a Rust path may refer.
+    """Yield the keys of modules to which a Rust path may refer.
 
     `crate::runtime::task::{Id}` may refer to the module runtime/task, or to something defined in it.
     """

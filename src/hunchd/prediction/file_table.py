@@ -67,12 +67,18 @@ def classify_path(path: str) -> int:
 
 
 def is_asset(path: str) -> bool:
-    """Return True if the file is a licence, image, font or other file not worth reading."""
+    """Return True if a file is not worth reading.
+
+    Examples are licences, images and fonts.
+    """
     return _ASSET.search(path) is not None and _CODE.search(path) is None
 
 
 def is_log_entry(path: str) -> bool:
-    """Return True if `path` is an entry in a change log that has one file for each change."""
+    """Return True if `path` is a single entry in a change log.
+
+    Such a change log has one file for each change.
+    """
     return _IS_ENTRY.search(path) is not None
 
 
@@ -93,7 +99,7 @@ def disambiguate_names(paths: Iterable[str]) -> dict[str, str]:
 
 
 class FileTable:
-    """Columns of values for the files of a project, indexed by file number.
+    """Columns of values for a project's files, indexed by file number.
 
     A decayed value is stored as of the unit in the column `last`; `decayed_weights` converts it to a later unit.
     """
@@ -116,7 +122,7 @@ class FileTable:
         return len(self.paths)
 
     def assign_number(self, path: str) -> int:
-        """Return the number of a path, and assign one if the path is new.
+        """Return the number of a path, assigning one if necessary.
 
         The file counts as existing from then on.
         """
@@ -136,7 +142,10 @@ class FileTable:
         return number
 
     def rename_file(self, old: str, new: str) -> int:
-        """Rename a file, which keeps its number and its history; return the number."""
+        """Rename a file and return its number.
+
+        The file keeps its number and its history.
+        """
         number = self.numbers.pop(old, None)
         if number is None:
             return self.assign_number(new)
@@ -151,9 +160,9 @@ class FileTable:
         return number
 
     def remove_file(self, path: str) -> int | None:
-        """Exclude a file from predictions; return its number, or None if it is unknown.
+        """Exclude a file from predictions and return its number.
 
-        Its history is kept in case the file comes back.
+        Returns None if the file is unknown. Its history is kept in case the file comes back.
         """
         number = self.numbers.get(path)
         if number is not None:
@@ -196,7 +205,7 @@ class FileTable:
         )
 
     def find_numbers(self, paths: Iterable[str]) -> list[int]:
-        """Return the numbers of the known paths, each once, in the order of `paths`."""
+        """Return the distinct numbers of the known paths, in order."""
         numbers = (self.numbers.get(path) for path in paths)
         return list(dict.fromkeys(number for number in numbers if number is not None))
 
@@ -228,7 +237,10 @@ class FileTable:
 
 
 class FolderTable:
-    """Folders as rows of numbered path parts, so that prefixes can be compared in vectorised form."""
+    """Folders as rows of numbered path parts.
+
+    Prefixes can thus be compared in vectorised form.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}  # by part of a path
@@ -244,9 +256,9 @@ class FolderTable:
         self._depth.view[folder] = len(parts)
 
     def compute_common_prefix(self, folder: int, others: Array) -> Array:
-        """Return the share of leading path parts that `folder` has in common with each of `others`.
+        """Return the share of leading path parts that folders share.
 
-        The root counts as one part.
+        `folder` is compared with each of `others`. The root counts as one part.
         """
         depth = self._depth.view
         own = int(depth[folder])

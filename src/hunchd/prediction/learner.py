@@ -25,7 +25,7 @@ MIN_PACKED_PAIRS = 50_000  # postings added for saved files, some 4 MB in each o
 
 
 def _weight_of(unit: Unit) -> float:
-    """Return the weight of a unit of work as evidence of what changes together."""
+    """Return the weight of a unit as evidence of co-change."""
     if is_sweeping(unit):
         return 0.0
     return 1.0 if is_work(unit) else CHORE_WEIGHT
@@ -49,7 +49,7 @@ class Learner:
         return self._state.messages.find_unit(sha) is not None
 
     def get_newest_id(self) -> str | None:
-        """Return the id of the last unit learned, or None if none has been learned."""
+        """Return the id of the last unit learned, or None."""
         return self._state.messages.get_unit_id(len(self) - 1) if len(self) else None
 
     def list_unit_ids(self) -> list[str]:
@@ -67,9 +67,9 @@ class Learner:
         return number is not None and bool(self._state.files.alive.view[number])
 
     def list_hubs(self) -> set[str]:
-        """Return the hubs: files, such as lock files, that nearly every change touches.
+        """Return the hubs: files that nearly every change touches.
 
-        Hubs are never suggested.
+        Examples are lock files and change logs. Hubs are never suggested.
         """
         return {self._state.files.paths[int(number)] for number in np.flatnonzero(self._state.mask_hubs())}
 
@@ -94,10 +94,11 @@ class Learner:
         return self._state.update_content(outline)
 
     def prepare_packing(self) -> Callable[[], Callable[[], None]] | None:
-        """Return a compaction task for another thread, or None if compaction is not worthwhile.
+        """Return a compaction task for another thread.
 
-        The task drops the postings for earlier contents of files and packs the current ones. It returns a function
-        that must be called in this thread before `prepare_packing` is called again.
+        Returns None if compaction is not worthwhile. The task drops the postings for earlier contents of files and
+        packs the current ones. It returns a function that must be called in this thread before `prepare_packing` is
+        called again.
         """
         if not (merges := self._state.contents.prepare_merges(MIN_PACKED_PAIRS)):
             return None
@@ -117,7 +118,7 @@ class Learner:
         self._state.remove_file(path)
 
     def has_authorship(self, path: str) -> bool:
-        """Return True if the line authorship of a file is known and up to date.
+        """Return True if a file's line authorship is known and current.
 
         It is up to date if it includes the newest unit that touched the file.
         """
@@ -126,7 +127,10 @@ class Learner:
         return page is not None and page.newest_unit == self._newest_unit_of(file)
 
     def set_authorship(self, path: str, lines: BlameResult) -> None:
-        """Record who wrote each line of a known file, and the words of the lines."""
+        """Record who wrote each line of a known file.
+
+        The words in the lines are recorded as well.
+        """
         file = self._state.files.numbers.get(path)
         if file is not None:
             self._state.pages.set_blame(file, lines, self._state.messages.find_unit, self._newest_unit_of(file))
@@ -136,7 +140,7 @@ class Learner:
         return touching[0] if touching else -1
 
     def rewrite_unit_id(self, old_sha: str, new_sha: str) -> None:
-        """Replace the id of a unit; do nothing if the unit is unknown.
+        """Replace the id of a unit, if the unit is known.
 
         After a rebase, an amended commit or a filter, the commit has a new id but is the same unit of work.
         """

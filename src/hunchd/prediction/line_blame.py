@@ -36,7 +36,7 @@ class BlameResult:
 
 
 def build_blame_result(lines: Sequence[tuple[str, str]]) -> BlameResult:
-    """Build the result from pairs of a commit id and the text of a line.
+    """Build the result from pairs of a commit id and line.
 
     This takes some 10 ms for a thousand lines.
     """
@@ -71,7 +71,7 @@ class FileBlame:
 
     @property
     def unit_shares(self) -> Scores:
-        """Units that wrote lines of the file, and their shares of all lines."""
+        """Units that wrote lines of the file, with their shares."""
         is_known = self.units >= 0
         return self.units[is_known], self.blame.line_shares[is_known]
 
@@ -91,7 +91,10 @@ class FileBlame:
 
 
 class BlameCache:
-    """Cache with the blame of at most MAX_FILES files, keyed by file number."""
+    """Cache with the blame of several files, keyed by file number.
+
+    It contains at most MAX_FILES files.
+    """
 
     def __init__(self) -> None:
         self._blame_by_file: OrderedDict[int, FileBlame] = OrderedDict()

@@ -75,7 +75,10 @@ class WordUnits:
 
 
 class Messages:
-    """Units of work in the order in which they were learned, with an index of their words."""
+    """Units of work, with an index of their words.
+
+    They are stored in the order in which they were learned.
+    """
 
     def __init__(self) -> None:
         self.shas = PackedStrings()
@@ -156,9 +159,9 @@ class Messages:
         return self._files.view.take(expand_ranges(starts, sizes)).astype(np.intp), sizes
 
     def find_units_by_words(self, keys: Sequence[int]) -> WordUnits:
-        """Return the newest units that contain these words, with the rarity of each word.
+        """Return the newest units that contain these words.
 
-        Words that too many units contain are skipped.
+        The rarity of each word is returned with them. Words that too many units contain are skipped.
         """
         if not len(self) or not keys:
             return WordUnits(np.empty(0, "<i4"), np.zeros(len(keys), "<i8"), np.zeros(len(keys)), create_empty_scores())
@@ -174,7 +177,10 @@ class Messages:
         return self._postings.count_documents(keys)
 
     def find_similar_units(self, word_units: WordUnits, limit: int = MAX_VOTERS) -> SimilarUnits:
-        """Return the `limit` units most similar to the query, by the cosine of their idf weights."""
+        """Return the `limit` units most similar to the query.
+
+        The similarity is the cosine of their idf weights.
+        """
         candidate_units, scores = word_units.unit_scores
         if not len(candidate_units):
             return SimilarUnits.create_empty()

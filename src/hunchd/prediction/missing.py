@@ -27,10 +27,10 @@ MOST = 5  # files that are reported: nobody would check a longer list
 def find_missing_files(
     predictor: Predictor, changed_paths: Sequence[str], focus: Focus, now: int
 ) -> tuple[MissingFile, ...]:
-    """Return the files that the change most likely still needs, most likely first.
+    """Return the files that a change most likely still needs.
 
-    `changed_paths` are the files changed so far, newest last; `focus` provides the author and the branch. Returns
-    an empty tuple if the change looks complete.
+    The most likely one comes first. `changed_paths` are the files changed so far, newest last; `focus` provides the
+    author and the branch. Returns an empty tuple if the change looks complete.
     """
     review_focus = replace(focus, file=None, open_files=tuple(changed_paths[-MAX_SEEDS:]))
     query = build_query(review_focus, predictor.state)
@@ -62,9 +62,10 @@ def _compute_share(state: PredictorState, seed: int, file: int) -> float:
 def _list_expected_hubs(
     state: PredictorState, query: PredictionQuery, changed_paths: Sequence[str]
 ) -> list[MissingFile]:
-    """Return the hubs (lock files, change logs, folders of entries) that are likely to change.
+    """Return the hubs that are likely to change.
 
-    The reason given for each is the changed file that it changes with most often.
+    Hubs are lock files, change logs and folders of entries. The reason given for each is the changed file that it
+    changes with most often.
     """
     best: dict[str, tuple[ExpectedFile, str]] = {}
     for seed in query.seeds:

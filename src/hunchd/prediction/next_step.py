@@ -51,7 +51,7 @@ Context = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """Circumstances in which a step is done, other than the steps before it."""
+    """Circumstances of a step, other than the steps before it."""
 
     branch: str = ""  # its kind: "release/*"
     hour: int = -1
@@ -196,7 +196,7 @@ class NextStepPredictor:
             yield "workflow", ("workflow", *place)
 
     def _get_counts(self, context: Context) -> _ContextCounts | None:
-        """Return the counts for a context, or None if the context is unknown.
+        """Return the counts for a context, or None if unknown.
 
         A position in a workflow that has not been seen before predicts the next step of the workflow.
         """
@@ -233,7 +233,10 @@ class NextStepPredictor:
         return [one / total for one in raw] if total else []
 
     def _update_weights(self, views: Sequence[tuple[str, Context]], symbol: int) -> None:
-        """Increase the weights of the views that predicted this step, and decrease the others."""
+        """Increase the weights of views that predicted this step well.
+
+        Those of the other views decrease.
+        """
         known_views = [(name, row) for name, context in views if (row := self._get_counts(context))]
         if not known_views:
             return
@@ -293,10 +296,10 @@ class NextStepPredictor:
 
 
 def _match_workflow(path: Sequence[int], last: Sequence[int]) -> tuple[int, int] | None:
-    """Return how many steps of `path` were done, and the index of the latest of them in `last`.
+    """Return how many steps of `path` were done.
 
-    The steps must have been done in order, with few other steps in between. Returns None if the last step of `path`
-    was not done.
+    The index of the latest of these steps in `last` is returned as well. The steps must have been done in order,
+    with few other steps in between. Returns None if the last step of `path` was not done.
     """
     position, matched_steps, end = len(last) - 1, 0, -1
     for symbol in reversed(path):
@@ -317,7 +320,7 @@ def _iterate_probabilities(row: _ContextCounts) -> Iterator[tuple[int, float]]:
 
 
 def _compute_escape(row: _ContextCounts) -> float:
-    """Return the weight given to steps that have not been seen in this context.
+    """Return the weight given to steps not seen in this context.
 
     The weight grows with the number of distinct steps seen (Witten and Bell).
     """

@@ -24,9 +24,10 @@ MIN_ADVANTAGE = 0.01  # advantage in rolling reciprocal rank that the correction
 
 @dataclass(slots=True)
 class HeadCorrection:
-    """Correction of one ranker, with rolling scores for the ranking with and without it.
+    """Correction of one ranker, with rolling scores.
 
-    `weights` apply to standardised features; `squared_gradients` are the accumulators of Adagrad.
+    The scores measure the ranking with and without the correction. `weights` apply to standardised features;
+    `squared_gradients` are the accumulators of Adagrad.
     """
 
     weights: Array
@@ -37,7 +38,7 @@ class HeadCorrection:
 
     @property
     def is_trusted(self) -> bool:
-        """True if the correction has learned from enough queries and improves the ranking."""
+        """True if the correction is well trained and improves the ranking."""
         return self.lessons >= MIN_LESSONS and self.rank_with >= self.rank_without + MIN_ADVANTAGE
 
 

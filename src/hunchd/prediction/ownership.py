@@ -38,7 +38,10 @@ class LineOwnership:
         self.rows[file] = row
 
     def compute_shares(self, file: int) -> tuple[Array, Array]:
-        """Return the units that own lines of a file, with their shares of the lines."""
+        """Return the units that own lines of a file, with shares.
+
+        A share is the proportion of the file's lines that the unit owns.
+        """
         row = self.rows[file]
         return row["unit"], row["lines"] / max(float(row["lines"].sum()), 1.0)
 

@@ -75,9 +75,9 @@ def sum_by_number(numbers: Array, values: Array) -> Scores:
 
 
 def sum_each_by_number(parts: Sequence[Scores]) -> list[Scores]:
-    """Apply `sum_by_number` to each of several parts whose values have the same type.
+    """Apply `sum_by_number` to each of several parts.
 
-    The parts that require sorting are sorted together.
+    The values of all parts must have the same type. The parts that require sorting are sorted together.
     """
     sorted_parts = [
         place for place, (numbers, _) in enumerate(parts) if len(numbers) and not _prefers_counting(numbers)
@@ -99,7 +99,7 @@ def sum_each_by_number(parts: Sequence[Scores]) -> list[Scores]:
 
 
 def _prefers_counting(numbers: Array) -> bool:
-    """Return True if grouping these numbers by counting is faster than sorting them."""
+    """Return True if counting these numbers is faster than sorting them."""
     return int(np.maximum.reduce(numbers)) < COUNTING_FACTOR * len(numbers) + COUNTING_OFFSET
 
 
@@ -141,7 +141,10 @@ def sort_distinct(numbers: Array) -> Array:
 
 
 def _mask_run_starts(sorted_numbers: Array) -> Array:
-    """Return a mask that is True for the first element of each run of equal numbers."""
+    """Return a mask that is True where a new run starts.
+
+    A run is a sequence of equal numbers.
+    """
     begins = np.empty(len(sorted_numbers), "?")
     begins[:1] = True
     np.not_equal(sorted_numbers[1:], sorted_numbers[:-1], out=begins[1:])
@@ -168,7 +171,10 @@ def select_highest(values: Array, limit: int) -> Array:
 
 
 def mask_members(values: Array, sorted_members: Array) -> Array:
-    """Return a mask that is True for values that occur in the ascending `sorted_members`."""
+    """Return a mask that is True for values among `sorted_members`.
+
+    `sorted_members` must be in ascending order.
+    """
     if not len(sorted_members):
         return np.zeros(len(values), "?")
     at = sorted_members.searchsorted(values)
@@ -178,7 +184,10 @@ def mask_members(values: Array, sorted_members: Array) -> Array:
 
 
 class GrowingColumn:
-    """Array that can be appended to, in amortised constant time, or grown to a requested size."""
+    """Array that grows when values are appended or when requested.
+
+    Appending takes amortised constant time.
+    """
 
     __slots__ = ("_array", "_default", "size")
 
@@ -288,7 +297,7 @@ class PackedRows:
         self.size = max(self.size, index + 1)
 
     def to_arrays(self) -> tuple[Array, Array]:
-        """Return the rows concatenated into one array, and the offset of each row in it."""
+        """Return the rows concatenated into one array, with their offsets."""
         rows = [self[index] for index in range(self.size)]
         offsets = np.zeros(self.size + 1, "<i8")
         np.cumsum([len(row) for row in rows], out=offsets[1:])
@@ -327,7 +336,7 @@ class PackedStrings:
         self._added_texts.append(text)
 
     def to_arrays(self) -> tuple[Array, Array]:
-        """Return the strings concatenated into one array of bytes, and the offset of each string in it."""
+        """Return the strings as one array of bytes, with their offsets."""
         texts = [self[index].encode("utf-8", "replace") for index in range(len(self))]
         offsets = np.zeros(len(texts) + 1, "<i8")
         np.cumsum([len(text) for text in texts], out=offsets[1:])

@@ -59,10 +59,11 @@ class KeyPostings:
             self.added_count += 1
 
     def prepare_merge(self, keep: Callable[[Array], Array]) -> Callable[[], Callable[[], None]]:
-        """Return a task that merges the additions into the packed arrays, in any thread.
+        """Return a task that merges the additions into the packed arrays.
 
-        Documents for which `keep` is False are dropped. The task returns a function that installs the result and
-        must be called in the thread that adds postings. Postings may be added in the meantime.
+        The task can run in any thread. Documents for which `keep` is False are dropped. The task returns a function
+        that installs the result and must be called in the thread that adds postings. Postings may be added in the
+        meantime.
         """
         snapshot = self._snapshot_additions()
 
@@ -83,7 +84,10 @@ class KeyPostings:
         return [(key, documents, counts, len(documents)) for key, (documents, counts) in self._additions.items()]
 
     def _collect_pairs(self, snapshot: AdditionSnapshot) -> tuple[Array, Array, Array]:
-        """Return the keys, documents and counts of all postings, the loaded ones first."""
+        """Return the keys, documents and counts of all postings.
+
+        The loaded postings come first.
+        """
         late_keys = np.repeat(np.array([key for key, *_ in snapshot], "<u4"), [size for *_, size in snapshot])
         documents = [document for _, documents, _, size in snapshot for document in documents[:size]]
         counts = [count for _, _, counts, size in snapshot for count in counts[:size]]
@@ -175,7 +179,7 @@ class KeyPostings:
         return sizes
 
     def _locate_in_base(self, keys: Array) -> tuple[Array, Array]:
-        """Return the end position and the number of the loaded postings for each key."""
+        """Return the end and number of each key's loaded postings."""
         if not len(self._keys):
             return np.zeros(len(keys), "<i8"), np.zeros(len(keys), "<i8")
         keys = keys.astype("<u4", copy=False)
@@ -223,9 +227,9 @@ class KeyPostings:
 
 
 def _group_by_key(keys: Array, documents: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
-    """Group the postings by key, keeping the order of those with the same key.
+    """Group the postings by key.
 
-    Returns (distinct ascending keys, offsets, documents, counts).
+    Postings with the same key keep their order. Returns (distinct ascending keys, offsets, documents, counts).
     """
     order = keys.argsort(kind="stable")
     distinct_keys, starts = np.unique(keys[order], return_index=True)

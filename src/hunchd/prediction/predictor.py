@@ -40,7 +40,7 @@ MAX_SERVED = 20  # predictions kept to learn from their outcome
 
 @dataclass(frozen=True, slots=True)
 class ServedPrediction:
-    """Prediction that was returned to a client, kept in order to learn from its outcome."""
+    """Prediction returned to a client, kept to learn from its outcome."""
 
     head: str
     files: Array
@@ -67,7 +67,7 @@ class RankedCandidates:
 
 
 class Predictor(Learner):
-    """Predictor of the files that will be needed, and of relevant past units, for a focus."""
+    """Predictor of needed files and relevant past units for a focus."""
 
     def __init__(self, table: RankerWeights | None = None, session_table: SessionReranker | None = None) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class Predictor(Learner):
                 return
 
     def predict(self, focus: Focus, *, now: int, k: int = 20, explain: bool = True) -> Prediction:
-        """Return the `k` files most likely to be needed, and relevant past units.
+        """Return the `k` most likely files and relevant past units.
 
         Files that are already open are never returned. `now` is in seconds since the epoch; without `explain`, no
         reasons and past units are returned.
@@ -163,7 +163,10 @@ class Predictor(Learner):
         )
 
     def select_used_names(self, file: str, path: str, names: Iterable[str]) -> frozenset[str]:
-        """Return those of `names`, defined in `path`, through which `file` depends on `path`."""
+        """Return the names through which `file` depends on `path`.
+
+        They are selected from `names`, which `path` defines.
+        """
         numbers = self._state.files.numbers
         if file not in numbers or path not in numbers:
             return frozenset()
@@ -225,9 +228,9 @@ class Predictor(Learner):
         return likely
 
     def list_session_steps(self, query: PredictionQuery, now: int) -> list[FileVisit]:
-        """Return the steps of the session up to the newest open file in the query.
+        """Return the steps of the session, ending at the query's file.
 
-        Returns an empty list if the query has no open file.
+        This is the newest open file. Returns an empty list if the query has no open file.
         """
         if not query.seeds:
             return []
@@ -237,7 +240,10 @@ class Predictor(Learner):
         return steps
 
     def _select_candidates(self, matrix: Array, query_evidence: QueryEvidence) -> Array:
-        """Return the indexes of the candidates to rank, including files that may be revisited."""
+        """Return the indexes of the candidates to rank.
+
+        They include files that may be revisited.
+        """
         selected_rows = preselect_rows(matrix, MAX_RANKED)
         visited_files = query_evidence.sparse["interest"][0]
         if not query_evidence.query.allows_revisits or not len(visited_files):

@@ -47,14 +47,20 @@ class PredictionQuery:
 
     @property
     def head(self) -> str:
-        """Name of the ranker for the query: "seed" (by open file), "text", or "both"."""
+        """Name of the ranker for the query: "seed", "text" or "both".
+
+        "seed" ranks by the open files.
+        """
         if self.keys or self.mentioned_files:
             return "both" if self.seeds or self.trace.files else "text"
         return "seed"
 
 
 def build_query(focus: Focus, state: PredictorState) -> PredictionQuery:
-    """Translate a focus to a query, ignoring files that the model does not know."""
+    """Translate a focus to a query.
+
+    Files that the model does not know are ignored.
+    """
     paths = [*focus.open_files[-MAX_SEEDS:], *([focus.file] if focus.file else [])]
     seeds = visible_files = state.files.find_numbers(reversed(paths))[:MAX_SEEDS][::-1]
     if not seeds:  # a new file: the file visited before is better than none
@@ -87,9 +93,10 @@ def _source_of_words(focus: Focus, *, is_spoken: bool) -> str:
 
 
 def find_files_by_name(name: str, state: PredictorState) -> list[int]:
-    """Return the existing file whose path matches the end of `name` best, in a list.
+    """Return the existing file that matches a path best.
 
-    Returns an empty list if there is no match or the best match is not unique.
+    `name` may be the end of a path. The result is a list of one file. Returns an empty list if there is no match or
+    the best match is not unique.
     """
     exact = state.files.numbers.get(name)
     if exact is not None and state.files.alive.view[exact]:

@@ -32,10 +32,10 @@ SHARE_PRIOR = 0.1  # smoothing weight added to the weight of a file's own change
 
 @dataclass(frozen=True, slots=True)
 class QueryTopic:
-    """Files to which a text points; those with the highest strength are the leads.
+    """Files to which a text points.
 
-    `with_leads` scores files by their weighted mean co-change with all leads, and `with_lead` by their co-change
-    with the one lead with which they change most often.
+    Those with the highest strength are called leads. `with_leads` scores files by their weighted mean co-change
+    with all leads, and `with_lead` by their co-change with the one lead with which they change most often.
     """
 
     leads: Array
@@ -45,7 +45,10 @@ class QueryTopic:
     with_lead: Scores
 
     def compute_strength(self, files: Array) -> Array:
-        """Return how strongly the text points to each of these files, from 0 to 1."""
+        """Return how strongly the text points to each file.
+
+        A strength is between 0 and 1.
+        """
         relative_strength: Array = self.strength[files] / self.strongest
         return relative_strength
 

@@ -41,7 +41,7 @@ class Reason(NamedTuple):
 
 
 class ReasonBuilder:
-    """Builder of reasons for the candidates in one prediction, for which it shares lookups.
+    """Builder of reasons for the candidates in one prediction.
 
     `here` is the file that the reader knows as "this file", or None. Other files get the shortest name that is
     unambiguous among `named_files`, the seeds and the leads (the files that the text points to).
@@ -66,7 +66,10 @@ class ReasonBuilder:
         self._lead_rows: tuple[Array, Array] | None = None
 
     def build_reasons(self, file: int, row: list[float]) -> list[Reason]:
-        """Return the best reasons for a file, strongest first; `row` contains its features."""
+        """Return the best reasons for a file, strongest first.
+
+        `row` contains the features of the file.
+        """
         weighted_reasons: list[Reason] = []
         if row[_TRACED_COLUMN]:
             weighted_reasons.append(
@@ -121,10 +124,10 @@ class ReasonBuilder:
         return self._name_by_path[self._state.files.paths[file]]
 
     def _describe_kinship(self, file: int) -> str:
-        """Describe how the file is related to the newest seed with the same stem.
+        """Describe how a file is related to its namesake seed.
 
-        Returns "" if no seed has this stem, or if many files have it (such as `views.py`) and `file` is in a
-        distant folder.
+        This is the newest seed with the same stem. Returns "" if no seed has this stem, or if many files have it
+        (such as `views.py`) and `file` is in a distant folder.
         """
         stem, seeds = self._state.files.stem.view, self._evidence.query.seeds
         seed = next((seed for seed in reversed(seeds) if stem[seed] == stem[file]), None)
@@ -143,15 +146,19 @@ class ReasonBuilder:
         return "named alike"
 
     def _is_near(self, file: int, seed: int) -> bool:
-        """Return True if one file's folder contains the other's, or both folders have the same name.
+        """Return True if two files are in related folders.
 
-        A folder with sources and the folder with their tests often have the same name.
+        One folder contains the other, or both have the same name. A folder with sources and the folder with their
+        tests often have the same name.
         """
         short, long = sorted((self._state.files.paths[one].rpartition("/")[0] for one in (file, seed)), key=len)
         return bool(short) and (f"{long}/".startswith(f"{short}/") or short.split("/")[-1] == long.split("/")[-1])
 
     def _iterate_link_reasons(self, file: int, row: list[float]) -> Iterator[Reason]:
-        """Yield a reason for each type of link, naming the newest seed that has such a link to the file."""
+        """Yield a reason for each type of link.
+
+        It names the newest seed that has such a link to the file.
+        """
         for source, weight, to_here, to_another in self._list_link_types(file):
             if row[FEATURE_INDEX[source]] > 0:
                 seed_links = reversed(self._evidence.seed_links)
@@ -162,7 +169,7 @@ class ReasonBuilder:
                     yield Reason(weight, to_here if is_here else to_another.format(self._get_name(seed)))
 
     def _is_proven(self, source: str, file: int, seed: int) -> bool:
-        """Return True unless the link between `file` and `seed` may be a coincidence.
+        """Return True unless a link may be a coincidence.
 
         It may be one if the names in common are too frequent, or if several modules have the imported name.
         """
@@ -172,7 +179,7 @@ class ReasonBuilder:
         return len(find_linking_names(self._state, user, other)) > 0
 
     def _list_link_types(self, file: int) -> Iterator[tuple[str, float, str, str]]:
-        """Yield the types of links that are possible between the file and the seeds.
+        """Yield the possible types of links between file and seeds.
 
         Only code imports other files, and only code defines names that others use: the keys in a configuration file
         often have the same names as variables elsewhere.
@@ -199,7 +206,7 @@ class ReasonBuilder:
         return not self._state.files.paths[file].endswith(_NEVER_IMPORTED)
 
     def _build_cochange_reasons(self, file: int) -> list[Reason]:
-        """Return a reason for the seed with which the file changes most often, if there is one."""
+        """Return the reason for the strongest co-change with a seed, if any."""
         strongest: list[Reason] = []
         for first, rows in zip(self._evidence.together, self._rows, strict=True):
             place = rows.get(file)
@@ -214,7 +221,10 @@ class ReasonBuilder:
         return [max(strongest)] if strongest else []
 
     def _find_lead(self, file: int) -> str:
-        """Return the name of the lead with which the file changed most often, or "" if there is none."""
+        """Return the lead that changed most often with a file.
+
+        The result is its name, or "" if there is none.
+        """
         if self._evidence.topic is None:
             return ""
         leads = self._evidence.topic.leads
@@ -226,9 +236,9 @@ class ReasonBuilder:
         return "" if place > 0 else self._get_name(int(leads[-place]))
 
     def _find_supporting_unit(self, file: int) -> int | None:
-        """Return the most similar past unit that touched the file and has a descriptive subject.
+        """Return the most similar past unit that touched a file.
 
-        Returns None if there is no such unit.
+        Its subject must be descriptive.
         """
         nearest, subjects = self._evidence.nearest, self._state.messages.subjects
         units = nearest.units[nearest.which[nearest.files == file]].tolist()
@@ -274,7 +284,10 @@ def _build_fallback_reason(row: list[float]) -> Reason:
 
 
 def _shorten_subject(subject: str, most: int = 60) -> str:
-    """Shorten a subject so that it can be quoted, and remove characters that would end the quotation."""
+    """Shorten a subject for quotation.
+
+    Characters that would end the quotation are removed.
+    """
     subject = subject.translate({ord("«"): None, ord("»"): None})
     return subject if len(subject) <= most else subject[: most - 1].rstrip() + "…"
 

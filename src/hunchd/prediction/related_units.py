@@ -34,7 +34,10 @@ _DECAY = 0.5 ** (np.arange(MAX_UNITS_PER_FILE) / HALF_LIFE)
 def recall_units(
     state: PredictorState, query: PredictionQuery, query_evidence: QueryEvidence, now: int, limit: int = MAX_UNITS
 ) -> tuple[PredictedUnit, ...]:
-    """Return units similar to the query, and units that wrote or recently touched the open files."""
+    """Return past units that are relevant to a query.
+
+    They are similar to it, or they wrote or recently touched the open files.
+    """
     focus_seeds = _exclude_hubs(state, query)
     shares = {seed: _load_shares(state, seed) for seed in query.seeds}
     nearest, recent_scores = query_evidence.nearest, _score_recent_units(state, focus_seeds)
@@ -74,7 +77,7 @@ def recall_units(
 
 
 def _weigh_owners(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores]:
-    """Return, for each open file, the units that own its lines with their weights.
+    """Return the units that own each open file's lines, with weights.
 
     A weight is the square root of the unit's share of the lines, because even a change to a few lines can affect
     many others.
@@ -88,7 +91,7 @@ def _weigh_owners(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores
 
 
 def _load_shares(state: PredictorState, seed: int) -> Scores:
-    """Return the units that own lines of a file, with their shares of the lines.
+    """Return the units that own lines of a file, with shares.
 
     The shares come from git blame if its result is cached, and otherwise from the estimate in `LineOwnership`.
     """
@@ -117,7 +120,10 @@ def _find_word_authors(state: PredictorState, query: PredictionQuery, seeds: lis
 
 
 def _exclude_hubs(state: PredictorState, query: PredictionQuery) -> list[int]:
-    """Return the open files that are not hubs, or all of them if all are hubs."""
+    """Return the open files that are not hubs.
+
+    If all are hubs, all are returned.
+    """
     hubs = state.mask_hubs()
     return [seed for seed in query.seeds if not hubs[seed]] or list(query.seeds)
 

@@ -63,7 +63,10 @@ class DeveloperSession:
         self._transitions: dict[int, dict[int, tuple[float, int]]] = {}  # file -> next file -> (weight, time)
 
     def record_event(self, event: SessionEvent, file: int | None) -> None:
-        """Record an event; `file` is the number of its file, or None if the file is unknown."""
+        """Record an event.
+
+        `file` is the number of the event's file, or None if the file is unknown.
+        """
         if event.kind == "checkout":
             self.branch, self.since_checkout = event.branch, 0
         if file is None:
@@ -114,7 +117,10 @@ class DeveloperSession:
         return {file: value for file, value in interest.items() if value > 0}
 
     def compute_followers(self, file: int, now: int) -> dict[int, float]:
-        """Map each file that was opened soon after `file` to the probability that it is opened next."""
+        """Map files to the probability that they are opened next.
+
+        Only files that were opened soon after `file` before are included.
+        """
         row = self._transitions.get(file, {})
         decayed_weights = {other: weight * _compute_decay(now - at) for other, (weight, at) in row.items()}
         total = sum(decayed_weights.values()) + 1.0

@@ -127,7 +127,7 @@ def save_weights(reranker: SessionReranker, path: Path) -> None:
 def compute_signs(
     state: PredictorState, query_evidence: QueryEvidence, ranker_scores: Array, steps: Sequence[FileVisit], now: int
 ) -> Array:
-    """Return the feature matrix, with one row for each candidate and one column for each feature.
+    """Return the feature matrix, with one row for each candidate.
 
     `ranker_scores` are the ranker's scores; `steps` are the steps of the session, newest last.
     """
@@ -193,7 +193,7 @@ class _SessionVisits:
 
 
 def _score_folders(state: PredictorState, files: Array, path: Sequence[int]) -> Array:
-    """Return, for each file, the decayed number of visits to files in its folder."""
+    """Return the decayed number of visits to each file's folder."""
     folder = state.files.folder.view
     score_by_folder: dict[int, float] = {}
     for steps_since, file in enumerate(reversed(path)):

@@ -49,7 +49,10 @@ class PredictorState:
         self._cache_lesson = 0
 
     def get_or_compute(self, key: tuple[Hashable, ...], work: Callable[[], T]) -> T:
-        """Return the result of `work`, which is cached under `key` until something new is learned."""
+        """Return the result of `work`, cached until something is learned.
+
+        The result is cached under `key`.
+        """
         if self._cache_lesson != self._lesson_count or len(self._answer_cache) > MAX_CACHED_ANSWERS:
             self._answer_cache, self._cache_lesson = {}, self._lesson_count
         if key not in self._answer_cache:
@@ -63,7 +66,7 @@ class PredictorState:
         return len(self.messages)
 
     def group_equal_files(self, files: Array, ends: Array) -> Array:
-        """Return, for each file, an index that equal files in the same range share.
+        """Return an index that equal files in a range share.
 
         `files` is divided into ranges that end at `ends`. The index is that of one of the equal files.
         """
@@ -78,10 +81,10 @@ class PredictorState:
         return places
 
     def learn_unit(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:
-        """Learn a unit of work, with `title` as the text of its subject.
+        """Learn a unit of work.
 
-        If its weight is 0 or it has more than MAX_CHANGE_FILES files, only its renames, additions and deletions of
-        files are learned, and its message.
+        `title` is the text of its subject that is learned. If its weight is 0 or it has more than MAX_CHANGE_FILES
+        files, only its renames, additions and deletions of files are learned, and its message.
         """
         self._lesson_count += 1
         now = self.unit_count
@@ -127,7 +130,10 @@ class PredictorState:
         return list(touched_files)
 
     def get_file_number(self, path: str) -> int:
-        """Return the number of the file at `path`, adding the file if it is new."""
+        """Return the number of the file at `path`.
+
+        A new file is added.
+        """
         existing = self.files.numbers.get(path)
         if existing is not None and self.files.alive.view[existing]:
             return existing

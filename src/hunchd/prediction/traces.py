@@ -92,7 +92,10 @@ def parse_errors(texts: Iterable[str], state: PredictorState) -> ErrorTrace:
 
 
 def list_files(text: str, state: PredictorState) -> list[int]:
-    """Return the project files that a text names, nearest to the raise site first."""
+    """Return the project files that a text names.
+
+    Those nearest to the raise site come first.
+    """
     names = [match[1].replace("\\", "/") for match in _LOCATION.finditer(text)]
     if _RAISE_SITE_LAST.search(text):
         names.reverse()
@@ -101,11 +104,11 @@ def list_files(text: str, state: PredictorState) -> list[int]:
 
 
 def resolve_file(name: str, state: PredictorState) -> int | None:
-    """Return the project file that a trace names, or None for third-party code.
+    """Return the project file that a trace names, or None.
 
-    The project may be in a different folder on the machine where the error occurred. An absolute path therefore
-    belongs to the project if it ends with the whole path of a project file, or with the last two parts of the path
-    of exactly one. Returns None if the file is not unique.
+    None is returned for third-party code. The project may be in a different folder on the machine where the error
+    occurred. An absolute path therefore belongs to the project if it ends with the whole path of a project file, or
+    with the last two parts of the path of exactly one. Returns None if the file is not unique.
     """
     path_parts = INSTALLED_FOLDER.split(name)
     if len(path_parts) == 1 and _THIRD_PARTY.search(name):
@@ -125,9 +128,10 @@ def resolve_file(name: str, state: PredictorState) -> int | None:
 def _iterate_matches(
     parts: list[str], state: PredictorState, *, requires_all: bool, outside: bool
 ) -> Iterator[tuple[int, int]]:
-    """Yield the files to which `parts` may refer, as (number of common trailing path parts, file).
+    """Yield the files to which a path may refer.
 
-    If `requires_all` is True, all parts must match; `outside` is True if the path is absolute.
+    Each comes with the number of trailing path parts that it shares with `parts`. If `requires_all` is True, all
+    parts must match; `outside` is True if the path is absolute.
     """
     tail = words.hash_text_words(parts[-1].replace(".", " "))
     for file in state.contents.paths.find_holders(tail[0])[0].tolist() if tail else ():
@@ -150,10 +154,10 @@ def count_common_tail(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _extract_message(text: str) -> tuple[list[str], list[str]]:
-    """Return the lines of the message, and the other lines that do not come from libraries.
+    """Return the message lines and the other lines of an error.
 
-    Both are in reverse order, from the end of the text, except for errors listed by tools: there, the first line is
-    the error, and the others may follow from it.
+    Other lines that come from libraries are left out. Both are in reverse order, from the end of the text, except
+    for errors listed by tools: there, the first line is the error, and the others may follow from it.
     """
     message, quoted_lines = [], []
     is_third_party = False

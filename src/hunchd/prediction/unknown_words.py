@@ -23,7 +23,10 @@ MIN_FILES = 2  # files that must contain a word if no path does
 
 
 def resolve_unknown_words(text: str, state: PredictorState) -> list[int]:
-    """Return the keys of the known words for which the unknown words in a text stand."""
+    """Return the keys of known words that unknown words stand for.
+
+    `text` is searched for unknown words.
+    """
     parts = [part for part in words.split_words(text) if len(part) >= SHORTEST_MISSPELT]
     if not parts or not state.unit_count:
         return []
@@ -41,7 +44,10 @@ def _hash_words(parts: Sequence[str]) -> list[int]:
 
 
 def _count_occurrences(state: PredictorState, keys: list[int]) -> Array:
-    """Return how often each key occurs in file contents, names, paths and messages."""
+    """Return how often each key occurs in files and messages.
+
+    File contents, names and paths are counted.
+    """
     contents, key_array = state.contents, np.array(keys, "<u4")
     occurrences: Array = state.messages.count_units(key_array)
     for field in (contents.words, contents.names, contents.paths):
@@ -50,9 +56,10 @@ def _count_occurrences(state: PredictorState, keys: list[int]) -> Array:
 
 
 def _split_compound(word: str, state: PredictorState) -> list[str]:
-    """Return the two known words of which a compound consists, or [] if there are none.
+    """Return the two known words of which a compound consists.
 
-    The most even split is preferred. Stop words count as known but are left out of the result.
+    Returns an empty list if there are none. The most even split is preferred. Stop words count as known but are
+    left out of the result.
     """
     if len(word) < SHORTEST_JOINED:
         return []
@@ -69,9 +76,10 @@ def _split_compound(word: str, state: PredictorState) -> list[str]:
 
 
 def _correct_spelling(word: str, state: PredictorState) -> list[str]:
-    """Return the most frequent known word that is one edit away, or [] if there is none.
+    """Return the most frequent known word one edit away.
 
-    An edit changes, removes or adds one letter, or swaps two neighbouring letters.
+    Returns an empty list if there is none. An edit changes, removes or adds one letter, or swaps two neighbouring
+    letters.
     """
     if len(word) > LONGEST_MISSPELT or not word.isascii():
         return []
@@ -82,7 +90,10 @@ def _correct_spelling(word: str, state: PredictorState) -> list[str]:
 
 
 def _generate_edits(word: str) -> dict[str, None]:
-    """Return all strings that are one edit away from a word, each once and in a fixed order."""
+    """Return all distinct strings that are one edit away.
+
+    They are in a fixed order.
+    """
     cuts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     return dict.fromkeys(
         [

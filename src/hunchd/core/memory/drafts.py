@@ -14,7 +14,7 @@ from hunchd.protocol.memories import MemoryDraft, derive_title
 
 
 def draft_to_memory(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
-    """Convert a draft to a memory that has an id and contains no secrets.
+    """Convert a draft to a memory, adding an id and redacting secrets.
 
     The id of a fact with a key is derived from its key, scope and branch. The id of any other draft is derived from
     its ref, or is random if it has no ref.
@@ -47,7 +47,10 @@ def redact_memory(memory: Memory) -> Memory:
     [(key, value)] = redacted_fields.items()
 
     def redact_text(text: str) -> str:
-        """Redact a text, including the memory's value if its key marks it as secret."""
+        """Redact a text.
+
+        The memory's value is redacted in it as well if its key marks it as secret.
+        """
         return redact(text.replace(memory.value, str(value)) if memory.value else text).text
 
     content = redact_text(memory.content)

@@ -19,10 +19,11 @@ _VOICE_BY_TRUST: dict[Trust, Voice] = {Trust.USER: "owner", Trust.PROJECT: "turn
 
 
 def parse_draft(draft: MemoryDraft) -> MemoryDraft:
-    """Add the category, key and value that a fact draft lacks, taken from its text.
+    """Complete a fact draft with what its text states.
 
-    A draft with a key only gets a value. A draft without a key is returned unchanged if the rules find no statement
-    in its text. A value given by the caller is kept as it is, because `redact_memory` looks for it in the text.
+    The category, key and value are added where they are missing. A draft with a key only gets a value. A draft
+    without a key is returned unchanged if the rules find no statement in its text. A value given by the caller is
+    kept as it is, because `redact_memory` looks for it in the text.
     """
     if draft.kind is not Kind.FACT:
         return draft
@@ -54,12 +55,12 @@ def parse_draft(draft: MemoryDraft) -> MemoryDraft:
 
 
 def _differ_in_subject(one: str | None, other: str | None) -> bool:
-    """Return True if two categories differ and one of them is about the user."""
+    """Return True if two categories differ and one concerns the user."""
     return one != other and (one in ABOUT_USER or other in ABOUT_USER)
 
 
 def complete_patch(memory: Memory, patch: MemoryFields) -> MemoryFields:
-    """Complete `patch` so that the text, key and value of a fact stay consistent.
+    """Complete `patch` to keep a fact's text, key and value consistent.
 
     A new text does not change the id of the fact; a new key, category, scope or branch does.
     """
@@ -87,7 +88,7 @@ def complete_patch(memory: Memory, patch: MemoryFields) -> MemoryFields:
 
 
 def claims_from_merged(facts: Iterable[Memory], now: datetime, *, sha: str) -> list[Memory]:
-    """Convert the facts of a merged branch to claims that belong to no branch.
+    """Convert a merged branch's facts to claims that belong to no branch.
 
     `sha` is recorded in the source of each claim.
     """
@@ -136,7 +137,10 @@ def _extract_value(content: str, key: str) -> str:
 
 
 def _redact_pair(key: str, value: str) -> tuple[str, str]:
-    """Redact a key and its value; whether the value is secret also depends on the key."""
+    """Redact a key and its value.
+
+    Whether the value is secret also depends on the key.
+    """
     [(clean_key, clean_value)] = redact_values({key: value})[0].items()
     return str(clean_key), str(clean_value)
 

@@ -132,10 +132,10 @@ class FactResolver:
     async def update_conflicts(
         self, stated_memory: Memory, now: datetime, *, undone_memory: Memory | None = None
     ) -> list[Memory]:
-        """Return the contradictions about a fact that change because a source stated `stated_memory`.
+        """Return the contradictions that a new statement about a fact changes.
 
-        Contradictions that are already open or resolved are not opened again. `undone_memory` is the memory whose
-        last change was just undone, if there is one. Nothing is written.
+        `stated_memory` is the new statement. Contradictions that are already open or resolved are not opened again.
+        `undone_memory` is the memory whose last change was just undone, if there is one. Nothing is written.
         """
         place = slot_of(stated_memory)
         open_conflicts = (
@@ -161,7 +161,7 @@ class FactResolver:
         ]
 
     async def _load_heads(self, claims: Sequence[Memory]) -> dict[str, Memory]:
-        """Return the stored memories that have the ids of `claims`, keyed by id.
+        """Return the stored memories with the ids of `claims`, keyed by id.
 
         Claims with a random id are skipped, because no stored memory can have the same id.
         """
@@ -175,7 +175,10 @@ class FactResolver:
         return heads
 
     def _index_statements(self, claims: Sequence[Memory]) -> dict[tuple[object, ...], Memory]:
-        """Index the cached facts without a key by statement, to recognise repeated claims."""
+        """Index the cached facts without a key, to recognise repeated claims.
+
+        The facts are keyed by statement.
+        """
         owners = {claim.project for claim in claims if _build_statement_key(claim) is not None}
         facts = (
             fact for owner in owners for fact in self._reader.list_cached(Filters(project=owner, kinds=(Kind.FACT,)))

@@ -16,7 +16,10 @@ class Health:
     writer: StoreWriter
 
     def list_problems(self, projects: Iterable[Project]) -> tuple[str, ...]:
-        """List what is broken or still loading in `projects`, starting with the writer's problem."""
+        """List what is broken or still loading in `projects`.
+
+        The writer's problem comes first.
+        """
         own = [self.writer.trouble] if self.writer.trouble else []
         return (*own, *list_project_problems(projects))
 

@@ -29,7 +29,10 @@ def deletion_to_record(identifier: str, project: str | None) -> JournalRecord:
 
 
 def change_from_record(record: JournalRecord) -> MemoryChange | None:
-    """Parse the change in a record; return None for other types of records."""
+    """Parse the change in a record.
+
+    Returns None for other types of records.
+    """
     match record.type:
         case "memory":
             return MemoryChange((memory_from_json(record.data),), project=record.project, silent=True)

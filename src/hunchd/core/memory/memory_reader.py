@@ -44,7 +44,7 @@ class MemoryReader:
         raise NotFound(f"there is no memory '{identifier}'", field="id")
 
     async def find(self, identifiers: Sequence[str], project: str | None) -> dict[str, Memory]:
-        """Return the memories of one project that exist among `identifiers`, keyed by id."""
+        """Return those of the memories `identifiers` that exist, keyed by id."""
         await self._writer.wait_until_started()
         memories = {name: memory for name in identifiers if (memory := self._memory_cache.get(name)) is not None}
         missing = [name for name in identifiers if name not in memories and not self._memory_cache.is_tombstoned(name)]
@@ -53,7 +53,10 @@ class MemoryReader:
         return memories
 
     async def list_family(self, identifier: str, project: str | None) -> list[Memory]:
-        """Return a memory and everything stored under its id: versions, chunks, rejected claims."""
+        """Return a memory and everything stored under its id.
+
+        This includes versions, chunks and rejected claims.
+        """
         return await self.list_all(Filters(project=project, statuses=(), family=identifier))
 
     def list_cached(self, filters: Filters) -> tuple[Memory, ...]:
@@ -64,7 +67,10 @@ class MemoryReader:
         return self._memory_cache.list_memories(filters)
 
     async def list_all(self, filters: Filters) -> list[Memory]:
-        """Return every memory that matches `filters`, stored or pending, in no particular order."""
+        """Return every memory that matches `filters`, in no particular order.
+
+        Both stored and pending memories are returned.
+        """
         return [memory async for memory in self.iter_all(filters)]
 
     async def iter_all(self, filters: Filters) -> AsyncIterator[Memory]:
@@ -107,7 +113,7 @@ class MemoryReader:
         return [one for one in conflicts if any(link.get("ref") in removed_ids for link in one.links)]
 
     async def load_into_cache(self, project: str | None) -> list[Memory]:
-        """Load the memories that answers need without delay into the cache, and return them.
+        """Cache and return the memories that answers need without delay.
 
         These are all facts and profile pages, which any prompt may need, and the newest MAX_WARM_MEMORIES of each
         other preloaded kind.

@@ -71,9 +71,10 @@ class MemoryService(MemoryReader):
     # Storing
 
     async def remember(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[Memory]:
-        """Store each of `drafts` in the project whose id is at the same position.
+        """Store each of `drafts` in the project at the same position.
 
-        Drafts with the same ref in a project are stored as one memory.
+        `projects` contains project ids, or None for the user. Drafts with the same ref in a project are stored as
+        one memory.
         """
         return [ruling.memory for ruling in await self.store_drafts(drafts, projects)]
 
@@ -139,10 +140,11 @@ class MemoryService(MemoryReader):
     # Changing
 
     async def edit(self, identifier: str, patch: MemoryFields, projects: Sequence[str]) -> Memory:
-        """Change the fields in `patch`; secrets are redacted as in a new memory.
+        """Change the fields in `patch`.
 
-        A fact that gets a different key, category, scope or branch also gets a different id. Raises Conflict if the
-        memory is an earlier version, a contradiction, or no longer valid.
+        Secrets are redacted as in a new memory. A fact that gets a different key, category, scope or branch also
+        gets a different id. Raises Conflict if the memory is an earlier version, a contradiction, or no longer
+        valid.
         """
         async with self.change_lock:
             memory, now = await self.get(identifier, projects), self.now()
@@ -165,9 +167,9 @@ class MemoryService(MemoryReader):
             return result
 
     async def undo(self, identifier: str, projects: Sequence[str]) -> Memory:
-        """Undo the last change of a memory, so that its previous content is valid again.
+        """Undo the last change to a memory.
 
-        Raises Conflict if there is nothing to undo.
+        Its previous content is then valid again. Raises Conflict if there is nothing to undo.
         """
         async with self.change_lock:
             memory, now = await self.get(identifier, projects), self.now()
@@ -348,7 +350,10 @@ def _reject_version(memory: Memory) -> None:
 
 
 def _reject_invalid_memory(memory: Memory, patch: Mapping[str, Any]) -> None:
-    """Raise Conflict if a memory is not valid, since changing it would have no visible effect."""
+    """Raise Conflict if a memory is not valid.
+
+    Changing such a memory would have no visible effect.
+    """
     if memory.kind is Kind.CONTRADICTION:
         raise Conflict(
             f"'{memory.id}' is a contradiction; resolve it instead of editing it",

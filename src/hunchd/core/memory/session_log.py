@@ -50,7 +50,7 @@ class SessionHead:
 
 @dataclass(slots=True)
 class SessionLog:
-    """Messages of one session, kept in memory while the session is in use."""
+    """Messages of one session, kept in memory while it is used."""
 
     head: SessionHead
     messages: list[Message] = field(default_factory=list)
@@ -82,7 +82,10 @@ def session_head_id(session: str, project: str | None) -> str:
 
 
 def draft_to_message(draft: MessageDraft, session: str, project: str | None, number: int, now: datetime) -> Message:
-    """Convert a draft to the message with this number in the log, without secrets."""
+    """Convert a draft to a message without secrets.
+
+    `number` is the message's number in the log.
+    """
     text = redact(draft.text).text
     if draft.event in (MessageType.USER, MessageType.ASSISTANT):
         text = redact_speech(text)
@@ -134,7 +137,10 @@ def message_to_memory(message: Message, session: str, project: str | None, now: 
 
 
 def message_from_memory(memory: Memory) -> Message | None:
-    """Convert a memory to a session message; return None if it is not a message."""
+    """Convert a memory to a session message.
+
+    Returns None if the memory is not a message.
+    """
     source = memory.source
     number = source.get("number")
     if memory.kind is not Kind.MESSAGE or not isinstance(number, int) or "session" not in source:

@@ -44,10 +44,10 @@ class PendingWrite:
 
 
 class StoreWriter:
-    """Writer that stores accepted records from a queue of at most `limit` records.
+    """Writer that stores accepted records from a queue.
 
-    `trouble` says why writing is stuck; it is empty while writing works. Records of an earlier process must be
-    added before `run` is called.
+    The queue holds at most `limit` records. `trouble` says why writing is stuck; it is empty while writing works.
+    Records of an earlier process must be added before `run` is called.
     """
 
     def __init__(
@@ -153,9 +153,10 @@ class StoreWriter:
         await self._start_event.wait()
 
     async def drain(self, *, allowed_pending: int = 0) -> None:
-        """Wait until all but `allowed_pending` of the records accepted so far are stored.
+        """Wait until the records accepted so far are stored.
 
-        Records accepted in the meantime are not waited for. Raises Unavailable after DRAIN_TIMEOUT_SECONDS.
+        The wait already ends when `allowed_pending` of them are left. Records accepted in the meantime are not
+        waited for. Raises Unavailable after DRAIN_TIMEOUT_SECONDS.
         """
         self._drain_waiters += 1
         self._hurry.set()
@@ -221,7 +222,10 @@ class StoreWriter:
         self._progress_event.clear()
 
     async def _commit(self, batch: Sequence[PendingWrite]) -> None:
-        """Store one batch; if it changes a memory several times, the last change wins."""
+        """Store one batch.
+
+        If it changes a memory several times, only the last change is stored.
+        """
         latest: dict[str, Memory | None] = {}
         owners: dict[str, str | None] = {}
         for write in batch:

@@ -52,7 +52,7 @@ async def move_episodes(memories: MemoryService, project: str, moved_commits: Se
 
 
 async def drop_episodes(memories: MemoryService, project: str, shas: Sequence[str]) -> list[str]:
-    """Delete the episodes of commits that are no longer part of any history.
+    """Delete the episodes of commits that no longer belong to any history.
 
     Returns the ids of the deleted episodes.
     """
@@ -87,7 +87,10 @@ async def move_fixes(memories: MemoryService, project: Project, moved_commits: S
 
 
 def merge_episodes(heir: Memory, old_episodes: Sequence[Memory]) -> Memory:
-    """Merge usage, importance, links and tags of the old episodes into the new one."""
+    """Merge old episodes into the new one.
+
+    Usage, importance, links and tags are combined.
+    """
     every = (heir, *old_episodes)
     return replace(
         heir,

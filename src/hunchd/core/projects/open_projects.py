@@ -48,7 +48,7 @@ class OpenProjects(Feature):
         self.open_all()
 
     async def stop(self) -> None:
-        """Save the models, so that the next start does not have to rebuild them."""
+        """Save the models, so that the next start need not rebuild them."""
         for project in self:
             if project.predictor is not None and not project.indexing:
                 await asyncio.to_thread(self._indexer.save, project)
@@ -68,7 +68,10 @@ class OpenProjects(Feature):
                 each.bump_revision()
 
     def resolve_id(self, name: str) -> str:
-        """Return the id of the project with this id or path. Raises NotFound if there is none."""
+        """Return the id of the project with this id or path.
+
+        Raises NotFound if there is none.
+        """
         return self.find(name)[0].id
 
     def list_roots(self) -> list[Path]:
@@ -128,10 +131,10 @@ class OpenProjects(Feature):
         self._resume(project)
 
     def _reject_whole_machine(self, layout: RepositoryLayout) -> None:
-        """Reject the file system root and the home folder, since indexing would never finish.
+        """Reject the file system root and the home folder.
 
-        A home folder that is a git repository is accepted, because its owner has chosen which files belong to the
-        repository.
+        Indexing them would never finish. A home folder that is a git repository is accepted, because its owner has
+        chosen which files belong to the repository.
         """
         root = layout.root
         what = "the root of the file system" if root == Path(root.anchor) else "your home folder"
@@ -140,16 +143,20 @@ class OpenProjects(Feature):
             raise InvalidInput(f"{root} is {what}", field="path", hint="give a git working tree, or a folder inside it")
 
     def get(self, identifier: str) -> Project:
-        """Return the project with this id. Raises NotFound if there is none."""
+        """Return the project with this id.
+
+        Raises NotFound if there is none.
+        """
         try:
             return self._projects[identifier]
         except KeyError:
             raise NotFound(f"there is no project '{identifier}'", hint="GET /projects lists them") from None
 
     def list_standing_facts(self, identifier: str | None) -> list[Memory]:
-        """Return all facts of a project, or, for None, the user's facts and profile pages.
+        """Return all facts of a project.
 
-        Unlike the contents of a cache, the list is complete, however long it is.
+        For None, returns the user's facts and profile pages. Unlike the contents of a cache, the list is complete,
+        however long it is.
         """
         if identifier is None:
             return [*self.own.profile.values(), *self.own.facts.values()]
@@ -164,7 +171,7 @@ class OpenProjects(Feature):
         return self._projects.get(identifier) if identifier is not None else None
 
     def find(self, name: str) -> tuple[Project, WorkingTree]:
-        """Return the project and working tree for a project id or a path.
+        """Return the project and working tree for an id or path.
 
         Raises NotFound if `name` does not belong to a known project.
         """
@@ -236,7 +243,10 @@ class OpenProjects(Feature):
         return project
 
     def set_paused(self, identifier: str, *, is_paused: bool) -> Project:
-        """Pause or resume the watching and indexing of a project. Raises NotFound if there is none."""
+        """Pause or resume the watching and indexing of a project.
+
+        Raises NotFound if there is no such project.
+        """
         project = self.get(identifier)
         if project.is_paused != is_paused:
             self._dependencies.registry.set_paused(identifier, is_paused=is_paused)

@@ -107,7 +107,10 @@ class ProjectClaims:
             await self._move_to_main_line([fact for fact in facts if proofs[fact.id] in merged_shas], project)
 
     async def _move_to_main_line(self, merged_memories: Sequence[Memory], project: Project) -> None:
-        """Move facts from branches to the main line; the caller must hold `change_lock`."""
+        """Move facts from branches to the main line.
+
+        The caller must hold `change_lock`.
+        """
         now = self._memories.now()
         claims = claims_from_merged(merged_memories, now, sha=find_default_branch(project.main.layout) or "")
         rulings = await self._memories.claim_locked(claims)
@@ -118,7 +121,7 @@ class ProjectClaims:
         await self._memories.store(moved_memories)
 
     async def _withdraw_missing(self, project: Project, stated_ids: set[str], line: str | None) -> list[MemoryChange]:
-        """Return the changes that end the facts no longer stated on branch `line`.
+        """Return changes that end the facts no longer stated on a branch.
 
         `stated_ids` are the ids of the facts that files on that branch state.
         """
@@ -152,7 +155,10 @@ class ProjectClaims:
 
 
 async def is_overruled(memories: MemoryService, fact: Memory, head: Memory) -> bool:
-    """Return True if `fact` repeats a statement that `head`, the current memory, overruled."""
+    """Return True if `fact` repeats a statement that was overruled.
+
+    `head` is the current memory, which overruled it.
+    """
     if head.status is Status.SUPERSEDED and head.superseded_by is not None:  # it was superseded by another memory
         return is_same_value(fact, head) and get_source_name(fact) == get_source_name(head)
     if head.status is not Status.ACTIVE or is_same_value(fact, head) or get_source_name(fact) == get_source_name(head):
@@ -166,13 +172,19 @@ async def is_overruled(memories: MemoryService, fact: Memory, head: Memory) -> b
 
 
 def get_side_branch(project: Project) -> str | None:
-    """Return the checked-out branch, or None if it is the main line or unknown."""
+    """Return the checked-out branch.
+
+    Returns None if it is the main line or unknown.
+    """
     branch, main_line = project.main.branch, project.main.trunk
     return branch if branch and main_line and branch != main_line else None
 
 
 def restrict_to_branch(fact: Memory, line: str | None) -> Memory:
-    """Return the fact restricted to branch `line`, or unchanged if `line` is None."""
+    """Return the fact restricted to a branch.
+
+    If `line` is None, the fact is returned unchanged.
+    """
     if line is None:
         return fact
     branch_fact = replace(fact, branch=line, ref=None)
@@ -180,7 +192,7 @@ def restrict_to_branch(fact: Memory, line: str | None) -> Memory:
 
 
 def _get_proof_commit(fact: Memory) -> str:
-    """Return the commit whose merge makes a branch's fact valid on the main line.
+    """Return the commit whose merge makes a branch's fact valid everywhere.
 
     Returns an empty string if no such commit is recorded.
     """
@@ -192,14 +204,20 @@ def _is_active(head: Memory | None) -> bool:
 
 
 def _is_on_main_line(fact: Memory, main: Memory | None) -> bool:
-    """Return True if the main line has the same fact for the same files."""
+    """Return True if the main line has the same fact.
+
+    The fact must also apply to the same files.
+    """
     if main is None or not _is_active(main) or not is_same_value(main, fact):
         return False
     return all(main.source.get(name) == fact.source.get(name) for name in SCOPE_FIELDS if name != "path")
 
 
 def _is_unchanged(fact: Memory, head: Memory | None) -> bool:
-    """Return True if `head`, the stored version of `fact`, has the same value and proof commit."""
+    """Return True if a fact has kept its value and proof commit.
+
+    `head` is the stored version of `fact`.
+    """
     return (
         head is not None
         and _is_active(head)
@@ -209,7 +227,7 @@ def _is_unchanged(fact: Memory, head: Memory | None) -> bool:
 
 
 def _is_moved_statement(fact: Memory, head: Memory) -> bool:
-    """Return True if only the file or the file globs of a statement have changed."""
+    """Return True if only the file or globs of a statement changed."""
     if not fact.source.get("type") == head.source.get("type") == FILE_SOURCE or not is_same_value(fact, head):
         return False
     has_moved = fact.tags != head.tags or any(fact.source.get(name) != head.source.get(name) for name in SCOPE_FIELDS)

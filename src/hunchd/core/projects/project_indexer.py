@@ -177,7 +177,10 @@ class ProjectIndexer:
         return True
 
     async def _find_lost_units(self, project: Project, before: Sequence[str]) -> list[str]:
-        """Return those of the units `before` that are no longer part of any history."""
+        """Return those units that no longer belong to any history.
+
+        `before` contains the units known so far.
+        """
         predictor = project.predictor
         missing = [sha for sha in before if predictor is None or not predictor.has_unit(sha)]
         if not missing:
@@ -198,7 +201,10 @@ class ProjectIndexer:
         await move_fixes(self._memories, project, moved_commits)
 
     async def refresh(self, project: Project, paths: Sequence[str] | None = None) -> None:
-        """Parse `paths` again, or, if `paths` is None, all files that have changed since they were last parsed."""
+        """Parse changed files again.
+
+        These are `paths` or, if that is None, all files that have changed since they were last parsed.
+        """
         params = {"scope": self._build_request(project), "paths": paths}
         async with aclosing(self._indexer.stream("parse", params, ParsedFiles)) as steps:
             async for step in steps:
@@ -254,9 +260,9 @@ class ProjectIndexer:
         self._events.publish("progress", project=project.id, stage=step.stage, **asdict(project.to_answer().progress))
 
     def _announce_model(self, project: Project) -> None:
-        """Record the open files in a newly loaded model and notify the features.
+        """Prepare a newly loaded model and notify the features.
 
-        A new model does not know the running session yet.
+        The files that are open are recorded in it. A new model does not know the running session yet.
         """
         if project.predictor is not None:
             for tree in project.trees.values():
@@ -298,7 +304,7 @@ class ProjectIndexer:
             await self._store.put(new)
 
     async def _compact_model(self, project: Project) -> None:
-        """Compact the changes that saved files made to the model, and free the memory."""
+        """Compact the changes from saved files, and free the memory."""
         if self._pack_lock.locked():
             return
         async with self._pack_lock:

@@ -22,7 +22,7 @@ from hunchd.domain.sharing import SHARED_KINDS, is_shared
 
 
 class SharedMemories:
-    """Service that keeps stored memories in line with the shared files of a repository."""
+    """Service that keeps memories in line with a repository's shared files."""
 
     def __init__(self, memories: MemoryService) -> None:
         self._memories = memories
@@ -52,7 +52,7 @@ class SharedMemories:
         project.shared_ids = {name: on for name, on in before.items() if on != line} | stated_ids
 
     async def _get_shared_ids(self, project: Project) -> dict[str, str | None]:
-        """Return the ids of the memories shared so far, each mapped to its branch.
+        """Map the ids of the memories shared so far to branches.
 
         The branch is None for memories that are valid on the main line.
         """
@@ -62,7 +62,10 @@ class SharedMemories:
         return {one.id: one.branch for one in memories if is_shared(one) and "." not in one.id}
 
     async def _drop_own(self, project: Project, file_memories: Sequence[Memory]) -> list[Memory]:
-        """Drop memories that this user shared and that still exist under their own id."""
+        """Drop memories that this user shared.
+
+        A memory is kept if it no longer exists under its own id.
+        """
         ids = [str(memory.source["id"]) for memory in file_memories if memory.source.get("id")]
         memories = await self._memories.find(ids, project.id) if ids else {}
         own = {name for name, memory in memories.items() if _is_active(memory) and not is_shared(memory)}
@@ -97,7 +100,7 @@ class SharedMemories:
         await self._memories.commit([_build_contradiction(claim, current, now) for claim, current in contests])
 
     async def _is_merged_duplicate(self, head: Memory | None, file_memory: Memory) -> bool:
-        """Return True if the memory was merged into a duplicate that is still active."""
+        """Return True if the memory was merged into an active duplicate."""
         if head is None or head.superseded_by is None or not is_same_value(head, file_memory):
             return False
         keeper = (await self._memories.find([head.superseded_by], head.project)).get(head.superseded_by)
@@ -112,7 +115,7 @@ class SharedMemories:
         )
 
     async def _withdraw_missing(self, project: Project, ids: Sequence[str]) -> None:
-        """End the memories with these ids, which are no longer stated in any file."""
+        """End the memories with these ids, which no file states."""
         heads = await self._memories.find(ids, project.id) if ids else {}
         now = self._memories.now()
         valid_heads = (head for head in heads.values() if _is_active(head) and is_shared(head))
@@ -133,7 +136,10 @@ class SharedMemories:
 
 
 def _restrict_to_branch(memory: Memory, line: str | None) -> Memory:
-    """Return the memory restricted to branch `line`, or unrestricted if `line` is None."""
+    """Return the memory restricted to a branch.
+
+    If `line` is None, the memory is valid on all branches.
+    """
     if memory.kind is Kind.FACT:
         return restrict_to_branch(memory, line)
     identifier = memory_id(memory.project, f"{line or ''}:{memory.ref}")
@@ -149,9 +155,10 @@ def _build_statement_key(memory: Memory) -> tuple[str, str]:
 
 
 def _update_wording(current: Memory, file_memory: Memory, now: datetime) -> list[MemoryChange]:
-    """Return the change that updates the wording and source of an unchanged value.
+    """Return the change to the wording of an unchanged value.
 
-    Returns an empty list if nothing differs, or if the stored memory is not a shared one.
+    The source of the memory is updated as well. Returns an empty list if nothing differs, or if the stored memory
+    is not a shared one.
     """
     if not is_shared(current):
         return []
@@ -177,9 +184,9 @@ def _update_wording(current: Memory, file_memory: Memory, now: datetime) -> list
 
 
 def _merge_known(file_memory: Memory, stored_memory: Memory | None) -> Memory | None:
-    """Return the memory from a file with the creation time and usage of its stored version.
+    """Merge a memory from a file with its stored version.
 
-    Returns None if it is already stored unchanged.
+    The creation time and usage are kept. Returns None if it is already stored unchanged.
     """
     if stored_memory is None:
         return file_memory

@@ -77,6 +77,9 @@ def _carry_over(before: Memory, memory: Memory) -> Memory:
 
 
 def _has_more_runs(before: Memory, after: Memory) -> bool:
-    """Return True if the number of runs has changed enough to be worth storing."""
+    """Return True if the number of runs has changed considerably.
+
+    Smaller changes are not worth storing.
+    """
     earlier_runs, now = int(before.source.get("runs") or 0), int(after.source.get("runs") or 0)
     return now >= earlier_runs * 1.2 + 1 or now < earlier_runs * 0.8

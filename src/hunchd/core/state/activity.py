@@ -6,7 +6,7 @@ import time
 
 
 class ActivityClock:
-    """Clock that measures how long ago a client last sent a request or signal."""
+    """Clock that measures the time since a client's last request."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()

@@ -122,9 +122,10 @@ def apply_signal(signal: Signal, project: Project, tree: WorkingTree) -> SignalE
 
 
 def derive_event_id(signal: Signal) -> str | None:
-    """Return a stable id for an event that both a git hook and the watcher report.
+    """Return a stable id for an event that is reported twice.
 
-    Returns None for events that only one of them reports.
+    Both a git hook and the watcher report commits, merges and rewrites. Returns None for events that only one of
+    them reports.
     """
     match signal:
         case signals.Commit(sha=str(name)) | signals.Merge(sha=str(name)):
@@ -200,15 +201,15 @@ def load_errors(project: Project, memories: Sequence[Memory]) -> None:
 
 
 def is_open_error(memory: Memory) -> bool:
-    """Return True if an error has not been cleared since it was last seen."""
+    """Return True if an error has recurred or was never cleared."""
     cleared_at = memory.source.get("cleared")
     return not isinstance(cleared_at, str) or datetime.fromisoformat(cleared_at) < memory.at
 
 
 def get_reported_error_id(raw: Mapping[str, Any], project: str) -> str | None:
-    """Return the id of the error that a stored signal reports or clears.
+    """Return the id of the error that a stored signal concerns.
 
-    Returns None if the signal is not about an error or has no text.
+    The signal may report or clear the error. Returns None if the signal is not about an error or has no text.
     """
     if isinstance(stored_id := raw.get(ERROR_ID_FIELD), str):
         return stored_id
@@ -278,7 +279,7 @@ def _is_headline_of(error: KnownError, text: str | None) -> bool:
 
 
 def _find_own_location(error_text: ParsedError, tree: WorkingTree) -> tuple[str | None, int | None]:
-    """Return the path and line at which an error occurred in this tree.
+    """Return the path and line of an error in this tree.
 
     This is the location that a tool reports, or the stack frame nearest to the point where the error was raised:
     the last frame in Python, the first in other languages. Returns (None, None) if no location is in this tree.
@@ -290,7 +291,7 @@ def _find_own_location(error_text: ParsedError, tree: WorkingTree) -> tuple[str 
 
 
 def _resolve_file_name(path: str | None, project: Project) -> str | None:
-    """Resolve a bare file name to a path if only one file of the project has that name.
+    """Resolve a bare file name that is unique in the project.
 
     Some tools, such as Go's test runner, do not report the folder. Any other `path` is returned unchanged.
     """
@@ -301,10 +302,10 @@ def _resolve_file_name(path: str | None, project: Project) -> str | None:
 
 
 def _find_copy_location(error_text: ParsedError, project: Project) -> tuple[str | None, int | None]:
-    """Return the path and line of an error that occurred in a different copy of the project.
+    """Return where an error from another copy of the project occurred.
 
-    The other copy may be in a container, on a colleague's machine or at a Windows path. Returns (None, None) if no
-    file in this project matches.
+    The result consists of a path and a line. The other copy may be in a container, on a colleague's machine or at a
+    Windows path. Returns (None, None) if no file in this project matches.
     """
     if project.predictor is not None:
         for place in error_text.nearest_places:
@@ -318,7 +319,7 @@ def _find_copy_location(error_text: ParsedError, project: Project) -> tuple[str 
 
 
 def _find_common_path(path: str, known_paths: Sequence[str]) -> str | None:
-    """Return the only path in `known_paths` that matches `path`, or None if there is no such path.
+    """Return the only path in `known_paths` that matches `path`, or None.
 
     A known path matches if `path` ends with it, or if the two have at least their last two components in common. If
     several match, the longest match is chosen.

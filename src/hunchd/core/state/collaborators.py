@@ -25,9 +25,9 @@ MAX_NAME_LENGTH = 60  # characters
 
 
 def detect_collaborators(project: Project, unit: Unit) -> None:
-    """Record those authors of a new unit of work who have not been seen before.
+    """Record the authors who appear for the first time.
 
-    This must be called before the predictor learns the unit.
+    `unit` is a new unit of work. This must be called before the predictor learns the unit.
     """
     predictor = project.predictor
     if predictor is None or len(predictor) < MIN_UNITS or is_bot(unit):

@@ -28,7 +28,7 @@ FRESH_SECONDS: Final = 900.0  # seconds after a command in which a next step is 
 
 @dataclass(slots=True)
 class CommandHistory:
-    """Commands run in a project, with a model that predicts the next step.
+    """Commands run in a project, with a model for the next step.
 
     `unsaved` contains the commands not yet written to the log; `shown_step` is the step that the last bundle predicted.
     """
@@ -45,7 +45,10 @@ class CommandHistory:
     _has_late_commands: bool = False  # older commands arrived late: the model must be trained again in order
 
     def record_save(self, path: str) -> None:
-        """Record the kind of a saved file, since the next step may depend on it."""
+        """Record the kind of a saved file.
+
+        The next step may depend on it.
+        """
         kind = classify_file(path)
         self._touched_kinds.pop(kind, None)
         self._touched_kinds[kind] = None
@@ -88,7 +91,7 @@ class CommandHistory:
         return any(abs(ran.at - at) < 0.0005 and ran.command == command for ran in newest)
 
     def learn(self, ran: CommandRun) -> None:
-        """Train the model on a command that is newer than all commands learned so far."""
+        """Train the model on a command newer than all learned before."""
         if self.log and ran.at - self.log[-1].at > IDLE_SECONDS:
             self.model.clear_recent()
         self.model.learn_step(
@@ -98,7 +101,10 @@ class CommandHistory:
 
     @property
     def is_out_of_order(self) -> bool:
-        """True if older commands arrived late or were removed, so that the model must be retrained."""
+        """True if the model must be retrained in order.
+
+        This is the case after older commands arrived late or commands were removed.
+        """
         return self._has_late_commands
 
     def replace_log(self, log: Iterable[CommandRun]) -> None:
@@ -119,7 +125,7 @@ class CommandHistory:
         return self.model.predict_steps(k, step_context=build_moment(at, branch, tuple(self._touched_kinds)))
 
     def suggest_next(self, now: datetime, branch: str) -> PredictedStep | None:
-        """Return the next step if it should be shown without being asked for, or None.
+        """Return the next step if it should be shown unprompted, or None.
 
         It should be shown if a command ran recently and the step is probable enough and has often been run before.
         Repeating the last command is not suggested unless files have been saved since.
@@ -154,7 +160,10 @@ class CommandHistory:
 
 
 def build_moment(at: float, branch: str, touched_kinds: Sequence[str]) -> StepContext:
-    """Build the context features for a point in time, in the user's time zone."""
+    """Build the context features for a point in time.
+
+    The hour and weekday are in the user's time zone.
+    """
     local = datetime.fromtimestamp(at).astimezone()
     return StepContext(
         generalize_branch(branch) if branch else "",

@@ -52,7 +52,10 @@ class Feature:
     # Signals and memories
 
     def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
-        """Inspect a new signal before it changes anything; not called for replayed signals."""
+        """Inspect a new signal before it changes anything.
+
+        This is not called for replayed signals.
+        """
 
     def on_signal(self, applied_signal: AppliedSignal) -> None:
         """React to a signal, whether new or replayed from the journal."""
@@ -67,18 +70,21 @@ class Feature:
         """React to new messages in a session."""
 
     def on_bundle_served(self, bundle: Bundle, project_id: str) -> None:
-        """React to a bundle that has been sent to the client that asked for it."""
+        """React to a bundle that was sent to a client."""
 
     # Projects
 
     def on_project_opened(self, project: Project) -> None:
-        """React to a project that was added, restored at start, resumed, or moved to a different folder."""
+        """React to a project that is now watched.
+
+        It was added, restored at start, resumed, or moved to a different folder.
+        """
 
     def on_project_closed(self, project: Project) -> None:
         """React to a project whose folder is no longer watched."""
 
     def on_project_restored(self, project: Project) -> None:
-        """React to a project whose stored memories have been loaded after a start."""
+        """React to the loading of a project's stored memories after a start."""
 
     def on_head_moved(self, project: Project) -> None:
         """React to the checkout of a different branch or commit."""
@@ -87,10 +93,16 @@ class Feature:
         """React to commits that were made while the daemon was running."""
 
     def on_model_loaded(self, project: Project) -> None:
-        """React to a newly loaded prediction model, which does not know the running session yet."""
+        """React to a newly loaded prediction model.
+
+        The model does not know the running session yet.
+        """
 
     def on_model_updated(self, project: Project) -> None:
-        """React to models that have caught up with the working tree and the history."""
+        """React to models that have caught up with the working tree.
+
+        They include the history as well.
+        """
 
     # Erasure
 
@@ -114,7 +126,10 @@ class Feature:
         return {}
 
     def project_status(self, project: Project) -> StatusFields:
-        """Return the feature's fields for a project in the answer to `GET /status`."""
+        """Return the feature's fields for a project in the status.
+
+        The status is the answer to `GET /status`.
+        """
         return {}
 
     def metrics(self) -> str:
@@ -152,7 +167,7 @@ class Features(Feature):
 
 
 def _make_broadcast(name: str) -> Callable[..., Any]:
-    """Return a method for `Features` that calls the method `name` of every feature."""
+    """Return a method that calls the method `name` of every feature."""
     method = getattr(Feature, name)
     if method.__annotations__["return"] != "None":
         raise TypeError(f"Features.{name} must specify how the results of the features are combined")

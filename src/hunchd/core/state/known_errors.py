@@ -32,9 +32,10 @@ def find_error_id(text: str, error_text: ParsedError, project: Project, path: st
 
 
 def find_possible_errors(text: str, project: Project) -> list[KnownError]:
-    """Return the known errors to which an ambiguous last line may refer, newest first.
+    """Return the known errors to which an ambiguous line may refer.
 
-    Returns an empty list if the line identifies exactly one error.
+    The line may be the last line of their traces. The newest error comes first. Returns an empty list if the line
+    identifies exactly one error.
     """
     error_text = parse_error(text)
     matching = _find_matching_errors(text, error_text, project)
@@ -42,9 +43,10 @@ def find_possible_errors(text: str, project: Project) -> list[KnownError]:
 
 
 def describe_error(error: KnownError, project: Project) -> str:
-    """Describe an error so that it can be told apart from others with the same message.
+    """Describe an error so that similar ones can be told apart.
 
-    The description says where the error was raised and what fixed it, if that is known.
+    The others may have the same message. The description says where the error was raised and what fixed it, if that
+    is known.
     """
     nearest = next(iter(parse_error(error.text).nearest_places), None)
     place = f"{error.path or (nearest.path if nearest else '')}:{error.line or (nearest.line if nearest else '')}"
@@ -54,9 +56,10 @@ def describe_error(error: KnownError, project: Project) -> str:
 
 
 def _find_matching_errors(text: str, error_text: ParsedError, project: Project) -> list[KnownError]:
-    """Return the known errors that have a trace and the same message, newest first.
+    """Return the known errors with the same message, newest first.
 
-    Returns an empty list if `text` is more than the last line of an error.
+    Only errors whose trace is known are returned. Returns an empty list if `text` is more than the last line of an
+    error.
     """
     message = normalize_headline(error_text.headline)
     if not message or not is_last_line(error_text, text):
@@ -73,7 +76,7 @@ def _is_last_line_only(error: KnownError) -> bool:
 
 
 def describe_possible_errors(errors: Iterable[KnownError], project: Project) -> dict[str, list[str]]:
-    """Describe the known errors to which last lines without a trace may refer.
+    """Describe the known errors to which lone last lines may refer.
 
     The keys are the memory ids of those of `errors` for which only the last line is known.
     """

@@ -23,7 +23,10 @@ class KnownFixes:
             yield from fixes.values()
 
     def best_for(self, errors: Iterable[str]) -> Mapping[str, Fix]:
-        """Return the best fix for each of `errors` that has a fix, keyed by error id."""
+        """Return the best fix for each error that has one.
+
+        The fixes are keyed by error id.
+        """
         best_fixes = ((error, select_best(tuple(self.for_error(error)))) for error in errors)
         return {error: fix for error, fix in best_fixes if fix is not None}
 

@@ -59,13 +59,16 @@ class KnownPatterns:
             self._patterns.pop(identifier, None)
 
     def find_for_path(self, path: str) -> list[tuple[PatternSummary, float]]:
-        """Return the patterns that new code in `path` could follow, with their value."""
+        """Return the patterns that new code in `path` could follow.
+
+        Each comes with its value.
+        """
         return self._rank_for_path(path)[:MAX_PATTERNS]
 
     def find_useful_for_path(self, path: str, *, building: bool = False) -> list[tuple[PatternSummary, float]]:
-        """Return the patterns worth showing for `path` without being asked for, with their value.
+        """Return the patterns worth showing unprompted for `path`.
 
-        `building` is True while the user works on a new feature.
+        Each comes with its value. `building` is True while the user works on a new feature.
         """
         return [
             (pattern, value)
@@ -93,7 +96,7 @@ class KnownPatterns:
         return sorted(ranked_patterns, key=lambda one: (-one[1], one[0].id))
 
     def build_candidates(self, focus: Focus) -> list[ContextCandidate]:
-        """Build bundle candidates from the patterns that are useful in the current file."""
+        """Build bundle candidates from the patterns useful in the current file."""
         if not focus.file:
             return []
         more = NEW_FEATURE_FACTOR if focus.activity == "new_feature" else 1.0

@@ -79,7 +79,7 @@ class OpenFailures:
     last_event_at: dict[str, datetime] = field(default_factory=dict)
 
     def is_recorded(self, event: ErrorEvent | PassEvent) -> bool:
-        """Return True if this event or a later one has already been recorded.
+        """Return True if this or a later event was already recorded.
 
         Replaying the event then changes nothing.
         """
@@ -180,7 +180,7 @@ class OpenFailures:
 
 
 def build_command_key(event: ErrorEvent | PassEvent) -> str:
-    """Return the key for the command of an event in its working tree.
+    """Return the key for an event's command and working tree.
 
     For an event without a command, the key is built from the error ids.
     """

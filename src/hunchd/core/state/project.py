@@ -45,7 +45,10 @@ SHOWN_STATUSES = (Status.ACTIVE, Status.SUSPECT)
 
 @dataclass(slots=True)
 class KnownError:
-    """Error that may recur; `memory` is the id of the memory that stores it."""
+    """Error that may recur.
+
+    `memory` is the id of the memory that stores it.
+    """
 
     memory: str
     headline: str
@@ -82,7 +85,7 @@ class WorkingTree:
     user_email: str = ""  # email address of its user
 
     def refresh_head(self) -> bool:
-        """Read HEAD again; return True if the branch or the commit has changed."""
+        """Read HEAD again; return True if branch or commit has changed."""
         now = read_head(self.layout)
         branch = redact_name(now.branch or "")
         is_changed = (branch, now.sha) != (self.branch, self.sha)
@@ -106,7 +109,7 @@ class WorkingTree:
             self.close_file(next(iter(self.open_files)))
 
     def record_save(self, path: str, at: datetime) -> None:
-        """Record the time at which a file was saved, if the file is open."""
+        """Record when a file was saved, if the file is open."""
         if path in self.open_files:
             self.open_files[path] = max(self.open_files[path], at)
 
@@ -146,7 +149,10 @@ class ProgressCount:
 
 @dataclass(frozen=True, slots=True)
 class IndexingStep:
-    """Latest progress report from the indexer, with its time on the monotonic clock in seconds."""
+    """Latest progress report from the indexer.
+
+    `at` is its time on the monotonic clock, in seconds.
+    """
 
     step: str
     at: float
@@ -154,7 +160,10 @@ class IndexingStep:
 
 @dataclass(slots=True)
 class UserState:
-    """Facts and profile pages of the user that do not belong to any project, keyed by id."""
+    """Facts and profile pages of the user, keyed by id.
+
+    They do not belong to any project.
+    """
 
     facts: dict[str, Memory] = field(default_factory=dict)
     profile: dict[str, Memory] = field(default_factory=dict)
@@ -166,7 +175,10 @@ class UserState:
 
 
 def update_shown(change: MemoryChange, memories: dict[str, Memory], kind: Kind, *, key_prefix: str = "") -> None:
-    """Apply a change to `memories`, which contains the active and suspect memories of one kind."""
+    """Apply a change to the shown memories of one kind.
+
+    `memories` contains those that are active or suspect.
+    """
     for memory in change.memories:
         if memory.kind is not kind or not (memory.key or "").startswith(key_prefix) or "." in memory.id:
             continue  # versions and chunks are not shown
@@ -237,7 +249,7 @@ class Project:
 
     @property
     def problem(self) -> str:
-        """Description of what is broken or still being read; empty if there is no problem."""
+        """Description of what is broken or still being read, or ""."""
         if self.is_missing:
             return f"{self.root} {'cannot be read' if is_folder(self.root) else 'is not there'}"
         if self.index_error:
@@ -273,7 +285,7 @@ class Project:
         self.revision += 1
 
     def apply_change(self, change: MemoryChange) -> None:
-        """Apply changed memories to the state, so that the next bundle shows them."""
+        """Apply changed memories, so that the next bundle shows them."""
         update_shown(change, self.facts, Kind.FACT)
         update_shown(change, self.conflicts, Kind.CONTRADICTION)
         self._forget_workflows(change.deletions)
@@ -336,7 +348,10 @@ class Project:
             self.cleared_errors.popitem(last=False)
 
     def find_error(self, identifier: str) -> KnownError | None:
-        """Return the open or cleared error with this id, or None if there is none."""
+        """Return the error with this id, or None.
+
+        The error may be open or cleared.
+        """
         return self.errors.get(identifier) or self.cleared_errors.get(identifier)
 
     def list_fresh_errors(self, now: datetime) -> tuple[KnownError, ...]:

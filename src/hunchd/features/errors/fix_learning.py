@@ -152,7 +152,10 @@ class FixLearner(Feature):
     async def _learn_fix(
         self, project: Project, error: Memory, fixed_error: FixedError, now: TreeSnapshot, event: PassEvent
     ) -> Sequence[Fix]:
-        """Return the known fixes for `error`, updated with the change that has just fixed it."""
+        """Return the known fixes for `error`, including the latest one.
+
+        They are updated with the change that has just fixed the error.
+        """
         after = fixed_error.after or now
         changes = await self._diff_snapshots(event.root, fixed_error.before, after)
         if not changes and after is not now:
@@ -177,9 +180,10 @@ class FixLearner(Feature):
         return record_success(await self._find_fixes(project, error, fix.id), fix)
 
     async def _find_fixes(self, project: Project, error: Memory, identifier: str) -> list[Fix]:
-        """Return the known fixes for an error, from the store and the project's state.
+        """Return the known fixes for an error.
 
-        Shortly after a start, the store contains fixes that the project has not loaded yet.
+        They come from the store and the project's state. Shortly after a start, the store contains fixes that the
+        project has not loaded yet.
         """
         linked_ids = [link["ref"] for link in error.links if link.get("type") == FIXED_BY_LINK]
         memories = await self._memories.find([identifier, *linked_ids], project.id)
@@ -230,9 +234,10 @@ class FixLearner(Feature):
                 await self._memories.commit([MemoryChange((*errors.values(), *fix_memories), project=project.id)])
 
     async def _take_snapshot(self, root: str, at: datetime) -> TreeSnapshot | None:
-        """Take a snapshot of the working tree, to show its state at the time `at`.
+        """Take a snapshot of the working tree.
 
-        Returns None if `at` is so long ago that the tree may have changed since.
+        It is meant to show the state of the tree at the time `at`. Returns None if `at` is so long ago that the
+        tree may have changed since.
         """
         if self._now() - at > SNAPSHOT_MAX_AGE:
             return None

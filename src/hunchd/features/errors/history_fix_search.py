@@ -67,9 +67,9 @@ class HistoryFixSearch:
             self._work.set()
 
     def remember_deleted(self, project: Project, change: MemoryChange) -> None:
-        """Record deleted fixes from the history as tombstones, so that they are not found again.
+        """Record deleted fixes from the history as tombstones.
 
-        This must be called before the project drops these fixes.
+        They are then not found again. This must be called before the project drops these fixes.
         """
         past_fix_ids = {fix.id for fix in project.fixes.iter_all() if fix.is_past}
         if gone_ids := past_fix_ids.intersection(change.deletions):
@@ -117,9 +117,10 @@ class HistoryFixSearch:
 
 
 def find_history_fix(root: Path, error: Memory, ignored_paths: tuple[str, ...], *, until: str = "HEAD") -> Fix | None:
-    """Return a fix built from the commit before `until` that most probably fixed a similar error.
+    """Return the most probable fix from the history for an error.
 
-    Returns None if no commit is likely enough. This runs git, and raises RepositoryError if that fails.
+    It is a commit before `until` that fixed a similar error. Returns None if no commit is likely enough. This runs
+    git, and raises RepositoryError if that fails.
     """
     error_text = parse_error(error.content)
     locations = [

@@ -44,9 +44,10 @@ class DocumentService:
         self._now = now
 
     async def put(self, draft: DocumentDraft) -> Memory:
-        """Store a text under its path and keep the previous text as history.
+        """Store a text under its path.
 
-        Storing the same text again changes nothing. Raises TooLarge if the profile would exceed MAX_PROFILE_TOKENS.
+        The previous text is kept as history. Storing the same text again changes nothing. Raises TooLarge if the
+        profile would exceed MAX_PROFILE_TOKENS.
         """
         if redact_name(draft.path) != draft.path:
             raise InvalidInput("the path seems to contain a secret, which is not stored", field="path")
@@ -84,7 +85,10 @@ class DocumentService:
         return head
 
     async def list(self, request: DocumentsRequest) -> PageAnswer[DocumentAnswer]:
-        """Return a page of the documents below a path prefix, sorted by path, without their texts."""
+        """Return a page of the documents below a path prefix.
+
+        They are sorted by path and do not include their texts.
+        """
         documents = sorted(await self.list_below(request.prefix), key=lambda page: (page.key or "", page.id))
         return slice_page(
             documents, partial(document_answer, content=False), offset=request.offset, limit=request.limit
@@ -99,9 +103,9 @@ class DocumentService:
         return [page for page in pages if page.category != CHUNK and page.key is not None]
 
     async def forget(self, path: str) -> None:
-        """Erase a document with its history and its chunks, from the disk as well.
+        """Erase a document with its history and its chunks.
 
-        Raises NotFound if there is no such document.
+        They are erased from the disk as well. Raises NotFound if there is no such document.
         """
         page = await self._find_document(path)
         if page is None:
@@ -137,7 +141,7 @@ class DocumentService:
             return result
 
     async def _find_document(self, path: str) -> Memory | None:
-        """Return the current document at a path, or None if there is none.
+        """Return the current document at a path, or None.
 
         The user's own documents are searched first, then those of the projects.
         """
@@ -152,10 +156,11 @@ class DocumentService:
         return None
 
     def _find_owner(self, path: str) -> str | None:
-        """Return the id of the project to which a document at `path` belongs, or None for the user.
+        """Return the project to which a document belongs.
 
-        A document belongs to a project if its path is /projects/NAME/…, where NAME is the project's name or id. The
-        document is then deleted together with the project.
+        The result is the id of the project, or None for the user. A document belongs to a project if its path is
+        /projects/NAME/…, where NAME is the project's name or id. The document is then deleted together with the
+        project.
         """
         root, _, rest = path.strip("/").partition("/")
         name = rest.partition("/")[0]
@@ -178,7 +183,10 @@ class DocumentService:
             )
 
     async def _add_chunks(self, page: Memory, change: MemoryChange) -> MemoryChange:
-        """Add the document's new chunks and the deletions of its outdated chunks to a change."""
+        """Add a document's chunk changes to a change.
+
+        New chunks are stored and outdated ones are deleted.
+        """
         chunks = _split_into_chunks(page) if page.status is Status.ACTIVE else []
         chunk_ids = {part.id for part in chunks}
         family = await self._memories.list_family(page.id, page.project)

@@ -32,10 +32,11 @@ class DraftValidator:
         self._projects = projects
 
     async def validate(self, drafts: Sequence[OwnedDraft]) -> tuple[list[OwnedDraft], list[tuple[int, HunchError]]]:
-        """Return the valid drafts, completed by the parser, and the errors in the others.
+        """Return the valid drafts, and the errors in the others.
 
-        Each error comes with the number of its draft. A draft is rejected if it replaces a memory that does not
-        exist or cannot be replaced, or if it has a ref that belongs to a memory with a different key.
+        The valid drafts are completed by the parser. Each error comes with the number of its draft. A draft is
+        rejected if it replaces a memory that does not exist or cannot be replaced, or if it has a ref that belongs
+        to a memory with a different key.
         """
         holders = await self._find_ref_holders(drafts)
         valid_drafts: list[OwnedDraft] = []
@@ -56,10 +57,10 @@ class DraftValidator:
         return valid_drafts, rejections
 
     async def _find_ref_holders(self, drafts: Sequence[OwnedDraft]) -> dict[tuple[str | None, str], Memory]:
-        """Return the memories that have the refs of `drafts`, keyed by project and ref.
+        """Return the memories that have the refs of `drafts`.
 
-        Such a memory is stored under an id derived from its ref or, if it is a fact with a key, under an id derived
-        from that key.
+        They are keyed by project and ref. Such a memory is stored under an id derived from its ref or, if it is a
+        fact with a key, under an id derived from that key.
         """
         holders: dict[tuple[str | None, str], Memory] = {}
         for owner in {owner for draft, owner in drafts if draft.ref is not None}:
@@ -96,10 +97,11 @@ class DraftValidator:
 def _resolve_ref_holder(
     draft: MemoryDraft, parsed_draft: MemoryDraft, memory: Memory, holder: Memory | None
 ) -> MemoryDraft:
-    """Return the draft to store if a different memory, `holder`, may already have its ref.
+    """Return the draft to store if its ref may be taken.
 
-    Raises Conflict if it does and the caller gave a different key. If only the parser found a different key in the
-    text, the ref decides: the draft supersedes `holder`.
+    `holder` is the memory that has the ref, if there is one. Raises Conflict if it does and the caller gave a
+    different key. If only the parser found a different key in the text, the ref decides: the draft supersedes
+    `holder`.
     """
     if holder is None or holder.id == memory.id or holder.status not in _VALID_STATUSES:
         return parsed_draft

@@ -89,9 +89,9 @@ class KnowledgeService:
         )
 
     async def edit(self, identifier: str, patch: MemoryFields) -> Memory:
-        """Change some fields of a memory; if the text changes, it is parsed again.
+        """Change some fields of a memory.
 
-        Raises Conflict for a message or the metadata of a session.
+        If the text changes, it is parsed again. Raises Conflict for a message or the metadata of a session.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
         if message_from_memory(memory) is not None or head_from_memory(memory) is not None:
@@ -104,9 +104,10 @@ class KnowledgeService:
         return await self._memories.edit(identifier, complete_patch(memory, patch), self._projects.ids)
 
     async def undo(self, identifier: str) -> Memory:
-        """Undo the last change to a memory or document, or the resolution of a contradiction.
+        """Undo the last change to a memory or document.
 
-        A memory that was archived because it was not used is restored.
+        For a contradiction, this takes back its resolution. A memory that was archived because it was not used is
+        restored.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
         if restore(memory) is not None:  # archived because it was not used
@@ -128,9 +129,10 @@ class KnowledgeService:
             return restored_memory
 
     async def forget(self, identifier: str) -> None:
-        """Erase a memory with its versions and everything that quotes it, from the disk as well.
+        """Erase a memory with everything that quotes it.
 
-        Callers must have recorded the erasure with `PendingErasures.record`.
+        Its versions are erased too, and the disk no longer contains any of it. Callers must have recorded the
+        erasure with `PendingErasures.record`.
         """
         await self._memories.erase(identifier, self._projects.ids)
 
@@ -148,9 +150,9 @@ class KnowledgeService:
     # Facts
 
     async def get_fact(self, request: FactRequest) -> FactAnswer:
-        """Return the value of a key with its history and the rejected claims.
+        """Return a key's value with its history.
 
-        Raises NotFound if nothing is known about the key.
+        The rejected claims are returned as well. Raises NotFound if nothing is known about the key.
         """
         project, branch = None, request.branch
         if request.project is not None:
@@ -180,9 +182,10 @@ class KnowledgeService:
     async def add_fact_histories(
         self, request: SearchRequest, answer: SearchAnswer, facts: Iterable[Memory]
     ) -> SearchAnswer:
-        """Put the histories of matching facts before the results of a query about a change.
+        """Add fact histories to the answer to a query about change.
 
-        Such a query is, for example, "when did X change". Other answers are returned unchanged.
+        The histories of matching facts come before the other results. Such a query is, for example, "when did X
+        change". Other answers are returned unchanged.
         """
         if not is_about_change(request.query):
             return answer
@@ -237,7 +240,10 @@ def _history_to_result(fact: Memory, value_changes: Sequence[ValueChange]) -> Se
 
 
 def list_value_changes(head: Memory, family: Sequence[Memory]) -> list[ValueChange]:
-    """Return the changes to a key's value, each with its time, values and source, oldest first."""
+    """Return the changes to a key's value, oldest first.
+
+    Each has its time, the values before and after, and the source.
+    """
     value_changes: list[ValueChange] = []
     before: Memory | None = None
     for version in reversed(list_versions(head, {one.id: one for one in family})):

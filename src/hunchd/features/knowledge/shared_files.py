@@ -57,7 +57,7 @@ class SharedFileBuilder:
         )
 
     async def _find_named(self, name: str, memories: list[Memory]) -> Memory | None:
-        """Return the memory with the id `name`, or else the fact with this key.
+        """Return the memory with this id, or else the fact with this key.
 
         If several facts match, one that was read from a file in the project is the last choice, since everyone
         already has that file. Returns None if nothing matches.

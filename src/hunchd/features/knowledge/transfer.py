@@ -83,9 +83,9 @@ class MemoryTransfer:
         self._now = now
 
     async def export(self, project: str | None) -> AsyncIterator[ExportLine]:
-        """Yield the export lines of one project, or of everything if `project` is None.
+        """Yield the export lines of one project, or of everything.
 
-        The last line contains the number of lines.
+        Everything is exported if `project` is None. The last line contains the number of lines.
         """
         await self._writer.drain()
         project_id = self._projects.find(project)[0].id if project else None
@@ -175,9 +175,10 @@ class MemoryTransfer:
                 state.skipped += 1
 
     def _resolve_owner(self, name: str | None, state: _ImportState) -> str | None:
-        """Return the local id of the project that a line names, or None for the user.
+        """Return the local id of the project that a line names.
 
-        Raises NotFound for an unknown project: its records could not be stored, and would block all later records.
+        Returns None for the user. Raises NotFound for an unknown project: its records could not be stored, and
+        would block all later records.
         """
         if name is None:
             return None
@@ -261,7 +262,7 @@ class MemoryTransfer:
         return list(changes.values())
 
     async def _list_outdated_chunks(self, page: Memory) -> tuple[str, ...]:
-        """Return the ids of the chunks that belong to an older text of a document.
+        """Return the ids of chunks from an older text of a document.
 
         Returns an empty tuple if the memory is not a document.
         """
@@ -306,7 +307,7 @@ def _move_to_owner(memory: Memory, owner: str | None) -> Memory:
 
 
 def _retire_older(older: Memory, newer: Memory, now: datetime) -> tuple[Memory, ...]:
-    """Return the older of two values as a version of the newer one.
+    """Return the older of two values as a version.
 
     Returns an empty tuple if the values are the same, or if the older memory is not the current value of a key.
     """

@@ -36,7 +36,10 @@ class _ReadPosition:
 
 
 class LogWatcher(Feature):
-    """Watcher that reports errors from log files that match `patterns` below any root folder."""
+    """Watcher that reports errors from log files.
+
+    It watches the files that match `patterns` below any root folder.
+    """
 
     def __init__(
         self,
@@ -66,7 +69,7 @@ class LogWatcher(Feature):
             await asyncio.sleep(POLL_SECONDS)
 
     def poll(self) -> list[dict[str, Any]]:
-        """Return the errors that were written to the files since the last call.
+        """Return the errors written to the files since the last call.
 
         Text that was already in a file before its project was first polled is ignored.
         """
@@ -81,9 +84,10 @@ class LogWatcher(Feature):
         return errors
 
     def _iter_files(self, root: Path) -> Iterator[Path]:
-        """Yield the files below a project's root that match a pattern, at most MAX_FILES.
+        """Yield the files of a project that match a pattern.
 
-        A file that matches an absolute pattern belongs to the project that contains it.
+        At most MAX_FILES files are returned. A file that matches an absolute pattern belongs to the project that
+        contains it.
         """
         count = 0
         for pattern in self._patterns:

@@ -32,7 +32,10 @@ ResultT = TypeVar("ResultT")
 
 
 class ProjectWatcher(Feature):
-    """Feature that watches files, git and the spool, and passes signals to the intake."""
+    """Feature that watches files, git and the spool folder.
+
+    It passes signals to the intake.
+    """
 
     def __init__(self, dependencies: Dependencies, intake: SignalIntake) -> None:
         settings = dependencies.settings.signals
@@ -144,7 +147,7 @@ class ProjectWatcher(Feature):
             await asyncio.sleep(RETRY_SECONDS)
 
     def project_status(self, project: Project) -> StatusFields:
-        """Return how the files and the git state of a project are being watched."""
+        """Return how a project's files and git state are being watched."""
         files, git = self._watchers.get(project.id, (None, None))
         return {
             "watching": WatchingAnswer(

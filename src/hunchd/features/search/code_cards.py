@@ -115,9 +115,10 @@ Missing = list[tuple[int, int, str]]  # keys of path and card, and the card
 def _find_missing_vectors(
     file: Path, code: CodeCache
 ) -> tuple[dict[int, tuple[int, bytes]], Missing, vectors.SeenState]:
-    """Return the vectors that are still valid, the cards without a vector, and the state examined.
+    """Return the valid vectors and the cards without a vector.
 
-    Cards of source files come first. Only files that have changed since the last time are read.
+    The state of the code cache that was examined is returned as well. Cards of source files come first. Only files
+    that have changed since the last time are read.
     """
     serials, cache, seen_state = code.chunk_serials(), code.chunk_cache_id(), vectors.read_seen_state(file)
     newest = seen_state.serial if seen_state.cache == cache else 0

@@ -51,9 +51,9 @@ class CodeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class OpenIndex:
-    """Open code index with the vectors of its files, one row for each file.
+    """Open code index with the vectors of its files.
 
-    The matrix of vectors has no columns if there are no vectors.
+    `vectors` has one row for each file. The matrix of vectors has no columns if there are no vectors.
     """
 
     index: CodeIndex
@@ -102,11 +102,11 @@ class CodeSearchService(Feature):
                 await self._get_current_index(project)
 
     def reorder(self, prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
-        """Reorder the prediction for a question in the way code search ranks the files.
+        """Reorder a prediction as code search ranks the files.
 
-        Returns the prediction unchanged if the index is not open, if there is no question, or if the focus has a
-        current file or an error. The n-th file always gets the n-th highest probability, because probabilities are
-        calibrated by rank.
+        The focus must contain a question. Returns the prediction unchanged if the index is not open, if there is no
+        question, or if the focus has a current file or an error. The n-th file always gets the n-th highest
+        probability, because probabilities are calibrated by rank.
         """
         open_index = self._open_indexes.get(project.id)
         if open_index is None or not focus.query or focus.file or focus.errors:
@@ -140,7 +140,10 @@ class CodeSearchService(Feature):
         return CodeAnswer(tuple(snippets), (*degradations, *_list_degradations(project)))
 
     async def _get_current_index(self, project: Project) -> OpenIndex:
-        """Return the index of a project, reopened if the indexer has written a newer one."""
+        """Return the index of a project.
+
+        It is reopened if the indexer has written a newer one.
+        """
         open_index = self._open_indexes.get(project.id)
         if (
             open_index is None
@@ -152,7 +155,7 @@ class CodeSearchService(Feature):
         return open_index
 
     async def _embed_query(self, query: CodeQuery, open_index: OpenIndex) -> tuple[bytes | None, tuple[str, ...]]:
-        """Return the vector of the question, or None, and the reasons why there is no vector.
+        """Return the vector of the question, or None with the reasons.
 
         No vector is computed if no file has one to compare it with.
         """
@@ -202,7 +205,10 @@ def _find(
 
 
 def _reorder_files(prediction: Prediction, ranked_files: Sequence[RankedFile]) -> Prediction:
-    """Return the prediction with the ranked files first, followed by the other predicted files."""
+    """Return the prediction with the ranked files first.
+
+    The other predicted files follow.
+    """
     files_by_path = {file.path: file for file in prediction.files}
     ordered_files = [
         files_by_path.get(one.path) or PredictedFile(one.path, one.score, 0.0, list_reasons(one))
@@ -235,7 +241,10 @@ def _read_stamp(file: Path) -> int:
 
 
 def _select_files(index: CodeIndex, request: SearchRequest) -> Array | None:
-    """Return a mask of the files that pass the filters, or None if the request has no filters."""
+    """Return a mask of the files that pass the filters.
+
+    Returns None if the request has no filters.
+    """
     if not (request.path_prefix or request.roles or request.languages):
         return None
     roles = {ROLES[name] for name in request.roles}
@@ -259,7 +268,10 @@ def _list_degradations(project: Project) -> tuple[str, ...]:
 
 
 def _render_results(root: Path, results: Sequence[CodeResult]) -> list[SearchResult]:
-    """Return the results with their current lines, skipping files that can no longer be read."""
+    """Return the results with their current lines.
+
+    Files that can no longer be read are skipped.
+    """
     rendered_results = []
     for result in results:
         source = read_file(root, result.path)

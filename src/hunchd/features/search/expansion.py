@@ -19,7 +19,7 @@ MAX_OUTLINE_LINES = {"full": 200, "summary": 30, "compressed": 8, "index": 1}
 
 
 def expand(request: ExpandRequest, project: Project, results: Sequence[SearchResult]) -> ExpandAnswer:
-    """Return the detailed text about a topic, or the outline of a file.
+    """Return a detailed text about a topic, or a file's outline.
 
     Raises NotFound if nothing is known about it in the project.
     """
@@ -65,7 +65,7 @@ def _format_topics_hint(project: Project) -> str | None:
 
 
 def expand_memory(memory: Memory, level: str) -> ExpandAnswer:
-    """Return the text of a memory at a level, in the form of an answer to a client."""
+    """Return the answer with the text of a memory at a level."""
     return ExpandAnswer(id=memory.id, title=memory.title, level=level, text=get_text_at_level(memory, level))
 
 

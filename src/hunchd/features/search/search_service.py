@@ -49,7 +49,10 @@ def build_own_request(request: SearchRequest) -> SearchRequest | None:
 
 
 def join_answers(answer: SearchAnswer, own: SearchAnswer, k: int) -> SearchAnswer:
-    """Merge results from a project with those from the user's own memories, and keep the best `k`."""
+    """Merge results from a project with the user's own, best first.
+
+    The best `k` results are kept.
+    """
     results = sorted([*answer.results, *own.results], key=lambda one: -one.score)[:k]
     return answer.with_results(results, own.degraded)
 
@@ -116,7 +119,10 @@ class SearchService:
     def _apply_pending_changes(
         self, query: str, filters: Filters, results: Sequence[SearchResult], pending_hits: Sequence[Hit]
     ) -> list[SearchResult]:
-        """Drop forgotten memories, and update results for changes that the store may not have yet."""
+        """Update results for changes that the store may lack.
+
+        Forgotten memories are dropped.
+        """
         pending_ids, current = {hit.memory.id for hit in pending_hits}, []
         for result in results:
             identifier = result.id

@@ -20,14 +20,17 @@ def to_milliseconds(moment: datetime) -> int:
 
 
 def tick(last: int, now_ms: int) -> int:
-    """Return a time for a new record: later than `last`, and not before the machine's clock."""
+    """Return a time for a new record.
+
+    It is later than `last` and not before the machine's clock.
+    """
     return max(last + 1, now_ms << COUNTER_BITS)
 
 
 def observe(last: int, seen: int, now_ms: int) -> int:
-    """Return the new clock value after receiving a record with the time `seen`.
+    """Return the clock value after a record has been received.
 
-    A time too far ahead of the machine's clock is ignored.
+    `seen` is the time of the record. A time too far ahead of the machine's clock is ignored.
     """
     if (seen >> COUNTER_BITS) - now_ms > MAX_DRIFT_MS:
         return last

@@ -48,7 +48,7 @@ class TeamFolder:
         ensure_private_folder(self._folder)
 
     def load(self) -> TeamMembership | None:
-        """Return the membership, or None if there is no team or the file cannot be read."""
+        """Return the membership, or None if it cannot be read."""
         try:
             return msgspec.json.decode((self._folder / _SETTINGS_FILE).read_bytes(), type=TeamMembership)
         except (OSError, msgspec.MsgspecError):
@@ -61,7 +61,10 @@ class TeamFolder:
         return Mirror(self._folder / _MIRROR_FILE)
 
     def delete(self) -> None:
-        """Delete all files, including the private key; the user's statements stay in the team."""
+        """Delete all files, including the private key.
+
+        The user's statements stay in the team.
+        """
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -88,7 +91,7 @@ def create_machine_id() -> str:
 
 
 def split_address(address: str) -> tuple[str, str]:
-    """Split an address into the address of the dataset and the id of the team.
+    """Split an address into the dataset's address and the team's id.
 
     The id follows after a "#"; it is "" if there is none. Raises InvalidInput for an unsupported address, and for
     one with credentials, which would end up in logs and repositories.

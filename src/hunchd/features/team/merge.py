@@ -156,14 +156,18 @@ def build_roster(team: str, records: Iterable[TeamRecord]) -> dict[str, Member]:
 
 
 def get_fingerprint(author: str) -> str:
-    """Return the beginning of a member's public key, which is what people are shown."""
+    """Return the beginning of a member's public key.
+
+    This is the part that people are shown.
+    """
     return author[:FINGERPRINT_LENGTH]
 
 
 def build_view(subject: str, records: Iterable[TeamRecord], roster: Mapping[str, Member]) -> SubjectView:
-    """Build the view of a subject from each author's latest records about it.
+    """Build the view of a subject from the records about it.
 
-    Records by authors who are not members or are excluded are ignored.
+    `records` are the latest records of each author. Records by authors who are not members or are excluded are
+    ignored.
     """
     valid = [one for one in records if (member := roster.get(one.author)) is not None and not member.is_excluded]
     statements = sorted(
@@ -182,7 +186,10 @@ def build_view(subject: str, records: Iterable[TeamRecord], roster: Mapping[str,
 
 
 def count_votes(records: Iterable[TeamRecord], roster: Mapping[str, Member]) -> Vote:
-    """Return how many members voted a statement useful, and how many voted it wrong."""
+    """Count the votes for and against a statement.
+
+    Each member can vote that it is useful and that it is wrong.
+    """
     votes = [
         decode_vote(one)
         for one in records

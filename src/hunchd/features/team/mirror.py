@@ -61,9 +61,9 @@ class Outbox:
 
 
 class Mirror:
-    """Mirror of a team's records, stored in `file`, or in memory if `file` is None.
+    """Mirror of a team's records.
 
-    It is not thread-safe: only one call may be made at a time.
+    It is stored in `file`, or in memory if `file` is None. It is not thread-safe: only one call may be made at a time.
     """
 
     def __init__(self, file: Path | None) -> None:
@@ -80,9 +80,9 @@ class Mirror:
     # Own records
 
     def create_records(self, news: Sequence[OwnRecord], *, team: str, author: str, machine: str, now_ms: int) -> None:
-        """Store new records by this machine durably and put them into the outbox.
+        """Store this machine's new records and put them into the outbox.
 
-        Each record gets a number, a time and an id.
+        They are durable when this returns. Each record gets a number, a time and an id.
         """
         if not news:
             return
@@ -128,7 +128,10 @@ class Mirror:
             self._connection.executemany("DELETE FROM outbox WHERE version = ?", outdated)
 
     def load_outbox(self, limit: int) -> Outbox:
-        """Return the `limit` oldest records in the outbox, and mark them as attempted."""
+        """Return the oldest records in the outbox.
+
+        At most `limit` records are returned, which are marked as attempted.
+        """
         rows = self._connection.execute(
             "SELECT record, attempted, version FROM outbox ORDER BY version LIMIT ?", (limit,)
         ).fetchall()
@@ -147,13 +150,16 @@ class Mirror:
         return int(self._connection.execute("SELECT COUNT(*) FROM outbox").fetchone()[0])
 
     def find_own(self, memory_ids: Sequence[str]) -> dict[str, str]:
-        """Map the subjects of this machine's statements about the given memories to the memory ids."""
+        """Map the subjects of this machine's statements to memory ids.
+
+        Only statements about the given memories are included.
+        """
         return dict(self._select_in("SELECT subject, memory FROM own WHERE memory", memory_ids))
 
     def _select_in(self, query: str, values: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query in which its last column has one of `values`.
+        """Yield the rows of a query that match one of `values`.
 
-        `query` must be a constant that ends with the name of the column.
+        The last column in the query is compared. `query` must be a constant that ends with the name of the column.
         """
         for begin in range(0, len(values), _CHUNK):
             part = tuple(values[begin : begin + _CHUNK])
@@ -161,7 +167,7 @@ class Mirror:
             yield from self._connection.execute(marked_query, part)
 
     def list_own(self) -> dict[str, str]:
-        """Map the subjects of all of this machine's statements to the ids of their memories."""
+        """Map the subjects of all this machine's statements to memory ids."""
         return dict(self._connection.execute("SELECT subject, memory FROM own"))
 
     # Records of others
@@ -178,7 +184,10 @@ class Mirror:
         self._forget_text(changed)
 
     def _forget_text(self, records: Iterable[TeamRecord]) -> None:
-        """Remove overwritten text from the write-ahead log if a record is an erasure."""
+        """Remove erased text from the write-ahead log.
+
+        This is done only if one of the records is an erasure.
+        """
         if any(record.kind is RecordKind.ERASE for record in records):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -196,7 +205,10 @@ class Mirror:
         self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(one,) for one in subjects])
 
     def _merge(self, records: Sequence[TeamRecord]) -> list[TeamRecord]:
-        """Merge records into the registers; return those that are now the latest in their register."""
+        """Merge records into the registers.
+
+        Returns the records that are now the latest in their register.
+        """
         keys = list(dict.fromkeys(get_register_key(record) for record in records))
         before = {key: record for key in keys if (record := self._load_register(key)) is not None}
         after = merge_records(before, records)
@@ -245,7 +257,10 @@ class Mirror:
         return [_to_record(row) for row in rows]
 
     def list_statement_subjects(self, after: str, limit: int) -> list[str]:
-        """Return the next `limit` subjects with a statement that sort after `after`, in order."""
+        """Return the next subjects with a statement, in order.
+
+        At most `limit` subjects are returned, all of which sort after `after`.
+        """
         rows = self._connection.execute(
             "SELECT DISTINCT subject FROM registers WHERE grp = ? AND subject > ? ORDER BY subject LIMIT ?",
             (STATEMENTS, after, limit),
@@ -262,7 +277,10 @@ class Mirror:
         )
 
     def load_last_clocks(self) -> dict[str, int]:
-        """Return the time of each author's latest record, as a clock value keyed by author."""
+        """Return the time of each author's latest record.
+
+        It is a clock value, keyed by author.
+        """
         return dict(self._connection.execute("SELECT author, MAX(clock) FROM registers GROUP BY author"))
 
     # Memories into which records were projected; the author is "" for a key, which all authors share
@@ -303,7 +321,10 @@ class Mirror:
             self._set_figures({_CURSOR: version})
 
     def list_pending(self, limit: int) -> list[str]:
-        """Return up to `limit` subjects whose records have not been applied to the memories yet."""
+        """Return up to `limit` pending subjects.
+
+        Their records have not been applied to the memories yet.
+        """
         return [row[0] for row in self._connection.execute("SELECT subject FROM pending LIMIT ?", (limit,))]
 
     def count_pending(self) -> int:

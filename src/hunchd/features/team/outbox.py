@@ -31,11 +31,11 @@ from hunchd.protocol.team_records import (
 def plan_statement(
     memory: Memory, subject: str, view: SubjectView, scope: SharingScope, author: str, now: datetime, error: str | None
 ) -> OwnRecord | None:
-    """Return the record to send to the team about a change to one of the user's memories.
+    """Return the record to send about a change to a memory.
 
-    Returns None if the team already has it. If a colleague's resolution replaced the user's value on this machine,
-    the team keeps the user's original statement until the user changes the value. If the changed value differs from
-    the resolution, it is a new statement, which reopens the question.
+    `memory` is one of the user's own memories. Returns None if the team already has it. If a colleague's resolution
+    replaced the user's value on this machine, the team keeps the user's original statement until the user changes
+    the value. If the changed value differs from the resolution, it is a new statement, which reopens the question.
     """
     own = next((one for one in view.statements if one.author == author), None)
     if is_from_team(memory):
@@ -57,9 +57,10 @@ def _is_overruled(own: TeamRecord, statement: Statement, view: SubjectView) -> b
 
 
 def plan_missing(subject: str, records: Iterable[TeamRecord], author: str) -> list[OwnRecord]:
-    """Return the records to send about a forgotten memory that this machine had stated.
+    """Return the records to send about a forgotten memory.
 
-    If a resolution by the same author may quote the memory, it is withdrawn as well.
+    This machine had sent a statement about it. If a resolution by the same author may quote the memory, it is
+    withdrawn as well.
     """
     quotes = any(one.author == author and one.kind is RecordKind.RESOLVE for one in records)
     withdrawn = [OwnRecord(RecordKind.UNRESOLVE, subject)] if quotes else []
@@ -75,10 +76,11 @@ def plan_resolution(
     scope: SharingScope,
     author: str,
 ) -> OwnRecord | None:
-    """Return the record with the user's resolution of a contradiction about a key.
+    """Return the record with the user's resolution of a contradiction.
 
-    If the contradiction was reopened, returns the record that withdraws the resolution. Returns None if there is
-    nothing to send. `head` is the current memory for the key; `records` are the latest records about the subject.
+    The contradiction is about a key. If the contradiction was reopened, returns the record that withdraws the
+    resolution. Returns None if there is nothing to send. `head` is the current memory for the key; `records` are
+    the latest records about the subject.
     """
     mine = next((one for one in records if one.author == author and one.kind is RecordKind.RESOLVE), None)
     known = decode_resolution(mine) if mine is not None else None

@@ -54,7 +54,10 @@ class ProjectionTarget:
 
 @dataclass(frozen=True, slots=True)
 class SlotState:
-    """State of a key on this machine: its current memory and the open contradictions about it."""
+    """State of a key on this machine.
+
+    `head` is its current memory; `conflicts` are the open contradictions about it.
+    """
 
     head: Memory | None
     conflicts: tuple[Memory, ...] = ()
@@ -62,7 +65,10 @@ class SlotState:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Member's statement converted to a memory, with the author and the id of its record."""
+    """Member's statement converted to a memory.
+
+    `author` and `record` are the author and the id of its record.
+    """
 
     memory: Memory
     author: str
@@ -70,12 +76,18 @@ class Claim:
 
 
 def is_about_key(statement: Statement) -> bool:
-    """Return True if a statement gives a value for a key, as opposed to stating a single memory."""
+    """Return True if a statement gives a value for a key.
+
+    Other statements are about a single memory.
+    """
     return statement.kind is Kind.FACT and bool(statement.key)
 
 
 def build_claim(record: TeamRecord, target: ProjectionTarget) -> Claim | None:
-    """Convert the statement in a record to a claim, or return None if it is invalid."""
+    """Convert the statement in a record to a claim.
+
+    Returns None if the statement is invalid.
+    """
     try:
         statement = decode_statement(record)
     except InvalidInput:
@@ -85,9 +97,9 @@ def build_claim(record: TeamRecord, target: ProjectionTarget) -> Claim | None:
 
 
 def _to_memory(statement: Statement, record: TeamRecord, target: ProjectionTarget) -> Memory | None:
-    """Convert a statement, which is untrusted text, to a memory in the target project.
+    """Convert a statement to a memory in the target project.
 
-    Returns None if the statement is empty or of a kind that is not shared.
+    The statement is untrusted text. Returns None if the statement is empty or of a kind that is not shared.
     """
     content = strip_invisible(statement.content).strip()[:MAX_TEXT_CHARACTERS]
     if statement.kind not in TEAM_KINDS or not content:
@@ -163,7 +175,10 @@ def _build_source(statement: Statement, record: TeamRecord, member: Member) -> d
 
 
 def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> list[MemoryChange]:
-    """Return the changes that align the value of a key and its contradictions with the team."""
+    """Return the changes that align a key with the team.
+
+    They concern its value and the contradictions about it.
+    """
     claims = _list_claims(view, target)
     own_record = next((one.id for one in view.statements if one.author == target.own_author), None)
     own_claim = _build_own_claim(view, target)
@@ -186,9 +201,9 @@ def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> 
 
 
 def _build_own_claim(view: SubjectView, target: ProjectionTarget) -> Claim | None:
-    """Return the user's own statement as a claim with the user as its source.
+    """Return the user's own statement as a claim.
 
-    Returns None if the user has made no statement, or if a resolution covers it.
+    The user is the source of the claim. Returns None if the user has made no statement, or if a resolution covers it.
     """
     record = next((one for one in view.open_statements if one.author == target.own_author), None)
     claim = build_claim(record, target) if record is not None else None
@@ -204,9 +219,10 @@ def _list_claims(view: SubjectView, target: ProjectionTarget) -> list[Claim]:
 
 
 def _build_resolved_claim(view: SubjectView, target: ProjectionTarget) -> Claim | None:
-    """Return the value that the resolution chose, as a claim by the member who resolved it.
+    """Return the value that the resolution chose, as a claim.
 
-    Returns None if there is no resolution, or if it chose no value.
+    The claim is attributed to the member who resolved the contradiction. Returns None if there is no resolution, or
+    if it chose no value.
     """
     resolution, record = view.decode_resolution(), view.resolution
     if resolution is None or record is None or resolution.chosen is None:
@@ -231,7 +247,7 @@ def _plan_empty_slot(
 def _plan_team_value(
     head: Memory, first: Claim | None, claims: Sequence[Claim], state: SlotState, target: ProjectionTarget
 ) -> list[MemoryChange]:
-    """Plan the changes for a key whose current value comes from a member.
+    """Plan the changes for a key whose value comes from a member.
 
     The value is replaced by `first`, or withdrawn if `first` is None.
     """
@@ -247,7 +263,10 @@ def _plan_team_value(
 
 
 def _take_over(memory: Memory, head: Memory) -> Memory:
-    """Return `memory` with the usage, dates and history of `head`, the memory that it replaces."""
+    """Return `memory` with the usage, dates and history of `head`.
+
+    `head` is the memory that it replaces.
+    """
     return replace(
         memory, usage=head.usage, created=head.created, valid_from=head.valid_from, supersedes=head.supersedes
     )
@@ -256,7 +275,10 @@ def _take_over(memory: Memory, head: Memory) -> Memory:
 def _plan_conflicts(
     head: Memory, claims: Sequence[Claim], state: SlotState, target: ProjectionTarget
 ) -> list[MemoryChange]:
-    """Open a contradiction for each differing value, and close those whose value is no longer stated."""
+    """Open and close contradictions about a key.
+
+    One is opened for each differing value, and those whose value is no longer stated are closed.
+    """
     values = {_get_value(head), *(_get_value(claim.memory) for claim in claims)}
     lapsed = [conflict for conflict in state.conflicts if _is_lapsed(conflict, values)]
     standing = [conflict for conflict in state.conflicts if conflict not in lapsed]
@@ -285,7 +307,7 @@ def _open_conflicts(
 
 
 def _is_lapsed(conflict: Memory, values: Collection[str]) -> bool:
-    """Return True if a contradiction with a member's statement has lost its basis.
+    """Return True if a contradiction with a member lost its basis.
 
     This is the case if the value of one of its sides is not among `values`, which are the values stated now.
     """
@@ -305,9 +327,10 @@ def _get_value(memory: Memory) -> str:
 
 
 def plan_single(claim: Claim | None, stored: Memory | None, now: datetime) -> list[MemoryChange]:
-    """Return the changes that align a memory without a key with a member's statement.
+    """Return the changes that align a memory with a member's statement.
 
-    `claim` is None if the statement no longer exists; `stored` is the memory on this machine, if there is one.
+    The statement has no key. `claim` is None if the statement no longer exists; `stored` is the memory on this
+    machine, if there is one.
     """
     is_active = stored is not None and stored.status is Status.ACTIVE
     if claim is None:

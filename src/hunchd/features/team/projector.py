@@ -101,9 +101,9 @@ class Projector:
             await self._memories.commit(changes)
 
     async def _erase(self, identifier: str, author: str, project: str) -> None:
-        """Erase every trace of an author's words from the memory `identifier` and its versions.
+        """Erase an author's words from a memory and its versions.
 
-        Contradictions that quote these words are erased as well.
+        `identifier` is the id of the memory. Contradictions that quote these words are erased as well.
         """
         family = await self._memories.list_family(identifier, project)
         theirs = [memory for memory in family if is_by(memory, author)]
@@ -133,7 +133,10 @@ class Projector:
 def _list_plans(
     subject: str, records: Sequence[TeamRecord], shown: Mapping[str, str], target: ProjectionTarget
 ) -> list[_Plan]:
-    """Return a plan for each memory as which the subject is or was shown."""
+    """Return the plans for the memories as which a subject appears.
+
+    A memory as which it used to appear gets a plan as well.
+    """
     view = build_view(subject, records, target.roster)
     erased_authors = [one.author for one in records if one.kind is RecordKind.ERASE and one.author != target.own_author]
     slot = shown.get(SHARED_BY_ALL) or _find_slot(view, target)
@@ -155,7 +158,10 @@ def _list_plans(
 
 
 def _find_slot(view: SubjectView, target: ProjectionTarget) -> str | None:
-    """Return the id of the memory for the key that a subject is about, or None if it is not a key."""
+    """Return the id of the memory for a subject's key.
+
+    Returns None if the subject is not a key.
+    """
     for record in view.statements:
         statement = read_statement(record)
         if statement is not None and is_about_key(statement) and (claim := build_claim(record, target)) is not None:
@@ -164,7 +170,7 @@ def _find_slot(view: SubjectView, target: ProjectionTarget) -> str | None:
 
 
 def _group_conflicts(conflicts: Iterable[Memory]) -> dict[str, list[Memory]]:
-    """Group the open contradictions about a single key by the id of the key's memory."""
+    """Group the open contradictions about a single key by memory id."""
     grouped: dict[str, list[Memory]] = {}
     for conflict in conflicts:
         if is_about_one_key(conflict):

@@ -46,14 +46,15 @@ class SharingScope:
 
 
 def is_from_team(memory: Memory) -> bool:
-    """Return True if a memory is a statement by another member of the team."""
+    """Return True if a memory is a statement by another member."""
     return memory.trust is Trust.TEAM and "member" in memory.source
 
 
 def explain_not_sent(memory: Memory, scope: SharingScope, now: datetime) -> str:
-    """Return the reason why a memory is not sent, or "" if it is sent.
+    """Return the reason why a memory is not sent.
 
-    The check itself does not redact the text; that happens when the memory is sent.
+    The reason is "" if the memory is sent. The check itself does not redact the text; that happens when the memory
+    is sent.
     """
     if memory.kind not in TEAM_KINDS or memory.category == CHUNK:
         return f"its kind is {memory.kind}, which is never sent"

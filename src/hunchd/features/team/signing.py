@@ -23,7 +23,10 @@ _KEY_BYTES: Final = 32
 
 
 def create_key(file: Path) -> str:
-    """Create a private key in `file` (mode 0600) unless it exists; return the public key."""
+    """Create a private key unless it exists; return the public key.
+
+    The private key is stored in `file` (mode 0600).
+    """
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except FileExistsError:
@@ -68,7 +71,10 @@ def keep_genuine(records: Iterable[TeamRecord], team: str) -> list[TeamRecord]:
 
 
 def is_genuine(record: TeamRecord, team: str) -> bool:
-    """Return True if a record was signed by its author for this team."""
+    """Return True if a record has a valid signature.
+
+    It must have been signed by its author for this team.
+    """
     if record.id != compute_record_id(record, team):
         return False
     try:

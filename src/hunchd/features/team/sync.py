@@ -129,7 +129,7 @@ class TeamSync:
             await self._wait()
 
     async def _wait(self) -> None:
-        """Wait for a change, or until it is time to ask the store again.
+        """Wait for a change or for the next regular attempt.
 
         The waiting time grows while the store is unreachable.
         """
@@ -256,9 +256,10 @@ class TeamSync:
         return [plan_resolution(conflict, head, subject, view, records, scope, self.membership.author)]
 
     async def _find_error(self, memory: Memory) -> str | None:
-        """Return the fingerprint of the error that a fix is for, or None if it is unknown.
+        """Return the fingerprint of the error that a fix is for.
 
-        The fingerprint is sent instead of the memory id, because ids differ from machine to machine.
+        Returns None if it is unknown. The fingerprint is sent instead of the memory id, because ids differ from
+        machine to machine.
         """
         ref = next((link["ref"] for link in memory.links if link.get("type") == FIXES_LINK), None)
         if memory.kind is not Kind.ERROR or ref is None:
@@ -276,7 +277,10 @@ class TeamSync:
         )
 
     async def add_record(self, new: OwnRecord) -> None:
-        """Create a record that is not derived from a memory, and send it soon."""
+        """Create a record that is not derived from a memory.
+
+        It is sent soon.
+        """
         async with self._lock:
             await self._record([new])
             self._roster = None
@@ -349,7 +353,10 @@ class TeamSync:
             await self._projector.project(self._mirror, self.membership, await self._load_roster())
 
     async def withdraw_all(self) -> None:
-        """Withdraw the other members' statements on this machine, because the user leaves the team."""
+        """Withdraw the other members' statements on this machine.
+
+        This is done when the user leaves the team.
+        """
         async with self._lock:
             await asyncio.to_thread(self._mirror.mark_all_shown_pending)
             own = self.membership.author
@@ -364,7 +371,10 @@ class TeamSync:
     # Questions
 
     async def load_members(self) -> list[tuple[Member, int, int]]:
-        """Return the members, each with the number of statements and the latest record's clock value."""
+        """Return the members of the team.
+
+        Each comes with the number of statements and the clock value of the latest record.
+        """
         async with self._lock:
             roster = await self._load_roster()
             counts = await asyncio.to_thread(self._mirror.count_statements)
@@ -383,7 +393,7 @@ class TeamSync:
         return [(build_view(subject, records[subject], roster), records[subject]) for subject in subjects]
 
     async def count_waiting(self) -> tuple[int, int]:
-        """Return how many records wait to be sent, and how many subjects wait to be applied here."""
+        """Count the records to send and the subjects to apply."""
         waiting = await asyncio.to_thread(lambda: (self._mirror.count_outbox(), self._mirror.count_pending()))
         return waiting[0] + len(self._work.changed_ids | self._work.deleted_ids), waiting[1]
 
@@ -392,7 +402,10 @@ class TeamSync:
             return await self._load_roster()
 
     async def plan_everything(self) -> list[OwnRecord]:
-        """Return the records that would be sent for all existing memories, without sending them."""
+        """Return the records that would be sent for all memories.
+
+        Nothing is sent.
+        """
         scope = self._scope
         if scope is None:
             return []

@@ -20,7 +20,10 @@ CARE_TIMEOUT_SECONDS: Final = 1_800.0  # enough to rewrite the files of a millio
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """Address of a team's dataset, and the file that may contain credentials for it."""
+    """Address of a team's dataset.
+
+    `credentials` is the file that may contain credentials for it.
+    """
 
     uri: str
     credentials: Path
@@ -28,7 +31,10 @@ class StoreAddress:
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """Records with a valid signature, and the number of records dropped because they had none."""
+    """Records with a valid signature.
+
+    `forged` is the number of records dropped because they had none.
+    """
 
     records: tuple[TeamRecord, ...]
     forged: int
@@ -63,15 +69,19 @@ class TeamClient:
         return await self._call("create_key", {"key_file": str(key_file)}, str)
 
     async def open(self, address: StoreAddress, *, create: bool) -> list[TeamRecord]:
-        """Open or create the dataset; return the founding records of the teams in it."""
+        """Open or create the dataset.
+
+        Returns the founding records of the teams in it.
+        """
         return await self._call("open", {**_encode(address), "create": create}, list[TeamRecord])
 
     async def append(
         self, address: StoreAddress, team: str, key_file: Path, records: Sequence[TeamRecord], *, may_exist: bool
     ) -> None:
-        """Sign and append records, and delete the records that they erase from the dataset.
+        """Sign and append records.
 
-        `may_exist` is True if some of the records may already have been appended.
+        The records that they erase are deleted from the dataset. `may_exist` is True if some of the records may
+        already have been appended.
         """
         params = {"team": team, "key_file": str(key_file), "may_exist": may_exist, "records": records}
         await self._call("append", {**_encode(address), **params}, NoneType)
@@ -89,7 +99,10 @@ class TeamClient:
             yield batch
 
     async def maintain(self, address: StoreAddress, lease: str, holder: str, keep_seconds: float) -> bool:
-        """Compact the dataset unless another machine holds the lease; return True if it was compacted."""
+        """Compact the dataset unless another machine holds the lease.
+
+        Returns True if it was compacted.
+        """
         params = {**_encode(address), "lease": lease, "holder": holder, "keep_seconds": keep_seconds}
         return await self._helper.call("maintain", params, bool, timeout=CARE_TIMEOUT_SECONDS)
 
