@@ -45,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Scores for one query, of every file in the whole index."""
+    """Scores of all files in the whole index for one query."""
 
     chunks: Array  # scores of the best chunks, added up with DECAY
     best: Array  # the best chunk alone
@@ -169,23 +169,29 @@ class CodeIndex:
         return every[starts], np.maximum.reduceat(value, starts)
 
     def score_abbreviations(self, words: Sequence[str]) -> Array:
-        """Return 1 for files named with an abbreviation of a word.
+        """Return 1 for files whose name abbreviates one of `words`.
 
-        The name of the folder counts as well. `words` are the words; all other files get 0. Examples of
-        abbreviations are `impl` and `auth`.
+        The name of the file's folder counts as well; all other files get 0. Examples of abbreviations are `impl`
+        and `auth`.
         """
         beginnings = np.array(hash_beginnings(words), "<u4")
         shares = [_compute_shares(one.segment.parts, one.segment.part_begins, beginnings) for one in self.parts]
         return (np.concatenate([np.zeros(0, "<f4"), *shares]) > 0).astype("<f4")
 
     def score_file_names(self, terms: Mapping[int, float]) -> Array:
-        """Return the share of each file name's terms among `terms`."""
+        """Return, for each file, how much of its name `terms` cover.
+
+        The result is the share of the terms in the name that are among `terms`.
+        """
         term_keys = np.array(list(terms), "<u4")
         shares = [_compute_shares(one.segment.stems, one.segment.stem_begins, term_keys) for one in self.parts]
         return np.concatenate([np.zeros(0, "<f4"), *shares])
 
     def find_best_chunks(self, file: int, matches: Matches, most: int) -> list[tuple[Segment, int, float]]:
-        """Return the `most` best chunks of a file with their scores, best first."""
+        """Return the best chunks of a file with their scores.
+
+        At most `most` chunks are returned, best first.
+        """
         part, number = self.find_part(file)
         begin, end = np.searchsorted(part.segment.file_of, (number, number + 1))
         scores = matches.scores[self.parts.index(part)][begin:end]
@@ -215,7 +221,7 @@ def _build_part(segment: Segment, first: int, alive: Array) -> Part:
 
 
 def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
-    """Return the share of each file's values in `wanted_terms`.
+    """Return, for each file, the share of its values in `wanted_terms`.
 
     The values of file `n` are `values[begins[n]:begins[n + 1]]`. The share is 0 for a file without values.
     """
@@ -226,7 +232,7 @@ def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
 
 
 def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the files that contain a term, with its weights.
+    """Return the files that contain a term, with the term's weights.
 
     The postings must be ordered by file.
     """
@@ -240,8 +246,8 @@ def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Arr
 def _score_files(segment: Segment, scores: Array) -> tuple[Array, Array]:
     """Return two scores for each file, from its best chunks.
 
-    The second is the score of the best chunk alone. The first is the sum of the scores of the best chunks, weighted
-    with DECAY.
+    The first is the sum of the scores of the best chunks, weighted with DECAY; the second is the score of the best
+    chunk alone.
     """
     files = len(segment.paths)
     matching_chunks = np.flatnonzero(scores > 0)

@@ -94,7 +94,7 @@ def rank(
     most: int = 20,
     eligible_files: Array | None = None,
 ) -> Ranking:
-    """Rank the files in `index` and return the `most` best.
+    """Rank the files in `index`, and return at most `most` of them.
 
     `meaning` contains, for each file, the cosine of its vector with the question's, and `eligible_files` says
     whether the file may be shown.

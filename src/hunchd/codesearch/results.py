@@ -225,7 +225,7 @@ def _list_chunk_reasons(
 
 
 def list_reasons(file: RankedFile) -> tuple[str, ...]:
-    """Return why a file was found, without showing its chunks."""
+    """Return why a file was found, for a result without chunks."""
     if file.is_mentioned:
         return ("named in the question",)
     return (f"defines {', '.join(file.defines[:3])}",) if file.defines else ("says what was asked",)
@@ -239,8 +239,8 @@ def _matches_word(word: str, matching_terms: frozenset[int]) -> bool:
 def extract_snippet(result: CodeResult, text: str) -> str:
     """Return the lines of a result with the most question terms.
 
-    These lines follow one another. `text` is the current content of the file. Lines that repeat the title and lines
-    without words are left out, unless there are no others.
+    They are up to SNIPPET_LINES successive lines. `text` is the current content of the file. Lines that repeat the
+    title and lines without words are left out, unless there are no others.
     """
     lines = text.splitlines()[result.start - 1 : min(result.end, result.start + LONGEST_LOOK)]
     title = "".join(result.title.split())

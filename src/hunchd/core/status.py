@@ -190,9 +190,9 @@ class StatusReporter:
         return size
 
     def _list_failing_tasks(self) -> list[str]:
-        """Return the names of tasks that wait for a restart.
+        """Return the names of the failed tasks that await a restart.
 
-        They have failed. Indexing tasks whose projects report the failure themselves are left out.
+        Indexing tasks whose projects report the failure themselves are left out.
         """
         reported_tasks = {f"index:{project.id}" for project in self._projects if project.index_error}
         failing_tasks = (task.name for task in self._dependencies.tasks.status() if task.state == "restarting")

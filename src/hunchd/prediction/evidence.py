@@ -267,7 +267,7 @@ def score_votes_with_seeds(nearest: SimilarUnits, seeds: tuple[int, ...]) -> Sco
 
 
 def score_author_files(state: PredictorState, author: int) -> Scores:
-    """Score the files that this author touched in the author's last units.
+    """Score the files in this author's last units.
 
     The newest unit counts most.
     """

@@ -144,10 +144,7 @@ class FieldIndex:
         return lengths
 
     def search(self, keys: Sequence[int]) -> Scores:
-        """Return the files that contain any of these keys, with scores.
-
-        The scores are BM25 scores.
-        """
+        """Score the files that contain any of these keys with BM25."""
         if not self.documents or not keys:
             return create_empty_scores()
         query_keys, dead_count = np.array(keys, "<u4"), len(self._file_of) - self.documents

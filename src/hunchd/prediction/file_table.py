@@ -162,7 +162,7 @@ class FileTable:
     def remove_file(self, path: str) -> int | None:
         """Exclude a file from predictions and return its number.
 
-        Returns None if the file is unknown. Its history is kept in case the file comes back.
+        The history of the file is kept in case the file comes back. Returns None if the file is unknown.
         """
         number = self.numbers.get(path)
         if number is not None:
@@ -256,7 +256,7 @@ class FolderTable:
         self._depth.view[folder] = len(parts)
 
     def compute_common_prefix(self, folder: int, others: Array) -> Array:
-        """Return the share of leading path parts that folders share.
+        """Return the proportion of leading path parts that folders have in common.
 
         `folder` is compared with each of `others`. The root counts as one part.
         """

@@ -120,7 +120,7 @@ class Learner:
     def has_authorship(self, path: str) -> bool:
         """Return True if a file's line authorship is known and current.
 
-        It is up to date if it includes the newest unit that touched the file.
+        It is current if it includes the newest unit that touched the file.
         """
         file = self._state.files.numbers.get(path)
         page = None if file is None else self._state.pages.get_blame(file)

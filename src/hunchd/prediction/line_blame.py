@@ -36,7 +36,7 @@ class BlameResult:
 
 
 def build_blame_result(lines: Sequence[tuple[str, str]]) -> BlameResult:
-    """Build the result from pairs of a commit id and line.
+    """Build the result from pairs of a commit id and a line's text.
 
     This takes some 10 ms for a thousand lines.
     """

@@ -184,7 +184,7 @@ def mask_members(values: Array, sorted_members: Array) -> Array:
 
 
 class GrowingColumn:
-    """Array that grows when values are appended or when requested.
+    """Array that can be appended to or grown to a given size.
 
     Appending takes amortised constant time.
     """

@@ -116,8 +116,8 @@ class Predictor(Learner):
     def predict(self, focus: Focus, *, now: int, k: int = 20, explain: bool = True) -> Prediction:
         """Return the `k` most likely files and relevant past units.
 
-        Files that are already open are never returned. `now` is in seconds since the epoch; without `explain`, no
-        reasons and past units are returned.
+        Files that are already open are never returned. `now` is in seconds since the epoch; without `explain`,
+        neither reasons nor past units are returned.
         """
         query = build_query(focus, self._state)
         ranking = self.rank_candidates(query, now)
@@ -230,7 +230,7 @@ class Predictor(Learner):
     def list_session_steps(self, query: PredictionQuery, now: int) -> list[FileVisit]:
         """Return the steps of the session, ending at the query's file.
 
-        This is the newest open file. Returns an empty list if the query has no open file.
+        The query's file is its newest open file. Returns an empty list if the query has no open file.
         """
         if not query.seeds:
             return []

@@ -238,7 +238,7 @@ class ReasonBuilder:
     def _find_supporting_unit(self, file: int) -> int | None:
         """Return the most similar past unit that touched a file.
 
-        Its subject must be descriptive.
+        Its subject must be descriptive. Returns None if there is no such unit.
         """
         nearest, subjects = self._evidence.nearest, self._state.messages.subjects
         units = nearest.units[nearest.which[nearest.files == file]].tolist()

@@ -83,8 +83,8 @@ class PredictorState:
     def learn_unit(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:
         """Learn a unit of work.
 
-        `title` is the text of its subject that is learned. If its weight is 0 or it has more than MAX_CHANGE_FILES
-        files, only its renames, additions and deletions of files are learned, and its message.
+        `title` is the subject in the form in which it is learned. If `weight` is 0 or the unit has more than
+        MAX_CHANGE_FILES files, only its message and its renames, additions and deletions of files are learned.
         """
         self._lesson_count += 1
         now = self.unit_count

@@ -106,9 +106,9 @@ def list_files(text: str, state: PredictorState) -> list[int]:
 def resolve_file(name: str, state: PredictorState) -> int | None:
     """Return the project file that a trace names, or None.
 
-    None is returned for third-party code. The project may be in a different folder on the machine where the error
-    occurred. An absolute path therefore belongs to the project if it ends with the whole path of a project file, or
-    with the last two parts of the path of exactly one. Returns None if the file is not unique.
+    None is returned for third-party code, and if several files match equally well. The project may be in a
+    different folder on the machine where the error occurred. An absolute path therefore belongs to the project if
+    it ends with the whole path of a project file, or with the last two parts of the path of exactly one.
     """
     path_parts = INSTALLED_FOLDER.split(name)
     if len(path_parts) == 1 and _THIRD_PARTY.search(name):

@@ -21,9 +21,9 @@ _VOICE_BY_TRUST: dict[Trust, Voice] = {Trust.USER: "owner", Trust.PROJECT: "turn
 def parse_draft(draft: MemoryDraft) -> MemoryDraft:
     """Complete a fact draft with what its text states.
 
-    The category, key and value are added where they are missing. A draft with a key only gets a value. A draft
-    without a key is returned unchanged if the rules find no statement in its text. A value given by the caller is
-    kept as it is, because `redact_memory` looks for it in the text.
+    The category, key and value are added where they are missing; a draft that has a key only gets its value from
+    the text. A draft without a key is returned unchanged if the rules find no statement in its text. A value given
+    by the caller is kept as it is, because `redact_memory` looks for it in the text.
     """
     if draft.kind is not Kind.FACT:
         return draft

@@ -185,7 +185,7 @@ class MemoryService(MemoryReader):
             return result
 
     async def _undo_step(self, head: Memory, now: datetime) -> tuple[Memory, MemoryChange]:
-        """Undo the last change of `head`.
+        """Undo the last change to `head`.
 
         If that change gave the fact a new id, the fact under its old id becomes valid again.
         """

@@ -35,7 +35,7 @@ RETRY_AFTER_SECONDS = 2.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """Store operations of a single accepted record."""
+    """Store operations that one accepted record requires."""
 
     sequence: int
     memories: tuple[Memory, ...] = ()

@@ -192,7 +192,7 @@ def restrict_to_branch(fact: Memory, line: str | None) -> Memory:
 
 
 def _get_proof_commit(fact: Memory) -> str:
-    """Return the commit whose merge makes a branch's fact valid everywhere.
+    """Return the commit whose merge makes a fact valid on the main line.
 
     Returns an empty string if no such commit is recorded.
     """

@@ -316,7 +316,7 @@ class ProjectIndexer:
         """Save the model and its state for the next start.
 
         Missing files are rebuilt at the next start. Nothing is saved if git could not read the whole repository,
-        because the repository may have been repaired by then.
+        because the repository may have been repaired by the next start.
         """
         if project.predictor is None or not project.is_indexed or project.incomplete_reason:
             return

@@ -64,7 +64,7 @@ class SharedMemories:
     async def _drop_own(self, project: Project, file_memories: Sequence[Memory]) -> list[Memory]:
         """Drop memories that this user shared.
 
-        A memory is kept if it no longer exists under its own id.
+        They are kept only if they no longer exist under their own ids.
         """
         ids = [str(memory.source["id"]) for memory in file_memories if memory.source.get("id")]
         memories = await self._memories.find(ids, project.id) if ids else {}

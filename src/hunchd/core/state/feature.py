@@ -101,7 +101,7 @@ class Feature:
     def on_model_updated(self, project: Project) -> None:
         """React to models that have caught up with the working tree.
 
-        They include the history as well.
+        They have caught up with the history as well.
         """
 
     # Erasure

@@ -34,8 +34,8 @@ def find_error_id(text: str, error_text: ParsedError, project: Project, path: st
 def find_possible_errors(text: str, project: Project) -> list[KnownError]:
     """Return the known errors to which an ambiguous line may refer.
 
-    The line may be the last line of their traces. The newest error comes first. Returns an empty list if the line
-    identifies exactly one error.
+    `text` may be the last line of any of their traces. The newest error comes first. Returns an empty list if the
+    line identifies exactly one error.
     """
     error_text = parse_error(text)
     matching = _find_matching_errors(text, error_text, project)
@@ -45,7 +45,7 @@ def find_possible_errors(text: str, project: Project) -> list[KnownError]:
 def describe_error(error: KnownError, project: Project) -> str:
     """Describe an error so that similar ones can be told apart.
 
-    The others may have the same message. The description says where the error was raised and what fixed it, if that
+    Errors may have the same message, so the description says where the error was raised and what fixed it, if that
     is known.
     """
     nearest = next(iter(parse_error(error.text).nearest_places), None)
@@ -76,7 +76,7 @@ def _is_last_line_only(error: KnownError) -> bool:
 
 
 def describe_possible_errors(errors: Iterable[KnownError], project: Project) -> dict[str, list[str]]:
-    """Describe the known errors to which lone last lines may refer.
+    """Describe the errors to which last lines without a trace may refer.
 
     The keys are the memory ids of those of `errors` for which only the last line is known.
     """

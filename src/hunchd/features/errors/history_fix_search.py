@@ -79,7 +79,7 @@ class HistoryFixSearch:
         self._tombstones.delete(identifier)
 
     async def run(self) -> None:
-        """Search the history for fixes for queued errors, forever."""
+        """Look for fixes for queued errors in the history, forever."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -119,8 +119,8 @@ class HistoryFixSearch:
 def find_history_fix(root: Path, error: Memory, ignored_paths: tuple[str, ...], *, until: str = "HEAD") -> Fix | None:
     """Return the most probable fix from the history for an error.
 
-    It is a commit before `until` that fixed a similar error. Returns None if no commit is likely enough. This runs
-    git, and raises RepositoryError if that fails.
+    It is built from a commit before `until` that fixed a similar error. Returns None if no commit is likely enough.
+    This runs git, and raises RepositoryError if that fails.
     """
     error_text = parse_error(error.content)
     locations = [

@@ -99,8 +99,8 @@ def _resolve_ref_holder(
 ) -> MemoryDraft:
     """Return the draft to store if its ref may be taken.
 
-    `holder` is the memory that has the ref, if there is one. Raises Conflict if it does and the caller gave a
-    different key. If only the parser found a different key in the text, the ref decides: the draft supersedes
+    `holder` is the memory that has the ref, if there is one. Raises Conflict if it is a different memory and the
+    caller gave a key. If only the parser found a different key in the text, the ref decides: the draft supersedes
     `holder`.
     """
     if holder is None or holder.id == memory.id or holder.status not in _VALID_STATUSES:

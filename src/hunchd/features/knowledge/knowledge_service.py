@@ -184,8 +184,8 @@ class KnowledgeService:
     ) -> SearchAnswer:
         """Add fact histories to the answer to a query about change.
 
-        The histories of matching facts come before the other results. Such a query is, for example, "when did X
-        change". Other answers are returned unchanged.
+        An example of such a query is "when did X change"; other answers are returned unchanged. The histories of
+        matching facts come before the other results.
         """
         if not is_about_change(request.query):
             return answer

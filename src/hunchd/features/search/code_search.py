@@ -104,9 +104,9 @@ class CodeSearchService(Feature):
     def reorder(self, prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
         """Reorder a prediction as code search ranks the files.
 
-        The focus must contain a question. Returns the prediction unchanged if the index is not open, if there is no
-        question, or if the focus has a current file or an error. The n-th file always gets the n-th highest
-        probability, because probabilities are calibrated by rank.
+        Returns the prediction unchanged if the index is not open, if the focus has no question, or if it has a
+        current file or an error. The n-th file always gets the n-th highest probability, because probabilities are
+        calibrated by rank.
         """
         open_index = self._open_indexes.get(project.id)
         if open_index is None or not focus.query or focus.file or focus.errors:
@@ -157,7 +157,7 @@ class CodeSearchService(Feature):
     async def _embed_query(self, query: CodeQuery, open_index: OpenIndex) -> tuple[bytes | None, tuple[str, ...]]:
         """Return the vector of the question, or None with the reasons.
 
-        No vector is computed if no file has one to compare it with.
+        If no file has a vector, no vector is computed and no reason is given.
         """
         if not open_index.vectors.shape[1]:
             return None, ()

@@ -286,7 +286,7 @@ class Mirror:
     # Memories into which records were projected; the author is "" for a key, which all authors share
 
     def set_shown(self, entries: Iterable[tuple[str, str, str]]) -> None:
-        """Record the memories as which subjects are shown.
+        """Record the memories into which subjects were projected.
 
         Each entry consists of a subject, an author ("" for the key of a fact, which all authors share) and a memory
         id.
@@ -295,7 +295,7 @@ class Mirror:
             self._connection.executemany("REPLACE INTO shown VALUES (?, ?, ?)", list(entries))
 
     def load_shown(self, subjects: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Return the ids of the memories as which subjects are shown.
+        """Return the ids of the memories into which subjects were projected.
 
         The result maps each subject to a mapping from author to memory id.
         """

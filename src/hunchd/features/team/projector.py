@@ -36,7 +36,7 @@ SHARED_BY_ALL: Final = ""  # author of a key in the list of what is shown
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Plan to update the memory as which a subject is shown.
+    """Plan to update the memory into which a subject is projected.
 
     `author` is "" if the subject is the key of a fact, which all authors share; otherwise the memory is the
     statement of this one author. `erased_authors` are the authors who have erased their statements.
@@ -133,9 +133,9 @@ class Projector:
 def _list_plans(
     subject: str, records: Sequence[TeamRecord], shown: Mapping[str, str], target: ProjectionTarget
 ) -> list[_Plan]:
-    """Return the plans for the memories as which a subject appears.
+    """Return the plans for the memories into which a subject is projected.
 
-    A memory as which it used to appear gets a plan as well.
+    A memory into which the subject was projected earlier gets a plan as well.
     """
     view = build_view(subject, records, target.roster)
     erased_authors = [one.author for one in records if one.kind is RecordKind.ERASE and one.author != target.own_author]

@@ -1,6 +1,6 @@
-"""Ed25519 keys of members and signatures of records; the only module that uses cryptography.
+"""Ed25519 keys of members and signatures of records; the only module that uses the cryptography library.
 
-It runs only in the team process, so that the daemon itself does not load the cryptography library.
+It runs only in the team process, so that the daemon itself does not load that library.
 """
 
 from __future__ import annotations
