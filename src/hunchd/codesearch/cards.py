@@ -7,7 +7,7 @@ from typing import Final
 from hunchd.domain.code import FileOutline
 from hunchd.text.identifiers import split_code_words
 
-LONGEST: Final = 600  # characters; the shipped model reads about as many
+LONGEST: Final = 600  # characters; the shipped model reads about this many
 MOST_NAMES: Final = 40
 MOST_DOCS: Final = 5
 _MEMBERS: Final = frozenset({"field", "method", "key"})

@@ -38,7 +38,7 @@ _COMMENT = re.compile(r"\s*(?:///?|//!|#(?!include|define|if|end|el|pragma|un)|/
 _TEST_MARK = re.compile(r"\s*(?:#\[(?:\w+::)*test\b|#\[cfg\(test\)\]|@(?:Test|ParameterizedTest)\b)")
 _TEST_MODULE: Final = re.compile(r"tests?$")
 TEST: Final = "test"  # kind of a chunk
-_DOC_BLOCK = re.compile(r"\s*@(?:module|type)?doc\b")  # Elixir's, with blank lines inside
+_DOC_BLOCK = re.compile(r"\s*@(?:module|type)?doc\b")  # documentation in Elixir, which may contain blank lines
 _COMMENT_LINE = re.compile(r"\s*(?://|/?\*|#|--|;;|<!--|%|\"\"\")")
 _LICENCE = re.compile(r"(?i)copyright|licen[sc]ed? |spdx|all rights reserved")
 MOST_LICENCE: Final = 40  # lines
@@ -160,7 +160,7 @@ def _find_owners(spans: Sequence[_Span], count: int) -> list[int]:
 def _find_test_lines(spans: Sequence[_Span], lines: Sequence[str]) -> set[int]:
     """Return the indexes of the spans that are tests."""
     test_lines: set[int] = set()
-    ends = 0  # of the test module around
+    ends = 0  # end of the test module that contains the span
     for at, span in enumerate(spans):
         symbol = span.symbol
         if symbol is None:

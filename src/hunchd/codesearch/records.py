@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hunchd.codesearch.chunks import Chunk
 
-_HEAD = struct.Struct("<III")  # bytes of JSON, chunks, terms in all
+_HEAD = struct.Struct("<III")  # size of the JSON in bytes, number of chunks, total number of terms
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class CostLedger:
 
     def __init__(self, path: Path, *, limit: float, prices: TokenPrices, now: Callable[[], datetime]) -> None:
         self._path = path
-        self._limit = limit  # US dollars a day
+        self._limit = limit  # US dollars per day
         self._prices = prices
         self._now = now
         self._days: dict[str, DailyCost] = {}
@@ -130,7 +130,7 @@ class CostLedger:
         except FileNotFoundError:
             pass
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            # Assume today's budget is spent: better no requests for a day than twice the limit.
+            # Assume that today's budget is spent: no requests for a day are better than twice the limit.
             logger.exception("could not read %s; the language model will not be used again today", self._path)
             self._days = {self._get_today_key(): DailyCost(usd=self._limit)}
 

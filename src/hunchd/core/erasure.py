@@ -87,5 +87,5 @@ class ProjectErasure:
         await self._features.forget_project(identifier)
         await self._store.erase(identifier)
         await self._journal.erase_project(identifier)
-        await asyncio.to_thread(self._projects.clear_cache, identifier)  # removes what was written there meanwhile
+        await asyncio.to_thread(self._projects.clear_cache, identifier)  # removes files written there in the meantime
         (self._pending_folder / identifier).unlink(missing_ok=True)

@@ -118,7 +118,7 @@ class SignalIntake:
 
     def apply(self, sequence: int, record: JournalRecord, signal: Signal, project: Project, tree: WorkingTree) -> None:
         """Apply a durable signal unless it has already been applied."""
-        if self.writer.is_queued(sequence):  # duplicates count once
+        if self.writer.is_queued(sequence):  # a duplicate must not count twice
             return
         effect = apply_signal(signal, project, tree)
         for memory in effect.memories:

@@ -26,7 +26,7 @@ from hunchd.protocol.responses import ProjectAnswer
 from hunchd.protocol.status_answers import ProjectStatusAnswer, QueuesAnswer, ResourcesAnswer, StatusAnswer, StoreAnswer
 from hunchd.store.files import FileOperations
 
-STATS_TIMEOUT_SECONDS = 0.1  # seconds that a status waits for the store's figures
+STATS_TIMEOUT_SECONDS = 0.1  # seconds that a status request waits for the store's statistics
 STANDSTILL_SECONDS = 5.0  # seconds that one disk write may take before it is reported
 DISK_SIZE_MAX_AGE_SECONDS = 10.0  # seconds: measuring it means checking hundreds of files
 

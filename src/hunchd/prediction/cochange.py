@@ -15,8 +15,8 @@ import numpy as np
 from hunchd.prediction.file_table import LONG_HALF_LIFE, SHORT_HALF_LIFE, FileTable
 from hunchd.prediction.packed_arrays import Array, Arrays, PackedRows, concatenate_arrays, view_as_bytes
 
-MAX_ROW_LENGTH = 128  # neighbours; more would be chance co-changes
-TRIMMED_ROW_LENGTH = 96  # length that a full row is cut to, so that cutting is rare
+MAX_ROW_LENGTH = 128  # neighbours; further ones would be chance co-changes
+TRIMMED_ROW_LENGTH = 96  # length to which a full row is cut; being shorter, it makes cutting rare
 MAX_CHANGE_FILES = 50  # files; larger changes are moves, formatting, licences
 
 ROW = np.dtype([("file", "<i4"), ("long", "<f4"), ("short", "<f4"), ("count", "<u2"), ("last", "<i4")])

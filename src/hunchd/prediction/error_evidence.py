@@ -19,8 +19,8 @@ SIGN_NAMES = (
     "third",
     "further",
     "blamed",  # file of a module that the message complains about
-    "spoken",  # defines names of the message
-    "shown",  # defines names of the lines that the trace quotes
+    "spoken",  # defines names in the message
+    "shown",  # defines names in the lines that the trace quotes
     "spoken_best",
     "shown_best",
     "together",  # changes with the sources of the trace

@@ -27,7 +27,7 @@ from hunchd.prediction.state import PredictorState
 NEWEST = 20  # newest changes to the current file
 LATELY = 60  # newest changes in the project
 SMOOTHING = 0.5  # number of changes for which the overall frequency of a file counts
-CAME_TRUE = 0.75  # share of the mean of the three estimates
+CAME_TRUE = 0.75  # share of the predictions that came true, by the mean of the three shares
 LEAST = 0.05  # probability
 FEWEST = 3  # changes to the current file from which its own counts are shown
 MOST = 6  # files

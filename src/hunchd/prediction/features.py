@@ -21,7 +21,7 @@ FEATURES = (
     "together_reverse",  # times together / times the file changed
     "together_count",  # log of times together
     "together_age",  # 1 / log2(2 + units since last together)
-    "together_lift",  # log of observed over expected
+    "together_lift",  # log of the observed over the expected number of times together
     "together_rank",  # 1 / rank by together_long
     "together_best",  # highest P over seeds
     "second_step",
@@ -29,7 +29,7 @@ FEATURES = (
     "lately",  # decayed by the units that touched the seed
     "lately_author",
     "beside",  # in the units just before and after the seed's
-    "siblings",  # together with the seed's folder neighbours
+    "siblings",  # changes together with other files in the seed's folder
     # structure
     "same_folder",
     "shared_prefix",  # share of leading path parts in common
@@ -65,7 +65,7 @@ FEATURES = (
     "popularity_long",
     "popularity_short",
     "changes",  # log of times changed
-    "days",  # 1 / log2(2 + days since it changed)
+    "days",  # 1 / log2(2 + days since the file changed)
     "author",
     "author_last",
     "interest",
@@ -77,7 +77,7 @@ FEATURES = (
     "is_generated",
     "is_code",
     "depth",
-    "size",  # log of its words
+    "size",  # log of the number of words in the file
     "seed_is_test",
     "seed_is_code",
     # the query itself: equal for all its candidates
@@ -88,7 +88,9 @@ FEATURES = (
     "files_log",
     "nearest_similarity",
 )
-SPREAD_LIMIT = 4  # times as many scores as candidates: then a lookup by candidate is faster than spreading all scores
+SPREAD_LIMIT = (
+    4  # with this many times more scores than candidates, a lookup by candidate is faster than spreading all scores
+)
 FEATURE_INDEX = {name: index for index, name in enumerate(FEATURES)}
 
 

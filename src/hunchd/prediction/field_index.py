@@ -36,7 +36,9 @@ class FieldIndex:
     """
 
     def __init__(self) -> None:
-        self._frequency = np.zeros(0, "<u2")  # document frequency by the low bits of a key, for `counting` fields
+        self._frequency = np.zeros(
+            0, "<u2"
+        )  # document frequency by the low bits of a key, if created by `create_counting`
         self._postings = KeyPostings.create()
         self._keys = PackedRows.create("<u4")  # by file
         self._slot_of = GrowingColumn.create("<i4", -1)  # by file

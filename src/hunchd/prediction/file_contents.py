@@ -14,7 +14,7 @@ from hunchd.prediction.field_index import FREQUENCY_BITS, LOW_BITS, FieldIndex
 from hunchd.prediction.packed_arrays import Array, Arrays, GrowingColumn
 
 MAX_WORDS = 1_000  # distinct words kept for one file, the most frequent
-MAX_NAMES = 400  # definitions, and uses, kept for one file
+MAX_NAMES = 400  # maximum number of definitions, and of uses, kept for one file
 SKETCH_WORDS = 48  # heaviest words of a file, used to compare files
 SKETCH_SCALE = 65_535.0  # a weight of 1 in a sketch
 
@@ -29,7 +29,7 @@ class FileContents:
     def __init__(self) -> None:
         self.paths = FieldIndex()
         self.words = FieldIndex.create_counting()
-        self.names = FieldIndex()  # words of the names a file defines
+        self.names = FieldIndex()  # words in the names that a file defines
         self.definitions = FieldIndex.create_counting()  # names as written
         self.uses = FieldIndex.create_counting()
         self.imports = FieldIndex()  # keys of the modules a file imports

@@ -27,7 +27,7 @@ COMMON_WORD_SHARE = 0.05  # share of units above which a word is not informative
 MIN_COMMON_UNITS = 25  # … if at least this many units contain it
 MAX_UNITS_PER_FILE = 64  # units remembered per file
 MAX_VOTERS = 40  # past units that vote
-MAX_SOFT_VOTERS = 250  # past units that vote softly
+MAX_SOFT_VOTERS = 250  # past units that vote in the second score
 LOW_BITS = np.uint64(
     (1 << 20) - 1
 )  # of an id's digest: among 100,000 units, one in ten has the same low bits as another
@@ -85,8 +85,8 @@ class Messages:
         self.subjects = PackedStrings()
         self.at = GrowingColumn.create("<i8")
         self.author = GrowingColumn.create("<u4")
-        self.words = GrowingColumn.create("<u2")  # number of different words of the unit's text
-        self._digest = GrowingColumn.create("<u8")  # of the id, to find a unit again
+        self.words = GrowingColumn.create("<u2")  # number of distinct words in the unit's text
+        self._digest = GrowingColumn.create("<u8")  # of the id, for finding a unit again
         self._digest_filter = np.zeros(
             int(LOW_BITS) + 1, "?"
         )  # by the low bits of a digest: True if a unit may have it (Bloom filter)

@@ -19,10 +19,10 @@ from typing import Final
 
 MAX_RECENT_STEPS: Final = 12  # steps that a view may look back
 MAX_CONTEXTS: Final = 60_000  # in all views together, 5 MB; above this, the oldest half is dropped
-# Recent behaviour predicts better than old.
+# Recent behaviour predicts better than older behaviour.
 HALF_LIFE: Final = 400.0  # steps
 LEARNING_RATE: Final = 0.15  # learning rate of the weights of views
-COUNT_BUCKETS: Final = (0.5, 1.5, 3.0, 6.0, 12.0)  # bucket bounds of the count of a context
+COUNT_BUCKETS: Final = (0.5, 1.5, 3.0, 6.0, 12.0)  # bounds of the buckets for the count of a context
 # Initial weight of each view for each bucket of its context's count: learned on synthetic streams
 # (benchmarks/workflows.py, seeds 0-3), rounded.
 INITIAL_WEIGHTS: Final[dict[str, tuple[float, ...]]] = {
@@ -76,7 +76,7 @@ class _ContextCounts:
 
     counts: dict[int, float] = field(default_factory=dict)
     total: float = 0.0
-    last_step: int = 0  # number of the step of the last change
+    last_step: int = 0  # number of the step at which the counts last changed
 
     def add_symbol(self, symbol: int, now: int) -> None:
         if now > self.last_step and self.total:
@@ -216,7 +216,7 @@ class NextStepPredictor:
         best: tuple[float, tuple[int, ...], int, int] | None = None
         for path in self._workflows:
             position, matched_steps, end = len(path) - 1, 0, -1
-            # Backwards, so that the latest run counts instead of an earlier one.
+            # Search backwards, so that the latest run counts and not an earlier one.
             for start in range(len(path) - 1, -1, -1):
                 match = _match_workflow(path[: start + 1], last)
                 if match is not None and match[0] > matched_steps:

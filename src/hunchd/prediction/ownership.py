@@ -24,7 +24,7 @@ class LineOwnership:
 
     def record_change(self, file: int, unit: int, added_lines: int, deleted_lines: int) -> None:
         """Record that `unit` added and deleted this many lines of a file."""
-        if not added_lines and not deleted_lines:  # not counted
+        if not added_lines and not deleted_lines:  # the lines were not counted
             return
         row = self.rows[file].copy()
         total = float(row["lines"].sum())

@@ -113,7 +113,7 @@ class KeyPostings:
         """
         if not len(self._keys):
             return self._get_additions(key, newest)
-        at = int(self._keys.searchsorted(np.uint32(key)))  # of the keys' own type, otherwise numpy copies the keys
+        at = int(self._keys.searchsorted(np.uint32(key)))  # of the same type as the keys, otherwise numpy copies them
         parts_documents: list[Array] = []
         parts_counts: list[Array] = []
         if at < len(self._keys) and self._keys[at] == key:

@@ -27,7 +27,7 @@ from hunchd.prediction.state import PredictorState
 from hunchd.prediction.weights import RankerWeights
 from hunchd.prediction.words import hash_word
 
-MAX_RANKED = 64  # candidates scored by the trained ranker: with 48 or 150 the results are the same
+MAX_RANKED = 64  # candidates scored by the trained ranker; 48 or 150 give the same results
 # Correction of scores before any file was read, when content features are missing. With it, predicted and actual
 # use agree (four projects of the development set, fresh models of 300 units, before their test windows: without it 3 %
 # were predicted where 13 % were used).

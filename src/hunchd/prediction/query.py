@@ -43,7 +43,7 @@ class PredictionQuery:
     author: int = 0
     trace: ErrorTrace = NO_TRACE
     mentioned_files: tuple[int, ...] = ()
-    words_of: str = ""  # what a reader would call the text that `keys` come from: "question", "branch name", "error"
+    words_of: str = ""  # source of the words in `keys`, as shown to readers: "question", "branch name" or "error"
 
     @property
     def head(self) -> str:
@@ -63,7 +63,7 @@ def build_query(focus: Focus, state: PredictorState) -> PredictionQuery:
     """
     paths = [*focus.open_files[-MAX_SEEDS:], *([focus.file] if focus.file else [])]
     seeds = visible_files = state.files.find_numbers(reversed(paths))[:MAX_SEEDS][::-1]
-    if not seeds:  # a new file: the file visited before is better than none
+    if not seeds:  # the current file is new: the file visited before it is better than none
         seeds = state.files.find_numbers(reversed(focus.visited))[:1]
     text = f"{focus.query} {extract_branch_words(focus.branch)}"
     trace = traces.parse_errors(focus.errors, state)

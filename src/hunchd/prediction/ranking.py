@@ -60,7 +60,7 @@ class Network:
 Model = Linear | Network
 
 
-# Used if no trained weights are shipped: co-change and nearest messages dominate, the rest breaks ties.
+# Used if no trained weights are shipped: co-change and the nearest messages dominate, and the rest breaks ties.
 HAND_WEIGHTS = {
     "together_long": 4.0,
     "together_short": 1.5,

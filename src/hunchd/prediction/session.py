@@ -25,7 +25,7 @@ EVENT_WEIGHTS: dict[str, float] = {
 }
 TRANSITION_REACH = 2  # files back: the previous file, and the one before it
 PAUSE_SECONDS = 3600  # seconds without an event after which a new piece of work begins
-MAX_STEPS = 40  # older ones have no weight left
+MAX_STEPS = 40  # older ones have almost no weight left
 EDIT_EVENTS = frozenset({"edited", "saved", "used"})
 MAX_FOLLOWERS = 40
 

@@ -21,10 +21,10 @@ from hunchd.prediction.session import DeveloperSession
 
 T = TypeVar("T")
 
-MAX_CACHED_ANSWERS = 400  # cached answers of sources
+MAX_CACHED_ANSWERS = 400  # cached results of evidence sources
 HUB_WINDOW = 400  # units
 HUB_SHARE = 0.12  # of those units: a non-code file in more of them is a hub
-HUB_AT_LEAST = 30  # units before a share is significant
+HUB_AT_LEAST = 30  # units from which a share is significant
 
 
 class PredictorState:

@@ -217,7 +217,7 @@ def _merge_resent(stored_memory: Memory, memory: Memory) -> Memory:
     )
     says_more = (
         memory.content != stored_memory.content and stored_memory.superseded_by is not None
-    )  # it is not a duplicate any more
+    )  # it is no longer a duplicate
     status = memory.status if says_more else stored_memory.status
     merged_memory = replace(merged_memory, usage=stored_memory.usage, updated=stored_memory.updated, status=status)
     merged_memory = replace(merged_memory, supersedes=memory.supersedes or stored_memory.supersedes)

@@ -63,7 +63,7 @@ class MemoryService(MemoryReader):
         self._resolver = FactResolver(self)
         self.now = now
         self._on_changed = on_changed
-        self.change_lock = asyncio.Lock()  # one change of a memory at a time: read, change, write
+        self.change_lock = asyncio.Lock()  # memories are read, changed and written by one caller at a time
         self.purges = PurgeScheduler(store)
         self.pending_erasures = pending_erasures
         self._written_ids: set[str] = set()  # ids written since the start, while the journal is still being replayed
@@ -243,7 +243,7 @@ class MemoryService(MemoryReader):
             }
             for conflict in await self.list_conflicts_about(removed_memories, memory.project):
                 removed_memories[conflict.id] = conflict
-            if "." in identifier:  # a version: those before and after it stay
+            if "." in identifier:  # for a single version, the versions before and after it stay
                 await self.relink([memory], memory.project)
             last = await self.delete(tuple(removed_memories), memory.project)
             return memory, last

@@ -12,7 +12,7 @@ from typing import Final
 
 from hunchd.store.port import MemoryStore
 
-# Longer than dozens of deletions take, short enough for the first caller.
+# Longer than dozens of deletions take, but short enough for the first caller to wait.
 GATHER_TIMEOUT_SECONDS: Final = 2.0  # seconds
 
 
@@ -24,7 +24,7 @@ class PurgeScheduler:
         self._pending_callers = 0  # callers that are still deleting
         self._all_arrived = asyncio.Event()
         self._all_arrived.set()
-        self._gathering_tasks: dict[str | None, asyncio.Task[None]] = {}  # by project: purges not begun yet
+        self._gathering_tasks: dict[str | None, asyncio.Task[None]] = {}  # by project: purges that have not begun yet
 
     @contextmanager
     def announce_deletion(self) -> Iterator[None]:

@@ -43,7 +43,7 @@ class SessionHead:
     last_message_at: datetime | None = None
     episodes: int = 0  # episodes created from it
     facts: int = 0  # facts created from it
-    facts_until_turn: int = 0  # number of the last turn processed by the fact rules
+    facts_until_turn: int = 0  # number of the last turn processed by the rules that extract facts
     read_until_turn: int = 0  # number of the last turn read by a language model
     compactions: tuple[int, ...] = ()  # numbers of the messages after which the history was condensed on demand
 
@@ -55,7 +55,7 @@ class SessionLog:
     head: SessionHead
     messages: list[Message] = field(default_factory=list)
     refs: dict[str, Message] = field(default_factory=dict)
-    size: int = 0  # characters of all texts
+    size: int = 0  # number of characters in all texts
 
     @property
     def next_number(self) -> int:

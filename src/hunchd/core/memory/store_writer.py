@@ -22,12 +22,12 @@ from hunchd.store.port import MemoryStore
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_SECONDS = 0.5  # seconds before a failed batch is retried; doubled each time
-MAX_BATCH_RECORDS = 256  # records that the store gets at once
+MAX_BATCH_RECORDS = 256  # records sent to the store at once
 MAX_PAUSE_SECONDS = 5.0  # seconds: writing resumes within ten seconds after the problem ends
 # The more commits there were since the store's last compaction, the more a commit costs. Records in a stream are
 # therefore batched: they wait for others this many times as long as a first record does.
 STREAM_DELAY_FACTOR = 4
-# Longest wait of a client; a full queue takes half a minute on a slow machine.
+# Longest time that a client waits; storing a full queue takes half a minute on a slow machine.
 DRAIN_TIMEOUT_SECONDS = 60.0  # seconds
 # The store writes at least some hundred records a second.
 RETRY_AFTER_SECONDS = 2.0  # seconds
@@ -208,7 +208,7 @@ class StoreWriter:
                     logger.error("record %d cannot be stored; skipping it: %s", batch[0].sequence, error)
                     break
                 batch = batch[:1]  # isolate the invalid record
-            except Exception as error:  # accepted records stay queued, whatever the store's problem
+            except Exception as error:  # accepted records stay queued, whatever problem the store has
                 self.trouble = f"writing to the store failed: {error}"
                 logger.exception("writing %d records failed; retrying in %.1f s", len(batch), pause)
                 await asyncio.sleep(pause)

@@ -75,13 +75,13 @@ class ModelUpdater(Feature):
                 rewritten_commits = self._rewritten_commits.pop(project.id, [])
                 if not await self._indexer.catch_up(
                     project, rewritten_commits
-                ):  # the end of the git operation queues it again
+                ):  # queued again when the git operation ends
                     self._rewritten_commits[project.id] = rewritten_commits + self._rewritten_commits.get(
                         project.id, []
                     )
             if stale:
                 await self._indexer.refresh(project, None if paths is None else sorted(paths))
-            if project.is_indexed:  # errors of the initial indexing are not fixed by saving a file
+            if project.is_indexed:  # saving a file does not fix errors of the initial indexing
                 project.index_error = ""
         except HunchError as error:  # retried with the next change; until then answers are degraded
             project.index_error = f"not up to date: {error.message}"

@@ -98,7 +98,7 @@ class ProjectIndexer:
         except FileNotFoundError:
             project.learned_sha = None
         except (OSError, ValueError, KeyError, TypeError, HunchError) as error:
-            ours = isinstance(error, HunchError)  # no traceback needed: may be a file of an earlier version
+            ours = isinstance(error, HunchError)  # no traceback is needed: the file may be from an earlier version
             logger.warning(
                 "could not load the models of %s; rebuilding them: %s", project.name, error, exc_info=not ours
             )
@@ -158,7 +158,7 @@ class ProjectIndexer:
         is_deepened = project.shallow_boundary is not None and project.shallow_boundary != shallow_boundary(
             project.main.layout
         )  # the clone was deepened
-        if is_deepened or answer.rewritten or not (project.is_indexed or project.indexing):  # maybe a new repository
+        if is_deepened or answer.rewritten or not (project.is_indexed or project.indexing):  # the repository may be new
             before = project.predictor.list_unit_ids() if project.predictor is not None else []
             await self._index_from_scratch(project)
             await self._migrate_rewritten(project, answer.moved, await self._find_lost_units(project, before))
@@ -167,7 +167,7 @@ class ProjectIndexer:
         if project.predictor is not None:
             rename_commits(project.predictor, answer.moved)
         await self._learn_units(project, answer.units)
-        if project.learned_sha in answer.gone:  # a reset: removed commits are new if they come back
+        if project.learned_sha in answer.gone:  # after a reset, removed commits count as new if they come back
             project.learned_sha = answer.head
         self._features.on_commits_learned(answer.units)
         await self._store_episodes(answer.episodes)
@@ -289,7 +289,7 @@ class ProjectIndexer:
                 project.predictor.learn_unit(unit)
                 project.commits.done += (
                     len(project.predictor) - count_before
-                )  # units known from another branch count once
+                )  # units already known from another branch are not counted again
             project.learned_sha = unit.sha
             if index % LEARN_SLICE == LEARN_SLICE - 1:
                 await asyncio.sleep(0)
@@ -297,7 +297,7 @@ class ProjectIndexer:
         project.bump_revision()
 
     async def _store_episodes(self, memories: Sequence[Memory]) -> None:
-        if back := [memory for memory in memories if memory.id in self._removed_episodes]:  # an undone reset
+        if back := [memory for memory in memories if memory.id in self._removed_episodes]:  # a reset was undone
             self._removed_episodes.difference_update(memory.id for memory in back)
             await self._memories.store(back)
         if new := [memory for memory in memories if memory not in back]:

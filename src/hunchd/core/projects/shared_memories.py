@@ -37,7 +37,7 @@ class SharedMemories:
         if not file_memories and not before:
             project.shared_ids = {}
             return
-        async with self._memories.change_lock:  # later statements come after it
+        async with self._memories.change_lock:  # statements made in the meantime wait
             file_memories = await self._drop_own(project, file_memories)
             here = [_restrict_to_branch(memory, line) for memory in file_memories]
             stated_ids: dict[str, str | None] = {memory.id: line for memory in here}

@@ -28,7 +28,7 @@ from hunchd.prediction.session import SessionEvent
 from hunchd.prediction.traces import INSTALLED_FOLDER, count_common_tail
 from hunchd.protocol.signals import signal_from_json, signal_to_json
 
-# Signals with a path only: by far the most frequent; the secret scan is half of their cost.
+# Signals that contain only a path are by far the most frequent; the scan for secrets is half of their cost.
 PLAIN_KINDS = frozenset({"file_opened", "file_saved", "file_closed"})
 PLAIN_FIELDS = frozenset({"kind", "project", "path", "file", "at", "event_id"})
 ERROR_ID_FIELD = "error_meant"  # field of a stored signal: id of the error whose last line its text is

@@ -16,10 +16,10 @@ from hunchd.ingestion.redaction import redact
 from hunchd.prediction import authors
 from hunchd.protocol.responses import format_iso
 
-NEWS_PERIOD = timedelta(days=14)  # a newcomer is news for two weeks
+NEWS_PERIOD = timedelta(days=14)  # a new collaborator is mentioned for two weeks
 MAX_COLLABORATORS = 3  # newest collaborators; more at once come with a merge from outsiders
-MIN_UNITS = 20  # below this many units everybody is new
-COLLABORATOR_VALUE = 0.45  # a little above a convention
+MIN_UNITS = 20  # with fewer units, every author would count as new
+COLLABORATOR_VALUE = 0.45  # slightly above that of a convention
 _PERSON_PATTERN = re.compile(r"^(.*?)\s*<([^<>]+)>$")
 MAX_NAME_LENGTH = 60  # characters
 

@@ -23,7 +23,7 @@ MAX_TOUCHED_KINDS: Final = 6  # kinds of files saved between two commands
 DUPLICATE_WINDOW: Final = 500  # newest commands that are searched for duplicates
 MIN_SHOWN_PROBABILITY: Final = 0.35  # minimum probability of a step that is shown without being asked for
 MIN_EARLIER_RUNS: Final = 3  # minimum number of earlier runs of such a step
-FRESH_SECONDS: Final = 900.0  # seconds after a command in which a next step is shown
+FRESH_SECONDS: Final = 900.0  # seconds after a command during which the next step is shown
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class CommandHistory:
     unmined: int = 0  # commands since the last mining
     shown_step: str = ""
     _touched_kinds: dict[str, None] = field(default_factory=dict)
-    _has_late_commands: bool = False  # older commands arrived late: the model must be trained again in order
+    _has_late_commands: bool = False  # the model must be trained again, because older commands arrived late
 
     def record_save(self, path: str) -> None:
         """Record the kind of a saved file.

@@ -20,7 +20,7 @@ class EventBus:
     def publish(self, kind: str, **content: Any) -> None:
         """Publish an event to every subscriber without waiting."""
         for queue in self._queues:
-            if queue.full():  # replaces the two oldest
+            if queue.full():  # the new event and a warning replace the two oldest events
                 queue.get_nowait()
                 queue.get_nowait()
                 queue.put_nowait({"type": "lagged", "warning": "events were dropped: they were not read in time"})

@@ -21,7 +21,7 @@ from hunchd.domain.facts import MemoryChange
 from hunchd.domain.history import Unit
 from hunchd.domain.signal import Signal
 
-# Figures by their field in an answer of `protocol/status_answers.py`.
+# Values keyed by their field in an answer from `protocol/status_answers.py`.
 StatusFields = Mapping[str, Any]
 
 

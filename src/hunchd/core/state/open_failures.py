@@ -14,7 +14,7 @@ from hunchd.repository.tree_snapshots import TreeSnapshot
 
 MAX_COMMANDS: Final = 8  # newest failing commands that are remembered
 MAX_SIGHTINGS: Final = 8  # newest sightings that are remembered for one command
-# An error open for longer was fixed by more than one change.
+# An error that was open for longer was probably fixed by more than one change.
 MAX_OPEN_PERIOD: Final = timedelta(days=7)
 
 
@@ -36,7 +36,7 @@ class PassEvent:
     errors: tuple[str, ...]  # ids of the errors cleared, as far as known
     command: str | None
     at: datetime
-    only_these_errors: bool = False  # only these errors are gone, not others of the same command
+    only_these_errors: bool = False  # only these errors are gone, not others from the same command
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class OpenFailures:
         """
         key = build_command_key(event)
         until = self.last_event_at.get(key, event.at - MAX_OPEN_PERIOD)
-        if event.at == until and isinstance(event, ErrorEvent):  # an editor reports several at once
+        if event.at == until and isinstance(event, ErrorEvent):  # an editor reports several errors at once
             return any(one.error == event.error and one.at == until for one in self.sightings.get(key, ()))
         return event.at <= until
 

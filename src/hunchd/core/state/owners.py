@@ -17,4 +17,4 @@ class MemoryOwner:
     name: str = ""
     root: str = ""
     cache: str = ""
-    is_fully_indexed: bool = False  # the main line is checked out and fully indexed, so what is missing is deleted
+    is_fully_indexed: bool = False  # the main line is checked out and fully indexed, so missing files have been deleted

@@ -39,7 +39,7 @@ MAX_CLEARED_ERRORS = 200
 PROFILE_PREFIX = "/profile/"  # path prefix of the documents about the user
 # Errors not seen again for a working day are no longer listed under "Now".
 ERROR_MAX_AGE = timedelta(hours=12)
-# Doubtful memories are shown too, marked as such: the reader may know better.
+# Suspect memories are shown too, marked as such, since the reader may know better.
 SHOWN_STATUSES = (Status.ACTIVE, Status.SUSPECT)
 
 
@@ -216,7 +216,7 @@ class Project:
     files: ProgressCount = field(default_factory=ProgressCount)
     embeddings: ProgressCount = field(default_factory=ProgressCount)
     errors: OrderedDict[str, KnownError] = field(default_factory=OrderedDict)
-    cleared_errors: OrderedDict[str, KnownError] = field(default_factory=OrderedDict)  # cleared errors; they may recur
+    cleared_errors: OrderedDict[str, KnownError] = field(default_factory=OrderedDict)  # they may recur
     fixes: KnownFixes = field(default_factory=KnownFixes)
     patterns: KnownPatterns = field(default_factory=KnownPatterns)
     mining: ProgressCount = field(default_factory=ProgressCount)  # files searched for patterns
@@ -228,7 +228,7 @@ class Project:
     command_history: CommandHistory = field(default_factory=CommandHistory)  # command history and next-step model
     topics: tuple[str, ...] = ()
     guides: frozenset[str] = frozenset()  # files included by its guides for contributors and agents
-    collaborators: OrderedDict[str, Collaborator] = field(default_factory=OrderedDict)  # recent ones, by mail address
+    collaborators: OrderedDict[str, Collaborator] = field(default_factory=OrderedDict)  # recent ones, by email address
     revision: int = 0
     last_signal: datetime | None = None
     last_request_at: float = 0.0  # monotonic time of the last bundle request, in seconds

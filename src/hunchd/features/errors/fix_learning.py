@@ -242,7 +242,7 @@ class FixLearner(Feature):
         if self._now() - at > SNAPSHOT_MAX_AGE:
             return None
         if self._last_snapshot is not None and self._last_snapshot[0] == root and at <= self._last_snapshot[1]:
-            return self._last_snapshot[2]  # one snapshot suffices for a burst of errors
+            return self._last_snapshot[2]  # one snapshot is enough for a burst of errors
         moment = self._now()
         snapshot = await asyncio.to_thread(
             tree_snapshots.take_snapshot, Path(root), _redact_text, self._ignore_patterns

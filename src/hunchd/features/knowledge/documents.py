@@ -25,7 +25,7 @@ from hunchd.protocol.documents import DocumentAnswer, DocumentDraft, DocumentsRe
 from hunchd.protocol.memories import MemoryFields, derive_title
 from hunchd.protocol.responses import PageAnswer, slice_page
 
-# Limit of all profile pages together, as they go into prompts.
+# Limit for all profile pages together, because they go into prompts.
 MAX_PROFILE_TOKENS: Final = 5_000
 DOCUMENT_CATEGORY: Final = "document"  # category of a document stored by path
 

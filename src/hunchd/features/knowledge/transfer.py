@@ -39,7 +39,7 @@ from hunchd.store.port import MemoryStore
 
 logger = logging.getLogger(__name__)
 
-BATCH_SIZE = 256  # memories for one journal sync
+BATCH_SIZE = 256  # memories stored with one sync of the journal
 
 
 @dataclass(slots=True)

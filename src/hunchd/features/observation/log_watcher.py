@@ -91,7 +91,7 @@ class LogWatcher(Feature):
         """
         count = 0
         for pattern in self._patterns:
-            # Path.glob takes no absolute pattern.
+            # Path.glob does not accept absolute patterns.
             full_pattern = str(Path(glob.escape(str(root))) / expand_path(pattern))
             for name in sorted(glob.glob(full_pattern, recursive=True)):  # noqa: PTH207
                 if Path(name).is_relative_to(root) and count < MAX_FILES:

@@ -46,7 +46,7 @@ class ProjectWatcher(Feature):
         self._watchers: dict[str, tuple[FileWatcher | None, GitWatcher | None]] = {}
         self._projects: dict[str, Project] = {}
         self._spool_changed = asyncio.Event()
-        self._thread_failed = asyncio.Event()  # set when the thread died
+        self._thread_failed = asyncio.Event()  # set when the thread has ended
         self._loop = asyncio.get_running_loop()
         self._thread, self._spool_watcher = self._create_thread()
 
@@ -123,7 +123,7 @@ class ProjectWatcher(Feature):
                 )
                 for rejection in answer.rejected:
                     # Global shell and git hooks report unknown repositories too, which is normal.
-                    unknown = rejection.error.code in (NotFound.code, Conflict.code)  # a paused one is a conflict
+                    unknown = rejection.error.code in (NotFound.code, Conflict.code)  # a paused project raises Conflict
                     logger.log(
                         logging.DEBUG if unknown else logging.WARNING,
                         "rejected a message from the spool: %s",

@@ -27,7 +27,7 @@ from hunchd.store.port import MemoryStore
 STORE_TIMEOUT_SECONDS = 6.0  # seconds to wait for a starting store process; then only cached memories are searched
 MIN_CANDIDATES = 40  # minimum number of candidates from the store that are re-ranked by content
 # For candidates without neighbours, this many more than requested are enough: each costs 0.2 ms. Messages need forty:
-# with thirty the right one is missed for one query in eighty (five results, LoCoMo 0 to 2).
+# with thirty, the right one is missed for one query in eighty (five results, LoCoMo 0 to 2).
 EXTRA_CANDIDATES = 12
 MAX_CACHED_HITS = 20  # candidates from the cache
 NEIGHBOUR_REACH = 2  # neighbouring messages on either side
@@ -83,7 +83,9 @@ class SearchService:
             statuses=(Status.ACTIVE, Status.SUPERSEDED) if request.as_of else (Status.ACTIVE, Status.SUSPECT),
         )
         query, now = strip_pasted(request.query), self._now()
-        pending_hits = self._search_cache(query, filters, pending_only=True)  # first: moving records must not be missed
+        pending_hits = self._search_cache(
+            query, filters, pending_only=True
+        )  # searched first, so that records moving to the store are not missed
         try:
             async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
                 answer = await self._store.search_ranked(

@@ -68,7 +68,7 @@ class Mirror:
 
     def __init__(self, file: Path | None) -> None:
         if file is not None:
-            with suppress(FileExistsError):  # SQLite gives its side files the same mode
+            with suppress(FileExistsError):  # SQLite creates its other files with the same mode
                 os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         self._connection = sqlite3.connect(file or ":memory:", check_same_thread=False)
         self._connection.executescript(_PRAGMAS)

@@ -36,7 +36,7 @@ from hunchd.protocol.team_records import Statement, TeamRecord, decode_statement
 
 TEAM_SOURCE: Final = "team"  # prefix of the source type: each member is a separate source
 _MAX_SUMMARY: Final = 400  # characters
-_MIN_FACT_CONFIDENCE: Final = 0.5  # what a member states is at least likely
+_MIN_FACT_CONFIDENCE: Final = 0.5  # a member's statement is at least this likely
 
 
 @dataclass(frozen=True, slots=True)

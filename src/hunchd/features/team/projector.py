@@ -31,7 +31,7 @@ from hunchd.features.team.projection import (
 from hunchd.protocol.team_records import RecordKind, TeamRecord
 
 BATCH: Final = 100  # subjects applied at once, while other changes wait
-SHARED_BY_ALL: Final = ""  # author of a key in the list of what is shown
+SHARED_BY_ALL: Final = ""  # stands for the author if a subject is a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Projector:
             for one in (*quoting, *erased_ids):
                 try:
                     await self._memories.erase(one, [project])
-                except NotFound:  # erased with another
+                except NotFound:  # already erased together with another one
                     continue
             await self._memories.purges.purge(project)
             await self._features.forget_memories([*erased_ids, *quoting])

@@ -43,7 +43,8 @@ PUSH_BATCH: Final = 500  # records in one commit
 COLLECT_BATCH: Final = 200  # memories compared with the mirror between two requests
 GATHER_SECONDS: Final = 1.0  # time that a change waits for others
 MAX_DELAY_SECONDS: Final = 300.0  # between two attempts while the store is unreachable
-# An erased text leaves the dataset's old versions after at most two of these, while any maintainer is online.
+# An erased text disappears from the dataset's old versions after at most two of these periods, if any member's
+# daemon is online.
 CARE_SECONDS: Final = 3_600.0
 
 
@@ -56,7 +57,7 @@ class SyncFigures:
     push_failure: str = ""  # the store can be read but not written
     sent: int = 0
     received: int = 0
-    forged: int = 0  # records that nobody signed for this team
+    forged: int = 0  # records without a valid signature for this team
     failures_in_row: int = 0
 
 
@@ -101,7 +102,7 @@ class TeamSync:
         self._care_seconds = care_seconds
         self._work = _Work()
         self._wake = asyncio.Event()
-        self._lock = asyncio.Lock()  # one user of the mirror at a time
+        self._lock = asyncio.Lock()  # the mirror is used by one caller at a time
         self._cared_version = -1
         self._care_epoch = -1
         self._projector = Projector(memories, features, find_project)
@@ -309,7 +310,7 @@ class TeamSync:
         newest, cursor = await self._store.read_version(self._address), await asyncio.to_thread(self._get_cursor)
         if newest == cursor:
             return
-        if newest < cursor:  # the dataset was restored or created anew
+        if newest < cursor:  # the dataset was restored or created again
             logger.warning(
                 "team of %s: the dataset has an older version than before; reading all of it again",
                 self.membership.project,
