@@ -44,9 +44,8 @@ WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
     },
 }
 NEAREST: Final = 50  # number of nearest files that get a value above 0
-FULL_WORTH: Final = (
-    4.0  # weight of the definition of a type; that of a function is half of it, and that of a field a quarter
-)
+# Weight of the definition of a type; that of a function is half of it, and that of a field a quarter.
+FULL_WORTH: Final = 4.0
 MOST_DEFINERS: Final = 20  # files that define a name: a name with more definers is not informative
 
 

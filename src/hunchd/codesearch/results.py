@@ -27,9 +27,8 @@ LEAST_COVERED: Final = 0.1
 LEAST_SHARE: Final = 0.4
 RELATED_COSINE: Final = 0.4  # cosine from which a file is an answer without containing a word of the question
 LOOKED_AT: Final = 8  # chunks of a file that may be shown
-DEFINING: Final = (
-    0.7  # share of the best chunk's score from which a definition of a name in the question is shown instead
-)
+# Share of the best chunk's score from which a definition of a name in the question is shown instead.
+DEFINING: Final = 0.7
 NAMELESS: Final = 0.6  # imports and other lines between definitions
 TYPE: Final = 0.8  # a type, if the question asks where something is done
 _TYPES: Final = frozenset({"interface", "type", "struct", "enum", "module"})

@@ -68,9 +68,7 @@ class ProjectErasure:
         for project, notes in pending_notes.items():
             ids = list(dict.fromkeys(one for _, of_note in notes for one in of_note))
             try:
-                if (
-                    project is None or self._projects.find_by_id(project) is not None
-                ):  # otherwise erased with its project
+                if project is None or self._projects.find_by_id(project) is not None:  # else already erased
                     await self._features.forget_memories(await self._memories.finish_erasing(ids, project))
             except HunchError as error:  # no answer shows them; the next start tries again
                 logger.warning(

@@ -88,9 +88,8 @@ FEATURES = (
     "files_log",
     "nearest_similarity",
 )
-SPREAD_LIMIT = (
-    4  # with this many times more scores than candidates, a lookup by candidate is faster than spreading all scores
-)
+# With this many times more scores than candidates, a lookup by candidate is faster than spreading all scores.
+SPREAD_LIMIT = 4
 FEATURE_INDEX = {name: index for index, name in enumerate(FEATURES)}
 
 

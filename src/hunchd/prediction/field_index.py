@@ -36,9 +36,8 @@ class FieldIndex:
     """
 
     def __init__(self) -> None:
-        self._frequency = np.zeros(
-            0, "<u2"
-        )  # document frequency by the low bits of a key, if created by `create_counting`
+        # Document frequency by the low bits of a key; empty unless created by `create_counting`.
+        self._frequency = np.zeros(0, "<u2")
         self._postings = KeyPostings.create()
         self._keys = PackedRows.create("<u4")  # by file
         self._slot_of = GrowingColumn.create("<i4", -1)  # by file
@@ -93,7 +92,10 @@ class FieldIndex:
         return self._keys[file] if file < len(self._keys) else self._keys[len(self._keys)]
 
     def find_holders(self, key: int) -> tuple[Array, Array]:
-        """Return the files that contain a key, with their counts."""
+        """Return the files that contain a key, with its counts.
+
+        A count is the number of times that the key occurs in a file.
+        """
         slots, counts = self._postings.get_postings(key)
         files = self._file_of.view[slots]
         alive = files >= 0
@@ -138,7 +140,7 @@ class FieldIndex:
             np.add.at(self._frequency, places, step if step > 0 else np.uint16(65_535))
 
     def get_lengths(self, files: Array) -> Array:
-        """Return the sum of the key counts of each file."""
+        """Return, for each file, the sum of its key counts."""
         is_known = files < len(self._length)
         lengths = np.zeros(len(files), "<f4")
         known_files = files[is_known]

@@ -28,9 +28,8 @@ MIN_COMMON_UNITS = 25  # … if at least this many units contain it
 MAX_UNITS_PER_FILE = 64  # units remembered per file
 MAX_VOTERS = 40  # past units that vote
 MAX_SOFT_VOTERS = 250  # past units that vote in the second score
-LOW_BITS = np.uint64(
-    (1 << 20) - 1
-)  # of an id's digest: among 100,000 units, one in ten has the same low bits as another
+# Of an id's digest: among 100,000 units, one in ten has the same low bits as another.
+LOW_BITS = np.uint64((1 << 20) - 1)
 HALF_LIFE = 3_000.0  # units: the vocabulary of a project outlives its structure
 
 

@@ -179,7 +179,7 @@ class ReasonBuilder:
         return len(find_linking_names(self._state, user, other)) > 0
 
     def _list_link_types(self, file: int) -> Iterator[tuple[str, float, str, str]]:
-        """Yield the possible types of links between file and seeds.
+        """Yield the possible types of links between a file and the seeds.
 
         Only code imports other files, and only code defines names that others use: the keys in a configuration file
         often have the same names as variables elsewhere.

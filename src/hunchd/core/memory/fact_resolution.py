@@ -113,9 +113,7 @@ class FactResolver:
             return ruling
         if other_way is not None and not (is_same_value(old, other_way) and old.confidence <= claim.confidence):
             return ruling
-        if other_way is not None and get_valid_from(claim) < get_valid_from(
-            old
-        ):  # an older statement that arrived late
+        if other_way is not None and get_valid_from(claim) < get_valid_from(old):  # an older statement that came late
             ended_claim = replace(
                 ruling.memory, status=Status.SUPERSEDED, superseded_by=old.id, valid_to=get_valid_from(old), updated=now
             )

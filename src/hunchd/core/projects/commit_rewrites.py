@@ -17,7 +17,8 @@ from hunchd.prediction.predictor import Predictor
 def rename_commits(predictor: Predictor, moved_commits: Sequence[tuple[str, str]]) -> None:
     """Replace the ids of rewritten commits in the predictor.
 
-    Otherwise it would learn the same changes twice. Each pair consists of the old and the new id.
+    The predictor would otherwise learn the same changes twice. `moved_commits` contains pairs of the old and the
+    new id.
     """
     for old, new in moved_commits:
         if not predictor.has_unit(new):

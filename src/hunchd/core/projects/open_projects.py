@@ -23,7 +23,7 @@ ROOT_POLL_SECONDS = 2.0  # seconds between two checks for a missing folder
 
 
 class OpenProjects(Feature):
-    """Open projects, found by id or path."""
+    """Registry of the open projects, which finds them by id or path."""
 
     def __init__(self, dependencies: Dependencies, indexer: ProjectIndexer, features: Features) -> None:
         self._dependencies = dependencies

@@ -115,7 +115,7 @@ class SharedMemories:
         )
 
     async def _withdraw_missing(self, project: Project, ids: Sequence[str]) -> None:
-        """End the memories with these ids, which no file states."""
+        """End the memories with these ids, which files no longer state."""
         heads = await self._memories.find(ids, project.id) if ids else {}
         now = self._memories.now()
         valid_heads = (head for head in heads.values() if _is_active(head) and is_shared(head))

@@ -183,7 +183,7 @@ class DocumentService:
             )
 
     async def _add_chunks(self, page: Memory, change: MemoryChange) -> MemoryChange:
-        """Add a document's chunk changes to a change.
+        """Add the changes to a document's chunks to `change`.
 
         New chunks are stored and outdated ones are deleted.
         """

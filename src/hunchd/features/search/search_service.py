@@ -83,9 +83,8 @@ class SearchService:
             statuses=(Status.ACTIVE, Status.SUPERSEDED) if request.as_of else (Status.ACTIVE, Status.SUSPECT),
         )
         query, now = strip_pasted(request.query), self._now()
-        pending_hits = self._search_cache(
-            query, filters, pending_only=True
-        )  # searched first, so that records moving to the store are not missed
+        # Searched first, so that records moving to the store are not missed.
+        pending_hits = self._search_cache(query, filters, pending_only=True)
         try:
             async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
                 answer = await self._store.search_ranked(

@@ -198,9 +198,8 @@ class Mirror:
         """
         subjects = {record.subject for record in records}
         for record in records:
-            if (
-                get_register_key(record).group in ROSTER_GROUPS
-            ):  # it changes a name, or the validity of all statements by a member
+            # Such a record changes a name, or the validity of all statements by a member.
+            if get_register_key(record).group in ROSTER_GROUPS:
                 subjects |= self._list_subjects(record.author) | self._list_subjects(record.subject)
         self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(one,) for one in subjects])
 
