@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from hunchd.config.app_paths import expand_path
 from hunchd.config.settings import Settings
 from hunchd.domain.errors import ConfigError
+from hunchd.domain.json_values import JsonObject
 
 # Allowed ranges: key → (lowest, highest).
 _RANGES: Mapping[str, tuple[float, float]] = {
@@ -97,7 +98,7 @@ def describe_retired(path: Path) -> str:
     return f"{path.name}: no longer a setting, and ignored: {', '.join(keys)}" if keys else ""
 
 
-def _load_table(path: Path) -> dict[str, Any]:
+def _load_table(path: Path) -> JsonObject:
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError:
