@@ -52,7 +52,7 @@ def build_model(model: bytes, changes: Mapping[str, Array], *, is_signed: bool) 
 def apply_changes(tensors: Mapping[str, Array], changes: Mapping[str, Array]) -> dict[str, Array]:
     """Return the tensors of the embedding model with the changes applied.
 
-    The changed matrices are quantised to bytes again, with a scale for each column. Layers without changes stay the same.
+    The changed matrices are quantised to bytes again, with a scale for each column. Other layers stay the same.
     """
     tensors_by_name = dict(tensors)
     for (layer, part), name in list_matrices(tensors).items():
