@@ -126,12 +126,13 @@ def store_many(daemon: RunningDaemon, project: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1200)
 def test_hundred_thousand_memories_stay_usable(browser: Any, homes: Path) -> None:
     repository = make_shop(homes / "page-many")
     with running_daemon(homes / "many", settings="[embedding]\nenabled = false\n") as daemon:
         project = daemon.add(repository)
         store_many(daemon, project["id"])
+        daemon.wait_until(lambda: daemon.get("/status")["queues"]["writer"] == 0, within=600, what="store them")
         assert daemon.get("/memories", limit=1)["total"] >= MANY
         visit = Visit(browser, daemon)
         views = ("now", "search?q=shelf+4711", "nights", "figures", "settings", "sessions", "workflows", "patterns")
