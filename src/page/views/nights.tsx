@@ -17,6 +17,7 @@ type Run = Schemas["Run"];
 type Change = NonNullable<Run["changes"]>[number];
 
 const loadPlot = () => import("../components/plot");
+const FIRST = 60; // changes that are shown at once; the others are read meanwhile, for the box that finds them
 const PAGE = 500; // changes a request
 const MAX_CHANGES = 5_000;
 const SHOWN = 40;
@@ -232,9 +233,13 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
   const [length, setLength] = useState(SHOWN);
   const [gone, setGone] = useState<readonly number[]>([]);
   const readOnly = useReadOnly();
-  const about = useAnswer((signal) => readRun(run, signal), [run]);
+  const about = useAnswer((signal) => readPage(run, 0, signal), [run]);
+  const first = about.value?.changes ?? [];
+  const isLong = first.length === FIRST;
+  const rest = useAnswer(isLong ? (signal) => readRest(run, first, signal) : null, [run, isLong]);
+  const all = [...first, ...(rest.value ?? [])];
   const undo = (chain?: readonly Change[]) => {
-    const hidden = (chain ?? about.value?.changes ?? []).map((one) => one.change);
+    const hidden = (chain ?? all).map((one) => one.change);
     setGone([...gone, ...hidden]);
     const ask = (body: Schemas["UndoRequest"]) => request("post", "/consolidate/{id}/undo", { params: { id: run }, body, keepalive: true });
     actLater(
@@ -243,6 +248,7 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
         for (const one of chain ?? []) await ask({ change: one.change });
         if (!chain) await ask({});
         about.reload();
+        rest.reload();
         onChanged();
       },
       () => setGone((before) => before.filter((one) => !hidden.includes(one))),
@@ -251,12 +257,13 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
   return (
     <Show of={about} what="the night">
       {(value) => {
-        const changes = value.changes ?? [];
+        const changes = all;
         const steps = [...new Set(changes.map((one) => one.step))];
         const listed = changes.filter(
           (one) => (!step || one.step === step) && (!of || one.edits.some((edit) => edit.id === of)) && (!words || `${one.what} ${one.why}`.toLowerCase().includes(words.toLowerCase())),
         );
-        const canUndo = !readOnly && (value.status === "done" || value.status === "stopped" || value.status === "interrupted");
+        const isComplete = !isLong || rest.value !== undefined; // what goes back together is known only then
+        const canUndo = !readOnly && isComplete && (value.status === "done" || value.status === "stopped" || value.status === "interrupted");
         return (
           <Panel title={value.began ? `${day(value.began)}, ${clock(value.began)}` : "Night"} hint={`${STATES[value.status] ?? value.status}${value.seconds ? `, took ${Math.round(value.seconds)} s` : ""}`}>
             <Table
@@ -316,16 +323,19 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
   );
 }
 
-/** Read a run with its changes, which come in pages. */
-async function readRun(id: string, signal: AbortSignal): Promise<Run> {
-  const ask = (after: number) => request("get", "/consolidate/{id}", { params: { id }, query: { after, limit: PAGE }, signal });
-  const run = await ask(0);
-  const changes = [...(run.changes ?? [])];
-  for (let page = changes; page.length === PAGE && changes.length < MAX_CHANGES; ) {
-    page = (await ask(page.at(-1)!.change + 1)).changes ?? [];
+function readPage(id: string, after: number, signal: AbortSignal): Promise<Run> {
+  return request("get", "/consolidate/{id}", { params: { id }, query: { after, limit: after ? PAGE : FIRST }, signal });
+}
+
+/** Read the changes that come after the first page. */
+async function readRest(id: string, first: readonly Change[], signal: AbortSignal): Promise<Change[]> {
+  const changes: Change[] = [];
+  for (let page = first; page.length > 0 && changes.length < MAX_CHANGES; ) {
+    page = (await readPage(id, page.at(-1)!.change + 1, signal)).changes ?? [];
     changes.push(...page);
+    if (page.length < PAGE) break;
   }
-  return { ...run, changes };
+  return changes;
 }
 
 function ChangeLine({ change, project, isFirst, isGone, chainOf, undo }: { change: Change; project: ViewProps["project"]; isFirst: boolean; isGone: boolean; chainOf: (change: Change) => Change[]; undo: ((chain: readonly Change[]) => void) | undefined }) {
