@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hunchd.ingestion.parsing import parse_outline
-from hunchd.ingestion.skeleton import build_view, render_lines, render_names, render_skeleton
+from hunchd.ingestion.skeleton import build_view, list_names, render_lines, render_skeleton
 
 SOURCE = b'''
 SETTING = 1
@@ -110,7 +110,7 @@ def test_wanted_names_are_shown_alone() -> None:
 
 
 def test_names_are_those_of_definitions() -> None:
-    names = render_names(build_view(parse_outline("store.py", SOURCE)))
+    names = list_names(build_view(parse_outline("store.py", SOURCE)), 9)
 
     assert {"Store", "open_store", "get"} <= set(names)
     assert "SETTING" not in names

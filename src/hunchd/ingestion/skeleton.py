@@ -76,10 +76,10 @@ def render_lines(view: FileView, names: Collection[str], max_lines: int) -> str:
     return "\n".join(view.lines[at].text.strip() for at in sorted(chosen_indexes))
 
 
-def render_names(view: FileView) -> list[str]:
-    """Return the names of the most important definitions, in file order."""
+def list_names(view: FileView, limit: int) -> list[str]:
+    """Return up to `limit` names of the most important definitions, in file order."""
     at_hand = [at for at, line in enumerate(view.lines) if line.kind in DEFINITION_KINDS]
-    best = sorted(at_hand, key=lambda at: (-view.lines[at].weight, at))[:MAX_NAMES]
+    best = sorted(at_hand, key=lambda at: (-view.lines[at].weight, at))[:limit]
     return list(dict.fromkeys(view.lines[at].name for at in sorted(best)))
 
 

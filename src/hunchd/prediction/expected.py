@@ -27,6 +27,7 @@ from hunchd.prediction.state import PredictorState
 NEWEST = 20  # newest changes to the current file
 LATELY = 60  # newest changes in the project
 SMOOTHING = 0.5  # number of changes for which the overall frequency of a file counts
+SMOOTHING_OF_YOUNG = 1.0  # … for a hub with few changes: one change in common makes none likely
 CAME_TRUE = 0.75  # share of the predictions that came true, by the mean of the three shares
 LEAST = 0.05  # probability
 FEWEST = 3  # changes to the current file from which its own counts are shown
@@ -66,9 +67,10 @@ def _iterate_files(state: PredictorState, seed: int, units: Array, recent: Array
         long, short = (0.0, 0.0) if place is None else (float(first.long[place]), float(first.short[place]))
         since = units[units >= _find_first_unit(state, file)]
         readings = [(float(with_it[file]), float(len(since)))]
-        if len(since) == len(units):
-            readings += [(long, first.own_long), (short, first.own_short)]
-        shares = [(value + SMOOTHING * base) / (own + SMOOTHING) for value, own in readings]
+        is_young = len(since) < len(units)
+        readings += [] if is_young else [(long, first.own_long), (short, first.own_short)]
+        smoothing = SMOOTHING_OF_YOUNG if is_young else SMOOTHING
+        shares = [(value + smoothing * base) / (own + smoothing) for value, own in readings]
         path = state.files.paths[file]
         yield from _build_expected_files(
             path, CAME_TRUE * sum(shares) / len(shares), (with_it[file], since), (of_all[file], recent)

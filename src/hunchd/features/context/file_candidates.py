@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from hunchd.domain.code import FileView
 from hunchd.domain.context import ContextCandidate, ExpectedFile, Level, PredictedFile, Prediction
 from hunchd.domain.memory import Trust
-from hunchd.ingestion.skeleton import render_lines, render_names
+from hunchd.ingestion.skeleton import list_names, render_lines
 from hunchd.prediction.file_table import CODE, TEST, classify_path, is_asset
 
 LIST = "files"  # kind of a piece that names several files
@@ -29,7 +29,8 @@ SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed
 LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"
 # Signatures of the definitions that link one file to the current one, by level.
-LINES: Mapping[Level, int] = {"full": 6, "compressed": 2}
+LINES: Mapping[Level, int] = {"compressed": 2, "full": 6}
+MAX_NAMES = 16  # names of other definitions of a file
 
 
 def iterate_file_candidates(
@@ -64,28 +65,33 @@ def _is_worth_a_line(one: PredictedFile) -> bool:
 def _build_outline_candidate(
     one: PredictedFile, rank: int, view: FileView | None, linking: Collection[str]
 ) -> ContextCandidate:
-    texts: dict[str, Level] = {one.path: "index"}
+    forms: list[tuple[Level, str]] = [("index", one.path)]
     if view is not None and classify_path(one.path) & CODE:
-        for level, limit in LINES.items() if linking else ():
-            texts.setdefault(f"{one.path}\n{render_lines(view, linking, limit)}", level)
-        is_test = classify_path(one.path) & TEST
-        if (
-            not (linking or is_test)
-            and one.confidence * CHANCE_OF_NAME * len(names := render_names(view)) >= WORTH_A_LINE
-        ):
-            texts[f"{one.path}\ndefines {', '.join(names)}"] = "compressed"
+        for level, limit in LINES.items():
+            lines = render_lines(view, linking, limit).splitlines()
+            if level == "full" and not classify_path(one.path) & TEST:
+                lines += _list_names(view, linking, one.confidence)
+            if lines:
+                forms.insert(0, (level, "\n".join((one.path, *lines))))
     return ContextCandidate(
         id=f"file:{one.path}",
         kind="file",
         tier=2,
         value=one.confidence,
-        forms=tuple((level, text) for text, level in texts.items()),
+        forms=tuple(forms),
         reasons=one.reasons,
         source={"type": "file", "path": one.path, "blob": view.blob if view is not None else None},
         trust=Trust.PROJECT,
         paths=(one.path,),
         rank=rank,
     )
+
+
+def _list_names(view: FileView, linking: Collection[str], probability: float) -> list[str]:
+    """Return a line with the names of other definitions, if one of them is likely to be needed."""
+    names = [name for name in list_names(view, MAX_NAMES) if name not in linking]
+    chance = 1 - (1 - CHANCE_OF_NAME) ** len(names)
+    return [f"defines {', '.join(names)}"] if probability * chance >= WORTH_A_LINE else []
 
 
 def _build_expected_candidate(files: Sequence[ExpectedFile]) -> ContextCandidate:
