@@ -419,6 +419,29 @@ def test_unlikely_first_file_is_listed() -> None:
     assert (piece.kind, piece.source["paths"]) == ("files", ["a.py"])
 
 
+def test_test_of_file_has_its_line_and_command() -> None:
+    test = PredictedFile("tests/test_basket.py", 1.0, 0.06, ("tests this file",))
+    command = convention("tests", "`pytest -q`")
+
+    offered = {
+        piece.id: piece for piece in build_candidates(make_input(prediction=Prediction((test,)), facts=(command,)))
+    }
+
+    assert set(offered) == {"file:tests/test_basket.py", command.id}
+    assert offered[command.id].forms[0][1] == "tests: `pytest tests/test_basket.py` for its tests; all: `pytest -q`"
+
+
+def test_rules_for_agents_have_room_of_their_own() -> None:
+    rules = [rule(f"{verb} the {noun} first.") for verb in ("Build", "Sort", "Close") for noun in ("shop", "till")]
+    agents = [replace(one, id=f"a{n}", confidence=0.9) for n, one in enumerate(rules)]
+    people = [replace(one, content=f"{one.content} Please.", confidence=0.6) for one in rules]
+
+    offered = {piece.id for piece in build_candidates(make_input(facts=(*agents, *people)))}
+
+    assert len(offered & {one.id for one in agents}) == 2, "all of one topic"
+    assert len(offered & {one.id for one in people}) == 2
+
+
 def test_licences_and_images_are_never_named() -> None:
     names = ("LICENSE", "docs/LICENSE-MIT", "logo.png", "licenses.py", "a/license.rs", "COPYING.md")
     prediction = Prediction(tuple(PredictedFile(path, 1.0, 0.5) for path in names))

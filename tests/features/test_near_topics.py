@@ -34,3 +34,9 @@ def test_topics_of_unlikely_files_are_left_out() -> None:
     prediction = Prediction((PredictedFile("lib/streaming.rb", 2.0, 0.05),))
 
     assert nearest_topics(TOPICS, Focus(project="p", file="README.md"), prediction) == ()
+
+
+def test_topic_called_like_project_is_left_out() -> None:
+    focus = Focus(project="p", file="lib/sinatra/cookies.rb")
+
+    assert nearest_topics(TOPICS, focus, Prediction(), project="sinatra") == ("cookies",)

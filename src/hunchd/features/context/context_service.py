@@ -345,7 +345,7 @@ class ContextService(Feature):
             focus.activity,
             degradations=key.degraded,
             # They were in the first bundle.
-            topics=() if key.shown_items else nearest_topics(project.topics, focus, prediction),
+            topics=() if key.shown_items else nearest_topics(project.topics, focus, prediction, project=project.name),
             secret=self._secret,
         )
 

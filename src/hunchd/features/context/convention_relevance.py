@@ -127,7 +127,7 @@ def _list_roles(fact: Memory) -> frozenset[str]:
     return _CI_ROLES if key.startswith(CI_PREFIX) else _ROLES_BY_KEY.get(key, _OTHER_ROLES)
 
 
-def _is_for_agents(fact: Memory) -> bool:
+def is_for_agents(fact: Memory) -> bool:
     """Return True for a rule written for agents, whose page says itself where it applies."""
     return _is_instruction(fact) and fact.confidence >= AGENT_RULE_CONFIDENCE
 
@@ -147,7 +147,7 @@ def select_relevant_facts(
         fact
         for fact in facts
         if (holds(fact) if _is_instruction(fact) else _is_part_of_path(get_part(fact), file))
-        and (not _is_from_project(fact) or is_on_demand(fact) or _is_for_agents(fact) or roles & _list_roles(fact))
+        and (not _is_from_project(fact) or is_on_demand(fact) or is_for_agents(fact) or roles & _list_roles(fact))
     ]
     part_names = {get_part(fact) for fact in here if get_part(fact)}
     if file is None and len(part_names) > MAX_PARTS:

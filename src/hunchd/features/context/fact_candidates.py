@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import is_from_colleague, is_shared
 from hunchd.features.context.convention_relevance import (
     get_depth,
+    is_for_agents,
     is_repeated_command,
     list_convention_commands,
     narrow_tests,
@@ -39,8 +41,9 @@ DOUBT_FACTOR = 0.6  # factor for doubtful facts: half as likely to be valid, but
 
 MOST_STATED_HERE = 10  # statements of the user about the work at hand
 MOST_STATED_ELSEWHERE = 5  # … and about other things: general rules are among them
-MAX_CONVENTIONS = 7
-MAX_SENTENCES = 2  # of those, sentences of a guide
+MAX_CONVENTIONS = 9
+MAX_SENTENCES = 2  # of those, sentences of a guide for people
+MAX_AGENT_RULES = 5  # … and of one for agents
 MAX_OF_TOPIC = 2  # … and of one topic
 MAX_SHARED = 6  # of those, shared by colleagues: they must not crowd out what tools enforce
 MAX_DECISIONS = 3  # decisions shown; others are found by search
@@ -339,7 +342,11 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> lis
         and not is_from_colleague(fact)
         and not is_repeated_command(fact.content, convention_commands)
     ]
-    guide_sentences = _limit_topics(sorted(guide_sentences, key=lambda fact: _rank_sentence(fact, at_hand)))
+    guide_sentences.sort(key=lambda fact: _rank_sentence(fact, at_hand))
+    guide_sentences = [
+        *_limit_topics(filter(is_for_agents, guide_sentences), MAX_AGENT_RULES),
+        *_limit_topics(itertools.filterfalse(is_for_agents, guide_sentences), MAX_SENTENCES),
+    ]
     shared_facts = sorted(
         filter(is_from_colleague, best), key=lambda fact: -len(at_hand & extract_words(f"{fact.title} {fact.content}"))
     )
@@ -357,15 +364,15 @@ def _rank_sentence(fact: Memory, at_hand: frozenset[str]) -> tuple[int, int, boo
     return -get_depth(fact), -len(at_hand & extract_words(fact.content)), not is_plain_rule(fact.content)
 
 
-def _limit_topics(sentences: Iterable[Memory]) -> list[Memory]:
-    """Return the first MAX_SENTENCES sentences, with at most MAX_OF_TOPIC per topic."""
+def _limit_topics(sentences: Iterable[Memory], limit: int) -> list[Memory]:
+    """Return the first `limit` sentences, with at most MAX_OF_TOPIC per topic."""
     counts: Counter[str] = Counter()
     selected: list[Memory] = []
     for fact in sentences:
         # Topics are known by English words: of two rules in another language nothing says that they are about the same.
         topic = classify_rule(fact.content) or ("" if fact.content.isascii() else fact.content)
         counts[topic] += 1
-        if counts[topic] <= MAX_OF_TOPIC and len(selected) < MAX_SENTENCES:
+        if counts[topic] <= MAX_OF_TOPIC and len(selected) < limit:
             selected.append(fact)
     return selected
 

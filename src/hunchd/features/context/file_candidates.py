@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from hunchd.assembly.selection import MINIMUM_VALUE
 from hunchd.domain.code import FileView
 from hunchd.domain.context import ContextCandidate, ExpectedFile, Level, PredictedFile, Prediction
 from hunchd.domain.memory import Trust
 from hunchd.ingestion.skeleton import list_names, render_lines
 from hunchd.prediction.file_table import CODE, TEST, classify_path, is_asset
+from hunchd.prediction.reasons import TESTS_REASON
 
 LIST = "files"  # kind of a piece that names several files
 # Of the files predicted with .1 to .2, one in fifteen was changed, whatever the reason, of those below one in thirty
@@ -59,6 +61,8 @@ def iterate_file_candidates(
 
 
 def _is_worth_a_line(one: PredictedFile) -> bool:
+    if TESTS_REASON in one.reasons:
+        return one.confidence >= MINIMUM_VALUE  # its test concerns a file whether or not it is changed
     return one.confidence >= (WORTH_A_LINE if one.is_specific else LIKELY)
 
 

@@ -13,11 +13,13 @@ COMMON, LEAST_COMMON = 0.3, 3  # share and number of topics from which a word te
 LEAST_NEAR = 0.1  # sum of the probabilities of the files whose words a topic has
 
 
-def nearest_topics(topics: Sequence[str], focus: Focus, prediction: Prediction) -> tuple[str, ...]:
+def nearest_topics(
+    topics: Sequence[str], focus: Focus, prediction: Prediction, *, project: str = ""
+) -> tuple[str, ...]:
     """Return the topics that the likely files and the question mention.
 
-    Topics of the likeliest files come first. Without a file, and if nothing is predicted, they are the largest topics
-    of the project.
+    Topics of the likeliest files come first; one that is called like the `project` says nothing. Without a file, and if
+    nothing is predicted, they are the largest topics of the project.
     """
     weights: dict[str, float] = {}
     for path in (focus.file, *focus.open_files):
@@ -29,7 +31,11 @@ def nearest_topics(topics: Sequence[str], focus: Focus, prediction: Prediction) 
     for word in [word for word in weights if times[word] > max(LEAST_COMMON, COMMON * len(topics))]:
         del weights[word]  # the project's own name, in most of its topics
     scored_topics = [(sum(weights.get(word, 0.0) for word in extract_words(topic)), topic) for topic in topics]
-    near = [topic for score, topic in sorted(scored_topics, key=lambda pair: -pair[0]) if score >= LEAST_NEAR]
+    near = [
+        topic
+        for score, topic in sorted(scored_topics, key=lambda pair: -pair[0])
+        if score >= LEAST_NEAR and not extract_words(topic) <= extract_words(project)
+    ]
     return tuple(near[:MOST] if near or focus.file else topics[:MOST])
 
 
