@@ -507,9 +507,10 @@ def test_only_linking_signatures_are_shown() -> None:
     lines = tuple(ViewLine(f"def f_{n}()", f"f_{n}", 1.0, kind="function") for n in range(30))
     view = FileView("src/a.py", "b", lines, 0, "")
 
-    def forms(confidence: float, *used: str) -> list[str]:
+    def forms(confidence: float, *used: str, file: str = "src/b.py") -> list[str]:
         prediction = Prediction((PredictedFile("src/a.py", 1.0, confidence, ("…",)),))
         given = {"prediction": prediction, "views": {"src/a.py": view}, "linking_names": {"src/a.py": used}}
+        given["focus"] = Focus(project="p", file=file)
         return [text for _, text in build_candidates(make_input(**given))[0].forms]
 
     assert forms(0.15, "f_3", "f_7") == ["src/a.py\ndef f_3()\ndef f_7()"] * 2 + ["src/a.py"]
@@ -517,6 +518,7 @@ def test_only_linking_signatures_are_shown() -> None:
     assert forms(0.15) == ["src/a.py"], "one of its definitions is needed with less than one in ten"
     assert forms(0.3)[0].startswith("src/a.py\ndefines f_0, f_1")
     assert "f_3," not in forms(0.3, "f_3")[0]
+    assert forms(0.3, file="CHANGES.md") == ["src/a.py"]
 
 
 def test_expected_files_stand_on_one_line_with_counts() -> None:

@@ -78,6 +78,7 @@ def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
         *iterate_file_candidates(
             candidate_input.prediction,
             candidate_input.views,
+            file=candidate_input.focus.file,
             linking=candidate_input.linking_names,
             outline_count=candidate_input.outline_count,
         ),

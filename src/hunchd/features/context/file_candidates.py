@@ -36,17 +36,24 @@ MAX_NAMES = 16  # names of other definitions of a file
 
 
 def iterate_file_candidates(
-    prediction: Prediction, views: Mapping[str, FileView], *, linking: Mapping[str, Collection[str]], outline_count: int
+    prediction: Prediction,
+    views: Mapping[str, FileView],
+    *,
+    file: str | None,
+    linking: Mapping[str, Collection[str]],
+    outline_count: int,
 ) -> Iterator[ContextCandidate]:
     """Yield the files worth a line, likeliest first, then a list of the others.
 
     At most `outline_count` files have a line of their own. `linking` maps paths to the names of those of their
-    definitions that the current file uses, or that mention its own.
+    definitions that `file`, the current one, uses, or that mention its own. A page or manifest uses no definitions.
     """
     files = [one for one in prediction.files if not is_asset(one.path)]
     first = [one for one in files if _is_worth_a_line(one)][:outline_count]
+    names_definitions = file is None or bool(classify_path(file) & CODE)
     for rank, one in enumerate(first):
-        yield _build_outline_candidate(one, rank, views.get(one.path), linking.get(one.path, ()))
+        view = views.get(one.path) if names_definitions else None
+        yield _build_outline_candidate(one, rank, view, linking.get(one.path, ()))
     expected_files = [one for one in prediction.expected if one.probability >= WORTH_A_LINE]
     if expected_files:
         yield _build_expected_candidate(expected_files)
