@@ -184,6 +184,11 @@ class FactResolver:
         return {statement_key: fact for fact in facts if (statement_key := _build_statement_key(fact)) is not None}
 
 
+def is_independent(claim: Memory) -> bool:
+    """Return True for a claim under a new id that no stored memory can repeat, replace or contradict by its key."""
+    return claim.kind is not Kind.FACT and claim.ref is None and claim.supersedes is None and slot_of(claim) is None
+
+
 def _build_statement_key(fact: Memory) -> tuple[object, ...] | None:
     """Return a comparison key for a fact that has neither a key nor a ref.
 

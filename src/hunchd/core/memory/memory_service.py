@@ -6,14 +6,14 @@ An accepted memory is durable and can be searched immediately.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, assert_never
 
 from hunchd.core.memory.drafts import draft_to_memory, redact_memory
-from hunchd.core.memory.fact_resolution import FactResolver
+from hunchd.core.memory.fact_resolution import FactResolver, is_independent
 from hunchd.core.memory.journal_records import change_to_record, contains_memory_text, deletion_to_record
 from hunchd.core.memory.memory_reader import MemoryReader
 from hunchd.core.memory.pending_erasures import PendingErasures
@@ -63,7 +63,8 @@ class MemoryService(MemoryReader):
         self._resolver = FactResolver(self)
         self.now = now
         self._on_changed = on_changed
-        self.change_lock = asyncio.Lock()  # memories are read, changed and written by one caller at a time
+        self.change_lock = asyncio.Lock()  # one change of a memory at a time: read, change, write
+        self._changes_since_read: list[set[str]] = []  # for each reader that waits for the lock, ids changed meanwhile
         self.purges = PurgeScheduler(store)
         self.pending_erasures = pending_erasures
         self._written_ids: set[str] = set()  # ids written since the start, while the journal is still being replayed
@@ -91,10 +92,33 @@ class MemoryService(MemoryReader):
         )
 
     async def claim(self, claims: Sequence[Memory]) -> list[ClaimResolution]:
-        """Store claims so that each key keeps a single value."""
+        """Store claims under the rule that each key has one value.
+
+        Claims that nothing stored can concern wait for no other change.
+        """
         await self._writer.wait_until_started()
+        if all(map(is_independent, claims)):
+            return await self.claim_locked(claims)
         async with self.change_lock:
             return await self.claim_locked(claims)
+
+    @asynccontextmanager
+    async def lock_changes(self, identifiers: Sequence[str], project: str | None) -> AsyncIterator[dict[str, Memory]]:
+        """Hold `change_lock` and yield the current memories with these ids, keyed by id.
+
+        They are read before the lock is taken, so that nobody waits for the store process; what changed in between is
+        read again, mostly from the cache.
+        """
+        changed: set[str] = set()
+        self._changes_since_read.append(changed)
+        try:
+            memories = await self.find(identifiers, project)
+            async with self.change_lock:
+                stale = [one for one in identifiers if one in changed]
+                current = {one: memory for one, memory in memories.items() if one not in changed}
+                yield current | (await self.find(stale, project) if stale else {})
+        finally:
+            self._changes_since_read = [one for one in self._changes_since_read if one is not changed]
 
     async def claim_locked(self, claims: Sequence[Memory]) -> list[ClaimResolution]:
         """Store claims as `claim` does, for callers that hold `change_lock`."""
@@ -124,6 +148,8 @@ class MemoryService(MemoryReader):
         Replayed changes (`is_replay`) arrive in the order in which they were accepted, regardless of their
         timestamps. They never override changes accepted since startup.
         """
+        for changed_ids in self._changes_since_read:
+            changed_ids.update(change.deletions, (memory.id for memory in change.memories))
         for identifier in change.deletions:
             if not is_replay or identifier not in self._written_ids:
                 self._memory_cache.tombstone(identifier)
@@ -243,7 +269,7 @@ class MemoryService(MemoryReader):
             }
             for conflict in await self.list_conflicts_about(removed_memories, memory.project):
                 removed_memories[conflict.id] = conflict
-            if "." in identifier:  # for a single version, the versions before and after it stay
+            if "." in identifier:  # a version: those before and after it stay
                 await self.relink([memory], memory.project)
             last = await self.delete(tuple(removed_memories), memory.project)
             return memory, last

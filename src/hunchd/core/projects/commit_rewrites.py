@@ -59,8 +59,8 @@ async def drop_episodes(memories: MemoryService, project: str, shas: Sequence[st
     """
     if not shas:
         return []
-    async with memories.change_lock:
-        episode_ids = list(await memories.find([make_episode_id(project, sha) for sha in shas], project))
+    async with memories.lock_changes([make_episode_id(project, sha) for sha in shas], project) as episodes:
+        episode_ids = list(episodes)
         await memories.commit([MemoryChange(deletions=tuple(episode_ids), project=project)] if episode_ids else [])
         return episode_ids
 
@@ -74,9 +74,9 @@ async def move_fixes(memories: MemoryService, project: Project, moved_commits: S
     stale = [(fix, newer[fix.commit]) for fix in project.fixes.iter_all() if fix.commit in newer]
     if not stale:
         return
-    async with memories.change_lock:
-        episodes = [make_episode_id(project.id, sha) for _, sha in stale]
-        memories_by_id = await memories.find([*(fix.id for fix, _ in stale), *dict.fromkeys(episodes)], project.id)
+    episodes = [make_episode_id(project.id, sha) for _, sha in stale]
+    ids = [*(fix.id for fix, _ in stale), *dict.fromkeys(episodes)]
+    async with memories.lock_changes(ids, project.id) as memories_by_id:
         updated_fixes = []
         for (fix, sha), episode in zip(stale, episodes, strict=True):
             if fix.id in memories_by_id:

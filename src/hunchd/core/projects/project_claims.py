@@ -48,14 +48,14 @@ class ProjectClaims:
         facts = [restrict_to_branch(fact, line) for fact in file_facts]
         slots = [fact.id for fact in facts] + [fact.id for fact in file_facts]
         claims, changes, stated_ids = list[Memory](), list[MemoryChange](), set[str]()
-        async with self._memories.change_lock:  # statements made in the meantime wait
-            heads = await self._memories.find(list(dict.fromkeys(slots)), project.id)
+        # Later statements come after it.
+        async with self._memories.lock_changes(list(dict.fromkeys(slots)), project.id) as heads:
             for fact, elsewhere in zip(facts, file_facts, strict=True):
                 head = heads.get(fact.id)
                 if fact.status is not Status.ACTIVE:  # a withdrawn decision
                     changes += _withdraw_decision(fact, head)
                 elif line is not None and _is_on_main_line(fact, heads.get(elsewhere.id)):
-                    continue  # the main line states the same
+                    continue  # same as on the main line
                 elif head is not None and _is_moved_statement(fact, head):
                     changes.append(
                         MemoryChange((_update_source(fact, head, self._memories.now()),), project=project.id)
@@ -94,8 +94,8 @@ class ProjectClaims:
         except HunchError as error:  # retried with the next commit
             logger.warning("%s: could not determine which branches are merged: %s", project.name, error.message)
             return
-        async with self._memories.change_lock:  # facts changed in the meantime are handled at the next commit
-            heads = await self._memories.find([fact.id for fact in branch_facts], project.id)
+        # Changes made meanwhile stay; the next commit handles them.
+        async with self._memories.lock_changes([fact.id for fact in branch_facts], project.id) as heads:
             facts = [heads[fact.id] for fact in branch_facts if _is_unchanged(fact, heads.get(fact.id))]
             # Record the tip of a branch that is ahead of the main line: it will prove the merge.
             ahead = [

@@ -28,8 +28,7 @@ async def update_workflows(
     unless they were last run before `since`, in seconds since the epoch.
     """
     wanted_workflows = [memory for memory in mined_workflows if memory.id not in project.command_history.forgotten_ids]
-    async with memories.change_lock:
-        stored_workflows = await memories.find([memory.id for memory in wanted_workflows], project.id)
+    async with memories.lock_changes([memory.id for memory in wanted_workflows], project.id) as stored_workflows:
         shown_workflows = {
             memory.id: memory for memory in project.workflows.values() if memory.source.get("type") == voice
         }

@@ -263,8 +263,8 @@ class ContradictionSearch(Feature):
         Returns None if one of the two memories has changed or the contradiction was reported before.
         """
         record = opposition.make_record(self._now())
-        async with self._memories.change_lock:
-            memories = await self._memories.find([opposition.a.id, opposition.b.id, record.id], record.project)
+        ids = (opposition.a.id, opposition.b.id, record.id)
+        async with self._memories.lock_changes(ids, record.project) as memories:
             if record.id in memories or any(_is_changed(side, memories) for side in (opposition.a, opposition.b)):
                 return None
             await self._memories.commit([MemoryChange((record,), project=record.project)])

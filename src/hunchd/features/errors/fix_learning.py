@@ -216,9 +216,9 @@ class FixLearner(Feature):
 
         Memories that were forgotten while the tree was inspected are not stored again.
         """
-        async with self._memories.change_lock:
+        ids = [*cleared_ids, *(fix.id for fix in fixes)]
+        async with self._memories.lock_changes(ids, project.id) as memories:
             now = self._now()
-            memories = await self._memories.find([*cleared_ids, *(fix.id for fix in fixes)], project.id)
             errors = {
                 one: _mark_cleared(memories[one], cleared_at, now)
                 for one in cleared_ids

@@ -106,8 +106,7 @@ class HistoryFixSearch:
         fix = await asyncio.to_thread(find_history_fix, Path(event.root), error, self._ignore_patterns)
         if fix is None or fix.id in self._tombstones.load(project.id):
             return
-        async with self._memories.change_lock:
-            errors = await self._memories.find([event.error, fix.id], project.id)
+        async with self._memories.lock_changes([event.error, fix.id], project.id) as errors:
             if event.error not in errors or any(project.fixes.for_error(event.error)):
                 return  # forgotten or fixed meanwhile
             error = errors[event.error]

@@ -173,16 +173,15 @@ class PatternMiner(Feature):
         Returns the number of changes.
         """
         forgotten_ids = self._tombstones.load(project.id)
-        async with self._memories.change_lock:
-            now = self._now()
-            mined_memories = [
-                pattern_to_memory(pattern, project.id, now, strength=_get_strength(rank))
-                for rank, pattern in enumerate(patterns)
-                if make_pattern_id(project.id, pattern.key) not in forgotten_ids
-            ]
-            ids = [memory.id for memory in mined_memories]
-            lost_ids = [pattern.id for pattern in project.patterns if pattern.id not in set(ids)]
-            memories = await self._memories.find([*ids, *lost_ids], project.id)
+        now = self._now()
+        mined_memories = [
+            pattern_to_memory(pattern, project.id, now, strength=_get_strength(rank))
+            for rank, pattern in enumerate(patterns)
+            if make_pattern_id(project.id, pattern.key) not in forgotten_ids
+        ]
+        ids = [memory.id for memory in mined_memories]
+        lost_ids = [pattern.id for pattern in project.patterns if pattern.id not in set(ids)]
+        async with self._memories.lock_changes([*ids, *lost_ids], project.id) as memories:
             fresh = [_merge_known(memories.get(memory.id), memory) for memory in mined_memories]
             changed_memories = [memory for memory in fresh if memories.get(memory.id) != memory]
             archived_memories = [archive(memories[name], now) for name in lost_ids if name in memories]
