@@ -1,4 +1,4 @@
-"""Benchmark of workflow detection and next-step prediction on generated command streams.
+"""Benchmark of the prediction of the next command on generated command streams.
 
     python benchmarks/workflows.py --seeds 100-109 --noise 0 0.15 0.3 0.45
 
@@ -9,10 +9,6 @@ n/10, a run is abandoned with n/5, a command fails and is repeated with n/4. Val
 versions)
 are new each time, so their placeholders have to be recognised too.
 
-Recovered: a detected workflow is right if no planted one is nearer to it and their longest common subsequence has
-an F1
-of 0.8 or more (`exact`: all steps and no other). Workflows with at least three whole runs in the stream must be
-detected; detecting one with fewer is no error.
 Next step: hit@1 and hit@3, prequential over the last 60 % of the stream, on steps inside of runs ("inside") and on all
 commands ("all"), beside the most popular commands and a Markov chain of order 1, both on the same templates.
 """
@@ -24,14 +20,13 @@ import json
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import mean
 
+from hunchd.core.state.command_history import IDLE_SECONDS, generalize_branch
 from hunchd.domain.workflow import CommandRun
-from hunchd.ingestion.workflows.habits import IDLE_SECONDS, find_habits
-from hunchd.ingestion.workflows.steps import parse_steps
-from hunchd.ingestion.workflows.triggers import generalize_branch
+from hunchd.ingestion.workflows.command_lines import parse_commands
 from hunchd.prediction.next_step import NextStepPredictor, StepContext
 
 COMMANDS = (
@@ -60,8 +55,6 @@ AROUND = (
 )  # fmt: skip
 WORDS = "login parser cache index token reader border window signal layout worker export filter search client".split()  # noqa: SIM905
 STARTS = 1_750_000_000.0  # 2025-06-15
-GOOD = 0.8  # F1 of the longest common subsequence
-ENOUGH = 3  # whole runs of a planted workflow
 
 
 @dataclass(frozen=True)
@@ -197,48 +190,12 @@ def _make_command(
         version=f"v{chance.randint(0, 9)}.{chance.randint(0, 30)}.{chance.randint(0, 9)}",
         url=f"https://example.org/{word}",
     )
-    for step in parse_steps(filled):
-        yield StreamCommand(CommandRun(at, step.template, step.command, failed, branch), inside)
+    for command in parse_commands(filled):
+        yield StreamCommand(CommandRun(at, command.template, command.text, failed, branch), inside)
 
 
 def _template(line: str) -> str:
     return next(_make_command(random.Random(0), line, 0.0, "", False)).ran.template
-
-
-def measure_recovery(stream: Stream) -> dict[str, float]:
-    """Return precision and recall of the detected workflows, and the time."""
-    planted = [tuple(map(_template, one.commands)) for one in stream.planted]
-    due = {number for number, one in enumerate(stream.planted) if stream.whole[one] >= ENOUGH}
-    began = time.perf_counter()
-    found = [tuple(step.template for step in one.steps) for one in find_habits([one.ran for one in stream.given])]
-    seconds = time.perf_counter() - began
-    pairs = sorted(
-        ((_measure_f1(one, other), a, b) for a, one in enumerate(found) for b, other in enumerate(planted)),
-        reverse=True,
-    )
-    right: dict[int, int] = {}  # found → planted
-    for score, a, b in pairs:
-        if score >= GOOD and a not in right and b not in right.values():
-            right[a] = b
-    exact = {a: b for a, b in right.items() if found[a] == planted[b]}
-    return {
-        "precision": len(right) / len(found) if found else 1.0,
-        "recall": len(due & set(right.values())) / len(due) if due else 1.0,
-        "exact precision": len(exact) / len(found) if found else 1.0,
-        "exact recall": len(due & set(exact.values())) / len(due) if due else 1.0,
-        "found": float(len(found)),
-        "planted": float(len(due)),
-        "seconds": seconds,
-    }
-
-
-def _measure_f1(one: Sequence[str], other: Sequence[str]) -> float:
-    row = [0] * (len(other) + 1)
-    for step in one:
-        before = 0
-        for place, right in enumerate(other, start=1):
-            before, row[place] = row[place], before + 1 if step == right else max(row[place], row[place - 1])
-    return 2 * row[-1] / (len(one) + len(other))
 
 
 class Popular:
@@ -270,7 +227,7 @@ class Markov:
         return [*likely, *(step for step in self.popular.expected() if step not in likely)][:3]
 
 
-def measure_next_steps(stream: Stream, *, mine_every: int = 200) -> dict[str, float]:
+def measure_next_steps(stream: Stream) -> dict[str, float]:
     """Return the hit rates of the models, step by step."""
     popular, markov, own = Popular(), Markov(), NextStepPredictor()
     hits: dict[str, list[float]] = defaultdict(list)
@@ -301,8 +258,6 @@ def measure_next_steps(stream: Stream, *, mine_every: int = 200) -> dict[str, fl
         own.learn_step(ran.template, has_failed=ran.failed, step_context=moment)
         spent += time.perf_counter() - began
         log.append(ran)
-        if number % mine_every == mine_every - 1:
-            own.set_workflows([[step.template for step in habit.steps] for habit in find_habits(log)])
     return {name: mean(expected_steps) for name, expected_steps in hits.items()} | {
         "ms a step": spent / len(stream.given) * 1_000
     }
@@ -313,16 +268,12 @@ def main() -> None:
     parser.add_argument("--seeds", default="0-4", help="FIRST-LAST (0-4)")
     parser.add_argument("--noise", type=float, nargs="+", default=[0.0, 0.15, 0.3, 0.45])
     parser.add_argument("--length", type=int, default=1_500, help="commands of a stream (1,500)")
-    parser.add_argument("--only", choices=("recovered", "next"), help="one of the two")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     first, _, last = options.seeds.partition("-")
     for noise in options.noise:
-        rows: list[dict[str, float]] = []
-        for seed in range(int(first), int(last or first) + 1):
-            stream = generate_stream(seed, noise, options.length)
-            row = {} if options.only == "next" else measure_recovery(stream)
-            rows.append(row | ({} if options.only == "recovered" else measure_next_steps(stream)))
+        seeds = range(int(first), int(last or first) + 1)
+        rows = [measure_next_steps(generate_stream(seed, noise, options.length)) for seed in seeds]
         summary = {name: round(mean(row[name] for row in rows), 3) for name in rows[0]}
         print(json.dumps({"noise": noise, "streams": len(rows)} | summary) if options.json else _table(noise, summary))
 

@@ -61,7 +61,7 @@ from hunchd.features.sessions.session_reader import create_session_reader
 from hunchd.features.sessions.session_registry import SessionRegistry
 from hunchd.features.sessions.session_service import SessionService
 from hunchd.features.team.feature import TeamFeature
-from hunchd.features.workflows.habit_learning import HabitLearner
+from hunchd.features.workflows.command_learning import CommandLearner
 from hunchd.protocol.knowledge_answers import FeedbackAnswer, IdsAnswer, MemoryUsageAnswer
 from hunchd.protocol.memories import MemoryDraft, MemoryRecord, memory_to_record
 from hunchd.protocol.paths import to_relative_prefix
@@ -207,7 +207,7 @@ class Engine:
             self._maintenance,
             self._context_service,
             projects,
-            HabitLearner(memories, projects.find_by_id, parts),
+            CommandLearner(projects.find_by_id, parts),
             ModelUpdater(self._project_indexer, projects.find_by_id, features),
             self._code,
             CardEmbedder(parts.models, projects.find_by_id),

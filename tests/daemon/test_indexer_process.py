@@ -22,7 +22,6 @@ from hunchd.ingestion.parsing import blob_id
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.indexing_messages import (
-    FoundHabits,
     IndexRequest,
     IndexStep,
     NewUnits,
@@ -337,5 +336,3 @@ async def test_file_limit_is_optional_for_history_calls(root: Path, indexer: Hel
     branch = git(root, "symbolic-ref", "--short", "HEAD")
     reached = {"scope": scope, "into": branch, "shas": [sha, "0" * 40]}
     assert await indexer.call("reached", reached, list[str]) == [sha]
-    habits = {"scope": scope, "log": str(root.parent / "none"), "zone": 0.0}
-    assert (await indexer.call("habits", habits, FoundHabits)).workflows == []

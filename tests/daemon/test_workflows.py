@@ -1,4 +1,4 @@
-"""Commands reported by a shell become a habit, a habit becomes a prediction: through the real daemon."""
+"""Commands reported by a shell are predicted, workflows follow their files: through the real daemon."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.daemon.running import RunningDaemon
 from tests.repositories import commit, git
 
-LEARNT = 30.0  # seconds until habits were looked for
+LEARNT = 30.0  # seconds until files or commands were read
 MINUTE = timedelta(minutes=1)
 
 
@@ -36,11 +36,6 @@ class Shell:
     def rests(self) -> None:
         self.at += timedelta(hours=2)
 
-    def workflows(self) -> list[dict[str, Any]]:
-        """Return the stored habits, as memories."""
-        page = self.daemon.get("/memories", project=str(self.root), kind="workflow", limit=100)
-        return [one for one in page["items"] if "habit" in one["tags"]]
-
 
 @pytest.fixture
 def shell(daemon: RunningDaemon, tmp_path: Path) -> Shell:
@@ -63,61 +58,51 @@ def works(shell: Shell, times: int) -> None:
         shell.rests()
 
 
-def learns(shell: Shell) -> dict[str, Any]:
+def predict(shell: Shell) -> list[dict[str, Any]]:
+    asked = {"project": str(shell.root), "file_opened": "shop.py"}
+    return list(shell.daemon.post("/context/predict", asked)["predicted_commands"])
+
+
+def test_recurring_command_is_predicted(daemon: RunningDaemon, shell: Shell) -> None:
     works(shell, 6)
-    shell.daemon.wait_until(lambda: shell.workflows(), within=LEARNT, what="learn a habit")
-    [habit] = shell.workflows()
-    return habit
-
-
-def test_recurring_commands_become_predicted_workflow(daemon: RunningDaemon, shell: Shell) -> None:
-    habit = learns(shell)
-
-    assert habit["title"] == "git commit -m <msg> → git tag <version> → python -m build → twine upload <path>"
-    assert habit["source"]["runs"] == 6
-    assert "4. twine upload <path>   e.g. twine upload dist/shop-1.5.0.tar.gz" in habit["content"]
-    found = daemon.post("/search", {"project": str(shell.root), "query": "twine upload", "k": 3})
-    assert habit["id"] in [one["id"] for one in found["results"]]
-    expanded = daemon.post("/expand", {"id": habit["id"], "level": "full"})
-    assert expanded["text"] == habit["content"]
-
     shell.at = datetime.now(UTC) - timedelta(minutes=5)
     shell.types('git commit -m "new"', "git tag v2.0.0")
-    predicted = daemon.post("/context/predict", {"project": str(shell.root), "file_opened": "shop.py"})
-    assert predicted["predicted_commands"][0]["command"] == "python -m build"
-    assert predicted["predicted_commands"][0]["workflow"] == habit["id"]
+
+    assert predict(shell)[0]["command"] == "python -m build"
     bundle = daemon.get("/context", project=str(shell.root), file="shop.py")
     assert "next command: `python -m build`" in bundle["context"]
-    assert any(item["id"] == habit["id"] for item in bundle["items"])
+
+
+def test_predicted_script_names_its_workflow(daemon: RunningDaemon, shell: Shell) -> None:
+    for number in range(6):
+        shell.types(f'git commit -m "version {number}"', "make lint")
+    shell.at = datetime.now(UTC) - timedelta(minutes=5)
+    shell.types('git commit -m "new"')
+    page: dict[str, Any] = {}
+
+    def is_read() -> bool:
+        page.update(daemon.get("/memories", project=str(shell.root), kind="workflow", limit=100))
+        return bool(page["items"])
+
+    daemon.wait_until(is_read, within=LEARNT, what="read the makefile")
+    expected = predict(shell)[0]
+    assert (expected["command"], expected["workflow"]) == ("make lint", page["items"][0]["id"])
 
 
 @pytest.mark.slow
-def test_forgotten_habit_is_not_relearned(daemon: RunningDaemon, shell: Shell) -> None:
-    habit = learns(shell)
-
-    assert daemon.request("DELETE", f"/memories/{habit['id']}")[0] < 300
+def test_commands_survive_restart(daemon: RunningDaemon, shell: Shell) -> None:
     works(shell, 6)
     written = daemon.places.cache
-    daemon.wait_until(lambda: list(written.rglob("forgotten.json")), within=LEARNT, what="write what is forgotten")
-
-    assert habit["id"] not in [one["id"] for one in shell.workflows()]
-
-
-@pytest.mark.slow
-def test_habits_survive_restart(daemon: RunningDaemon, shell: Shell) -> None:
-    habit = learns(shell)
+    daemon.wait_until(lambda: list(written.rglob("commands.jsonl")), within=LEARNT, what="write the log")
 
     daemon.restart()
     shell.at = datetime.now(UTC) - timedelta(minutes=5)
     shell.types('git commit -m "new"')
 
-    def next_command() -> str:
-        asked = {"project": str(shell.root), "file_opened": "shop.py"}
-        commands = daemon.post("/context/predict", asked)["predicted_commands"]
-        return str(commands[0]["command"]) if commands else ""
+    def is_known() -> bool:
+        return "git tag <arg>" in [one["command"] for one in predict(shell)[:3]]
 
-    daemon.wait_until(lambda: next_command() == "git tag <version>", within=LEARNT, what="know what comes next")
-    assert daemon.get(f"/memories/{habit['id']}")["source"]["runs"] == 6
+    daemon.wait_until(is_known, within=LEARNT, what="read the log")
 
 
 @pytest.mark.slow

@@ -75,8 +75,8 @@ def test_often_needs_repeated_command(tmp_path: Path) -> None:
     ],
 )
 def test_step_done_once_is_not_usual(because: str, once: str, often: str) -> None:
-    assert explain_step(PredictedStep("make", 0.7, because, 1.0, 1.0), None, []) == once
-    assert explain_step(PredictedStep("make", 0.7, because, 4.0, 3.0), None, []) == often
+    assert explain_step(PredictedStep("make", 0.7, because, 1.0, 1.0), None) == once
+    assert explain_step(PredictedStep("make", 0.7, because, 4.0, 3.0), None) == often
 
 
 def test_repeated_command_needs_changed_file(tmp_path: Path) -> None:

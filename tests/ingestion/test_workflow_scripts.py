@@ -17,7 +17,7 @@ from hunchd.domain.workflow import Workflow
 from hunchd.ingestion.workflows import yaml_loader
 from hunchd.ingestion.workflows.script_files import is_script
 from hunchd.ingestion.workflows.scripts import parse_workflows, read_workflows
-from hunchd.ingestion.workflows.workflow_memories import is_edited, make_hint, memory_to_workflow, workflow_to_memory
+from hunchd.ingestion.workflows.workflow_memories import is_edited, make_hint, workflow_to_memory
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -54,21 +54,27 @@ def list_commands(path: str, text: str) -> dict[str, list[str]]:
     return {one.name: [step.command for step in one.steps] for one in parse_workflows(path, text)}
 
 
-def test_github_jobs_are_sorted_by_needs() -> None:
+def test_github_jobs_yield_commands() -> None:
     found = parse_workflows(".github/workflows/ci.yml", GITHUB)
 
-    assert [one.name for one in found] == ["CI ci.yml / test", "CI ci.yml / publish"]
-    test, publish = found
+    assert [one.name for one in found] == ["CI ci.yml / publish", "CI ci.yml / test"]
+    publish, test = found
     assert [step.command.split()[0] for step in test.steps] == ["pip", "pytest"]
     assert test.steps[0].command == "pip install -e . --group ${{ matrix.group }}"
     assert all(" ".join(step.command.split()) in " ".join(GITHUB.split()) for step in test.steps)
     assert test.steps[0].name == "Install and test"
-    assert [trigger.description for trigger in test.triggers] == ["push of main and tag v*", "pull request"]
+    assert test.events == ("push of main and tag v*", "pull request")
     assert test.line == 13
     assert (test.purpose, publish.purpose) == ("test", "release")
 
 
-def test_gitlab_jobs_are_sorted_by_stage() -> None:
+def test_job_of_actions_is_no_workflow() -> None:
+    text = "jobs:\n  stale:\n    steps:\n      - uses: actions/stale@v9\n      - run: echo done\n"
+
+    assert parse_workflows(".github/workflows/stale.yml", text) == []
+
+
+def test_gitlab_jobs_have_scripts_before() -> None:
     text = """
 stages: [check, ship]
 before_script: [make setup]
@@ -145,14 +151,15 @@ commands =
   ruff check {posargs}
   mypy: mypy src
 """
-    nox = """
+    nox = '''
 import nox
 
 @nox.session(name="tests")
 def run(session):
+    """Run the tests."""
     session.install("-e", ".")
     session.run("pytest", *session.posargs)
-"""
+'''
     pyproject = """
 [tool.tox.env.style]
 commands = [["pre-commit", "run", {replace = "posargs"}]]
@@ -161,7 +168,8 @@ ship = "twine upload dist/*"
 """
 
     assert list_commands("tox.ini", tox) == {"tox -e lint": ["ruff check {posargs}", "mypy src"]}
-    assert list_commands("noxfile.py", nox) == {"nox -s tests": ["pip install -e .", "pytest *session.posargs"]}
+    [session] = parse_workflows("noxfile.py", nox)
+    assert make_hint(session) == "nox -s tests: Run the tests."
     assert list_commands("pyproject.toml", pyproject) == {
         "tox run -e style": ["pre-commit run {posargs}"],
         "poe ship": ["twine upload dist/*"],
@@ -188,9 +196,15 @@ repos:
     ]
 
 
-def test_shell_script_excludes_bookkeeping() -> None:
+def test_shell_script_is_named_by_comment() -> None:
+    [found] = parse_workflows("scripts/release.sh", "#!/bin/sh\n# Makes a release.\nset -eu\ngit push --tags\n")
+
+    assert make_hint(found) == "scripts/release.sh: Makes a release."
+    assert found.purpose == "release"
+
+
+def test_hook_steps_exclude_bookkeeping() -> None:
     text = """#!/bin/sh
-# Makes a release.
 set -eu
 for x in a b; do
   make $x
@@ -198,18 +212,13 @@ done
 cat <<END >notes
 rm -rf /
 END
-git push --tags
+[ -n "$CI" ] || npx lint-staged && git push --tags
 """
 
-    [found] = parse_workflows("scripts/release.sh", text)
+    [found] = parse_workflows(".husky/pre-push", text)
 
-    assert [step.command.partition("\n")[0] for step in found.steps] == [
-        "make $x",
-        "cat <<END >notes",
-        "git push --tags",
-    ]
-    assert found.about == "Makes a release."
-    assert found.purpose == "release"
+    commands = [step.command for step in found.steps]
+    assert commands == ["make $x", "cat", "npx lint-staged", "git push --tags"]
 
 
 DISPATCHER = """#!/bin/sh
@@ -235,25 +244,13 @@ esac
 
 
 def test_script_with_case_yields_task_workflows() -> None:
-    found = {one.name: one for one in parse_workflows("dev", DISPATCHER)}
+    found = parse_workflows("dev", DISPATCHER)
 
-    assert {name: [step.command for step in one.steps] for name, one in found.items()} == {
-        "./dev check": ["ruff check .", 'exec "$venv/bin/python" -m pytest'],
-        "./dev fix": ["ruff check --fix ."],
-    }
-    assert [one.purpose for one in found.values()] == ["check", "lint"]
-    assert list(map(make_hint, found.values())) == [
+    assert list(map(make_hint, found)) == [
         "./dev check: everything that must hold",
-        "./dev fix: ruff check --fix .",
+        "./dev fix: mend what can be mended",
     ]
-
-
-def test_output_and_conditions_are_no_steps() -> None:
-    text = DISPATCHER.partition("command=")[0] + "hash make\nmake all\ncat notes\n"
-
-    assert list_commands("scripts/all.sh", text) == {
-        "scripts/all.sh": ["python3 -m venv .venv", "make all", "cat notes"]
-    }
+    assert [(one.line, one.purpose) for one in found] == [(15, "check"), (16, "")]
 
 
 def test_makefile_loop_yields_inner_commands() -> None:
@@ -276,17 +273,6 @@ def test_package_scripts_use_workspace_program(tmp_path: Path) -> None:
         "pnpm run test (in web)",
         "pnpm run test (in web/parts/a)",
     ]
-
-
-def test_ci_step_of_bookkeeping_uses_its_name() -> None:
-    loop = 'for f in src/*; do\n  while IFS= read -r line; do echo "$line"; done <<< "$(check $f)"\ndone\n: noted\n'
-    body = "".join(f"          {line}\n" for line in loop.splitlines())
-    text = f"jobs:\n  lint:\n    steps:\n      - name: Lint all files\n        run: |\n{body}"
-    [one] = parse_workflows(".github/workflows/lint.yml", text)
-
-    assert make_hint(one).endswith("Lint all files")
-    [script] = parse_workflows("scripts/a.sh", "#!/bin/sh\n: [[ -d x ]] && tar cf x.tar x\n")
-    assert [step.command for step in script.steps] == ["tar cf x.tar x"]
 
 
 def test_workspace_without_lock_file_uses_package_manager(tmp_path: Path) -> None:
@@ -312,11 +298,10 @@ def test_source_file_prerequisite_is_no_step() -> None:
     assert [step.command for step in one.steps] == ["cc -o kilo kilo.c"]
 
 
-def test_workflow_survives_memory_round_trip() -> None:
+def test_workflow_memory_is_untrusted() -> None:
     [workflow] = parse_workflows("justfile", "test:\n  cargo test\n")
     memory = workflow_to_memory(workflow, "p1", NOW)
 
-    assert memory_to_workflow(memory) == workflow
     assert memory.trust is Trust.UNTRUSTED
     assert make_hint(workflow) == "just test: cargo test"
     assert memory.id == workflow_to_memory(workflow, "p1", NOW).id != workflow_to_memory(workflow, "p2", NOW).id
@@ -382,9 +367,7 @@ PATHS = (
     "noxfile.py",
     ".pre-commit-config.yaml",
     "Taskfile.yml",
-    ".circleci/config.yml",
     "scripts/a.sh",
-    "lefthook.yml",
 )
 
 

@@ -14,8 +14,8 @@ ROUTINE_COMMANDS: Final = (
         "workflows",
         KNOWLEDGE_GROUP,
         "list workflows, step by step",
-        "Lists recurring commands, as reported by your shell (hunch shell-init), and workflows from CI files,\n"
-        "makefiles, package scripts and hooks. hunch show ID prints the steps of one.",
+        "Lists what the project's makefiles, package scripts, CI files and hooks define.\n"
+        "hunch show ID prints the steps of one.",
         f"{COMMANDS_PACKAGE}.workflows:workflows",
         (
             argument("--project", metavar="DIR", help="the project (default: the one you are in)"),
@@ -31,9 +31,9 @@ ROUTINE_COMMANDS: Final = (
         "import-history",
         DATA_GROUP,
         "learn from your shell's history",
-        "Reads a shell's history file and imports the commands that were run in this project, so that workflows are\n"
-        "known at once. Shells do not record the folder: it is derived from earlier `cd` commands. Nothing is read\n"
-        "unless you run this; secrets are masked before anything is stored; known commands are skipped.",
+        "Reads a shell's history file and imports the commands that were run in this project, so that the next\n"
+        "command is predicted at once. Shells do not record the folder: it is derived from earlier `cd` commands.\n"
+        "Nothing is read unless you run this; secrets are masked before anything is stored; known ones are skipped.",
         f"{COMMANDS_PACKAGE}.workflows:import_history",
         (
             argument("source", metavar="bash|zsh|fish|FILE", help="a shell, or its history file"),

@@ -1,4 +1,4 @@
-"""`hunch workflows` and `hunch import-history`: recurring workflows, and the shell's earlier commands."""
+"""`hunch workflows` and `hunch import-history`: workflows of files, and the shell's earlier commands."""
 
 from __future__ import annotations
 
@@ -37,32 +37,28 @@ from hunchd.repository.layout import find_repository
 
 PAGE_SIZE: Final = 200
 BATCH_SIZE: Final = 500  # signals a request
-MAX_COMMANDS: Final = 4_000  # newest commands, as many as are searched for habits
+MAX_COMMANDS: Final = 4_000  # newest commands, as many as are remembered
 # Commands without a time are reported in one sequence, so that no time of day is inferred from them.
 SPACING_SECONDS: Final = 0.2  # seconds
 
 
 def workflows(arguments: Namespace) -> int:
-    """List the workflows: first those learned from the shell, then those from scripts."""
+    """List the workflows that the project's files define."""
     client = connect(start=not arguments.no_start)
     root = find_project_root(resolve_folder(arguments.project or "."), client)
     entries = _request_workflows(client, root)
     if arguments.purpose:
         entries = [one for one in entries if one.get("category") == arguments.purpose]
-    entries.sort(key=lambda one: ("habit" not in one["tags"], -int(one["source"].get("runs") or 0), one["title"]))
+    entries.sort(key=lambda one: ("script" not in one["tags"], one["title"]))
     if arguments.json:
         print_json(entries)
         return 0
     for one in entries:
-        runs = one["source"].get("runs")
-        details = f"{format_number(runs)} times" if runs else strip_controls(one["source"].get("path", ""))
+        path = strip_controls(one["source"].get("path", ""))
         print(f"{format_line(one.get('levels', {}).get('summary') or one['title'], 150)}")
-        print(colourize(f"    {details} · {strip_controls(one['id'])}", DIM))
+        print(colourize(f"    {path} · {strip_controls(one['id'])}", DIM))
     if not entries:
-        print_note(
-            "no workflows yet: install the shell hook (`hunch shell-init`) to report the commands you run; "
-            "scripts are read when a project is added."
-        )
+        print_note("no workflows yet: makefiles, package scripts, CI files and hooks are read when a project is added.")
     return 0
 
 
@@ -107,7 +103,7 @@ def import_history(arguments: Namespace) -> int:
     if arguments.json:
         print_json({"accepted": accepted_count, "of": len(commands)})
     else:
-        print(f"{format_number(accepted_count)} commands imported. hunch workflows lists recurring ones.")
+        print(f"{format_number(accepted_count)} commands imported. hunch predict uses them.")
     return 0
 
 

@@ -12,15 +12,12 @@ import logging
 import os
 import re
 from collections.abc import AsyncIterator, Iterator
-from datetime import timedelta
-from pathlib import Path
 from typing import Final
 
 from hunchd.daemon.models import build_first_model, check_folder
 from hunchd.daemon.thread_iterator import UrgentTasks, iterate_in_thread
 from hunchd.protocol.helper import serve
 from hunchd.protocol.indexing_messages import (
-    FoundHabits,
     IndexRequest,
     IndexStep,
     NewUnits,
@@ -93,17 +90,6 @@ async def handle_conventions(scope: IndexRequest) -> StatedKnowledge:
     return await asyncio.to_thread(read_conventions, scope)
 
 
-async def handle_habits(scope: IndexRequest, log: str, zone: float) -> FoundHabits:
-    """Return the workflows that recur in the command log in the folder `log`.
-
-    `zone` is the offset of local time in seconds east of UTC.
-    """
-    from hunchd.daemon.indexing import collect_habits
-
-    check_folder(scope)
-    return await asyncio.to_thread(collect_habits, scope, Path(log), timedelta(seconds=zone))
-
-
 async def handle_reached(scope: IndexRequest, into: str, shas: list[str]) -> list[str]:
     """Return the commits in `shas` that the branch `into` contains.
 
@@ -156,7 +142,6 @@ def main() -> None:
             "lost": handle_lost,
             "conventions": handle_conventions,
             "reached": handle_reached,
-            "habits": handle_habits,
         },
         idle_seconds=IDLE_SECONDS,
     )

@@ -6,7 +6,6 @@ import contextlib
 import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta, timezone
 from pathlib import Path
 from typing import Final
 
@@ -33,13 +32,10 @@ from hunchd.ingestion.shared_files import read_shared_memories
 from hunchd.ingestion.skeleton import build_view
 from hunchd.ingestion.source_redaction import redact_source
 from hunchd.ingestion.topics import find_topics
-from hunchd.ingestion.workflows.command_log import read_commands
-from hunchd.ingestion.workflows.habits import find_habits
 from hunchd.ingestion.workflows.scripts import read_workflows
 from hunchd.ingestion.workflows.workflow_memories import workflow_to_memory
 from hunchd.prediction.learner import Learner
 from hunchd.protocol.indexing_messages import (
-    FoundHabits,
     IndexRequest,
     IndexStep,
     NewUnits,
@@ -136,19 +132,6 @@ def read_conventions(scope: IndexRequest) -> StatedKnowledge:
         workflows=[workflow_to_memory(one, scope.project, scope.now) for one in read_workflows(scope.root, files)],
         topics=list(find_topics(symbol_counts)),
         guides=sorted(collect_guides(scope.root, files).imported_paths),
-    )
-
-
-def collect_habits(scope: IndexRequest, log: Path, zone: timedelta) -> FoundHabits:
-    """Return the workflows that recur in the command log `log`.
-
-    `zone` is the offset of local time from UTC.
-    """
-    commands = read_commands(log)
-    recurring = find_habits(sorted(commands, key=lambda one: one.at), zone=timezone(zone))
-    return FoundHabits(
-        workflows=[workflow_to_memory(habit, scope.project, scope.now) for habit in recurring],
-        since=commands[0].at if commands else 0.0,
     )
 
 

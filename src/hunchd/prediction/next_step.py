@@ -1,19 +1,18 @@
 """Prediction of the next step from a mixture of contexts.
 
-A step is a command or another action, identified by a string. A view is one kind of context: the last step, the
-last two, the last three, the last informative steps, the position in a known workflow, the branch, the hour, or
-what failed. Each view yields a distribution over the next step. Its weight depends on how often the context was
-seen before and on how well the view has predicted so far, which is learned with every step (a mixture of experts
-with multiplicative weights, as in context mixing). A workflow is therefore recognised even if other steps occur in
-between, where a chain that knows only the last step would fail; and if no context is known, common steps are
-predicted with low confidence.
+A view is one kind of context: the last step, the last two, the last three, the last informative steps, a step a
+little while ago, the branch, the hour, or what failed. Each view yields a distribution. Its weight depends on how
+often the context was seen before and on how well the view has predicted so far, which is learned with every step (a
+mixture of experts with multiplicative weights, as in context mixing). A routine is therefore recognised even if other
+steps occur in between, where a chain that knows only the last step would fail; and if nothing is known, common steps
+are predicted with low confidence.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -38,10 +37,10 @@ INITIAL_WEIGHTS: Final[dict[str, tuple[float, ...]]] = {
     "telling 3": (0.2, 0.3, 0.6, 1.1, 1.3, 1.4),
     "branch": (0.2, 0.3, 0.5, 0.8, 1.2, 1.5),
     "files": (0.2, 0.2, 0.3, 0.5, 0.8, 1.0),
-    "workflow": (1.0, 2.0, 2.8, 3.2, 2.7, 2.0),
+    "near": (0.2, 0.4, 0.7, 1.0, 1.5, 2.0),
     "begin": (0.3, 0.4, 0.8, 1.0, 1.0, 1.0),
 }
-WORKFLOW_PRIOR: Final = 2.0  # pseudo-count of a workflow's next step before it was seen
+NEAR_STEPS: Final = 3  # informative steps, each of which predicts what follows it with some other steps in between
 MIN_PROBABILITY: Final = 1e-4  # lower bound of a probability
 # Below this, a step is not informative: the steps that follow it are those that follow any step.
 MIN_INFORMATION: Final = 0.35  # nats, plus a penalty for rarely seen steps
@@ -100,17 +99,12 @@ class NextStepPredictor:
         self._names: list[str] = []
         self._counts_by_context: dict[Context, _ContextCounts] = {}
         self._recent: deque[tuple[int, bool]] = deque(maxlen=MAX_RECENT_STEPS)
-        self._workflows: list[tuple[int, ...]] = []  # the steps of known workflows
         self._view_weights: dict[tuple[str, int], float] = {}
         self._information: dict[int, float] = {}
         self._step_count = 0
 
     def __len__(self) -> int:
         return self._step_count
-
-    def set_workflows(self, workflows: Iterable[Sequence[str]]) -> None:
-        """Set the workflows in which the current position is looked up."""
-        self._workflows = [tuple(map(self._intern_step, steps)) for steps in workflows]
 
     def clear_recent(self) -> None:
         """Forget the recent steps; to be called when unrelated work begins."""
@@ -126,9 +120,7 @@ class NextStepPredictor:
         for _, context in views:
             row = self._counts_by_context.get(context)
             if row is None:
-                row = self._counts_by_context[context] = self._get_counts(context) or _ContextCounts(
-                    last_step=self._step_count
-                )
+                row = self._counts_by_context[context] = _ContextCounts(last_step=self._step_count)
             row.add_symbol(symbol, self._step_count)
         if self._step_count % 50 == 0:
             self._update_information()
@@ -145,7 +137,7 @@ class NextStepPredictor:
         views = [
             (name, row)
             for name, context in self._iterate_contexts(step_context or StepContext())
-            if (row := self._get_counts(context))
+            if (row := self._counts_by_context.get(context))
         ]
         weights = self._normalised_weights(views)
         for (name, row), weight in zip(views, weights, strict=True):
@@ -192,40 +184,8 @@ class NextStepPredictor:
             yield "telling", ("telling", informative[-1], len(last) - 1 - _find_last_index(last, informative[-1]))
             yield "telling 2", ("telling 2", *informative[-2:])
             yield "telling 3", ("telling 3", *informative[-3:])
-        if (place := self._locate_in_workflow(last)) is not None:
-            yield "workflow", ("workflow", *place)
-
-    def _get_counts(self, context: Context) -> _ContextCounts | None:
-        """Return the counts for a context, or None if unknown.
-
-        A position in a workflow that has not been seen before predicts the next step of the workflow.
-        """
-        row = self._counts_by_context.get(context)
-        if row is None and context[0] == "workflow":
-            _, path, position, _ = context
-            if isinstance(path, tuple) and isinstance(position, int) and position + 1 < len(path):
-                return _ContextCounts({path[position + 1]: WORKFLOW_PRIOR}, WORKFLOW_PRIOR, self._step_count)
-        return row
-
-    def _locate_in_workflow(self, last: Sequence[int]) -> tuple[tuple[int, ...], int, int] | None:
-        """Find the workflow that matches the recent steps best.
-
-        Returns (workflow, index of the last step done, number of steps done, capped at 3), or None if no workflow
-        matches well enough.
-        """
-        best: tuple[float, tuple[int, ...], int, int] | None = None
-        for path in self._workflows:
-            position, matched_steps, end = len(path) - 1, 0, -1
-            # Search backwards, so that the latest run counts and not an earlier one.
-            for start in range(len(path) - 1, -1, -1):
-                match = _match_workflow(path[: start + 1], last)
-                if match is not None and match[0] > matched_steps:
-                    matched_steps, end, position = match[0], match[1], start
-            if matched_steps:
-                score = matched_steps - 0.4 * (len(last) - 1 - end)
-                if best is None or score > best[0]:
-                    best = (score, path, position, min(matched_steps, 3))
-        return None if best is None or best[0] <= 0 else best[1:]
+        for symbol in dict.fromkeys(informative[-NEAR_STEPS:]):
+            yield "near", ("near", symbol)
 
     def _normalised_weights(self, views: Sequence[tuple[str, _ContextCounts]]) -> list[float]:
         raw = [self._get_weight(name, row) for name, row in views]
@@ -233,11 +193,8 @@ class NextStepPredictor:
         return [one / total for one in raw] if total else []
 
     def _update_weights(self, views: Sequence[tuple[str, Context]], symbol: int) -> None:
-        """Increase the weights of views that predicted this step well.
-
-        Those of the other views decrease.
-        """
-        known_views = [(name, row) for name, context in views if (row := self._get_counts(context))]
+        """Increase the weights of the views that predicted this step."""
+        known_views = [(name, row) for name, context in views if (row := self._counts_by_context.get(context))]
         if not known_views:
             return
         weights = self._normalised_weights(known_views)
@@ -293,25 +250,6 @@ class NextStepPredictor:
             number = self._numbers[step] = len(self._names)
             self._names.append(step)
         return number
-
-
-def _match_workflow(path: Sequence[int], last: Sequence[int]) -> tuple[int, int] | None:
-    """Return how many steps of `path` were done.
-
-    The index of the latest of these steps in `last` is returned as well. The steps must have been done in order,
-    with few other steps in between. Returns None if the last step of `path` was not done.
-    """
-    position, matched_steps, end = len(last) - 1, 0, -1
-    for symbol in reversed(path):
-        limit = max(position - (MAX_RECENT_STEPS if matched_steps == 0 else 4), -1)
-        position_found = next((at for at in range(position, limit, -1) if last[at] == symbol), None)
-        if position_found is None:
-            if matched_steps == 0:
-                return None
-            continue
-        end = max(end, position_found)
-        position, matched_steps = position_found - 1, matched_steps + 1
-    return matched_steps, end
 
 
 def _iterate_probabilities(row: _ContextCounts) -> Iterator[tuple[int, float]]:

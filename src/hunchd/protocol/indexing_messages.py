@@ -95,10 +95,3 @@ class StatedKnowledge(Struct, frozen=True, kw_only=True):
     workflows: list[Memory]
     topics: list[str]
     guides: list[str]
-
-
-class FoundHabits(Struct, frozen=True, kw_only=True):
-    """Workflows that recur in a log of commands; `since` is the time of its first command."""
-
-    workflows: list[Memory]
-    since: float

@@ -27,11 +27,11 @@ class PredictedMemoryAnswer(Struct, frozen=True, kw_only=True):
 
 
 class PredictedCommandAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    command: Annotated[str, Meta(description="varying parts are placeholders: `git commit -m <msg>`")]
+    command: Annotated[str, Meta(description="varying parts are placeholders: `git commit -m <arg>`")]
     example: Annotated[str, Meta(description="the command as last used")]
     confidence: Fraction
     reasons: list[str]
-    workflow: Annotated[str | None, Meta(description="id of the workflow it is a step of")] = None
+    workflow: Annotated[str | None, Meta(description="id of the workflow that it runs")] = None
 
 
 class PredictionAnswer(Struct, frozen=True, kw_only=True):

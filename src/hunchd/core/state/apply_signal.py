@@ -60,8 +60,8 @@ NO_EFFECT = SignalEffect()
 def apply_signal(signal: Signal, project: Project, tree: WorkingTree) -> SignalEffect:
     """Apply `signal` to the in-memory state of the project.
 
-    Signals imported from a shell's history have no effect here: they are too old to affect the current state and
-    are used only to learn habits.
+    Signals imported from a shell's history are ignored here: they are too old to affect the current state and are
+    only used to predict commands.
     """
     if signal.source == "history":
         return NO_EFFECT

@@ -12,13 +12,12 @@ from datetime import datetime
 from typing import Final
 
 from hunchd.domain.signal import CommandFinished
-from hunchd.domain.workflow import CommandRun, Workflow
+from hunchd.domain.workflow import CommandRun
+from hunchd.ingestion.workflows.command_lines import parse_commands
 from hunchd.ingestion.workflows.command_log import MAX_COMMANDS
-from hunchd.ingestion.workflows.habits import IDLE_SECONDS
-from hunchd.ingestion.workflows.steps import parse_steps
-from hunchd.ingestion.workflows.triggers import classify_file, generalize_branch
 from hunchd.prediction.next_step import NextStepPredictor, PredictedStep, StepContext
 
+IDLE_SECONDS: Final = 1_800.0  # seconds of inactivity, after which unrelated work begins
 MAX_TOUCHED_KINDS: Final = 6  # kinds of files saved between two commands
 DUPLICATE_WINDOW: Final = 500  # newest commands that are searched for duplicates
 MIN_SHOWN_PROBABILITY: Final = 0.35  # minimum probability of a step that is shown without being asked for
@@ -37,9 +36,9 @@ class CommandHistory:
     unsaved: list[CommandRun] = field(default_factory=list)
     model: NextStepPredictor = field(default_factory=NextStepPredictor)
     examples: dict[str, str] = field(default_factory=dict)  # template → last command given
-    forgotten_ids: set[str] = field(default_factory=set)  # ids of workflows that must not be learned again
+    forgotten_ids: set[str] = field(default_factory=set)  # ids of workflows that must not be read again
     is_forgotten_changed: bool = False  # True if `forgotten_ids` changed since it was saved
-    unmined: int = 0  # commands since the last mining
+    appended: int = 0  # commands appended to the log since it was last rewritten
     shown_step: str = ""
     _touched_kinds: dict[str, None] = field(default_factory=dict)
     _has_late_commands: bool = False  # the model must be trained again, because older commands arrived late
@@ -61,17 +60,17 @@ class CommandHistory:
         Returns False if it has already been recorded or is not a command.
         """
         at = signal.at.timestamp()
-        steps = parse_steps(signal.command)
-        if not steps or self._is_duplicate(at, steps[0].command):
+        commands = parse_commands(signal.command)
+        if not commands or self._is_duplicate(at, commands[0].text):
             return False
         touched_kinds = tuple(self._touched_kinds) if signal.source != "history" else ()
-        last = len(steps) - 1
-        for number, step in enumerate(steps):
+        last = len(commands) - 1
+        for number, command in enumerate(commands):
             has_failed = number == last and signal.exit_code != 0
             ran = CommandRun(
                 at + number / 1_000,
-                step.template,
-                step.command,
+                command.template,
+                command.text,
                 has_failed,
                 branch,
                 touched_kinds if number == 0 else (),
@@ -82,7 +81,6 @@ class CommandHistory:
                 self.learn(ran)
             self.log.append(ran)
             self.unsaved.append(ran)
-        self.unmined += len(steps)
         self._touched_kinds.clear()
         return True
 
@@ -143,20 +141,10 @@ class CommandHistory:
     def last(self) -> CommandRun | None:
         return self.log[-1] if self.log else None
 
-    def forget(self, identifier: str, workflow: Workflow) -> None:
-        """Prevent a workflow from being learned again.
-
-        If the workflow is a habit, the commands from which it was learned are dropped as well.
-        """
+    def forget_workflow(self, identifier: str) -> None:
+        """Keep a workflow from being read again."""
         self.forgotten_ids.add(identifier)
         self.is_forgotten_changed = True
-        if workflow.origin == "habit":
-            steps = {step.template for step in workflow.steps}
-            kept_commands = [
-                ran for ran in self.log if not (workflow.first <= ran.at <= workflow.last and ran.template in steps)
-            ]
-            self.log = deque(kept_commands, maxlen=MAX_COMMANDS)
-            self._has_late_commands = True
 
 
 def build_moment(at: float, branch: str, touched_kinds: Sequence[str]) -> StepContext:
@@ -173,8 +161,8 @@ def build_moment(at: float, branch: str, touched_kinds: Sequence[str]) -> StepCo
     )
 
 
-def explain_step(prediction: PredictedStep, last: CommandRun | None, workflows: Iterable[Workflow]) -> str:
-    """Explain in words why a step was predicted."""
+def explain_step(prediction: PredictedStep, last: CommandRun | None) -> str:
+    """Explain in words why a step is predicted."""
     frequency = (
         f": {prediction.step_count:.0f} of {prediction.context_count:.0f} times"
         if prediction.context_count >= 2
@@ -182,13 +170,6 @@ def explain_step(prediction: PredictedStep, last: CommandRun | None, workflows: 
     )
     usual = "usual" if frequency else "done once before"
     match prediction.view:
-        case "workflow":
-            for workflow in workflows:
-                templates = [step.template for step in workflow.steps]
-                if prediction.step in templates and (last is None or last.template in templates or not frequency):
-                    place = templates.index(prediction.step) + 1
-                    return f"step {place} of {len(templates)} of what was done {workflow.runs} times"
-            return f"next in what you often do{frequency}"
         case "hour" | "begin":
             return f"{usual} at this time{frequency}"
         case "branch":
@@ -202,3 +183,21 @@ def explain_step(prediction: PredictedStep, last: CommandRun | None, workflows: 
             return f"after `{last.template}`{failure}{frequency}"
         case _:
             return f"often follows{frequency}"
+
+
+def generalize_branch(branch: str) -> str:
+    """Generalize a branch name: `feature/login` becomes `feature/*`.
+
+    In a name without a folder, digits become `#`.
+    """
+    folder, slash, _ = branch.partition("/")
+    return f"{folder}/*" if slash else "".join("#" if each.isdigit() else each for each in branch)
+
+
+def classify_file(path: str) -> str:
+    """Classify a file: as tests, else by its extension, else by its name."""
+    name = path.rpartition("/")[2]
+    stem, dot, ending = name.rpartition(".")
+    if "test" in name.lower() or "/tests/" in f"/{path}" or "/test/" in f"/{path}":
+        return "tests"
+    return f"*.{ending}" if dot and stem and len(ending) <= 8 else name[:40]

@@ -17,7 +17,6 @@ from hunchd.core.state.known_patterns import KnownPatterns
 from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.ingestion.redaction import redact_name
-from hunchd.ingestion.workflows.workflow_memories import memory_to_workflow
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.responses import (
     ProgressAnswer,
@@ -298,11 +297,10 @@ class Project:
         self.bump_revision()
 
     def _forget_workflows(self, deletions: Iterable[str]) -> None:
-        """Prevent deleted workflows from being learned again."""
+        """Keep deleted workflows from being read again."""
         for identifier in deletions:
-            workflow_memory = self.workflows.get(identifier)
-            if workflow_memory is not None and (workflow := memory_to_workflow(workflow_memory)) is not None:
-                self.command_history.forget(identifier, workflow)
+            if identifier in self.workflows:
+                self.command_history.forget_workflow(identifier)
 
     def record_error(self, error: KnownError) -> KnownError:
         """Count one more occurrence of an error, which becomes the newest error."""

@@ -37,7 +37,7 @@ from hunchd.features.context.near_topics import nearest_topics
 from hunchd.features.context.predicted_errors import asked_errors, predict_errors
 from hunchd.features.context.prefetch_figures import build_prefetch_status, render_prefetch_metrics
 from hunchd.features.context.review import iterate_missing_candidates
-from hunchd.features.context.workflow_candidates import build_workflow_candidates, predict_commands, predict_workflows
+from hunchd.features.context.workflow_candidates import build_workflow_candidates, predict_commands
 from hunchd.ingestion.episodes import make_episode_id
 from hunchd.ingestion.redaction import redact_name
 from hunchd.ingestion.skeleton import DEFINITION_KINDS
@@ -163,7 +163,7 @@ class ContextService(Feature):
             prediction,
             k=request.k,
             episode_id=lambda sha: make_episode_id(project.id, sha),
-            memories=[*memories, *predict_workflows(project, focus, now)],
+            memories=memories,
             commands=predict_commands(project, tree, request.k, now),
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import configparser
 import json
 import re
@@ -13,9 +12,12 @@ from typing import Any, Final
 from hunchd.domain.workflow import Workflow, WorkflowStep
 from hunchd.ingestion.workflows.shell_files import make_step, split_commands
 
-_SESSION: Final = re.compile(r"(?:^|\.)session$")
+# A function that is a session of nox: arguments of the decorator, name, first line of the docstring.
+_SESSION: Final = re.compile(
+    r"^@(?:nox\.)?session\b(\([^)]*\))?\n(?:@[^\n]*\n)*def (\w+)\([^)]*\)[^:\n]*:(?:\s*\"{3}([^\n\"]*))?", re.MULTILINE
+)
+_SESSION_NAME: Final = re.compile(r"\bname=[\"']([^\"']+)")
 _FACTORS: Final = re.compile(r"([\w!{},.-]+):\s+(\S.*)")
-_RUN_METHODS: Final = frozenset({"run", "run_always", "install", "run_install"})
 
 
 def read_package_json(path: str, text: str) -> Iterator[Workflow]:
@@ -31,13 +33,6 @@ def read_package_json(path: str, text: str) -> Iterator[Workflow]:
         pre_script, post_script = scripts.get(f"pre{name}", ""), scripts.get(f"post{name}", "")
         steps = [step for part in (pre_script, line, post_script) for step in split_commands(part)]
         yield _build_workflow(f"{program} run {name}", path, text, steps, f'"{name}"')
-
-
-def read_deno(path: str, text: str) -> Iterator[Workflow]:
-    for name, line in _as_table(json.loads(text).get("tasks")).items():
-        command = line if isinstance(line, str) else _as_table(line).get("command")
-        if isinstance(command, str):
-            yield _build_workflow(f"deno task {name}", path, text, split_commands(command), f'"{name}"')
 
 
 def read_composer(path: str, text: str) -> Iterator[Workflow]:
@@ -112,45 +107,12 @@ def _read_conditional(line: str) -> WorkflowStep:
 
 
 def read_nox(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the sessions of a noxfile that are written as literals.
-
-    The file is parsed, not run.
-    """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, MemoryError) as error:
-        raise ValueError(str(error)) from error
-    for node in tree.body:
-        if not isinstance(node, ast.FunctionDef) or not any(map(_is_session, node.decorator_list)):
-            continue
-        steps: list[WorkflowStep] = []
-        calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)]
-        for call in sorted(calls, key=lambda one: (one.lineno, one.col_offset)):
-            assert isinstance(call.func, ast.Attribute)
-            words = [one.value if isinstance(one, ast.Constant) else ast.unparse(one) for one in call.args]
-            if call.func.attr in _RUN_METHODS and words:
-                head = "pip install " if "install" in call.func.attr else ""
-                steps.append(make_step(head + " ".join(map(str, words))[:400]))
-        about = (ast.get_docstring(node) or "").partition("\n")[0]
-        if steps:
-            yield Workflow(
-                name=f"nox -s {_get_session_name(node)}", steps=tuple(steps), origin="script", path=path,
-                line=node.lineno, about=about[:160],
-            )  # fmt: skip
-
-
-def _is_session(decorator: ast.expr) -> bool:
-    target = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return _SESSION.search(ast.unparse(target)) is not None
-
-
-def _get_session_name(node: ast.FunctionDef) -> str:
-    for decorator in node.decorator_list:
-        if isinstance(decorator, ast.Call):
-            for keyword in decorator.keywords:
-                if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
-                    return str(keyword.value.value)
-    return node.name
+    """Yield the sessions of a noxfile; the file is not run."""
+    for session in _SESSION.finditer(text):
+        given_name = _SESSION_NAME.search(session[1] or "")
+        command = f"nox -s {given_name[1] if given_name else session[2]}"
+        about = (session[3] or "").strip()
+        yield _build_workflow(command, path, text, [WorkflowStep(command)], session[0], about)
 
 
 def read_cargo_aliases(path: str, text: str) -> Iterator[Workflow]:

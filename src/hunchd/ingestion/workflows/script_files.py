@@ -23,16 +23,11 @@ class ScriptFormat(Enum):
 
     GITHUB = auto()
     GITLAB = auto()
-    TRAVIS = auto()
-    CIRCLE = auto()
-    AZURE = auto()
     PRE_COMMIT = auto()
-    LEFTHOOK = auto()
     TASKFILE = auto()
     MAKE = auto()
     JUST = auto()
     NPM = auto()
-    DENO = auto()
     COMPOSER = auto()
     PYPROJECT = auto()
     TOX = auto()
@@ -61,18 +56,13 @@ _FORMATS: Final[tuple[tuple[str, ScriptFormat], ...]] = (
     (".github/workflows/*.yml", ScriptFormat.GITHUB),
     (".github/workflows/*.yaml", ScriptFormat.GITHUB),
     (".gitlab-ci.yml", ScriptFormat.GITLAB),
-    (".travis.yml", ScriptFormat.TRAVIS),
-    (".circleci/config.yml", ScriptFormat.CIRCLE),
-    ("azure-pipelines.yml", ScriptFormat.AZURE),
     (".pre-commit-config.yaml", ScriptFormat.PRE_COMMIT),
-    ("lefthook.yml", ScriptFormat.LEFTHOOK),
     ("Taskfile.y*ml", ScriptFormat.TASKFILE),
     ("[Mm]akefile", ScriptFormat.MAKE),
     ("GNUmakefile", ScriptFormat.MAKE),
     ("[Jj]ustfile", ScriptFormat.JUST),
     (".justfile", ScriptFormat.JUST),
     ("package.json", ScriptFormat.NPM),
-    ("deno.json", ScriptFormat.DENO),
     ("composer.json", ScriptFormat.COMPOSER),
     ("pyproject.toml", ScriptFormat.PYPROJECT),
     ("tox.ini", ScriptFormat.TOX),

@@ -1,109 +1,81 @@
-"""Extraction of commands from shell text, using the shell grammar.
+"""Commands of shell texts in files, verbatim and in order, and the scripts and hooks that a person may run.
 
-Here-documents, functions and loops are recognized; commands are returned verbatim and in order.
+The text is split at separators outside of quotations. A shell script is known by its name, its description and its
+tasks: what it does inside is for its readers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from hunchd.domain.workflow import Workflow, WorkflowStep
-from hunchd.ingestion.definitions import SyntaxNode
-from hunchd.ingestion.parsing import parse_syntax
-from hunchd.ingestion.workflows.steps import parse_steps
 
 MAX_COMMANDS: Final = 60  # of one text
-MAX_TEXT_BYTES: Final = 20_000  # bytes of shell parsed: at most half a second
+MAX_TEXT: Final = 20_000  # characters of shell
 MAX_COMMAND: Final = 400
 MAX_LINES: Final = 8  # of one command
+MIN_TASKS: Final = 2  # from which a script is split into tasks
 _SHELL = re.compile(r"\A#!.*\b(?:ba|z|k|da)?sh\b")
-_EXPRESSION = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n.*?(?:^\s*\2\s*$|\Z)", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+# A quotation, a substitution or an escaped character, or what separates two commands.
+_TOKEN = re.compile(
+    r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\$\{\{.*?\}\}|\$\([^()]*(?:\([^()]*\)[^()]*)*\)|`[^`]*`|\\.|(&&|\|\||;;?|\n)",
+    re.DOTALL,
+)
+_KEYWORDS = re.compile(r"(?:(?:do|then|else|if|elif|while|until|!|\{|time)[\s\\]+)*")
 # Shell bookkeeping, which is no step.
 _BOOKKEEPING = re.compile(
-    r"(?:\w+=\S*\s+)*(?:set|shopt|trap|local|declare|readonly|return|shift|exit|true|:|unset|umask|eval|wait|alias"
-    r"|break|continue|test"
-    r"|\[|\[\[|read|echo|printf|export|usage|hash|type|which|command -v)\b|\[|:(?:\s|$)"
-    r"|cat\s*<<(?![^\n]*>)"  # prints only
-    r"|(?:cd|pushd)\s[^\n]*(?:\$0|\$\{0|\bdirname\b|BASH_SOURCE|show-toplevel)|popd\b"  # to the script's folder
+    r"(?:\w+=\S*\s+)*(?:set|shopt|trap|local|declare|readonly|return|shift|exit|true|unset|umask|eval|wait|alias|break"
+    r"|continue|test|\[|\[\[|read|echo|printf|export|usage|hash|type|which|command -v|for|case|select|function|done|fi"
+    r"|esac|do|then|else|popd)\b|[\[:}){(]|\w+=\S*$|\w+\s*\(\)|[\w|*\"-]+\)\s"
+    r"|(?:cd|pushd)\s[^\n]*(?:\$0|\$\{0|\bdirname\b|BASH_SOURCE|show-toplevel)"  # to the script's folder
 )
-# A script with tasks: `case $1 in check) …`.
-_FIRST_PARAMETER = re.compile(r"\$\{?1\b")
+# A script with tasks: `case $1 in check) …`, where the first argument may have a name.
+_DISPATCH = re.compile(r"^case [\"']?\$\{?(\w+)[^\n]*\bin\b(.*?)^esac", re.DOTALL | re.MULTILINE)
 _FIRST_ARGUMENT = re.compile(r"^\s*(\w+)=[\"']?\$\{?1\b", re.MULTILINE)
-_TASK = re.compile(r"[a-z][\w:-]{1,29}")
-MIN_TASKS: Final = 2  # from which a script is split into tasks
-_TRANSPARENT_NODES: Final = frozenset(
-    {
-        "program", "list", "if_statement", "elif_clause", "else_clause", "for_statement", "c_style_for_statement",
-        "while_statement", "do_group", "compound_statement", "subshell", "case_statement", "case_item",
-        "redirected_statement", "negated_command", "ERROR", "function_definition",
-    }
-)  # fmt: skip
-# Nodes before this keyword are the condition.
-_CONDITION_END: Final[Mapping[str, str]] = {"if_statement": "then", "elif_clause": "then"}
+_TASK = re.compile(r"^\s*\(?[\"']?([a-z][\w:-]{1,29})[\"']?(?:\s*\|[^)\n]*)?\)", re.MULTILINE)
+_NO_TASKS: Final = frozenset({"help"})
 _NOT_DESCRIPTION: Final = ("!", "shellcheck", "vim:", "-*-")
 _LICENCE: Final = re.compile(
     r"licen[sc]e|copyright|\(c\) \d{4}|warrant|permission (?:is|to)\b|redistribut|\bas[- ]is\b|applicable law|spdx"
-    r"|liabil"
-    r"|all rights reserved|free software|\bGNU\b|without restriction|noninfringement",
+    r"|liabil|all rights reserved|free software|\bGNU\b|without restriction|noninfringement",
     re.IGNORECASE,
 )
 _HEAD_LINES: Final = 60
-_BASH: Final = frozenset({"bash"})
-_COMMAND_NODES: Final = frozenset({"command", "pipeline"})
 
 
 def read_script(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the workflows of a shell script."""
+    """Yield the workflow of a shell script, or one for each of its tasks."""
     if not _SHELL.match(text) and not path.endswith((".sh", ".bash")):
         return
-    tasks = list(_read_tasks(path, text))
-    if len(tasks) >= MIN_TASKS:
-        yield from tasks
+    tasks = _find_tasks(text)
+    if len(tasks) < MIN_TASKS:
+        yield _build_script(path, path, 1, _find_description(text))
         return
-    steps = split_commands(text)
-    if steps:
-        yield Workflow(name=path, steps=steps, origin="script", path=path, line=1, about=_find_description(text))
+    for task, line in tasks.items():
+        yield _build_script(f"./{path} {task}", path, line, _find_usage(path, task, text))
 
 
-def _read_tasks(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the tasks of a script.
+def _build_script(command: str, path: str, line: int, about: str) -> Workflow:
+    return Workflow(name=command, steps=(WorkflowStep(command),), origin="script", path=path, line=line, about=about)
+
+
+def _find_tasks(text: str) -> dict[str, int]:
+    """Return the tasks of a script with their lines.
 
     Tasks are the branches of the script's outermost `case` on its first argument.
     """
-    syntax = parse_syntax("step.sh", text.encode()[:MAX_TEXT_BYTES], _BASH)
-    if syntax is None:
-        return
-    root, source = syntax.trees[0].root_node, syntax.source
-
-    def node_text(node: SyntaxNode) -> str:
-        return source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip()
-
-    parameter_names = frozenset(_FIRST_ARGUMENT.findall(text))
-    own_functions = {
-        node_text(node.children[0]).split()[-1] for node in root.children if node.type == "function_definition"
+    parameters = {"1", *_FIRST_ARGUMENT.findall(text)}
+    return {
+        task[1]: text.count("\n", 0, dispatch.start(2) + task.start(1)) + 1
+        for dispatch in _DISPATCH.finditer(text[:MAX_TEXT])
+        if dispatch[1] in parameters
+        for task in _TASK.finditer(dispatch[2])
+        if task[1] not in _NO_TASKS
     }
-    for case in (node for node in root.children if node.type == "case_statement"):
-        case_word = node_text(case.children[1])
-        if not (_FIRST_PARAMETER.search(case_word) or case_word.strip("\"'${}") in parameter_names):
-            continue
-        for item in (node for node in case.children if node.type == "case_item"):
-            name = node_text(item.children[0]).strip("\"'")
-            steps = [
-                step
-                for step in _collect_steps(item, source, include_bookkeeping=False)
-                if step.command.split()[0] not in own_functions
-            ]
-            if _TASK.fullmatch(name) and steps:
-                yield Workflow(
-                    name=f"./{path} {name}",
-                    steps=tuple(steps),
-                    origin="script",
-                    path=path,
-                    line=source.count(b"\n", 0, item.start_byte) + 1,
-                    about=_find_usage(path, name, text),
-                )
 
 
 def _find_usage(path: str, name: str, text: str) -> str:
@@ -116,80 +88,36 @@ def _find_usage(path: str, name: str, text: str) -> str:
 def read_hook(path: str, text: str) -> Iterator[Workflow]:
     """Yield the workflow of a git hook in the repository."""
     name = path.rpartition("/")[2]
-    if name.startswith(("_", ".")) or "." in name:
-        return
-    steps = split_commands(text)
-    if steps:
-        yield Workflow(name=f"{name} hook", steps=steps, origin="hook", path=path, line=1)
+    if not name.startswith(("_", ".")) and "." not in name:
+        yield Workflow(name=f"{name} hook", steps=split_commands(text), origin="hook", path=path, line=1)
 
 
-def split_commands(text: str, *, include_bookkeeping: bool = False) -> tuple[WorkflowStep, ...]:
+def split_commands(text: str) -> tuple[WorkflowStep, ...]:
     """Return the commands of a shell text as steps.
 
-    With `include_bookkeeping`, shell bookkeeping and output commands are included.
+    Keywords, conditions in brackets and bookkeeping are left out.
     """
-    if not text.strip():
-        return ()
-    # CI expressions become one word of the same byte length, so that offsets stay valid.
-    masked_text = _EXPRESSION.sub(lambda steps: "_" * len(steps[0].encode()), text)
-    source = masked_text.encode()[:MAX_TEXT_BYTES]
-    syntax = parse_syntax("step.sh", source, _BASH)
-    if syntax is None:
-        return ()
-    original = text.encode() if syntax.source == source else syntax.source
-    steps = _collect_steps(syntax.trees[0].root_node, original, include_bookkeeping=include_bookkeeping)
-    return tuple(steps) if steps or include_bookkeeping else split_commands(text, include_bookkeeping=True)
+    code = _COMMENT.sub("", _HEREDOC.sub("\n", text[:MAX_TEXT]))
+    commands = [
+        stripped for part in _split(code) if (stripped := _KEYWORDS.sub("", part.strip("\\ \t\r\n"), count=1).strip())
+    ]
+    return tuple(make_step(command) for command in commands if not _BOOKKEEPING.match(command))[:MAX_COMMANDS]
 
 
-def is_only_bookkeeping(steps: Sequence[WorkflowStep]) -> bool:
-    """Return True if all commands are shell bookkeeping or output."""
-    return all(_BOOKKEEPING.match(step.command) for step in steps)
-
-
-def _collect_steps(root: SyntaxNode, original: bytes, *, include_bookkeeping: bool) -> list[WorkflowStep]:
-    steps: list[WorkflowStep] = []
-    for node in _iter_command_nodes(root):
-        command = original[node.start_byte : node.end_byte].decode("utf-8", "replace").strip()
-        if command and (include_bookkeeping or not _BOOKKEEPING.match(command)):
-            steps.append(make_step(command))
-        if len(steps) >= MAX_COMMANDS:
-            break
-    return steps
+def _split(code: str) -> Iterator[str]:
+    start = 0
+    for token in _TOKEN.finditer(code):
+        if token[1]:
+            yield code[start : token.start()]
+            start = token.end()
+    yield code[start:]
 
 
 def make_step(command: str, name: str = "") -> WorkflowStep:
     """Build a step from a command as written in a file."""
     lines = command.splitlines()
     shown_command = "\n".join(lines[:MAX_LINES]) + ("\n…" if len(lines) > MAX_LINES else "")
-    steps = parse_steps(command)
-    template = steps[0].template if steps else shown_command.partition("\n")[0][:120]
-    return WorkflowStep(template, shown_command[:MAX_COMMAND], name)
-
-
-def _iter_command_nodes(root: SyntaxNode) -> Iterator[SyntaxNode]:
-    """Yield the command nodes below `root` in order.
-
-    Nested commands belong to the outer one; conditions are skipped.
-    """
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        is_redirected = node.type == "redirected_statement" and any(
-            child.type in _COMMAND_NODES for child in node.children
-        )
-        if node.type in _COMMAND_NODES or is_redirected:
-            yield node
-        elif node.type in _TRANSPARENT_NODES:
-            pending += reversed(_nodes_after(_CONDITION_END.get(node.type, ""), node.children))
-
-
-def _nodes_after(word: str, nodes: Sequence[SyntaxNode]) -> Sequence[SyntaxNode]:
-    """Return the nodes after the keyword `word`.
-
-    Returns all nodes if the keyword does not occur.
-    """
-    at = next((place for place, node in enumerate(nodes) if node.type == word), -1)
-    return nodes[at + 1 :]
+    return WorkflowStep(shown_command[:MAX_COMMAND], name)
 
 
 def _find_description(text: str) -> str:
