@@ -32,7 +32,7 @@ from hunchd.domain.unit_classification import is_work
 from hunchd.ingestion.history import iter_units as units_of
 from hunchd.patterns.companions import MAX_UNITS, find_adding_commits, find_companions, has_kind
 from hunchd.patterns.grouping import group_shapes
-from hunchd.patterns.mining import GROUP_SURPLUS, CochangeIndex, FirstLines, mine_patterns
+from hunchd.patterns.mining import FirstLines, mine_patterns
 from hunchd.patterns.pattern import CodePattern, Companion, InstanceLocation
 from hunchd.patterns.shapes import Shape, extract_shapes, is_test
 from hunchd.prediction.words import extract_stem
@@ -92,7 +92,7 @@ def score_tree(root: Path, most: int, total: Score) -> Score:
     shapes = [
         shape for path, _ in IgnoreRules.load(root, ()).walk() for shape in extract_shapes(path, read(path) or b"")
     ]
-    patterns = mine_patterns(shapes, read, {}, most)
+    patterns = mine_patterns(shapes, most)
     git = Git(root)
     past = {unit.sha: unit for unit in units_of(git, newest=MAX_UNITS)}
     lines = FirstLines(read)
@@ -147,7 +147,7 @@ def mine_without(
             for shape in shapes
             if shape.kind in kinds and InstanceLocation(shape.path, shape.line, shape.name) not in hidden
         ]
-        _again[key] = [as_pattern(group) for group in group_shapes(remaining, int(most * GROUP_SURPLUS))]
+        _again[key] = [as_pattern(group) for group in group_shapes(remaining, most)]
     before = {(spot.path, spot.line) for spot in pattern.spots if spot not in hidden}
 
     def shared(other: CodePattern) -> float:
@@ -160,7 +160,7 @@ def mine_without(
 
 def as_pattern(group) -> CodePattern:  # type: ignore[no-untyped-def]
     spots = tuple(InstanceLocation(shape.path, shape.line, shape.name) for shape in group.members)
-    return CodePattern("", group.language, group.kind, "", "", "", 0.0, group.core, spots, len(spots), group.files)
+    return CodePattern("", group.language, group.kind, "", 0.0, group.core, spots, len(spots), group.file_count)
 
 
 def measure_match(
@@ -201,13 +201,8 @@ def measure_companions(
         unit = units.get(spot)
         if unit is not None and unit.at < future.at:
             earlier.setdefault(unit.sha, []).append(spot.path)
-    older = [unit for unit in past.values() if unit.at < future.at and is_work(unit)]
-    changed = [[change.path for change in unit.changes if change.status != "D"] for unit in older]
-    files = {spot.path for spot in pattern.spots}
     earlier_units = [(past[sha], paths) for sha, paths in earlier.items()]
-    learned_companions = find_companions(
-        earlier_units, cochanged_paths=CochangeIndex(changed).find(files), instances=files
-    )
+    learned_companions = find_companions(earlier_units)
     there = list_files_before(future, past)
     predicted = {path for one in learned_companions for path in resolve_companion(one, newest.path, there)} - own
     folder, ending = posixpath.dirname(newest.path), posixpath.splitext(newest.path)[1]

@@ -1,4 +1,4 @@
-"""Mining of code patterns: project-specific repetition yields readable templates."""
+"""Mining of code patterns: project-specific repetition is found and dated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import convert
 from hunchd.ingestion.history import iter_units
 from hunchd.patterns.companions import find_adding_commits, find_companions
 from hunchd.patterns.identity import reuse_known_keys, update_changed_files
-from hunchd.patterns.mining import CachedTemplate, add_history, mine_patterns
+from hunchd.patterns.mining import add_history, mine_patterns
 from hunchd.patterns.pattern import CodePattern
 from hunchd.patterns.shapes import Shape, extract_shapes, row_to_shape
 from hunchd.protocol.responses import to_json
@@ -19,43 +19,32 @@ from hunchd.repository.git import Git
 from tests.patterns.sources import LANGUAGES, NAMES, PYTHON, project
 from tests.repositories import commit, git
 
-TEMPLATES = {
-    "python": [
-        '@register_format("‹name›")',
-        "def load_‹name›(source: TextSource, options):",
-        "    document = parser.read_all(source)",
-        '        raise EmptyDocument("‹name›")',
-    ],
-    "go": ["func load‹name›(source TextSource) (*Document, error) {", "        return nil, badDocument(err)"],
-    "rust": ["impl Format for ‹type›Format {", "    fn file_ending(&self) -> &str {"],
-    "java": ['@RegisterFormat("‹text›")', "public Document loadDocument(TextSource source) throws BadDocument {"],
-    "typescript": [
-        "export function ‹name›Format(options: FormatOptions): TextFormat {",
-        "      return checkedDocument(parser.readAll(source, options))",
-    ],
-    "javascript": ["  expect(checkedDocument(document)).toBe(‹number›)"],
+TITLES = {
+    "python": "functions with @register_format named load_…",
+    "go": "functions named load…",
+    "rust": "implementations of Format named …Format",
+    "java": "functions with @RegisterFormat named loadDocument",
+    "typescript": "functions named …Format",
 }
 
 
-def patterns_in(files: Mapping[str, bytes], made: dict[str, CachedTemplate] | None = None) -> list[CodePattern]:
-    return mine_patterns(shapes_in(files), files.get, {} if made is None else made)
+def patterns_in(files: Mapping[str, bytes]) -> list[CodePattern]:
+    return mine_patterns(shapes_in(files))
 
 
 def shapes_in(files: Mapping[str, bytes]) -> list[Shape]:
     return [shape for path, source in sorted(files.items()) for shape in extract_shapes(path, source)]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_template_has_holes_for_differences(language: str) -> None:
+@pytest.mark.parametrize("language", TITLES)
+def test_title_names_what_repeats(language: str) -> None:
     patterns = patterns_in(project(language))
 
-    template = patterns[0].template.splitlines()
-    assert [line for line in TEMPLATES[language] if line not in template] == [], patterns[0].template
+    assert TITLES[language] in [pattern.title for pattern in patterns]
     assert patterns[0].count == len(NAMES)
-    assert not any(name in patterns[0].template.lower() for name in NAMES)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", TITLES)
 def test_shape_survives_cache_round_trip(language: str) -> None:
     shapes = shapes_in(project(language))
 
@@ -79,17 +68,6 @@ def test_too_few_instances_are_no_pattern() -> None:
 
     assert patterns_in(two) == []
     assert patterns_in(together) == []
-
-
-def test_template_keeps_only_majority_lines() -> None:
-    files = project("python", (*NAMES, "ini", "csv"))
-    odd = files["formats/csv.py"].replace(b"    if document", b"    tell_somebody(document)\n    if document")
-    files["formats/csv.py"] = odd.replace(b"    return checked", b"    return rather_well_checked")
-
-    template = patterns_in(files)[0].template
-
-    assert "tell_somebody" not in template
-    assert "return checked_document(document)" in template
 
 
 def test_place_is_same_named_file_per_folder() -> None:
@@ -134,7 +112,7 @@ def test_saved_file_updates_instances_only() -> None:
 
     assert more[0].count == len(NAMES) + 1
     assert {spot.path for spot in fewer[0].spots} == {*files, "formats/csv.py"} - {"formats/toml.py"}
-    assert (fewer[0].key, fewer[0].template) == (before[0].key, before[0].template)
+    assert fewer[0].key == before[0].key
 
 
 def test_key_is_kept_for_similar_instances() -> None:
@@ -149,22 +127,11 @@ def test_key_is_kept_for_similar_instances() -> None:
     assert reuse_known_keys(now, before)[0].key == before[0].key
 
 
-def test_template_is_cached_for_same_instances() -> None:
-    files = project("python")
-    made: dict[str, CachedTemplate] = {}
-    first = patterns_in(files, made)
-    unread = dict.fromkeys(files, b"")
-
-    again = mine_patterns(shapes_in(files), unread.get, made)
-
-    assert again == first
-
-
 def test_mining_is_deterministic() -> None:
     files = {path: source for language in LANGUAGES for path, source in project(language).items()}
     shapes = shapes_in(files)
 
-    assert mine_patterns(shapes, files.get, {}) == mine_patterns(list(reversed(shapes)), files.get, {})
+    assert mine_patterns(shapes) == mine_patterns(list(reversed(shapes)))
 
 
 def test_pattern_survives_json_round_trip() -> None:

@@ -12,7 +12,7 @@ from hunchd.domain.context import Activity, Focus
 from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Memory, Status, Usage
 from hunchd.patterns.pattern import CodePattern, Companion, InstanceLocation, UsualLocation
-from hunchd.patterns.pattern_memories import archive, memory_to_summary, merge_mined, pattern_to_memory
+from hunchd.patterns.pattern_memories import archive, has_sentence, memory_to_summary, merge_mined, pattern_to_memory
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(days=1)
@@ -20,9 +20,7 @@ PATTERN = CodePattern(
     key="k1",
     language="python",
     kind="function",
-    title="function load_‹name›: @register_format",
-    hint="@register_format",
-    template="def load_‹name›(source): …",
+    title="functions with @register_format named load_…",
     score=9.0,
     core={"@register_format": 1.0},
     spots=(InstanceLocation("formats/toml.py", 3, "load_toml"), InstanceLocation("formats/yaml.py", 3, "load_yaml")),
@@ -38,17 +36,32 @@ def stored_memory() -> Memory:
     return pattern_to_memory(PATTERN, "p1", NOW, strength=1.0)
 
 
-def test_hint_omits_uninformative_place() -> None:
-    anywhere = replace(
-        PATTERN, files=1, place=UsualLocation("", "", ".py", "", 1.0), companions=(Companion("*.py", 4, 6, "kind"),)
+def test_hint_tells_what_else_changes() -> None:
+    memory = pattern_to_memory(PATTERN, "p1", NOW)
+
+    assert memory.levels.summary == (
+        "new functions with @register_format named load_… also change formats/registry.py and a file in changes/*.md "
+        "(4 of 5); like load_toml (formats/toml.py:3)"
     )
-    told = pattern_to_memory(anywhere, "p1", NOW)
-    assert told.levels.summary == "to add a function load_‹name›, copy load_toml (formats/toml.py:3)"
-    assert "2 times in one file; a new one goes in *.py" in told.content
-    assert pattern_to_memory(PATTERN, "p1", NOW).levels.summary == (
-        "to add a function load_‹name›, copy load_toml (formats/toml.py:3); it goes in formats/*.py; "
-        "change with it formats/registry.py (4 of 5), a file changes/*.md (5 of 5)"
-    )
+    assert "changes with: formats/registry.py (4 of 5), a file in changes/*.md (5 of 5)" in memory.content
+
+
+@pytest.mark.parametrize(
+    ("title", "companions", "told"),
+    [
+        ("functions with @register_format", (), "go in formats/*.py"),
+        ("subclasses of Format", (Companion("formats/registry.py", 2, 5),), "go in formats/*.py"),
+        ("functions named load_…", (), ""),
+        ("functions named load_…", (Companion("formats/registry.py", 2, 2),), ""),
+        ("functions", PATTERN.companions, ""),
+        ("tests named test_…", PATTERN.companions, ""),
+    ],
+)
+def test_only_sayable_patterns_have_sentence(title: str, companions: tuple[Companion, ...], told: str) -> None:
+    pattern = replace(PATTERN, title=title, companions=companions)
+
+    assert has_sentence(pattern) is bool(told)
+    assert told in pattern_to_memory(pattern, "p1", NOW).levels.summary
 
 
 def test_unchanged_pattern_keeps_its_memory(stored_memory: Memory) -> None:
@@ -112,32 +125,6 @@ def test_memory_of_later_version_is_ignored(stored_memory: Memory) -> None:
     assert memory_to_summary(strange) is None
 
 
-@pytest.mark.parametrize(
-    ("title", "enough"),
-    [
-        ("type ‹name›Binding: Name, Bind, BindBody", True),
-        ("method of Context Get‹name›: getTyped", True),
-        ("function create: getScope → report", True),
-        ("test: New → GET → PerformRequest", True),
-        ("error handling: NotConfigured", True),
-        ("how we write readers", True),  # worded by the owner
-        ("method: (project)", False),
-        ("function: (memory) → replace", False),
-        ("function exec: Ok", False),
-        ("method dispose", False),
-        ("class: dispose, show", False),
-        ("statement: info → dim", False),
-    ],
-)
-def test_only_self_explanatory_patterns_are_suggested(stored_memory: Memory, title: str, enough: bool) -> None:
-    patterns = KnownPatterns()
-    patterns.apply_change(MemoryChange(memories=(replace(stored_memory, title=title),)))
-    focus = Focus(project="p", file="formats/toml.py")
-    assert [piece.id for piece in patterns.build_candidates(focus)] == ([stored_memory.id] if enough else [])
-    assert [one.id for one in patterns.predict_for_path(focus.file)] == ([stored_memory.id] if enough else [])
-    assert [known.id for known, _ in patterns.find_for_path("formats/toml.py")] == [stored_memory.id]
-
-
 def test_visible_or_test_patterns_are_not_suggested(stored_memory: Memory) -> None:
     def is_suggested(path: str, *paths: str, activity: Activity = "", strength: float = 1.0) -> bool:
         patterns = KnownPatterns()
@@ -152,18 +139,3 @@ def test_visible_or_test_patterns_are_not_suggested(stored_memory: Memory) -> No
     assert not is_suggested("formats/toml.py", "tests/test_toml.py", "tests/test_json.py", "formats/toml.py")
     assert is_suggested("tests/test_toml.py", "tests/test_toml.py", "tests/test_json.py", "formats/toml.py")
     assert not is_suggested("formats/new.py", "formats/toml.py", "formats/json.py", strength=0.25)
-
-
-def test_statement_pattern_is_shown_beside_an_instance() -> None:
-    def is_suggested(path: str, title: str, kind: str) -> bool:
-        patterns = KnownPatterns()
-        spots = tuple(InstanceLocation(one, 1, "load") for one in ("formats/toml.py", "formats/json.py"))
-        pattern = replace(PATTERN, spots=spots, place=UsualLocation("", "", ".py", "", 1.0), title=title, kind=kind)
-        patterns.apply_change(MemoryChange((pattern_to_memory(pattern, "p1", NOW, strength=1.0),), project="p1"))
-        return bool(patterns.build_candidates(Focus(project="p1", file=path)))
-
-    assert is_suggested("formats/new.py", "function create: getScope → report", "function")
-    assert is_suggested("tests/test_new.py", "test it: render → getByTestId", "block")
-    assert not is_suggested("formats/new.py", "call ‹name›Wait: getScope → report", "block")
-    assert not is_suggested("formats/new.py", "statement: getScope → report", "statement")
-    assert is_suggested("formats/toml.py", "call ‹name›Wait: getScope → report", "block")

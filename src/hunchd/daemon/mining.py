@@ -6,7 +6,7 @@ It computes the code shapes of the changed files, then the patterns among the sh
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -17,18 +17,17 @@ from hunchd.daemon.models import open_repository
 from hunchd.daemon.parse_crash_guard import ParseCrashGuard
 from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import Unit
-from hunchd.domain.unit_classification import is_work
 from hunchd.ingestion.history import iter_units
 from hunchd.ingestion.languages import detect_language
 from hunchd.ingestion.parsing import blob_id
 from hunchd.ingestion.path_filter import is_reportable_path
 from hunchd.patterns.companions import MAX_UNITS, FirstLine, find_adding_commits
 from hunchd.patterns.identity import reuse_known_keys, update_changed_files
-from hunchd.patterns.mining import CachedTemplate, add_history, mine_patterns
+from hunchd.patterns.mining import add_history, mine_patterns
 from hunchd.patterns.pattern import CodePattern, MiningStep
+from hunchd.patterns.pattern_memories import has_sentence
 from hunchd.patterns.queries import QUERIES
 from hunchd.patterns.shapes import extract_shapes, row_to_shape
-from hunchd.patterns.templates import Template
 from hunchd.protocol.indexing_messages import ProjectRequest
 from hunchd.protocol.responses import to_json
 from hunchd.repository.git import Git
@@ -81,15 +80,11 @@ def _group_all_shapes(
         for cached_entry in cache.iterate_entries()
         for row in cached_entry.rows
     )
-    templates = {
-        key: CachedTemplate(tuple(digests), Template(**template))
-        for key, digests, template in cache.load_value("templates") or ()
-    }
 
     def read_source(path: str) -> bytes | None:
         return read_file(request.root, path)
 
-    patterns = reuse_known_keys(mine_patterns(shapes, read_source, templates), previous)
+    patterns = reuse_known_keys(mine_patterns(shapes), previous)
     if git is not None and head:
         history = InstanceHistory(git, cache, head)
 
@@ -104,10 +99,9 @@ def _group_all_shapes(
                 history.find_adding_units,
                 history.get_units,
                 file_exists,
-                history.list_changed_paths(),
             )
             history.save()
-    cache.store_value("templates", [(key, one.digests, asdict(one.template)) for key, one in templates.items()])
+    patterns = list(filter(has_sentence, patterns))
     cache.store_value("patterns", to_json(list(patterns)))
     cache.store_value("head", head)
     return patterns
@@ -125,8 +119,6 @@ class InstanceHistory:
         self._head = head
         stored_history = cache.load_value("past") or {"head": "", "added": [], "units": []}
         self._previous_head = str(stored_history["head"])
-        self._changed_paths: list[list[str]] = stored_history.get("changed") or []
-        self._changed_until = self._previous_head if "changed" in stored_history else ""  # a commit
         self._adding_units: dict[FirstLine, str] = {
             (path, line): sha for path, line, sha in stored_history["added"]
         }  # "": unknown
@@ -154,39 +146,14 @@ class InstanceHistory:
         Units that are not among the newest are left out.
         """
         if not shas <= self._units.keys():
-            self._read_history()
+            self._units = {unit.sha: unit for unit in iter_units(self._git, newest=MAX_UNITS, newest_first=True)}
         self._units = {sha: unit for sha, unit in self._units.items() if sha in shas}
         return self._units
-
-    def list_changed_paths(self) -> list[list[str]]:
-        """Return the paths changed by each of the newest units, newest first.
-
-        Commits that are not units of work, and deleted files, are left out.
-        """
-        if self._changed_until != self._head:
-            if self._changed_until and self._git.exists(self._changed_until):
-                new_units = iter_units(self._git, newest=MAX_UNITS, since=self._changed_until, newest_first=True)
-                self._changed_paths = [*_list_paths(new_units), *self._changed_paths][:MAX_UNITS]
-                self._changed_until = self._head
-            else:
-                self._read_history()
-        return self._changed_paths
-
-    def _read_history(self) -> None:
-        newest = list(iter_units(self._git, newest=MAX_UNITS, newest_first=True))
-        self._units = {unit.sha: unit for unit in newest}
-        self._changed_paths, self._changed_until = _list_paths(newest), self._head
 
     def save(self) -> None:
         adding_units = [(path, line, sha) for (path, line), sha in self._adding_units.items()]
         stored_units = [asdict(unit) for unit in self._units.values()]
-        self._cache.store_value(
-            "past", {"head": self._head, "added": adding_units, "units": stored_units, "changed": self._changed_paths}
-        )
-
-
-def _list_paths(commits: Iterable[Unit]) -> list[list[str]]:
-    return [[change.path for change in unit.changes if change.status != "D"] for unit in commits if is_work(unit)]
+        self._cache.store_value("past", {"head": self._head, "added": adding_units, "units": stored_units})
 
 
 def _update_cache(

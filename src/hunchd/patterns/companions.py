@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from hunchd.domain.history import Unit
@@ -22,11 +22,6 @@ MAX_PATHS: Final = 1_500  # given to git by name
 MIN_UNITS: Final = 2  # minimum units that changed a companion
 MIN_SHARE: Final = 0.3  # of the units that added an instance
 MAX_COMPANIONS: Final = 6
-# Weight, in units, of general co-changes of the instances' files where few units added an instance.
-PRIOR_UNITS: Final = 8
-MIN_COCHANGES: Final = 4  # units that changed a companion with the files, where fewer than LEAST_UNITS added one
-# Minimum chance of a companion if two or more, one, or none of the units that added an instance changed it.
-MIN_CHANCE: Final = (0.25, 0.3, 0.35)
 
 _LOG_COMMAND: Final = (
     "log",
@@ -103,14 +98,11 @@ class _PatchReader:
 def find_companions(
     units: Sequence[tuple[Unit, Sequence[str]]],
     exists: Callable[[str], bool] = lambda path: True,
-    cochanged_paths: Sequence[Collection[str]] = (),
-    instances: Collection[str] = (),
 ) -> tuple[Companion, ...]:
     """Return the files that changed together with new instances, most confident first.
 
     `units` are the units that added instances, each with the files that contain them. A file is returned only if
-    `exists` is True for it. `instances` are the files of the instances, and `cochanged_paths` the paths changed by
-    each unit that touched one of them.
+    `exists` is True for it.
     """
     work_units = [(unit, paths) for unit, paths in units if is_work(unit)]
     counts: Counter[tuple[str, str]] = Counter()
@@ -121,30 +113,8 @@ def find_companions(
         for (kind, target), times in counts.items()
         if times >= MIN_UNITS and times >= MIN_SHARE * len(work_units) and exists(_required_path(kind, target))
     ]
-    known_targets = {one.target for one in companions if one.kind == "file"}.union(instances)
-    count_by_file = {target: times for (kind, target), times in counts.items() if kind == "file"}
-    companions += (
-        one
-        for one in _find_cochanged_files(count_by_file, len(work_units), cochanged_paths)
-        if one.target not in known_targets and exists(one.target)
-    )
     companions.sort(key=lambda one: (-one.confidence, _KIND_ORDER.index(one.kind), one.target))
     return tuple(_drop_repeats(companions))[:MAX_COMPANIONS]
-
-
-def _find_cochanged_files(
-    count_by_file: Mapping[str, int], units: int, cochanged_paths: Sequence[Collection[str]]
-) -> Iterable[Companion]:
-    """Yield files that change together with the files of the instances.
-
-    The probability combines the few units that added an instance with all units that touched their files.
-    """
-    change_counts = Counter(path for paths in cochanged_paths for path in paths)
-    for path, times in change_counts.items():
-        evidence = min(count_by_file.get(path, 0), MIN_UNITS)
-        chance = (count_by_file.get(path, 0) + PRIOR_UNITS * times / (len(cochanged_paths) + 2)) / (units + PRIOR_UNITS)
-        if chance >= MIN_CHANCE[MIN_UNITS - evidence] and (evidence == MIN_UNITS or times >= MIN_COCHANGES):
-            yield Companion(path, times, len(cochanged_paths))
 
 
 _KIND_ORDER: Final = ("file", "test", "source", "kind")

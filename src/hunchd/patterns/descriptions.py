@@ -1,150 +1,49 @@
-"""Descriptions of groups of shapes: type of code, common name, steps and location."""
+"""Descriptions of groups of shapes: type of code, common name and location."""
 
 from __future__ import annotations
 
 import posixpath
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from hunchd.patterns.features import MIN_INFORMATIVE_WEIGHT, get_usage, load_common_names, strip_usage
-from hunchd.patterns.grouping import CORE_SHARE, ShapeGroup
+from hunchd.patterns.features import strip_usage
+from hunchd.patterns.grouping import ShapeGroup
 from hunchd.patterns.pattern import UsualLocation
 from hunchd.patterns.shapes import Shape
-from hunchd.text.identifiers import split_name_words
 
-MAX_STEPS: Final = 5
 MAX_TITLE: Final = 120  # characters
+NAME_MARK: Final = "‹name›"  # stands for the part in which names differ
 # Minimum share of the instances in a place.
 MIN_PLACE_SHARE: Final = 0.6
-_HTTP_DECORATORS: Final = frozenset(
-    {
-        "route",
-        "get",
-        "post",
-        "put",
-        "delete",
-        "patch",
-        "api_view",
-        "GetMapping",
-        "PostMapping",
-        "RequestMapping",
-        "endpoint",
-    }
-)
-MIN_STEPS: Final = 3  # minimum steps of a title without a name
-# Generic nouns; an endpoint, a fixture or a migration says more.
-_GENERIC_NOUNS: Final = frozenset(
-    "function method class type impl call statement declaration registration test handler".split()  # noqa: SIM905
-)
-_NOUNS: Final = {
-    "function": "function",
-    "class": "class",
-    "block": "call",
-    "statement": "statement",
-    "top": "declaration",
-}
 
 
 def make_title(group: ShapeGroup) -> str:
-    """Describe a group, as in `test test_‹name›: app → client → get`."""
+    """Name what new instances would be, in the plural: `methods of Gui named handle…`."""
     name = find_name_shape([shape.name for shape in group.members])
     noun = choose_noun(group)
-    head = f"{noun} {name}" if name and noun != name else noun
-    steps = describe_steps(group, excluded_name=name)
-    text = f"{head}: {steps}" if steps else head
-    return text if len(text) <= MAX_TITLE else text[: MAX_TITLE - 1].rsplit(" ", 1)[0] + "…"
-
-
-def is_self_explanatory(title: str) -> bool:
-    """Return True if the title alone tells a developer what to write.
-
-    `test test_‹name›: app → client` does; `method: (path)` and `function exec: Ok` do not.
-    """
-    head, _, step_text = title.partition(": ")
-    if head.split(" ", 1)[0] not in _GENERIC_NOUNS or "‹name›" in head:
-        return True
-    steps = [step for step in re.split(r" → |, ", step_text) if step and not step.startswith("(")]
-    has_name = len(head.split()) > 1
-    return len(steps) >= (MIN_STEPS - 1 if has_name else MIN_STEPS)
+    is_specific = any(map(str.isalpha, name.replace(NAME_MARK, "")))
+    return f"{noun} named {name.replace(NAME_MARK, '…')}"[:MAX_TITLE] if is_specific else noun
 
 
 def choose_noun(group: ShapeGroup) -> str:
     """Return the noun that a developer would use for the members of a group."""
-    cores = {get_usage(feature): strip_usage(feature) for feature in reversed(list(group.core))}
-    decorators = {strip_usage(feature) for feature in _shared_features(group) if feature.startswith("@")}
+    if group.is_mostly_tests:
+        return "tests"
     typical = group.members[0]
-    testing = group.is_mostly_tests
+    decorators = [feature[1:] for feature in group.core if feature.startswith("@")]
+    if decorators:
+        return f"{'classes' if group.kind == 'class' else 'functions'} with @{decorators[0]}"
     if group.kind == "class":
         bases = [strip_usage(feature) for feature in group.core if feature.startswith("<")]
-        word = "impl" if group.language == "rust" else "type" if group.language == "go" else "class"
-        return f"{word} of {', '.join(bases[:2])}" if bases else word
-    if group.kind == "statement":
-        return "error handling" if "^" in cores or _handles_errors(group) else "statement"
-    if "fixture" in decorators:
-        return "fixture"
-    if testing and (
-        split_name_words(typical.name)[:1] == ["test"]
-        or {"test", "Test", "ParameterizedTest"} & decorators
-        or typical.name in ("test", "it")
-    ):
-        return "test"
-    if decorators & _HTTP_DECORATORS:
-        return "endpoint"
-    if decorators & {"command", "group"}:
-        return "command"
-    if any("migrations/" in shape.path or "/migrate/" in shape.path for shape in group.members[:5]):
-        return "migration"
-    if typical.language == "tsx" and typical.name[:1].isupper():
-        return "component"
-    if any("handler" in split_name_words(shape.name) for shape in group.members[:1]):
-        return "handler"
-    if group.kind == "function" and sum(shape.kind == "method" for shape in group.members) * 2 > len(group.members):
-        owners = {shape.container for shape in group.members}
-        return f"method of {typical.container}" if len(owners) == 1 and typical.container else "method"
-    if group.kind == "top" and not typical.name:
-        return "registration"
-    return _NOUNS[group.kind]
-
-
-def _handles_errors(group: ShapeGroup) -> bool:
-    return any(feature.startswith("^") for feature in _shared_features(group))
-
-
-def _shared_features(group: ShapeGroup) -> list[str]:
-    """Return all features that most members have, in the order of the most typical member."""
-    counts = Counter(feature for shape in group.members for feature in shape.features)
-    min_count = CORE_SHARE * len(group.members)
-    return [feature for feature in group.members[0].features if counts[feature] >= min_count]
-
-
-def describe_steps(group: ShapeGroup, excluded_name: str = "") -> str:
-    """List the common calls in order, as in `WriteContentType → Marshal → Write`.
-
-    For classes, the common members are listed instead.
-    """
-    shared_features = _shared_features(group)
-    if group.kind == "class":
-        return ", ".join(strip_usage(feature) for feature in shared_features if feature.startswith("."))[:MAX_TITLE]
-    common = load_common_names(group.language)
-    steps: list[str] = []
-    listed_names: set[str] = set()
-    for feature in sorted(shared_features, key=lambda feature: get_usage(feature) != "@"):
-        name, use = strip_usage(feature), get_usage(feature)
-        if use not in ("@", "()", "!", "^") or (name in common and feature not in group.core) or name == excluded_name:
-            continue
-        if name not in listed_names:
-            steps.append(f"@{name}" if use == "@" else f"{name}!" if use == "!" else name)
-        listed_names.add(name)
-    parameters = [
-        strip_usage(feature)
-        for feature in shared_features
-        if get_usage(feature) == "~" and group.core.get(feature, 0.0) >= MIN_INFORMATIVE_WEIGHT
-    ]
-    parameter_step = [f"({', '.join(parameters)})"] if parameters and len(steps) < MAX_STEPS else []
-    return " → ".join([*parameter_step, *steps[:MAX_STEPS]])
+        if bases and group.language == "rust":
+            return f"implementations of {bases[0]}"
+        return f"subclasses of {bases[0]}" if bases else "types" if group.language == "go" else "classes"
+    owners = {shape.container for shape in group.members}
+    if len(owners) == 1 and typical.container:
+        return f"methods of {typical.container}"
+    return "methods" if sum(map(bool, owners)) * 2 > len(owners) else "functions"
 
 
 def find_name_shape(names: Sequence[str]) -> str:

@@ -33,8 +33,6 @@ MAX_SHARED_MEMBERS: Final = 0.5
 MAX_SHARED_CORE: Final = 0.7
 # Factor for each further pattern of the same kind, so that the ten best are not all tests.
 VARIETY_FACTOR: Final = 0.9
-# Statements and declarations say less than whole definitions.
-KIND_FACTORS: Final = {"statement": 0.7, "top": 0.8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +217,6 @@ def _build_group(bucket: _Bucket, core: dict[str, float], members: Sequence[int]
         * (1 + 0.5 * math.log2(min(files, 16)))
         * (0.3 + cohesion)
         * min(1.0, 0.4 + lines / 10)
-        * KIND_FACTORS.get(bucket.kind, 1.0)
     )
     return ShapeGroup(bucket.language, bucket.kind, core, tuple(shapes), score, testing)
 
@@ -245,7 +242,7 @@ def _choose_groups(groups: Sequence[ShapeGroup], max_groups: int) -> list[ShapeG
 
 
 def _group_kind(group: ShapeGroup) -> tuple[str, str, bool]:
-    return group.language, "function" if group.kind == "block" else group.kind, group.is_mostly_tests
+    return group.language, group.kind, group.is_mostly_tests
 
 
 def _is_covered_by_better(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from msgspec import Struct
 
 # Share of the core's weight that an instance must have.
 MIN_MATCH: Final = 0.75
+# Commits that added instances, from which a companion is worth telling.
+MIN_USUAL_TIMES: Final = 3
+MIN_USUAL_SHARE: Final = 0.66
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +68,9 @@ class Companion:
     kind: Literal["file", "test", "source", "kind"] = "file"
 
     @property
-    def is_informative(self) -> bool:
-        """True if the companion is worth showing.
-
-        It is not if the target is any file with a certain extension.
-        """
-        return self.kind != "kind" or not self.target.startswith("*.")
+    def is_usual(self) -> bool:
+        """True if most commits that added an instance changed it, and more than by chance."""
+        return self.times >= MIN_USUAL_TIMES and self.times >= MIN_USUAL_SHARE * self.of
 
     @property
     def confidence(self) -> float:
@@ -84,23 +84,21 @@ class Companion:
     def text(self) -> str:
         description_by_kind = {
             "file": self.target,
-            "test": "its test",
-            "source": "what it tests",
-            "kind": f"a file {self.target}",
+            "test": "their test",
+            "source": "what they test",
+            "kind": f"a file in {self.target}",
         }
-        return f"{description_by_kind[self.kind]} ({self.times} of {self.of})"
+        return description_by_kind[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
 class CodePattern:
-    """Code pattern with its core, template and instances."""
+    """Code pattern with its core and instances."""
 
     key: str  # the same for the same core
     language: str
-    kind: str  # function, class, block, statement, top
+    kind: str  # function or class
     title: str
-    hint: str  # one line: what it is made of
-    template: str
     score: float
     core: Mapping[str, float]
     spots: tuple[InstanceLocation, ...]  # the most typical first
@@ -108,7 +106,6 @@ class CodePattern:
     files: int
     place: UsualLocation = UsualLocation()
     companions: tuple[Companion, ...] = ()
-    holes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     commits: tuple[str, ...] = ()  # that added instances, the newest first
 
     def matches(self, features: Sequence[str]) -> bool:

@@ -6,7 +6,7 @@ These functions do no I/O.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -20,13 +20,12 @@ GONE_FIELD: Final = "gone"  # source field: time when the code no longer had it
 MAX_LISTED_INSTANCES: Final = 24  # instances in the full text
 MAX_FILES: Final = 40  # … and as artifacts
 MAX_COMMITS: Final = 5
-MAX_LISTED_COMPANIONS: Final = 3
+MAX_LISTED_COMPANIONS: Final = 2
+# Titles of patterns whose folder says something, and of those about which there is nothing to say.
+_PLACED: Final = ("subclasses of ", "implementations of ", "functions with ", "classes with ")
+_UNSPECIFIC: Final = ("functions", "methods", "classes", "types")
 # Range of importance by rank: the best pattern is as important as a tool convention.
 MIN_IMPORTANCE, MAX_IMPORTANCE = 0.3, 0.7
-
-
-# Kinds of shapes within definitions; some blocks declare a test.
-_PART_KINDS = frozenset({"statement", "block"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +40,44 @@ class PatternSummary:
     place: UsualLocation
     companions: tuple[Companion, ...]
     paths: frozenset[str]  # paths of the stored instances
-    is_part: bool = False  # a part of a definition, which nobody opens a file to add
     example: InstanceLocation | None = None  # the most typical instance, if it has a name
 
     @property
     def hint(self) -> str:
-        """Sentence that tells what to copy and from where; "" if there is no instance to copy."""
-        if self.example is None:
-            return ""
-        noun = self.title.partition(": ")[0]
-        article = "an" if noun[:1] in "aeiou" else "a"
-        parts = [f"to add {article} {noun}, copy {self.example.name} ({self.example.path}:{self.example.line})"]
-        if self.place.is_informative:
-            parts.append(f"it goes in {self.place.text}")
-        if companions := [one.text for one in self.companions if one.is_informative]:
-            parts.append(f"change with it {', '.join(companions[:MAX_LISTED_COMPANIONS])}")
-        return "; ".join(parts)
+        return describe_new_instance(self.title, self.place, self.companions, self.example)
 
     @property
     def frequency(self) -> str:
         """Number of instances and files, as text."""
         return _format_frequency(self.count, self.files)
+
+
+def describe_new_instance(
+    title: str, place: UsualLocation, companions: Sequence[Companion], example: InstanceLocation | None
+) -> str:
+    """Return the sentence that a maintainer would say about a new instance.
+
+    It tells what else changes, or the folder for subclasses; "" if there is neither, or nothing to copy.
+    """
+    if example is None or title in _UNSPECIFIC or title.startswith("tests"):
+        return ""
+    like = f"like {example.name} ({example.path}:{example.line})"
+    if usual := [one for one in companions if one.is_usual][:MAX_LISTED_COMPANIONS]:
+        targets = " and ".join(one.text for one in usual)
+        share = f"{min(one.times for one in usual)} of {usual[0].of}"
+        return f"new {title} also change {targets} ({share}); {like}"
+    if title.startswith(_PLACED) and place.is_informative and not place.file:
+        return f"new {title} go in {place.text}; {like}"
+    return ""
+
+
+def has_sentence(pattern: CodePattern) -> bool:
+    """Return True if there is something to tell about new instances of the pattern."""
+    return bool(describe_new_instance(pattern.title, pattern.place, pattern.companions, _find_example(pattern)))
+
+
+def _find_example(pattern: CodePattern) -> InstanceLocation | None:
+    return next((spot for spot in pattern.spots if spot.name), None)
 
 
 def make_pattern_id(project: str, key: str) -> str:
@@ -82,14 +98,14 @@ def pattern_to_memory(pattern: CodePattern, project: str, now: datetime, *, stre
         pattern.place,
         pattern.companions,
         frozenset(),
-        example=next((spot for spot in pattern.spots if spot.name), None),
+        example=_find_example(pattern),
     )
     paths = list(dict.fromkeys(spot.path for spot in pattern.spots))
     memory = Memory(
         id=summary.id,
         kind=Kind.PATTERN,
         title=pattern.title,
-        content=_render_full(pattern),
+        content=_render_full(pattern, summary.hint),
         at=now,
         created=now,
         updated=now,
@@ -124,17 +140,16 @@ def _format_frequency(count: int, files: int) -> str:
     return f"{count} times in {files} files" if files > 1 else f"{count} times in one file"
 
 
-def _render_full(pattern: CodePattern) -> str:
-    """Render the full text: title, location, companions, template and instances."""
+def _render_full(pattern: CodePattern, hint: str) -> str:
+    """Render the full text: the sentence, location, companions and instances."""
     lines = [
-        pattern.title,
+        hint or pattern.title,
         "",
         f"{_format_frequency(pattern.count, pattern.files)}; a new one goes in {pattern.place.text}",
     ]
     if pattern.companions:
-        lines.append(f"changes with: {', '.join(companion.text for companion in pattern.companions)}")
-    lines += ["", *(f"    {line}" for line in pattern.template.splitlines()), ""]
-    lines += [f"‹{name}›: {', '.join(texts)}" for name, texts in pattern.holes.items()]
+        companions = (f"{one.text} ({one.times} of {one.of})" for one in pattern.companions)
+        lines.append(f"changes with: {', '.join(companions)}")
     lines += ["", "instances:"]
     lines += [f"- {spot.path}:{spot.line} {spot.name}".rstrip() for spot in pattern.spots[:MAX_LISTED_INSTANCES]]
     if pattern.count > MAX_LISTED_INSTANCES:
@@ -164,7 +179,6 @@ def memory_to_summary(memory: Memory) -> PatternSummary | None:
             UsualLocation(**source["place"]),
             tuple(Companion(**companion) for companion in source["companions"]),
             frozenset(artifact.ref for artifact in memory.artifacts if artifact.type == "file"),
-            not _PART_KINDS.isdisjoint(memory.tags) and not memory.title.startswith("test"),
             InstanceLocation(**source["example"]) if source.get("example") else None,
         )
     except (KeyError, TypeError, ValueError):  # written by a later version or imported

@@ -1,8 +1,6 @@
-"""Tree-sitter queries by language, for shapes that may repeat and for their features.
+"""Tree-sitter queries by language, for functions and classes that may repeat and for their features.
 
-The captures of shapes are `function`, `class`, `block` (a call whose argument is a function with a body),
-`statement` and `top` (a call at the top level of a file or class). For the captures of features, see
-`FEATURE_PREFIXES`.
+For the captures of features, see `FEATURE_PREFIXES`.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 # `name` is no shape: it records that the project itself defines a type or macro of that name.
-SHAPE_CAPTURES: Final = ("function", "class", "block", "statement", "top", "name")
+SHAPE_CAPTURES: Final = ("function", "class", "name")
 
 # How a feature of each capture is written: the prefix says what it is, so that a class `Plugin` that is extended and a
 # function `Plugin` that is called are two features.
@@ -31,9 +29,6 @@ FEATURE_PREFIXES: Final[Mapping[str, str]] = {
 _PYTHON = """
 (function_definition) @function
 (class_definition) @class
-[(with_statement) (try_statement) (if_statement)] @statement
-(module (expression_statement [(call) (assignment right: (call))]) @top)
-(class_definition body: (block (expression_statement (assignment right: (call))) @top))
 (decorator [(identifier) @decorator (attribute attribute: (identifier) @decorator)
             (call function: [(identifier) @decorator (attribute attribute: (identifier) @decorator)])])
 (class_definition superclasses: (argument_list
@@ -54,15 +49,6 @@ _JAVASCRIPT = """
 [(function_declaration) (generator_function_declaration) (method_definition)] @function
 (variable_declarator value: [(arrow_function body: (statement_block)) (function_expression)]) @function
 (class_declaration) @class
-(expression_statement [
-  (call_expression arguments: (arguments [(arrow_function) (function_expression)]))
-  (await_expression (call_expression arguments: (arguments [(arrow_function) (function_expression)])))
-]) @block
-[(try_statement) (if_statement)] @statement
-(program (expression_statement (call_expression)) @top)
-(program [(lexical_declaration (variable_declarator value: (call_expression)))
-          (export_statement declaration: (lexical_declaration (variable_declarator value: (call_expression))))
-          (export_statement value: (call_expression)) (export_statement value: (object))] @top)
 (decorator [(identifier) @decorator (call_expression function: (identifier) @decorator)])
 (call_expression function: [(identifier) @call (member_expression property: (property_identifier) @call)])
 (new_expression constructor: (identifier) @call)
@@ -93,9 +79,6 @@ _JAVASCRIPT_WITHOUT_JSX = _JAVASCRIPT.replace("(jsx_opening_element name: (ident
 _GO = """
 [(function_declaration) (method_declaration)] @function
 (type_declaration (type_spec type: [(struct_type) (interface_type)])) @class
-[(if_statement) (expression_switch_statement) (type_switch_statement)] @statement
-(source_file (var_declaration) @top)
-(call_expression arguments: (argument_list (func_literal))) @block
 (call_expression function: [(identifier) @call (selector_expression field: (field_identifier) @call)])
 (composite_literal type: [(type_identifier) @call (qualified_type name: (type_identifier) @call)])
 (method_declaration receiver: (parameter_list (parameter_declaration type: [
@@ -116,8 +99,6 @@ _GO = """
 _RUST = """
 (function_item) @function
 [(impl_item) (trait_item)] @class
-[(match_expression) (if_expression)] @statement
-(source_file (macro_invocation) @top)
 (attribute_item (attribute [(identifier) @decorator (scoped_identifier name: (identifier) @decorator)]))
 (impl_item trait: [(type_identifier) @base (generic_type type: (type_identifier) @base)
                    (scoped_type_identifier name: (type_identifier) @base)
@@ -146,9 +127,6 @@ _JAVA = """
 [(method_declaration) (constructor_declaration)] @function
 [(class_declaration) (enum_declaration) (record_declaration)] @class
 (object_creation_expression (class_body)) @class
-[(try_statement) (if_statement)] @statement
-(class_body (field_declaration declarator: (variable_declarator value: [
-  (method_invocation) (object_creation_expression)])) @top)
 (marker_annotation name: (identifier) @decorator)
 (annotation name: (identifier) @decorator)
 (superclass [(type_identifier) @base (generic_type (type_identifier) @base)])

@@ -35,7 +35,7 @@ class Shape:
 
     path: str
     language: str
-    kind: str  # function, method, class, block, statement, top; name: only its name matters
+    kind: str  # function, method, class; name: only its name matters
     name: str
     container: str  # the class, or Go's receiver, that it belongs to
     start: int
@@ -114,12 +114,7 @@ def _build_drafts(captures: Iterable[tuple[str, SyntaxNode]], syntax: Syntax) ->
     features: list[tuple[str, SyntaxNode]] = []
     for name, node in captures:
         (shapes if name in SHAPE_CAPTURES else features).append((name, node))
-    blocks = {(node.start_byte, node.end_byte) for kind, node in shapes if kind == "block"}
-    drafts = [
-        _build_draft(kind, node, syntax)
-        for kind, node in shapes
-        if kind != "top" or (node.start_byte, node.end_byte) not in blocks
-    ]
+    drafts = [_build_draft(kind, node, syntax) for kind, node in shapes]
     drafts.sort(key=lambda draft: (draft.start, -draft.end))
     _set_outer(drafts)
     at, open_drafts = 0, list[_ShapeDraft]()
@@ -211,8 +206,6 @@ def _build_shape(draft: _ShapeDraft, path: str, syntax: Syntax) -> Shape | None:
         name = _get_text(draft.node, syntax)
         return Shape(path, syntax.language, "name", name, "", draft.start, draft.end, line, end_line, (), "")
     if end_line - line >= MAX_LINES * (3 if draft.kind == "class" else 1):
-        return None
-    if draft.kind == "statement" and (end_line == line or draft.outer is None):
         return None
     owner = _get_owner(draft)
     kind = "method" if draft.kind == "function" and owner is not None else draft.kind
@@ -324,25 +317,10 @@ def _find_name(kind: str, node: SyntaxNode, syntax: Syntax) -> str:
         name_node = node.child_by_field_name(name)
         if name_node is not None:
             return re.sub(r"[<(\[].*", "", _get_text(name_node, syntax), flags=re.DOTALL).strip()[:MAX_NAME]
-    if kind in ("block", "top"):
-        return _find_first_name(node, syntax)
     return ""
 
 
-_NAME_FIELDS: Final = {"class": ("name", "type"), "statement": (), "block": (), "top": ("left",)}
-
-
-def _find_first_name(node: SyntaxNode, syntax: Syntax) -> str:
-    """Return the first name that a statement assigns or calls."""
-    pending: list[SyntaxNode] = [node]
-    while pending:
-        current = pending.pop(0)
-        for field_name in ("name", "left", "function", "macro"):
-            inner = current.child_by_field_name(field_name)
-            if inner is not None:
-                return re.sub(r"[<(\[\s].*", "", _get_text(inner, syntax), flags=re.DOTALL)[:MAX_NAME]
-        pending = [*current.named_children[:4], *pending]
-    return ""
+_NAME_FIELDS: Final = {"class": ("name", "type")}
 
 
 def _get_text(node: SyntaxNode, syntax: Syntax) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Self
 from hunchd.store.sqlite_cache import CacheSchema, compress_json, decompress_json, open_cache
 
 # A cache with a different version is discarded and refilled. Increase the version whenever the shapes change.
-VERSION: Final = 1
+VERSION: Final = 2
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS files (

@@ -13,7 +13,6 @@ from typing import Final
 from hunchd.domain.context import ContextCandidate, Focus, PredictedFile
 from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Trust
-from hunchd.patterns.descriptions import is_self_explanatory
 from hunchd.patterns.pattern_memories import PatternSummary, is_pattern, memory_to_summary
 from hunchd.prediction.file_table import TEST, classify_path
 from hunchd.protocol.predictions import PredictedMemoryAnswer, predict_memory
@@ -74,9 +73,8 @@ class KnownPatterns:
             (pattern, value)
             for pattern, value in self._rank_for_path(path)
             if pattern.hint
-            and is_self_explanatory(pattern.title)
             and (building or pattern.paths != {path})  # otherwise all instances are visible already
-            and (path in pattern.paths or (pattern.strength >= MIN_STRENGTH and not pattern.is_part))
+            and (path in pattern.paths or pattern.strength >= MIN_STRENGTH)
             and (_is_test(path) or not _is_test_pattern(pattern))
         ][:MAX_PATTERNS]
 
