@@ -181,8 +181,10 @@ class StoreService:
         return await self._compute(None if model is None else lambda: model.get_model().rate_sentences(pairs))
 
     async def _compute(self, compute: Callable[[], list[bytes]] | None) -> TextVectors:
+        if compute is None:
+            return TextVectors(vectors=None)
         try:
-            vectors = compute and await asyncio.get_running_loop().run_in_executor(self._patient, compute)
+            vectors = await asyncio.get_running_loop().run_in_executor(self._patient, compute)
         except ModelUnavailable:
             return TextVectors(vectors=None)
         return TextVectors(vectors=vectors)

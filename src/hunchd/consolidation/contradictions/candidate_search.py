@@ -164,8 +164,8 @@ def select_most_probable(pairs: Iterable[ContradictingPair]) -> list[Contradicti
 
     If one memory seems to contradict more than that, the model probably misread it.
     """
-    first, *others = sorted(pairs, key=_probability_sort_key)[:MAX_PER_MEMORY] or [None]
-    return [] if first is None else [first, *(one for one in others if one.probability >= MIN_FURTHER_PROBABILITY)]
+    candidates = sorted(pairs, key=_probability_sort_key)[:MAX_PER_MEMORY]
+    return candidates[:1] + [one for one in candidates[1:] if one.probability >= MIN_FURTHER_PROBABILITY]
 
 
 def _probability_sort_key(one: ContradictingPair) -> tuple[float, str, str]:
