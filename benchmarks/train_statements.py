@@ -26,7 +26,7 @@ import numpy as np
 
 from hunchd.embedding import model_digests
 from hunchd.embedding.statements import CHANGES_FILE
-from hunchd.ingestion.session_statements import NOTHING
+from hunchd.ingestion.session_statements import COMMENT_LABELS, NOTHING
 from hunchd.ingestion.statement_classifier import (
     BUCKETS,
     LABELS,
@@ -41,7 +41,7 @@ FOLDS = 5
 SINGLE = "single-"  # sentences of no session
 REAL_SHARE = 0.35  # of the real sentences, which are seen by the statement model
 TALK_SHARE = 0.5  # of the written requests and remarks, which are most of the sentences
-NGRAM_PASSES = 3  # over the written sentences, for one over the real ones
+NGRAM_PASSES = 2  # over the written sentences, for one over the real ones
 EPOCHS, RATE, DECAY = 15, 0.2, 2e-6
 
 
@@ -67,7 +67,8 @@ def main() -> int:
     held = hold_out(written) if options.does == "check" else set()
     trained = [one for one in written if one.session not in held]
     tested = [one for one in written if one.session in held]
-    ngrams = train_ngrams([*trained * NGRAM_PASSES, *real])
+    comments = [one for one in trained if one.label in COMMENT_LABELS]  # rarer than others, and worse if kept
+    ngrams = train_ngrams([*(trained + comments) * NGRAM_PASSES, *real])
     if tested:
         report("n-grams", tested, predict_ngrams(ngrams, tested))
     else:

@@ -2,76 +2,115 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from array import array
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 
 import pytest
 
 from hunchd.domain.session import Message, MessageType, Turn
 from hunchd.ingestion.revisions import find_revised
-from hunchd.ingestion.session_statements import Statement, extract_statements, list_sentences, split_sentences
+from hunchd.ingestion.session_statements import (
+    SentencePair,
+    Statement,
+    extract_statements,
+    list_sentences,
+    split_sentences,
+)
 from hunchd.ingestion.statement_classifier import LABELS
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def stated(text: str, event: MessageType = MessageType.USER) -> list[Statement]:
-    message = Message(number=1, id="m1", event=event, text=text, at=NOW, tokens=1)
-    return extract_statements([Turn(1, (message,))])
+STATED = [
+    ("Let's use Tantivy for the full-text search.", "decision"),
+    ("We decided that build numbers start at 202611260001.", "decision"),
+    ("I prefer short functions and hate nested ternaries.", "preference"),
+    ("Never touch the folder vendor/.", "instruction"),
+    ("The report must be ready by 14 March.", "constraint"),
+    ("I'm a nurse from Uppsala and my name is Elsa Lund.", "identity"),
+    ("Für die Karten nehmen wir OpenLayers.", "decision"),
+    ("Ich mag keine langen Kommentare.", "preference"),
+    ("No toques la carpeta vendor/.", "instruction"),
+    ("部署就定每周五，不再改了。", "decision"),
+    ("我不喜欢嵌套的三元表达式。", "preference"),
+    ("Je préfère les fonctions courtes.", "preference"),
+    ("Não mexa em vendor/.", "instruction"),
+    ("コミットの前に必ずpytestを実行してください。", "instruction"),
+    ("Меня зовут Ольга Смирнова.", "identity"),
+]
+
+TALK = [
+    'He said "we always use Oracle", that was a joke.',
+    "What if we moved everything to Haskell?",
+    "Could you run the tests again?",
+    "thanks, see you tomorrow",
+    "Maybe we could use Scala some day.",
+    "The cat should write the tests, haha.",
+    "The password of the panel is [redacted:password].",
+    "A customer, Jo Doe, jo.doe@example.org, must be deleted. She needs it within two days.",
+    "Im Handbuch steht „niemals neu starten“.",
+    "¿Podríamos usar Kotlin? Solo pregunto.",
+    "网上有人说“永远不要用 Java”。",
+]
+OTHERS = [
+    THREE_KINDS := "We use Caddy for the landing page. I prefer tabs over spaces. Lars is our accountant.",
+    WITH_REASON := "MongoDB is too slow for the search index. We use Meilisearch instead.",
+    WITH_DATE := "Everything must be finished by 2026-03-14.",
+    DOUBTFUL := "The layers should be saved as JSON.",
+    STEERED := "\n".join(
+        (
+            *("It still fails on my machine.", "That did nothing.", "It still fails here.") * 5,
+            DOUBTFUL,
+            "Never push to main without asking me.",
+        )
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("text", "category"),
-    [
-        ("Let's use Tantivy for the full-text search.", "decision"),
-        ("We decided that build numbers start at 202611260001.", "decision"),
-        ("I prefer short functions and hate nested ternaries.", "preference"),
-        ("Never touch the folder vendor/.", "instruction"),
-        ("The report must be ready by 14 March.", "constraint"),
-        ("I'm a nurse from Uppsala and my name is Elsa Lund.", "identity"),
-        ("Für die Karten nehmen wir OpenLayers.", "decision"),
-        ("Ich mag keine langen Kommentare.", "preference"),
-        ("No toques la carpeta vendor/.", "instruction"),
-        ("我们用 ClickHouse 存日志数据。", "decision"),
-        ("我不喜欢嵌套的三元表达式。", "preference"),
-        ("Je préfère les fonctions courtes.", "preference"),
-        ("Não mexa em vendor/.", "instruction"),
-        ("コミットの前に必ずpytestを実行してください。", "instruction"),
-        ("Меня зовут Ольга Смирнова.", "identity"),
-    ],
-)
+def make_turns(text: str, event: MessageType = MessageType.USER) -> list[Turn]:
+    return [Turn(1, (Message(number=1, id="m1", event=event, text=text, at=NOW, tokens=1),))]
+
+
+@cache
+def rate_examples() -> Mapping[SentencePair, bytes]:
+    """Rate the sentences of all examples by the statement model, in a process of its own: it takes 100 MB."""
+    texts = (*(text for text, _ in STATED), *TALK, *OTHERS)
+    pairs = list(dict.fromkeys(pair for text in texts for pair in list_sentences(make_turns(text))))
+    program = "import json, sys\nfrom hunchd.embedding import fastembed_backend as fast\n"
+    program += "rated = fast.load_statement_model().rate_sentences(json.load(sys.stdin))\n"
+    program += "print(json.dumps([one.hex() for one in rated]))"
+    line = [sys.executable, "-c", program]
+    done = subprocess.run(line, input=json.dumps(pairs), capture_output=True, text=True, check=True, timeout=100)
+    return dict(zip(pairs, map(bytes.fromhex, json.loads(done.stdout)), strict=True))
+
+
+def stated(text: str) -> list[Statement]:
+    return extract_statements(make_turns(text), rate_examples())
+
+
+@pytest.mark.parametrize(("text", "category"), STATED)
 def test_statement_has_category(text: str, category: str) -> None:
     assert [one.category for one in stated(text)] == [category]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'He said "we always use Oracle", that was a joke.',
-        "What if we moved everything to Haskell?",
-        "Could you run the tests again?",
-        "thanks, see you tomorrow",
-        "Maybe we could use Scala some day.",
-        "The cat should write the tests, haha.",
-        "The password of the panel is [redacted:password].",
-        "A customer, Jo Doe, jo.doe@example.org, must be deleted. She needs it within two days.",
-        "Im Handbuch steht „niemals neu starten“.",
-        "¿Podríamos usar Kotlin? Solo pregunto.",
-        "网上有人说“永远不要用 Java”。",
-    ],
-)
+@pytest.mark.parametrize("text", TALK)
 def test_no_statement_in_talk(text: str) -> None:
     assert stated(text) == []
 
 
 def test_statements_of_different_kinds_are_separate() -> None:
-    found = stated("We use Caddy for the landing page. I prefer tabs over spaces. Lars is our accountant.")
+    found = stated(THREE_KINDS)
 
     assert [one.category for one in found] == ["decision", "preference", "person"]
 
 
 def test_decision_keeps_its_reason() -> None:
-    [one] = stated("MongoDB is too slow for the search index. We use Meilisearch instead.")
+    [one] = stated(WITH_REASON)
 
     assert "too slow" in one.text
     assert "Meilisearch" in one.text
@@ -143,7 +182,7 @@ def test_answer_is_read_with_its_question() -> None:
     turns = [Turn(1, (asked,)), Turn(2, (said,))]
     pair = ("SIP2 for the kiosks?", "yes.")
     assert pair in list_sentences(turns)
-    decides = pack_vector(*(9.0 if label == "decision" else 0.0 for label in LABELS))
+    decides = pack_vector(*(30.0 if label == "decision" else 0.0 for label in LABELS))
     assert [one.text for one in extract_statements(turns, {pair: decides})] == ["SIP2 for the kiosks? yes."]
 
 
@@ -152,14 +191,12 @@ def test_number_after_comma_is_contact_data() -> None:
 
 
 def test_date_is_no_contact_data() -> None:
-    assert [one.category for one in stated("Everything must be finished by 2026-03-14.")] == ["constraint"]
+    assert [one.category for one in stated(WITH_DATE)] == ["constraint"]
     assert stated("Call the client back at 0171 555 0123, she must have it within two days.") == []
 
 
 def test_statement_among_task_orders_needs_more_evidence() -> None:
-    doubtful = "Layers should be saved as JSON."
-    talk = ["It still fails on my machine.", "That did nothing.", "It still fails here.", "That did not help."]
-    assert [one.text for one in stated(doubtful)] == [doubtful]
-    steered = " ".join(one.text for one in stated("\n".join([*talk * 4, doubtful, "Never push to main."])))
-    assert doubtful not in steered
-    assert "Never push to main." in steered
+    assert [one.text for one in stated(DOUBTFUL)] == [DOUBTFUL]
+    steered = " ".join(one.text for one in stated(STEERED))
+    assert DOUBTFUL not in steered
+    assert "Never push to main without asking me." in steered

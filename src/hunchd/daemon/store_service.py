@@ -184,10 +184,9 @@ class StoreService:
         if compute is None:
             return TextVectors(vectors=None)
         try:
-            vectors = await asyncio.get_running_loop().run_in_executor(self._patient, compute)
+            return TextVectors(vectors=await asyncio.get_running_loop().run_in_executor(self._patient, compute))
         except ModelUnavailable:
             return TextVectors(vectors=None)
-        return TextVectors(vectors=vectors)
 
     def release_idle_models(self) -> None:
         """Release the memory of the models that have not been used for a while, except the embedding model."""

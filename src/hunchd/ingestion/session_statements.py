@@ -24,11 +24,12 @@ from hunchd.ingestion.statement_classifier import is_mostly_latin, load_classifi
 NOTHING: Final = ("quoted", "hypothesis", "joke", "request", "chatter")
 # A sentence with one of these beside it is commented on, not continued: "A poster says …. Nonsense."
 COMMENT_LABELS: Final = ("quoted", "hypothesis", "joke")
+COMMENT_WEIGHT: Final = 4.0  # a joke or supposition that is kept is worse than a statement that is missed
 MOST_NOTHING: Final = 0.5  # probability that a sentence states nothing, above which it is skipped
 # Share of sentences that state something, for which the classifier's probabilities hold without a correction.
 USUAL_SHARE: Final = 0.35
-# Log odds that are added to a statement's: the classifier was trained on more sentences that state nothing than usual.
-BIAS: Final = 0.0
+# Log odds that are added to a statement's, chosen on sessions by other authors than those of the training sentences.
+BIAS: Final = 0.9
 BIAS_WITHOUT_RATING: Final = 0.5
 USUAL_WEIGHT: Final = 3.0  # sentences by which the usual share counts beside those of a session
 SHIFT_FACTOR: Final = 1.3  # of the estimated shift: one more wrong line in twelve is kept without it
@@ -86,6 +87,7 @@ class Statement:
     by_user: bool
     changes: bool  # it may end an earlier statement
     withdraws: bool  # it only ends one
+    in_context: str  # with the sentence before it in its message
 
 
 # The sentence of the user before, or the assistant's question, and a sentence; "" for the first one.
@@ -155,6 +157,7 @@ class _JudgedSentence:
     text: str
     nothing: float
     changes: float
+    before: str = ""
 
     @property
     def is_short(self) -> bool:
@@ -177,13 +180,16 @@ def _select_statements(message: Message, turn: int, judged: Sequence[_JudgedSent
     most = MOST_NOTHING if by_user else MOST_NOTHING_OF_ASSISTANT
     is_commented = any(one.label in COMMENT_LABELS or _is_question(one.text) for one in judged)
     statement_sentences = [
-        one for one in judged if one.nothing <= most and _is_statement(one, is_commented=is_commented)
+        replace(one, before=before.text if before is not None else "")
+        for before, one in zip([None, *judged], judged, strict=False)
+        if one.nothing <= most and _is_statement(one, is_commented=is_commented)
     ]
     for one in _join_adjacent(statement_sentences):
         category = _CATEGORIES.get(one.label, one.label)
         if by_user or one.label in OF_ASSISTANT:
             changes, withdraws = one.changes >= CHANGE_THRESHOLD, one.label == "withdrawal"
-            yield Statement(category, one.text, turn, message.id, message.at, by_user, changes, withdraws)
+            in_context = f"{one.before} {one.text}".strip()
+            yield Statement(category, one.text, turn, message.id, message.at, by_user, changes, withdraws, in_context)
 
 
 def _estimate_shift(probabilities: Sequence[float]) -> float:
@@ -230,6 +236,9 @@ def _judge(pair: SentencePair, rating: bytes | None) -> _JudgedSentence:
     """Judge a sentence; a short answer to a question is one statement with the question."""
     context, sentence = pair
     shares = load_classifier().compute_probabilities(sentence, rating)
+    shares |= {name: COMMENT_WEIGHT * shares[name] for name in COMMENT_LABELS}
+    whole = sum(shares.values())
+    shares = {name: share / whole for name, share in shares.items()}
     label = max(shares, key=lambda name: shares[name])
     nothing = _shift_odds(sum(shares[name] for name in NOTHING), BIAS if rating else BIAS_WITHOUT_RATING)
     if label in NOTHING and nothing <= MOST_NOTHING:  # no single kind of statement is likelier, but one of them is
@@ -269,7 +278,8 @@ def _join_adjacent(sentences: Sequence[_JudgedSentence]) -> Iterator[_JudgedSent
             text = f"{pending.text}{'' if _WIDE.match(one.text) else ' '}{one.text}"
             if len(text) <= LONGEST_TOGETHER:
                 surer = min(pending, one, key=lambda each: (each.label == "insight", each.nothing))
-                pending = replace(surer, text=text, changes=max(pending.changes, one.changes))
+                changes = max(pending.changes, one.changes)
+                pending = replace(surer, text=text, changes=changes, before=pending.before)
                 continue
         if pending is not None:
             yield pending

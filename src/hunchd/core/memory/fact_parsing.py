@@ -55,8 +55,8 @@ def parse_draft(draft: MemoryDraft) -> MemoryDraft:
 
 
 def _differ_in_subject(one: str | None, other: str | None) -> bool:
-    """Return True if two categories differ and one concerns the user."""
-    return one != other and (one in ABOUT_USER or other in ABOUT_USER)
+    """Return True if two categories differ and one concerns the user or is an order."""
+    return one != other and not {one, other}.isdisjoint((*ABOUT_USER, "instruction"))
 
 
 def complete_patch(memory: Memory, patch: MemoryFields) -> MemoryFields:

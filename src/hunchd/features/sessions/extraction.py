@@ -137,7 +137,12 @@ def build_facts(
         draft = parse_draft(_build_fact(head, one))
         older = [fact for fact in earlier if fact[1] <= one.at]  # a message may arrive late
         earlier_statements = [(category, text) for _, _, category, text in older]
-        ended_index = find_revised(one.text, one.category, earlier_statements, vectors or {}, changes=one.changes)
+        wordings = (one.text, one.in_context) if one.changes else (one.text,)  # "back to light" needs what is before it
+        revised = (
+            find_revised(wording, one.category, earlier_statements, vectors or {}, changes=one.changes)
+            for wording in wordings
+        )
+        ended_index = next((index for index in revised if index is not None), None)
         if ended_index is not None:
             draft = replace(draft, supersedes=older[ended_index][0], valid_to=one.at if one.withdraws else None)
             earlier.remove(older[ended_index])

@@ -500,7 +500,8 @@ class SessionService(Feature):
         session_facts = [fact for fact in self._standing(head.project) if fact.source.get("type") == "session"]
         ratings = await self._compute(self._rate, await asyncio.to_thread(list_sentences, stretch))
         statements = await asyncio.to_thread(extract_statements, stretch, ratings)
-        texts = [one.text for one in statements] + [fact.content for fact in session_facts[-MAX_COMPARED_FACTS:]]
+        texts = list(dict.fromkeys(text for one in statements for text in (one.text, one.in_context)))
+        texts += [fact.content for fact in session_facts[-MAX_COMPARED_FACTS:]]
         vectors = await self._compute(self._embed, texts if any(one.changes for one in statements) else [])
         drafts = await asyncio.to_thread(build_facts, head, turns[-1].number, statements, session_facts, vectors)
         facts = await self._memories.remember(drafts, [draft.project for draft in drafts])
