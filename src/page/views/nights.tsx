@@ -263,7 +263,8 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
           (one) => (!step || one.step === step) && (!of || one.edits.some((edit) => edit.id === of)) && (!words || `${one.what} ${one.why}`.toLowerCase().includes(words.toLowerCase())),
         );
         const isComplete = !isLong || rest.value !== undefined; // what goes back together is known only then
-        const canUndo = !readOnly && isComplete && (value.status === "done" || value.status === "stopped" || value.status === "interrupted");
+        const canUndoAll = !readOnly && (value.status === "done" || value.status === "stopped" || value.status === "interrupted");
+        const canUndo = canUndoAll && isComplete;
         return (
           <Panel title={value.began ? `${day(value.began)}, ${clock(value.began)}` : "Night"} hint={`${STATES[value.status] ?? value.status}${value.seconds ? `, took ${Math.round(value.seconds)} s` : ""}`}>
             <Table
@@ -275,7 +276,7 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
                 { title: "How many", number: true, cell: ([name]) => Number(value[name]).toLocaleString("en-GB") },
               ]}
             />
-            {canUndo && changes.length > 0 && (
+            {canUndoAll && changes.length > 0 && (
               <div class="actions">
                 <button type="button" class="danger" onClick={() => undo()}>
                   Take the whole night back
@@ -301,7 +302,7 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
                   )}
                 </div>
                 <p class="quiet-text" role="status">
-                  {of ? `${count(listed.length, "change")} of one memory` : words && count(listed.length, "change")}
+                  {!isComplete ? "Reading the other changes…" : of ? `${count(listed.length, "change")} of one memory` : words && count(listed.length, "change")}
                 </p>
                 <ul class="lines">
                   {listed.slice(0, length).map((one) => (
