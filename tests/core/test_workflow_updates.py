@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,13 +24,14 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 async def update(project: Project, workflows: Sequence[Memory]) -> list[MemoryChange]:
     changes: list[MemoryChange] = []
 
-    async def find(ids: Sequence[str], project_id: str) -> dict[str, Memory]:
-        return {}
+    @asynccontextmanager
+    async def lock_changes(ids: Sequence[str], project_id: str) -> AsyncIterator[dict[str, Memory]]:
+        yield {}
 
     async def commit(committed: Sequence[MemoryChange]) -> None:
         changes.extend(committed)
 
-    memories = SimpleNamespace(change_lock=asyncio.Lock(), now=lambda: NOW, find=find, commit=commit)
+    memories = SimpleNamespace(now=lambda: NOW, lock_changes=lock_changes, commit=commit)
     await update_file_workflows(cast(Any, memories), project, workflows)
     return changes
 
