@@ -11,6 +11,7 @@ import re
 from random import Random
 
 from tests.security.secret_formats import ALNUM, HEX, run, uuid
+from tests.security.secret_places_blind import BLIND_FORMS
 
 FORMS: dict[str, tuple[str, ...]] = {
     "commands": (
@@ -429,6 +430,7 @@ FORMS: dict[str, tuple[str, ...]] = {
         "gsk_{S}{S}{S12}",
         "hf_{S}{S14}",
     ),
+    **BLIND_FORMS,
 }
 _SLOT = re.compile(r"\{(S\d*|P|U|H\d+|s\d+|B64|B32)\}")
 _CHOSEN = ("Sommer", "dragon", "Paris", "kaffee", "Tiger", "Berg")

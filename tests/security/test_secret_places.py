@@ -50,6 +50,9 @@ def test_secret_in_place_is_redacted(group: str) -> None:
         "https://docs.test/login?next=/projects/overview",
         "vault login -method=oidc",
         "token_count: 2048",
+        "INSERT INTO users(name, password, born) VALUES ('Bo', 'pw', '1990-12-25')",
+        "UNIX timestamps are keys since version2038!",
+        "db_password: !Ref DatabasePassword",
     ],
 )
 def test_ordinary_command_or_sentence_stays(text: str) -> None:

@@ -169,6 +169,7 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
     if rules.has_stem(lower):
         yield from _find_announced(text, lower)
     yield from (_Span(start, end, kind) for start, end, kind in find_in_commands(text, lower))
+    yield from _find_decorated(text, lower)
 
 
 def _find_by_format(text: str) -> Iterator[_Span]:
@@ -220,6 +221,18 @@ def _find_in_headers(text: str) -> Iterator[_Span]:
         for match in pattern.finditer(text):
             if not is_placeholder(match.group(1)) and is_random(match.group(1), shortest=12):
                 yield _Span(*match.span(1), "authorization")
+
+
+def _find_decorated(text: str, lower: str) -> Iterator[_Span]:
+    """Yield words that look like chosen passwords, beside any word that may announce one."""
+    for word in rules.DECORATED_WORD.finditer(text):
+        start = max(text.rfind("\n", 0, word.start()) + 1, word.start() - rules.CONTEXT_REACH)
+        end = text.find("\n", word.end(), word.end() + rules.CONTEXT_REACH)
+        end = end if end >= 0 else word.end() + rules.CONTEXT_REACH
+        if rules.SECRET_CONTEXT.search(lower, start, word.start()) or rules.SECRET_CONTEXT.search(
+            lower, word.end(), end
+        ):
+            yield _Span(*word.span(), "password")
 
 
 def _find_announced(text: str, lower: str) -> Iterator[_Span]:

@@ -106,8 +106,8 @@ _PARAMETER: Final = re.compile(
     re.IGNORECASE,
 )
 _LINK: Final = re.compile(
-    r"https?://[^\s?#\"'<>]{1,300}(?:login|magic|reset|verify|invite|confirm|callback|activate|signin|unsubscribe|auth)"
-    r"[^\s?#\"'<>]{0,100}\?(?:[^\s#\"'<>]{1,300}&)?\w{1,20}=(?P<value>[^&\s\"'<>#)\]}]{16,4000})",
+    r"https?://[^\s?#\"'<>]{0,300}(?:(?:hook|invit|reset|magic|verif|confirm|activat|share)[^\s?#\"'<>]{0,100}/(?P<path>[A-Za-z0-9_-]{20,200})(?![\w/-])|(?:login|magic|reset|verify|invite|confirm|callback|activate|signin|unsubscribe|auth)"
+    r"[^\s?#\"'<>]{0,100}\?(?:[^\s#\"'<>]{1,300}&)?\w{1,20}=(?P<value>[^&\s\"'<>#)\]}]{16,4000}))",
     re.IGNORECASE,
 )
 _VARIABLE: Final = re.compile(
@@ -118,7 +118,7 @@ _VARIABLE: Final = re.compile(
 )
 _LONG_OPTION: Final = re.compile(
     r"(?<![\w-])--?(?P<name>(?:[a-z]+-)*(?:pass(?:word|wd|phrase|code)?|pw|pwd|secret|token|api-?key|secret-key"
-    r"|access-key"
+    r"|access-key|key"
     r"|auth-?key|private-key|credentials?|client-secret|otp|pin)(?:-(?!file|path|name|id|url"
     r"|type)[a-z]{1,12})?)(?:[ \t]+|=)"
     rf"{_VALUE}"
@@ -151,6 +151,11 @@ def find_in_commands(text: str, lower: str) -> Iterator[SecretSpan]:
     if "<<<" in text:
         for match in _HERE_STRING.finditer(text):
             yield from _find_after_mark(match, "", "password")
+    if "://" in text:
+        for match in _LINK.finditer(text):
+            group = "path" if match["path"] else "value"
+            if is_random(match[group]):
+                yield (*match.span(group), "url-parameter")
     if "=" in text:
         yield from _find_in_assignments(text, lower)
     if "-" in text and any(name in lower for name in _OPTION_NAMES):
@@ -164,9 +169,6 @@ def _find_in_assignments(text: str, lower: str) -> Iterator[SecretSpan]:
     if "cookie" in lower or "-b " in text:
         yield from _find_in_cookies(text)
     if "?" in text or "&" in text:
-        for match in _LINK.finditer(text):
-            if is_random(match["value"]):
-                yield (*match.span("value"), "url-parameter")
         for match in _PARAMETER.finditer(text):
             if _is_parameter(match["name"], match["value"]):
                 yield (*match.span("value"), "url-parameter")

@@ -341,7 +341,7 @@ BEARER = re.compile(r"\b(?:bearer|basic)[ \t]{1,2}([A-Za-z0-9_.~+/-]{16,4000}={0
 # scheme://user:password@host: the password may contain anything but its delimiters.
 URL_PASSWORD = re.compile(r"://[^\s/:@\"'<>?#]{0,120}:([^\s/@\"'<>]{1,200})@")
 # scheme://token@host
-URL_TOKEN = re.compile(r"https?://([A-Za-z0-9_-]{20,200})@")
+URL_TOKEN = re.compile(r"https?://([A-Za-z0-9_-]{20,200})(?::[\w-]{0,40})?@")
 PRIVATE_KEY = re.compile(
     r"-----BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d:|-----BEGIN OpenVPN Static key"
 )
@@ -358,7 +358,8 @@ PASS_OF = (
 ANNOUNCERS = re.compile(
     rf"(?P<password>passw(?:or)?d|passphrase|passcode|(?:(?<![a-z])|{PASS_OF})pass\b|p(?:s?w|ss?w)d\b|(?<![a-z])pw\b"
     rf"|{NOUNS})"
-    r"|(?P<secret>secret|token|verifier|(?:recovery|backup|access|verification|security|one-time|reset|invite"
+    r"|(?P<secret>secret|token|verifier|\blogin\b(?=[ \t]{0,3}[=:])"
+    r"|(?:recovery|backup|access|verification|security|one-time|reset|invite"
     r"|pairing)[ _-]code"
     r"|credential|api[ _.-]?key|\bauth\b|_auth\b|connection[ _-]?string|\bdsn\b"
     r"|(?:access|account|admin|app|application|auth|client|consumer|deploy|encryption|ingest|integration|license"
@@ -368,7 +369,7 @@ ANNOUNCERS = re.compile(
 )
 # Announcers are searched for only if one of these stems is in the lower-case text.
 ANNOUNCER_STEMS = (
-    *("pass", "code", "verifier", "pwd", "pw", "secret", "token", "cred", "key", "auth", "dsn", "connection"),
+    *("pass", "login", "code", "verifier", "pwd", "pw", "secret", "token", "cred", "key", "auth", "dsn", "connection"),
     *ASCII_STEMS,
 )
 
@@ -393,7 +394,8 @@ OTHER_MEANING_SUFFIX = re.compile(
 )
 # From the end of an announcer to the value: the rest of the name, closing marks, a sign of assignment.
 ASSIGNMENT = re.compile(
-    r"(?P<rest>[\w.-]{0,40})(?P<marks>[\"'`\])]{0,3})[ \t]{0,12}(?P<sign>:=|=>|->|={1,3}|:|：|＝|>|,)[ \t]{0,12}"
+    r"(?P<rest>[\w.-]{0,40})(?P<marks>[\"'`\])]{0,3})[ \t]{0,12}"
+    r"(?P<sign>value[ \t]{0,2}=|:=|=>|->|={1,3}|:|：|＝|>|,)[ \t]{0,12}(?:!\w{1,20}[ \t]{1,4})?"
     r"(?:[bfru]{0,2}(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\\\n]|\\.){1,2000})(?:(?P=quote)|$)"
     r"|(?P<bare>[^\s\"'`<>(){}\[\],;&#|]{4,300}))(?P<after>\(|\[|\.?)",
 )
@@ -404,6 +406,16 @@ SENTENCE = re.compile(
     r"[\"'`「『“„«]?"
     r"(?!\S{1,60}[:：]\s)(?P<bare>[^\s\"'`<>(){}\[\],;|，。；、！？）」』”»]{8,300})"
 )
+# A word with digits and a mark, as password rules ask for: what no name, version or unit looks like.
+DECORATED_WORD = re.compile(
+    r"(?<![A-Za-z0-9_/.@%-])(?=.{8})[A-Za-z]{3,24}\d{2,10}[!#%^&*?~§€£$]{1,4}(?![A-Za-z0-9_/@=({\[-])"
+)
+# On one line with it, before or after.
+SECRET_CONTEXT = re.compile(
+    r"pass|\bp(?:s?w|ss?w)d?\b|pwprompt|secret|token|\bkey\b|cred|\blog(?:ged)?[ -]?in\b|\bsign(?:ed)? in\b|auth"
+    rf"|\buser|\broot\b|\badmin|\bpin\b|zugang|acc[eè]s|acesso|доступ|{NOUNS}"
+)
+CONTEXT_REACH = 80  # characters
 # A value is judged by its first 300 characters and removed as a whole.
 VALUE_END = re.compile(r"[^\s\"'`<>(){}\[\],;&#|]*")
 # "use … as the staging API key": the value comes first.

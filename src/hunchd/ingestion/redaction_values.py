@@ -9,12 +9,15 @@ from collections import Counter
 from hunchd.text.identifiers import split_ascii_letters
 
 _PLACEHOLDER = re.compile(
-    r"redacted|example|placeholder|change[-_ ]?(?:me|it)|your|xxx|\*\*\*|\.\.\.|…|^<|>$|\$\{|\{\{|\{[\w.]*\}|%\(|%s"
-    r"|%[A-Z_]+%|\$\(|^\$\w|dummy|not[-_ ]?(?:a|real)|fake|mock|sample|\btest|foo|\bbar\b|^secrets?\.|^vault:|^!"
-    r"|^(?:none|null|nil|true|false|undefined|todo|fixme|insert|replace)\b"
-    r"|^process\.env|^os\.|^env[.:(\[]|^(?:self|this|config|settings|options|args|request|ctx|data)\b",
+    r"redacted|example|placeholder|change[-_ ]?(?:me|it)|your|xxxx|(?<![^\W_])xxx|\*\*\*|\.\.\.|…|^<|>$"
+    r"|\$\{|\{\{|\{[\w.]*\}|%\(|%s|%[A-Z_]+%|\$\(|^\$\w|dummy|not[-_ ]?(?:a|real)|fake|mock|sample|\btest"
+    r"|(?<![^\W_])foo|foobar|\bbar\b|^secrets?\.|^vault:|^!"
+    r"|^(?:none|null|nil|true|false|undefined|todo|fixme|insert|replace)\b|^process\.env|^os\."
+    r"|^env[.:(\[]|^(?:self|this|config|settings|options|args|request|ctx|data)\b",
     re.IGNORECASE,
 )
+_NUMBERS = re.compile(r"\d+(?:[-./: T]\d+)*")  # a date, a time, an address
+_CALL = re.compile(r"[A-Za-z_][\w.]*\([^()]*\)")
 _DIGEST = re.compile(r"^(?:sha\d{1,3}|md5|h1|blake\w+)[-:=]", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 _WORD = re.compile(r"([A-Za-z]*)\d{0,4}")
@@ -36,7 +39,12 @@ def looks_secret(value: str, announced_as: str, *, is_quoted: bool) -> bool:
 
     Names, paths, calls and placeholders do not.
     """
-    if is_placeholder(value) or _DIGEST.match(value) or value.startswith(("/", "./", "../", "~/", "http:", "https:")):
+    if (
+        is_placeholder(value)
+        or _CALL.fullmatch(value)
+        or _DIGEST.match(value)
+        or value.startswith(("/", "./", "../", "~/", "http:", "https:"))
+    ):
         return False
     if announced_as == "password":
         return _looks_like_password(value, is_quoted=is_quoted)
@@ -48,7 +56,7 @@ def looks_secret(value: str, announced_as: str, *, is_quoted: bool) -> bool:
 
 
 def _looks_like_password(value: str, *, is_quoted: bool) -> bool:
-    if len(value) < 5 or value.isdigit() or (" " in value and len(value.split()) > 4):
+    if len(value) < 5 or _NUMBERS.fullmatch(value) or (" " in value and len(value.split()) > 4):
         return False
     if _is_decorated_word(value):
         return True
@@ -110,8 +118,8 @@ def is_monotonous(value: str) -> bool:
 
 
 def is_words(value: str) -> bool:
-    """Return True if every part of a value is a word."""
-    return all(map(_is_word, _SEPARATORS.split(value)))
+    """Return True if every part of a value is a word, and it is none that is decorated for a password."""
+    return not _is_decorated_word(value) and all(map(_is_word, _SEPARATORS.split(value)))
 
 
 def _is_word(part: str) -> bool:
