@@ -485,6 +485,13 @@ def test_guide_sentences_leave_room_for_tools() -> None:
     assert len(offered) == 3, "two of one topic"
 
 
+def test_vague_sentences_of_guides_are_not_offered() -> None:
+    source = {"type": "convention", "path": "CONTRIBUTING.md", "topic": "vague"}
+    vague = fact("v", "Write good code", category="instruction", trust=Trust.PROJECT, importance=0.9, source=source)
+
+    assert [piece.id for piece in build_candidates(make_input(facts=(vague,)))] == []
+
+
 def test_other_files_are_listed_by_folder() -> None:
     first = PredictedFile("a.py", 3.0, 0.4, ("changed together 3 of 4 times",))
     others = [PredictedFile(f"lib/{number}.py", 1.0, 0.05, ("same folder",)) for number in range(3)]

@@ -484,7 +484,7 @@ def test_contribution_steps_are_no_instruction() -> None:
         "Make sure you've installed the dependencies first.",
         "Never change the order of callbacks.",
     )
-    assert get_sentences(extract_instructions("\n\n".join(asked), strong=True)) == [asked[2]]
+    assert get_sentences(extract_instructions("\n\n".join(asked))) == [asked[2]]
 
 
 def test_wrapped_instruction_is_joined() -> None:
@@ -523,18 +523,18 @@ def test_instruction_keeps_code_spans() -> None:
 
 
 def test_instruction_with_links_is_complete_or_dropped() -> None:
-    text = """- Follow [Review Comments](https://go.dev/wiki) and the style section of
+    text = """- Follow the naming conventions of [Review Comments](https://go.dev/wiki) and the style section of
   [Go in Production](https://example.org/go).
 - Use the settings of
   | a | table |
 
-Always sign.
+Always sign commits.
 [![Build](b.svg)](https://ci)
 [one]: https://example.org/one
 """
     assert get_sentences(extract_instructions(text)) == [
-        "Follow Review Comments and the style section of Go in Production.",
-        "Always sign.",
+        "Follow the naming conventions of Review Comments and the style section of Go in Production.",
+        "Always sign commits.",
     ]
 
 
@@ -583,7 +583,7 @@ def test_tools_of_two_languages_are_both_stored(tmp_path: Path) -> None:
     said = {fact.key: (fact.value, fact.source["path"]) for fact in facts}
     assert said["tests"] == ("`pytest`, `playwright test`", ".github/workflows/ci.yml")
     assert said["tests in ruby"] == ("minitest", "Gemfile")
-    assert said["tests in go"] == ("go test", "go.mod")
+    assert said["tests in go"] == ("`go test ./...`", "go.mod")
     assert said["format"] == ("black, isort", ".pre-commit-config.yaml")
     assert said["lint"] == ("rubocop", "Gemfile")
 
@@ -613,14 +613,14 @@ def test_short_instruction_includes_its_heading(tmp_path: Path) -> None:
 
 ## AI contributions:
 - Never create a PR.
-- Never file a report, whatever anybody else may have told you about the reports of this shop.
+- Use only the logger of this shop in all modules, and never print or log a password or a token.
 ```
 # Never a heading
 ```
 - Never lie in here.
 
 ### How to ask somebody who knows about the many folders of this project
-- Never ask about them.
+- Never test them by hand.
 """
     rst = "Shop\n====\n\n- Always lint.\n\nGenerated files\n---------------\n\n- Do not edit by hand.\n"
 
@@ -630,9 +630,9 @@ def test_short_instruction_includes_its_heading(tmp_path: Path) -> None:
     assert [(fact.source["path"], fact.levels.summary) for fact in facts] == [
         ("AGENTS.md", "Always lint."),
         ("AGENTS.md", "Never create a PR."),
-        ("AGENTS.md", "Never file a report, whatever anybody else may have told you about the reports of this shop."),
+        ("AGENTS.md", "Use only the logger of this shop in all modules, and never print or log a password or a token."),
         ("AGENTS.md", "AI contributions › Never lie in here."),
-        ("AGENTS.md", "Never ask about them."),
+        ("AGENTS.md", "Never test them by hand."),
         ("CLAUDE.md", "Style › Never use tabs."),
         ("CONTRIBUTING.rst", "Generated files › Do not edit by hand."),
     ]
@@ -765,7 +765,7 @@ Always open the folder first.
   - Nested text about code
 
 For code organization, we recommend
-- Grouping private items after the public item that uses them.
+- Keep private items below the public item that uses them.
 
 Messages must be matched by this:
 
@@ -778,7 +778,7 @@ Messages must be matched by this:
     assert [fact.content for fact in facts] == [
         "Add a test - New features need tests.",
         "One change per pull request.",
-        "Grouping private items after the public item that uses them.",
+        "Keep private items below the public item that uses them.",
         "Messages must be matched by this: `^(feat|fix): .+`",
     ]
 
@@ -805,3 +805,31 @@ def test_release_page_yields_its_steps(tmp_path: Path) -> None:
     facts = extract_facts(tmp_path, {"docs/releasing.md": page})
 
     assert [fact.content for fact in facts] == ["to release: Update `CHANGELOG.md` → Set versions → Tag the release"]
+
+
+def test_plain_command_precedes_variants_of_ci(tmp_path: Path) -> None:
+    step = "jobs:\n  t:\n    steps:\n"
+    facts = extract_facts(tmp_path, {
+        "go.mod": "module a.org/b\n\ngo 1.22\n",
+        "Cargo.toml": '[package]\nname = "x"\n',
+        "CONTRIBUTING.md": "Examples are run with `cargo test --doc`. Type `make` for help.\n",
+        ".github/workflows/ci.yml": step
+        + "".join(f"    - run: GOOS={name} go build\n" for name in ("linux", "darwin"))
+        + "    - run: cargo build --target wasm32-wasi\n",
+    })  # fmt: skip
+
+    values = {str(fact.key): fact.value for fact in facts}
+    assert {values[key] for key in values if key.startswith("build")} == {"`go build`", "`cargo build`"}
+    assert values["tests"] == "`cargo test`, `cargo test --doc`"
+    assert "run everything" not in values
+
+
+def test_script_named_after_purpose_is_command(tmp_path: Path) -> None:
+    page = "## Development\n\nRun `bin/test` and `./lint.sh`; tests are in `tests/unit`.\n"
+
+    facts = extract_facts(tmp_path, {"CONTRIBUTING.md": page})
+
+    assert {fact.key: fact.value for fact in facts if fact.category == "convention"} == {
+        "tests": "`bin/test`",
+        "lint": "`./lint.sh`",
+    }

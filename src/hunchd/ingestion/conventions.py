@@ -26,7 +26,6 @@ from hunchd.ingestion.guides import (
 from hunchd.ingestion.instructions import (
     TOPIC_TAGS,
     Instruction,
-    classify_rule,
     extract_instructions,
     extract_release_steps,
     is_release_page,
@@ -86,9 +85,10 @@ _KEYS_OF_WHOLE = frozenset({"changelog", "tests", "commit messages"})
 _WORKFLOWS_FOLDER = ".github/workflows/"
 MAX_GLOBS = 100  # merged over all guides with the same instruction
 MAX_SCOPE_DESCRIPTION = 600  # characters, likewise
-SCOPE_FIELDS = ("path", "part", "globs", "on_demand")  # source fields: the stating file and its scope
+SCOPE_FIELDS = ("path", "part", "globs", "on_demand", "topic")  # source fields: the stating file, its scope and subject
 AGENT_RULE_CONFIDENCE = 0.8  # of a rule on a page for agents; on a page for contributors it is .6
 _WHOLE_PROJECT = GuideScope()
+MIN_COMMAND_CONFIDENCE = 0.75  # below, a tool that a manifest names is told instead of a task that may be a variant
 HINT_CONFIDENCE = 0.6  # confidence of a command in a workflow, which may have any purpose
 
 _SourcedStatement = tuple[Statement, str]  # with the file that states it
@@ -197,6 +197,8 @@ def _add_commands(commands: Sequence[Command], best: dict[_ConventionKey, _Sourc
             if not language:  # the known tools are those of another language of the project
                 best.setdefault((folder, statement.key, find_languages(tools[0].value)[0]), tools)
             tools = best.get(place) if language else None
+        if tools and statement.confidence < MIN_COMMAND_CONFIDENCE:
+            continue
         value = merge_tools(statement.value, tools[0].value) if tools else statement.value
         best[(folder, statement.key, "") if tools and not language else place] = (replace(statement, value=value), path)
 
@@ -292,6 +294,11 @@ def get_globs(fact: Memory) -> tuple[str, ...]:
 def is_on_demand(fact: Memory) -> bool:
     """Return True if an instruction is shown only on request."""
     return bool(fact.source.get("on_demand"))
+
+
+def get_topic(fact: Memory) -> str:
+    """Return what an instruction is about; "" if that is unknown."""
+    return str(fact.source.get("topic") or "")
 
 
 def applies_to_whole_project(fact: Memory) -> bool:
@@ -396,7 +403,7 @@ def _collect_instructions(pages: Sequence[Guide]) -> Iterator[tuple[Instruction,
             if steps is not None:
                 by_sentence[steps.sentence] = [(steps, guide)]
             continue
-        for instruction in extract_instructions(guide.text, strong=not guide.is_for_agents, is_form=guide.is_form):
+        for instruction in extract_instructions(guide.text, describe_readers(guide)):
             by_sentence.setdefault(_normalize_sentence(instruction.sentence), []).append((instruction, guide))
     for occurrences in by_sentence.values():
         yielded_scopes: list[GuideScope] = []
@@ -407,6 +414,11 @@ def _collect_instructions(pages: Sequence[Guide]) -> Iterator[tuple[Instruction,
                 )
                 yielded_scopes.append(place)
                 yield instruction, guide, place
+
+
+def describe_readers(guide: Guide) -> str:
+    """Return whom a page is for, as the classifier of rules reads it."""
+    return "form" if guide.is_form else "agents" if guide.is_for_agents else "people"
 
 
 def _scope_sort_key(occurrence: tuple[Instruction, Guide]) -> tuple[bool, bool, int]:
@@ -465,18 +477,26 @@ def _build_instruction(
         place=place,
         value=sentence,
         confidence=AGENT_RULE_CONFIDENCE if guide.is_for_agents else 0.6,
-        importance=0.5 if guide.is_for_agents else 0.3,
+        importance=round(0.2 + 0.4 * instruction.value, 3),
         trust=Trust.UNTRUSTED,
         levels=Levels(summary=line, compressed=line[:120], index=sentence[:60]),
-        tags=(place.description,) if place.description else TOPIC_TAGS.get(classify_rule(sentence), ()),  # search terms
+        tags=(place.description,) if place.description else TOPIC_TAGS.get(instruction.topic, ()),  # search terms
+        topic=instruction.topic,
     )
 
 
 def _build_memory(
-    ref: str, project: str, now: datetime, *, path: str, place: GuideScope = _WHOLE_PROJECT, **values: Any
+    ref: str,
+    project: str,
+    now: datetime,
+    *,
+    path: str,
+    place: GuideScope = _WHOLE_PROJECT,
+    topic: str = "",
+    **values: Any,
 ) -> Memory:
     fields: dict[str, Any] = {"at": now, "artifacts": (Artifact("file", path),), **values}
-    scope_fields = {"part": place.part, "globs": list(place.globs), "on_demand": place.on_demand}
+    scope_fields = {"part": place.part, "globs": list(place.globs), "on_demand": place.on_demand, "topic": topic}
     memory = Memory(
         id="",
         kind=Kind.FACT,

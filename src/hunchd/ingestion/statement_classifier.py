@@ -109,16 +109,21 @@ def pack_weights(scales_and_biases: bytes, weights: bytes) -> bytes:
 
 def extract_features(sentence: str) -> dict[int, float]:
     """Return the hashed features of a sentence, normalized to length one."""
-    counts = Counter(_extract_ngrams(sentence))
+    return hash_features(extract_ngrams(sentence), BUCKETS)
+
+
+def hash_features(grams: list[str], buckets: int) -> dict[int, float]:
+    """Return the weights of the buckets to which `grams` are hashed, normalized to length one."""
+    counts = Counter(grams)
     norm = math.sqrt(sum(counts.values()))
     feature_counts: dict[int, float] = {}
     for gram, times in counts.items():
-        bucket = zlib.crc32(gram.encode()) % BUCKETS
+        bucket = zlib.crc32(gram.encode()) % buckets
         feature_counts[bucket] = feature_counts.get(bucket, 0.0) + math.sqrt(times) / norm
     return feature_counts
 
 
-def _extract_ngrams(sentence: str) -> list[str]:
+def extract_ngrams(sentence: str) -> list[str]:
     """Return the features of a sentence before hashing.
 
     These are character n-grams, words, word pairs and triples, and marks of the sentence's form.

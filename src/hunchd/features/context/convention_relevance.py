@@ -13,11 +13,11 @@ from hunchd.ingestion.conventions import (
     AGENT_RULE_CONFIDENCE,
     get_globs,
     get_part,
+    get_topic,
     is_manifest,
     is_on_demand,
     qualify_key,
 )
-from hunchd.ingestion.instructions import classify_rule
 from hunchd.ingestion.languages import detect_language
 from hunchd.ingestion.manifests.tools import CI_PREFIX, find_languages
 from hunchd.prediction.file_table import CODE, DOCUMENT, TEST, classify_path
@@ -30,8 +30,8 @@ _COMMAND_PATTERN: Final = re.compile(r"`([^`]+)`")
 _ROLES_BY_KEY: Final[Mapping[str, frozenset[str]]] = {
     key: frozenset(roles.split())
     for keys, roles in (
-        ("tests", "code test"),
-        ("lint, format, types", "code test"),
+        ("tests, lint", "code test ci"),
+        ("format, types", "code test"),
         ("line length", "code test"),
         ("indent", "code test docs"),
         ("run everything", "code test change"),
@@ -48,26 +48,22 @@ _ROLES_BY_KEY: Final[Mapping[str, frozenset[str]]] = {
 }
 _ROLES_BY_TOPIC: Final[Mapping[str, frozenset[str]]] = {
     topic: frozenset(roles.split())
-    for topic, roles in (
+    for topics, roles in (
         ("release", "manifest changelog"),
         ("changelog", "code changelog change"),
-        ("commits", "change"),
-        ("pull requests", "change"),
+        ("commits, command", "change"),
         ("tests", "code test"),
-        ("documentation", "docs"),
-        ("dependencies", "code manifest"),
-        ("compatibility", "code"),
-        ("style", "code test"),
+        ("documentation", "docs change"),
         ("code", "code test"),
         ("", "code test"),
     )
+    for topic in topics.split(", ")
 }
 _CI_ROLES: Final = frozenset({"ci", "manifest"})
 _OTHER_ROLES: Final = frozenset({"code", "test", "manifest", "ci"})
 _ABOUT_CODE_DOCS: Final = re.compile(
     r"docstring|versionchanged|versionadded|doc comment|javadoc|public|behaviou?r", re.I
 )
-_ABOUT_PAGES: Final = re.compile(r"\bdocs?\b|documentation|markdown|\bpages?\b|article|heading|video|image", re.I)
 _CI_FILE: Final = re.compile(r"^\.github/workflows/|(?:^|/)\.(?:gitlab-ci|travis|circleci)\b")
 _CHANGELOG_FILE: Final = re.compile(r"(?:^|/)(?:changelog|changes|news|history|releas)[^/]*$", re.IGNORECASE)
 _DEPENDENCY_LIST: Final = re.compile(r"(?:^|/)(?:requirements|constraints)(?:[^/]*|/[^/]*)\.(?:txt|in)$")
@@ -118,11 +114,11 @@ def find_roles(file: str | None, activity: str = "") -> frozenset[str]:
 def _list_roles(fact: Memory) -> frozenset[str]:
     """Return the roles of the files to which a convention or rule applies."""
     if _is_instruction(fact):
-        topic = classify_rule(fact.content)
-        roles = _ROLES_BY_TOPIC[topic]
+        topic = get_topic(fact)
+        roles = _ROLES_BY_TOPIC.get(topic, frozenset())
         if topic == "documentation" and _ABOUT_CODE_DOCS.search(fact.content):
-            return roles | {"code"}
-        return frozenset({"docs"}) if topic in ("style", "code") and _ABOUT_PAGES.search(fact.content) else roles
+            return frozenset({"code", "change"})
+        return roles | {"code"} if topic == "documentation" and fact.confidence >= AGENT_RULE_CONFIDENCE else roles
     key = (fact.key or "").partition(" in ")[0]
     return _CI_ROLES if key.startswith(CI_PREFIX) else _ROLES_BY_KEY.get(key, _OTHER_ROLES)
 
@@ -130,6 +126,11 @@ def _list_roles(fact: Memory) -> frozenset[str]:
 def is_for_agents(fact: Memory) -> bool:
     """Return True for a rule written for agents, whose page says itself where it applies."""
     return _is_instruction(fact) and fact.confidence >= AGENT_RULE_CONFIDENCE
+
+
+def _says_where(fact: Memory) -> bool:
+    """Return True for a rule whose page itself says to which files it applies."""
+    return _is_instruction(fact) and bool(get_part(fact) or get_globs(fact) or is_on_demand(fact))
 
 
 def select_relevant_facts(
@@ -147,7 +148,7 @@ def select_relevant_facts(
         fact
         for fact in facts
         if (holds(fact) if _is_instruction(fact) else _is_part_of_path(get_part(fact), file))
-        and (not _is_from_project(fact) or is_on_demand(fact) or is_for_agents(fact) or roles & _list_roles(fact))
+        and (not _is_from_project(fact) or _says_where(fact) or roles & _list_roles(fact))
     ]
     part_names = {get_part(fact) for fact in here if get_part(fact)}
     if file is None and len(part_names) > MAX_PARTS:
@@ -283,6 +284,10 @@ def _is_useful_for_file(fact: Memory, file: str | None) -> bool:
     if file is None or is_manifest(file):
         return True
     languages = find_languages(f"{fact.key}: {fact.value}") or find_languages(
-        _LANGUAGE_BY_MANIFEST.get(str(fact.source.get("path")).rpartition("/")[2], "")
+        _find_manifest_language(str(fact.source.get("path")).rpartition("/")[2])
     )
     return not languages or detect_language(file) in languages or not classify_path(file) & CODE
+
+
+def _find_manifest_language(name: str) -> str:
+    return next((language for start, language in _LANGUAGE_BY_MANIFEST.items() if name.startswith(start)), "")

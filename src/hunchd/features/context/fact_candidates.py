@@ -25,8 +25,8 @@ from hunchd.features.context.convention_relevance import (
     narrow_tests,
     select_relevant_facts,
 )
-from hunchd.ingestion.conventions import is_on_demand
-from hunchd.ingestion.instructions import classify_rule, is_plain_rule
+from hunchd.ingestion.conventions import get_topic, is_on_demand
+from hunchd.ingestion.rule_classifier import VAGUE
 from hunchd.text.identifiers import split_ascii_letters
 from hunchd.text.stemming import strip_plural
 from hunchd.text.words import PATH_STOP_WORDS
@@ -339,6 +339,7 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> lis
         fact
         for fact in best
         if _is_sentence(fact)
+        and get_topic(fact) != VAGUE
         and not is_from_colleague(fact)
         and not is_repeated_command(fact.content, convention_commands)
     ]
@@ -355,13 +356,13 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> lis
     return [fact for fact in best if fact.id in selected_ids][:MAX_CONVENTIONS]
 
 
-def _rank_sentence(fact: Memory, at_hand: frozenset[str]) -> tuple[int, int, bool]:
+def _rank_sentence(fact: Memory, at_hand: frozenset[str]) -> tuple[int, int, float]:
     """Return a sort key for a sentence of a guide.
 
-    Sentences for the most specific folder come first, then those that share words with the current work, then plain
-    commands.
+    Sentences for the most specific folder come first, then those that share words with the current work, then those
+    that a reviewer would most probably quote.
     """
-    return -get_depth(fact), -len(at_hand & extract_words(fact.content)), not is_plain_rule(fact.content)
+    return -get_depth(fact), -len(at_hand & extract_words(fact.content)), -fact.importance
 
 
 def _limit_topics(sentences: Iterable[Memory], limit: int) -> list[Memory]:
@@ -369,8 +370,8 @@ def _limit_topics(sentences: Iterable[Memory], limit: int) -> list[Memory]:
     counts: Counter[str] = Counter()
     selected: list[Memory] = []
     for fact in sentences:
-        # Topics are known by English words: of two rules in another language nothing says that they are about the same.
-        topic = classify_rule(fact.content) or ("" if fact.content.isascii() else fact.content)
+        # Topics are known in English: of two rules in another language nothing says that they are about the same.
+        topic = get_topic(fact) or ("" if fact.content.isascii() else fact.content)
         counts[topic] += 1
         if counts[topic] <= MAX_OF_TOPIC and len(selected) < limit:
             selected.append(fact)

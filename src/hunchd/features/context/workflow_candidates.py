@@ -18,15 +18,20 @@ NEXT_STEP_VALUE: Final = 0.6  # times its probability
 NEAR_SCRIPT_VALUE: Final = 0.3  # a script near the current file
 SCRIPT_VALUE: Final = 0.2
 MAX_SCRIPTS: Final = 2
-# Purposes of scripts shown unasked; others are found by search.
-_EVERYDAY_PURPOSES: Final = ("test", "check", "lint", "format", "build", "run")
+# Purposes of scripts shown unasked, with the convention that makes one superfluous; others are found by search.
+_EVERYDAY_PURPOSES: Final = {
+    "test": "tests",
+    "lint": "lint",
+    "format": "format",
+    "build": "build",
+}
 
 
 def build_workflow_candidates(project: Project, focus: Focus, now: datetime) -> list[ContextCandidate]:
     """Build candidates: the likely next command and everyday scripts."""
     return [
         *_build_next_step_candidate(project, focus, now),
-        *_build_script_candidates(project.workflows.values(), focus, list_convention_commands(project.facts.values())),
+        *_build_script_candidates(project.workflows.values(), focus, list(project.facts.values())),
     ]
 
 
@@ -68,12 +73,13 @@ def _build_next_step_candidate(project: Project, focus: Focus, now: datetime) ->
 
 
 def _build_script_candidates(
-    workflows: Collection[Memory], focus: Focus, shown_commands: Collection[str]
+    workflows: Collection[Memory], focus: Focus, facts: Collection[Memory]
 ) -> Iterator[ContextCandidate]:
-    """Yield everyday scripts that are not in `shown_commands`.
+    """Yield everyday scripts for purposes for which no convention names a command.
 
     For each purpose, only the script nearest to the current file is yielded.
     """
+    shown_commands, keys = list_convention_commands(facts), {fact.key for fact in facts}
     folder = (focus.file or "").rpartition("/")[0]
     ranked_scripts = []
     for memory in workflows:
@@ -83,9 +89,10 @@ def _build_script_candidates(
         here = bool(where) and (folder == where or folder.startswith(f"{where}/"))
         if where and not here:
             continue  # belongs to another part of the project
-        rank = (not here, _EVERYDAY_PURPOSES.index(memory.category), len(memory.title), memory.id)
+        rank = (not here, list(_EVERYDAY_PURPOSES).index(memory.category), len(memory.title), memory.id)
         ranked_scripts.append((rank, memory))
     purposes = {memory.category for memory in workflows if normalize_command(memory.title) in shown_commands}
+    purposes |= {purpose for purpose, key in _EVERYDAY_PURPOSES.items() if key in keys}
     remaining = MAX_SCRIPTS
     for (far, *_), memory in sorted(ranked_scripts, key=lambda one: one[0]):
         if memory.category in purposes or not remaining:

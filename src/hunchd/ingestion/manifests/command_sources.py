@@ -9,7 +9,9 @@ from fnmatch import fnmatch, translate
 from typing import Final, NamedTuple
 
 from hunchd.ingestion.manifests.commands import (
+    ASSIGNMENT,
     CI_WEIGHT,
+    DEFAULT_WEIGHT,
     GUIDE_WEIGHT,
     README_WEIGHT,
     Command,
@@ -68,14 +70,24 @@ _TASK_FILES: Final = tuple(
         ("mix.exs", "mix", r"^\s+\"?([a-z][\w.]*)\"?:\s*\[\s*\""),
     )
 )
-
+# What is typed in a project with such a manifest unless its pages say otherwise.
+_DEFAULTS: Final = {
+    "Cargo.toml": ("cargo test", "cargo build"),
+    "go.mod": ("go test ./...", "go build ./..."),
+    "Package.swift": ("swift test", "swift build"),
+    "mix.exs": ("mix test",),
+    "build.sbt": ("sbt test",),
+    "pom.xml": ("mvn test",),
+    "gradlew": ("./gradlew test", "./gradlew build"),
+}
 
 _TASK_FILE_NAME: Final = re.compile("|".join(translate(one.name) for one in _TASK_FILES))
 
 
 def has_tasks(path: str) -> bool:
-    """Return True if a file defines tasks by name."""
-    return _TASK_FILE_NAME.match(path.rpartition("/")[2]) is not None
+    """Return True if a file defines tasks by name, or says by its name what is typed."""
+    name = path.rpartition("/")[2]
+    return name in _DEFAULTS or _TASK_FILE_NAME.match(name) is not None
 
 
 def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[Command]:
@@ -90,6 +102,7 @@ def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[C
     elif name in ("package.json", "composer.json", "deno.json"):
         yield from _read_scripts(path, text, folder, tasks)
     else:
+        yield from make_commands(_DEFAULTS.get(name, ()), DEFAULT_WEIGHT, path, folder)
         for one in _TASK_FILES:
             if fnmatch(name, one.name):
                 for task in dict.fromkeys(one.task.findall(text)):
@@ -120,7 +133,7 @@ def _read_scripts(path: str, text: str, folder: str, tasks: Sequence[str]) -> It
     else:
         program = manager or find_package_manager(tasks)
     for name in scripts:
-        run = "" if program in ("yarn", "composer", "deno task") or name == "test" else "run "
+        run = "" if program in ("yarn", "composer", "deno task") or (name == "test" and program != "bun") else "run "
         yield from make_commands([f"{program} {run}{name}"], rate_task(name), path, folder)
 
 
@@ -140,7 +153,7 @@ def _read_workflow(path: str, text: str) -> Iterator[Command]:
         folder = _find_folder(lines, at)
         for one in _join_continued(block):
             for part in _JOINT.split(one):
-                plain = _TRAILING_EXPRESSIONS.sub("", part)
+                plain = ASSIGNMENT.sub("", _TRAILING_EXPRESSIONS.sub("", part), count=1)
                 if not _EXPRESSION.search(plain) and not folder.startswith("."):
                     yield from make_commands([plain], CI_WEIGHT, path, folder)
 

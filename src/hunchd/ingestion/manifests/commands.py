@@ -23,7 +23,9 @@ MAX_LISTED: Final = 3  # commands for one purpose
 GUIDE_WEIGHT: Final = 3.0
 TASK_WEIGHT: Final = 2.5
 README_WEIGHT: Final = 2.2
+DEFAULT_WEIGHT: Final = 1.9  # what everybody types in a project with such a manifest
 CI_WEIGHT: Final = 2.0
+VARIANT_PENALTY: Final = 0.2  # of a command for one of the systems or parts that CI builds
 SIMILAR_TASK_WEIGHT: Final = 1.0  # a task whose name only contains the purpose
 OTHER_WEIGHT: Final = 2.5  # from which a command of no known purpose is kept, if it runs a task of the project
 PLACEHOLDER_PENALTY: Final = 1.5  # a command for one file or one test comes after those for all
@@ -41,7 +43,7 @@ _TASK_NAMES: Final = tuple(
                  "spotlesscheck phpstan psalm style"),
         ("docs", "docs doc documentation site mkdocs javadoc dokka"),
         ("benchmarks", "bench benches benchmark benchmarks"),
-        ("tests", "test tests testing unit spec specs runtest runtests pytest vitest jest features coverage cover"),
+        ("tests", "test tests testing unit spec specs runtest runtests pytest vitest jest"),
         (EVERYTHING, "check checks verify all ci validate qa precommit gauntlet"),
         ("build", "build compile dist assemble bundle package"),
     )
@@ -70,7 +72,7 @@ _OTHER_PURPOSES: Final = tuple(
                  r"doxygen"),
         ("build", r"cmake|ninja|make -j|meson|uv build|python3? -m build|xcodebuild|msbuild|"
                   r"cargo (?:\+\S+ )?(?:check|build)"),
-        (EVERYTHING, r"g?make$|(?:\./)?tox$|tox (?:run|p)$|nox$|rake$|\./dev(?: check)?$|just$"),
+        (EVERYTHING, r"(?:\./)?tox$|tox (?:run|p)$|nox$|rake$|\./dev(?: check)?$"),
         ("tests", r"ctest|python3? -m unittest|deno test|bats|gradle test|cargo nextest|gotestsum|borp|tstyche"),
         ("install", r"(?:npm|pnpm|yarn|bun) (?:ci|install)(?: --[\w-]+)*$|bundle install|uv sync|poetry install|"
                     r"pip install -e|"
@@ -83,7 +85,7 @@ _IGNORED_TASKS: Final = frozenset(
     publish update upgrade outdated audit version why help list info show fix watch serve dev start bump tag
     """.split()  # noqa: SIM905 - a word list reads better as words
 )
-_IGNORED_ENDS: Final = frozenset(("watch", "dev", "update", "install", "debug", "ui"))
+_IGNORED_ENDS: Final = frozenset(("watch", "dev", "update", "install", "debug", "ui", "setup", "reset"))
 _WRAPPER: Final = re.compile(
     r"(?:(?:sudo|time|pipx run|npx|pnpx|bunx|bundle exec|uv run|uvx|poetry run|pdm run|hatch run|pipenv run|"
     r"pixi run|rye run|"
@@ -91,7 +93,7 @@ _WRAPPER: Final = re.compile(
     r"(?:\./)?(?:vendor/bin|node_modules/\.bin|bin|"
     r"\.venv/bin)/?)\s*(?:--?[\w=./-]+(?:\s+(?!\w+$)[a-z_.-]+(?=\s+[a-z-]))?\s+)*)"
 )
-_ASSIGNMENT: Final = re.compile(r"(?:[A-Z_][A-Z0-9_]*=[\w./:,@+=-]*\s+)+")
+ASSIGNMENT: Final = re.compile(r"(?:[A-Z_][A-Z0-9_]*=[\w./:,@+=-]*\s+)+")
 _ARGUMENT: Final = re.compile(r"[\w@%+=:,./*?\[\]{}'\"<>^~#-]+")
 _BARE_WORD: Final = re.compile(r"[A-Za-z]+$")
 _PLACEHOLDER: Final = re.compile(
@@ -105,6 +107,14 @@ _PROJECT_TASK: Final = re.compile(
     r"cargo xtask|mage|inv|\./dev) \S|"
     r"(?:script|bin|dev)/\w"
 )
+# Program of the project whose name says what it is for.
+_SCRIPT: Final = re.compile(
+    r"(?:(?:\./)?(?:scripts?|bin|dev|ci|hack|tools?)/|\./)(?P<task>[\w-]+)(?:\.(?:sh|py|ps1))?$"
+)
+_SHELL: Final = re.compile(r"^(?:ba|z)?sh (?=\./)")
+_VARIANT: Final = re.compile(r" (?:--(?:target|manifest-path|package|project|exclude)\b|-[DP][\w.])")
+_RUN: Final = re.compile(r"^(npm|pnpm|yarn|composer|hatch|pdm) run ")  # `bun test` and `deno test` are not `… run test`
+_PROPERTY: Final = re.compile(r" -[DP][\w.]+(?:=\S*)?")
 # Formatters that write unless they are told to check.
 _CHECK_FLAG: Final = re.compile(
     r"^((?:\S+ )*(?:cargo (?:\+\S+ )?fmt|mix format|ruff format|black|dotnet format|dart format|"
@@ -146,6 +156,7 @@ def make_commands(lines: Iterable[str], weight: float, path: str, part: str = ""
         weight_here = weight - _rate_inexactness(command, purpose)
         if purpose and weight_here > 0:
             penalty = PLACEHOLDER_PENALTY if _PLACEHOLDER.search(command) else 0.0
+            penalty += VARIANT_PENALTY if _VARIANT.search(command) else 0.0
             yield Command(purpose, command, weight_here - penalty, path, part)
 
 
@@ -168,7 +179,7 @@ def clean_command(line: str) -> str:
     Returns "" unless its arguments are plain.
     """
     command = " ".join(_COMMENT.sub("", re.sub(r"^\s*[$>%❯]\s+", "", line)).split()).rstrip("\\;").strip()
-    command = _CHECK_FLAG.sub(r"\1", command)
+    command = _CHECK_FLAG.sub(r"\1", _SHELL.sub("", command))
     arguments = command.split(" ")
     is_plain = (
         0 < len(command) <= MAX_COMMAND
@@ -182,12 +193,14 @@ def clean_command(line: str) -> str:
 
 def classify_command(command: str) -> str:
     """Return the purpose of a command, or "" if it is unknown."""
-    rest = _ASSIGNMENT.sub("", command, count=1) if _ASSIGNMENT.match(command) else command
+    rest = ASSIGNMENT.sub("", command, count=1) if ASSIGNMENT.match(command) else command
     for form in dict.fromkeys((rest, _WRAPPER.sub("", rest, count=1) if _WRAPPER.match(rest) else rest)):
         for purpose, pattern in _OTHER_PURPOSES:
             if pattern.match(form):
                 return purpose
         if (runner := _RUNNERS.match(form)) and (purpose := classify_task(runner["task"])):
+            return purpose
+        if (script := _SCRIPT.match(form.split(" ")[0])) and (purpose := classify_task(script["task"])):
             return purpose
         program = form.split(" ")[0].rpartition("/")[2]
         for purpose, names in (TOOLS_BY_PURPOSE[2], TOOLS_BY_PURPOSE[3], TOOLS_BY_PURPOSE[1], TOOLS_BY_PURPOSE[0]):
@@ -208,7 +221,7 @@ def classify_task(name: str) -> str:
             for purpose, names in _TASK_NAMES
             if whole in names or not (purpose == EVERYTHING or names.isdisjoint(words))
         ),
-        "",
+        next((purpose for purpose, tools in TOOLS_BY_PURPOSE if name in tools), ""),
     )
 
 
@@ -231,7 +244,10 @@ def choose_commands(commands: Iterable[Command]) -> Iterator[tuple[Statement, st
     for command in commands:
         groups.setdefault((command.part, command.purpose), []).append(command)
     for (part, purpose), group in groups.items():
-        languages = Counter(one.language for one in group if one.language)
+        languages = Counter[str]()
+        for one in group:
+            if one.language:
+                languages[one.language] += round(10 * one.weight)
         plain = {one.language for one in group if "--prefix" not in one.line}
         main = max(languages, key=lambda one: (one in plain, languages[one]), default="")
         for language in (main, *(one for one in languages if one != main)):
@@ -255,10 +271,28 @@ def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]
         by_line.setdefault(_normalize(command.line), []).append(command)
     ranked = sorted(by_line.values(), key=_rate)
     best = max(ranked[0], key=lambda one: one.weight)
-    least = CI_WEIGHT if best.weight >= CI_WEIGHT else best.weight
-    lines = [one[0].line for one in ranked if max(each.weight for each in one) >= least or one is ranked[0]]
-    distinct = [line for line in lines if not any(line.startswith(f"{other} ") for other in lines)]
-    return ", ".join(f"`{line}`" for line in distinct[:limit]), best
+    least = CI_WEIGHT if best.weight <= CI_WEIGHT else max(CI_WEIGHT + 0.1, best.weight - 1)
+    lines = [
+        line
+        for one in ranked
+        if (line := _get_line(one)) and (_is_strong(one, least) or f"{_get_line(ranked[0])} ".startswith(f"{line} "))
+    ]
+    distinct = [line for at, line in enumerate(lines) if not any(line.startswith(f"{one} ") for one in lines[:at])]
+    listed = sorted(distinct[:limit], key=lambda line: _find_longer(line, distinct))
+    return ", ".join(f"`{line}`" for line in listed), best
+
+
+def _get_line(witnesses: Sequence[Command]) -> str:
+    return max(witnesses, key=lambda each: (each.weight, -len(each.line))).line
+
+
+def _is_strong(witnesses: Sequence[Command], least: float) -> bool:
+    return max(each.weight for each in witnesses) >= least
+
+
+def _find_longer(line: str, ranked: Sequence[str]) -> tuple[int, int]:
+    """Return a sort key that puts a plain command before a ranked one that only adds arguments."""
+    return next(at for at, one in enumerate(ranked) if f"{one} ".startswith(f"{line} ")), len(line)
 
 
 def merge_tools(command: str, tools: str) -> str:
@@ -276,6 +310,6 @@ def _rate(witnesses: list[Command]) -> tuple[float, int]:
 
 
 def _normalize(line: str) -> str:
-    """Normalize a command by removing its wrapper, options after `--`, and `run`."""
+    """Normalize a command by removing its wrapper, properties, options after `--`, and `run`."""
     form = _WRAPPER.sub("", line, count=1) if _WRAPPER.match(line) else line
-    return form.partition(" -- ")[0].replace(" run ", " ", 1)
+    return _RUN.sub(r"\1 ", _PROPERTY.sub("", form).partition(" -- ")[0])

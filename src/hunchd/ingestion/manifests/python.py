@@ -75,10 +75,13 @@ def _read_type_checker(tool: Mapping[str, Any]) -> Iterator[Statement]:
         yield Statement("types", ", ".join(checkers) + (" (strict)" if strict else ""))
 
 
+MAX_RULES: Final = 4  # groups of rules that are listed; more say nothing to a reader
+
+
 def _read_ruff(settings: Mapping[str, Any]) -> Iterator[Statement]:
     rules = settings.get("lint", settings).get("select") or settings.get("lint", settings).get("extend-select") or ()
     names = [rule for rule in rules if isinstance(rule, str) and re.fullmatch(r"[A-Z]{1,5}\d*|ALL", rule)]
-    rule_list = f" ({', '.join(names[:12])}{', …' if len(names) > 12 else ''})" if names else ""
+    rule_list = f" ({', '.join(names)})" if 0 < len(names) <= MAX_RULES else ""
     yield Statement("lint", f"ruff{rule_list}")
     if "format" in settings:
         quotes = settings["format"].get("quote-style")

@@ -88,7 +88,7 @@ ROWS: Final = (
     Row("jest.config.*", "tests", "jest"),
     Row("rustfmt.toml .rustfmt.toml", "format", "cargo fmt"),
     Row("rustfmt.toml .rustfmt.toml", "line length", "{}", r"^max_width\s*=\s*(\d+)"),
-    Row("clippy.toml .clippy.toml", "lint", "clippy"),
+    Row("clippy.toml .clippy.toml", "lint", "cargo clippy"),
     Row("go.mod", "go", "{} or newer", r"^go (\d[\w.]*)"),
     Row("go.mod", "module", "{}", r"^module ([@\w./-]{1,60})\s*$"),
     Row("go.mod", "tests", "go test", "", 0.8),
