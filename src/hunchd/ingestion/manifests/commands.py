@@ -34,8 +34,9 @@ EVERYTHING: Final = "run everything"
 OTHER: Final = "other commands"  # a task of the project that a page for contributors names
 MAX_OTHER: Final = 6
 # Names of tasks by purpose; the first purpose with a word of the name counts.
+_TOOLS: Final = {purpose: {tool for tool in tools if tool.isalnum()} for purpose, tools in TOOLS_BY_PURPOSE}
 _TASK_NAMES: Final = tuple(
-    (purpose, frozenset(names.split()))
+    (purpose, frozenset({*names.split(), *_TOOLS.get(purpose, ())}))
     for purpose, names in (
         ("format", "fmt format formatting pretty prettier spotlessapply standardfix formatcheck"),
         ("types", "types type typecheck tsc typing typings mypy pyright dialyzer dts"),
@@ -221,7 +222,7 @@ def classify_task(name: str) -> str:
             for purpose, names in _TASK_NAMES
             if whole in names or not (purpose == EVERYTHING or names.isdisjoint(words))
         ),
-        next((purpose for purpose, tools in TOOLS_BY_PURPOSE if name in tools), ""),
+        "",
     )
 
 
