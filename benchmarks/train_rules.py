@@ -64,8 +64,8 @@ def load_examples(clones: Path) -> Iterator[Example]:
         for guide in find_guides(paths.splitlines(), read, {}).guides:
             if not is_release_page(guide.path):
                 for passage in iterate_passages(guide.text, describe_readers(guide)):
-                    label = label_by_digest.pop(digest_sentence(passage.sentence), None)
-                    if label is not None:
+                    label = label_by_digest.pop(digest_sentence(passage.sentence), "")
+                    if label:
                         yield build_example(repository, label, passage)
     for line in INVENTED.read_text().splitlines():
         label, page, section, sentence = line.split("\t")
@@ -98,8 +98,9 @@ def train(examples: list[Example]) -> Model:
 
 def compute_shares(model: Model, buckets: np.ndarray, values: np.ndarray) -> np.ndarray:
     logits = values @ model[0][buckets] + model[1]
-    shares = np.exp(logits - logits.max())
-    return shares / shares.sum()
+    shares: np.ndarray = np.exp(logits - logits.max())
+    shares /= shares.sum()
+    return shares
 
 
 def check(examples: list[Example]) -> None:
