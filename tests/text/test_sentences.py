@@ -22,6 +22,13 @@ def test_split_prose_at_capitals_and_list_marks() -> None:
     ]
 
 
+def test_split_prose_keeps_abbreviations_whole() -> None:
+    assert split_prose("Name units (e.g. `ms`) in comments. Test it.") == [
+        "Name units (e.g. `ms`) in comments.",
+        "Test it.",
+    ]
+
+
 def test_split_message_drops_closing_quotes() -> None:
     assert split_message('He said "no." 2 agreed.\nThat is all') == ['He said "no.', "2 agreed.", "That is all"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from hunchd.ingestion.headings import strip_heading_marks
@@ -195,10 +196,10 @@ def _complete(text: str, lines: list[str], at: int) -> tuple[str, bool]:
     if not text.endswith(":"):
         return text, False
     if code := _find_code_below(lines, at):
-        return f"{text} `{code}`", False
+        return f"{text} {code}", False
     if terms := _find_terms_below(lines, at):
         return f"{text} {terms}", True
-    return (text[:-1] if _find_fence(lines, at) is not None else text), False  # whole without the example
+    return text, False
 
 
 def _split_blocks(lines: list[str]) -> Iterator[_Block]:
@@ -273,15 +274,17 @@ def _find_fence(lines: list[str], at: int) -> int | None:
 
 
 def _find_code_below(lines: list[str], at: int) -> str:
-    """Return the only line of a code block within two lines.
+    """Return the first line of a code block that begins within two lines, in backticks; "…" marks further lines.
 
-    Returns "" if there is no such block.
+    Returns "" if there is no such block, or if its first line is long.
     """
     begin = _find_fence(lines, at)
-    if begin is None or begin + 2 >= len(lines) or not lines[begin + 2].strip().startswith(FENCES):
+    if begin is None:
         return ""
-    code = re.sub(r"^[$>%]\s+", "", lines[begin + 1].strip())
-    return code if 0 < len(code) <= MAX_CODE_AFTER and "`" not in code else ""
+    block = list(takewhile(lambda line: not line.strip().startswith(FENCES), lines[begin + 1 :]))
+    first = re.sub(r"^[$>%]\s+", "", block[0].strip()) if block else ""
+    more = " …" if any(line.strip() for line in block[1:]) else ""
+    return f"`{first}`{more}" if 0 < len(first) <= MAX_CODE_AFTER and "`" not in first else ""
 
 
 def _is_reference(line: str, *, in_passage: bool) -> bool:

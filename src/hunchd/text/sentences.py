@@ -45,9 +45,16 @@ def split_paragraph(paragraph: str) -> Iterator[str]:
 def split_prose(text: str) -> list[str]:
     """Split wrapped prose into sentences.
 
-    A sentence begins with a capital, code or a quotation, after a blank line, or at a list marker.
+    A sentence begins with a capital, code or a quotation, after a blank line, or at a list marker. The full stop of an
+    abbreviation such as "e.g." ends no sentence.
     """
-    return _IN_PROSE.split(text)
+    sentences: list[str] = []
+    for part in _IN_PROSE.split(text):
+        if sentences and _GOES_ON.search(sentences[-1]):
+            sentences[-1] += f" {part}"
+        else:
+            sentences.append(part)
+    return sentences
 
 
 def split_message(text: str) -> list[str]:
