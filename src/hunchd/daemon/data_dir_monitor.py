@@ -1,6 +1,6 @@
-"""Monitor that notices when files of the daemon are deleted or replaced.
+"""Monitor that notices when files the daemon needs are deleted or replaced.
 
-Without these files, no client could find the daemon any more.
+Without these files, clients could no longer find the daemon.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def _find_lost(original: dict[Path, os.stat_result]) -> list[Path]:
 
 
 def _is_same_file(file: Path, original: os.stat_result) -> bool:
-    """Return True if the file has not been deleted or replaced.
+    """Return True if `file` has not been deleted or replaced.
 
-    A file that cannot be checked counts as the same, because the disk may respond again later.
+    A file whose status cannot be read counts as unchanged, because the disk may respond again later.
     """
     try:
         return os.path.samestat(file.lstat(), original)

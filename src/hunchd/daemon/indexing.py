@@ -1,4 +1,4 @@
-"""Indexing of one project: history becomes models and episodes, files become outlines."""
+"""Indexing of one project: models and episodes from history, outlines from files."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ PROGRESS_INTERVAL_UNITS: Final = 500  # units between two reports of progress
 
 
 def index_project(scope: IndexRequest) -> Iterator[IndexStep]:
-    """Index the project, apart from the first model, which exists already.
+    """Index the project, apart from the first model, which already exists.
 
-    If git cannot read the whole history, the readable part is indexed and the reason is yielded.
+    If git cannot read the whole history, the readable part is indexed, and a last step states the reason. Raises
+    RepositoryError if git cannot even count the commits.
     """
     git, total = open_repository(scope.root), None
     try:
@@ -73,9 +74,9 @@ def index_project(scope: IndexRequest) -> Iterator[IndexStep]:
 
 
 def _index_history_and_files(scope: IndexRequest, git: Git | None, total: int) -> Iterator[IndexStep]:
-    """Index recent history, then files, older history and episodes.
+    """Index recent history first, then files, older history and episodes.
 
-    In this order the most useful results come first.
+    This order yields the most useful results first.
     """
     learner = Learner()
     packs: list[bytes] = []
@@ -106,9 +107,9 @@ def _index_history_and_files(scope: IndexRequest, git: Git | None, total: int) -
 
 
 def parse_changes(scope: IndexRequest, paths: Sequence[str] | None = None) -> Iterator[ParsedFiles]:
-    """Yield the outlines of files changed since the last parse, and the removed files.
+    """Yield the outlines of changed files, and the paths of removed files.
 
-    If `paths` is None, the whole tree is checked.
+    The changes are those since the last parse. If `paths` is None, all files of the project are checked.
     """
     with CodeCache(scope.cache, writable=True) as cache:
         for step in _update_cache(scope, cache, paths):
@@ -120,7 +121,7 @@ def parse_changes(scope: IndexRequest, paths: Sequence[str] | None = None) -> It
 def read_conventions(scope: IndexRequest) -> StatedKnowledge:
     """Return the knowledge stated in the project's own files.
 
-    It consists of conventions, shared memories, workflows, topics and guides.
+    It consists of conventions, memories shared through the repository, workflows, topics and guides.
     """
     with contextlib.closing(CodeCache(scope.cache)) as cache:
         symbol_counts = cache.count_symbols_by_file()
@@ -136,23 +137,26 @@ def read_conventions(scope: IndexRequest) -> StatedKnowledge:
 
 
 def build_episodes(commits: Sequence[Unit], scope: IndexRequest) -> list[Memory]:
-    """Convert the units to episodes."""
+    """Build one episode from each unit of work."""
     return [build_episode(unit, scope.project, now=scope.now) for unit in commits]
 
 
 def extract_facts(commits: Sequence[Unit], scope: IndexRequest) -> list[Memory]:
     """Extract facts from commit messages.
 
-    The result is ordered from the oldest to the newest. Facts that the code contradicts are left out.
+    The facts are ordered from the oldest to the newest. Facts that the current code contradicts are left out.
     """
     return _drop_contradicted_facts(_extract_stated_facts(commits, scope), scope)
 
 
 def get_units_since(scope: IndexRequest, since: str, known_moves: Sequence[tuple[str, str, bool]] = ()) -> NewUnits:
-    """Return the units since the commit `since`, and rewritten or dropped earlier commits.
+    """Return later units of work, and earlier commits that were rewritten or dropped.
 
-    `known_moves` lists rewritten commits that are already known. During a rebase or bisection only `waits` is set in
-    the result, because HEAD passes through commits that are not yet, or no longer, part of anybody's work.
+    A unit of work is a commit, or a merge with everything it brings in; the units returned follow the commit `since`.
+    `known_moves` lists rewritten commits that are already known. During a rebase or bisection, only `waits` is set in
+    the result, because HEAD passes through commits that are not yet, or no longer, part of anybody's work. If `since`
+    no longer exists, or too many units follow it, `rewritten` is set, which means that the project must be indexed
+    again.
     """
     git = open_repository(scope.root)
     if git is None or (since and not git.exists(since)):
@@ -175,7 +179,7 @@ def get_units_since(scope: IndexRequest, since: str, known_moves: Sequence[tuple
 def _is_operation_in_progress(root: Path) -> bool:
     """Return True if a rebase or bisection has detached HEAD.
 
-    An operation that was left unfinished on a branch does not count.
+    An operation left unfinished while HEAD is on a branch does not count.
     """
     repository = layout.find_repository(root)
     return (
@@ -228,10 +232,11 @@ def _learn_history(
     already_done: int = 0,
     lines: bool = False,
 ) -> Iterator[IndexStep]:
-    """Train `learner` on the `newest` units, from the oldest to the newest.
+    """Train `learner` on the `newest` units of work, oldest first.
 
-    The units are appended to `packs` for the episodes, packed to about 300 bytes each. With `lines`, the learner also
-    counts how many lines of a file each author wrote; git then takes several times longer.
+    The units are also appended to `packs`, compressed to about 300 bytes each, from which the episodes are built
+    later. With `lines`, the learner also counts how many lines of a file each author wrote; git then takes several
+    times longer.
     """
     if git is None or not newest:
         return
@@ -259,9 +264,10 @@ def _add_outlines(cache: CodeCache, learner: Learner) -> None:
 
 
 def _yield_episodes(packs: list[bytes], scope: IndexRequest, *, is_resuming: bool) -> Iterator[IndexStep]:
-    """Yield episodes, newest first.
+    """Yield the episodes, newest first, then the facts stated in commit messages.
 
-    With `is_resuming`, only episodes older than `episodes_after`, the last one of the previous run, are yielded.
+    With `is_resuming`, the episodes up to and including `scope.episodes_after`, where the previous run stopped, are
+    skipped.
     """
     total = done_count = 0
     candidate_facts: list[Memory] = []
@@ -293,9 +299,9 @@ def _extract_stated_facts(commits: Sequence[Unit], scope: IndexRequest) -> list[
 
 
 def _drop_contradicted_facts(candidates: Sequence[Memory], scope: IndexRequest) -> list[Memory]:
-    """Return the facts that the code does not contradict.
+    """Return the facts that the current code does not contradict.
 
-    They are sorted from the oldest to the newest, because each fact replaces the previous one.
+    They are sorted from the oldest to the newest, because a later fact replaces an earlier one.
     """
     if not candidates:
         return []
@@ -306,9 +312,9 @@ def _drop_contradicted_facts(candidates: Sequence[Memory], scope: IndexRequest) 
 
 
 def _update_cache(scope: IndexRequest, cache: CodeCache, paths: Sequence[str] | None = None) -> Iterator[ParsedFiles]:
-    """Parse and cache the files that differ between cache and working tree.
+    """Parse and cache the files whose content differs from the cached version.
 
-    If `paths` is None, the whole tree is compared.
+    If `paths` is None, all files of the project are compared. Each yielded step covers one batch.
     """
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
     blobs = cache.load_blob_ids()
@@ -340,7 +346,7 @@ def _parse_batch(
     """Parse a batch of files.
 
     Returns the outlines of changed files, the paths of unchanged files, the paths of unreadable files, and the packed
-    chunks mapped from their paths.
+    chunks keyed by path.
     """
     chunks: dict[str, bytes] = {}
     outlines: list[FileOutline] = []
@@ -363,7 +369,7 @@ def _parse_batch(
 
 
 def _chunks(outline: FileOutline, source: bytes) -> bytes | None:
-    """Return the packed chunks of a file, so that search can find them.
+    """Return the packed chunks of a file, which are what code search finds.
 
     Returns None if the file has no text or is generated; such files are not searched.
     """

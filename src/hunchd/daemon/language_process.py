@@ -1,6 +1,6 @@
 """The language process: sends requests to an external language model.
 
-It keeps the front process small, and ends when idle.
+A separate process keeps the front process small; it ends when idle.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ NICENESS: Final = 10
 def create_low_priority_pool(count: int, name: str) -> ThreadPoolExecutor:
     """Return a pool of at most `count` low-priority threads.
 
-    On systems without priorities per thread, the priority is normal.
+    On systems without per-thread priorities, the threads run at normal priority.
     """
     return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=_lower_thread_priority)
 
@@ -22,7 +22,7 @@ def create_low_priority_pool(count: int, name: str) -> ThreadPoolExecutor:
 def _lower_thread_priority() -> None:
     """Lower the priority of the calling thread.
 
-    On Linux each thread has its own niceness.
+    This has an effect only on Linux, where each thread has its own niceness.
     """
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

@@ -79,7 +79,10 @@ def main(argv: list[str] | None = None) -> int:
 
 
 async def run_daemon(paths: AppPaths, settings: Settings) -> None:
-    """Serve until SIGTERM, SIGINT, or the end of the idle timeout, if set."""
+    """Serve until a signal, the idle timeout or the loss of required files.
+
+    The signals are SIGTERM and SIGINT. The idle timeout applies only if it is set.
+    """
     # Imported here so that a second daemon is turned away before the heavy part of the start.
     with limit_to_one_thread():
         from hunchd.daemon.data_dir_monitor import wait_for_lost_files
@@ -110,9 +113,10 @@ async def run_daemon(paths: AppPaths, settings: Settings) -> None:
 
 
 def _list_required_files(paths: AppPaths) -> list[Path]:
-    """Return the files and folders without which the daemon cannot run.
+    """Return the files and folders without which clients cannot use the daemon.
 
-    These are the data folder, the log folder, and the files through which clients find the daemon.
+    These are the lock file in the data folder, the spool folder, and the rendezvous file and socket through which
+    clients find the daemon.
     """
     rendezvous = read_rendezvous(paths.rendezvous_file)
     socket = [Path(rendezvous.socket)] if rendezvous is not None and rendezvous.socket else []
@@ -122,8 +126,8 @@ def _list_required_files(paths: AppPaths) -> list[Path]:
 def _handle_lost_files(paths: AppPaths, lost_files: list[Path]) -> None:
     """Log that the daemon's own files were deleted or replaced.
 
-    No client can find this daemon any more, and any command starts another one. If the data folder is gone, the process
-    exits at once: further writes would interfere with whoever deleted it, or with the next daemon.
+    Clients can no longer find this daemon, and the next command starts a new one. If the data folder is gone, the
+    process exits at once: further writes would interfere with whoever deleted it, or with the new daemon.
     """
     logger.warning("%s was deleted or replaced; stopping (any command starts a new daemon)", lost_files[0])
     if _get_lock_file(paths) in lost_files:
@@ -136,9 +140,9 @@ def _get_lock_file(paths: AppPaths) -> Path:
 
 
 def take_lock(file: Path) -> int | _Lock:
-    """Acquire the daemon's lock, or return the pid of its holder.
+    """Acquire the daemon's lock, or return the process ID of its holder.
 
-    A daemon holds the lock as long as it runs, so there is only one.
+    A daemon holds the lock for as long as it runs, so only one daemon can run at a time.
     """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -154,9 +158,9 @@ def take_lock(file: Path) -> int | _Lock:
 
 
 def _read_holder_pid(descriptor: int) -> int:
-    """Return the pid that the lock's holder has written into the lock file.
+    """Return the process ID that the holder wrote into the lock file.
 
-    Returns 0 if no pid is written within a second.
+    Returns 0 if the file contains no process ID within a second.
     """
     for _ in range(50):
         if (content := os.pread(descriptor, 32, 0).strip()).isdigit():
@@ -183,9 +187,9 @@ def _configure_logging(paths: AppPaths, settings: Settings, *, to_stderr: bool) 
 
 
 def _exit_now() -> None:
-    """End the process immediately, even if a part of it hangs.
+    """End the process immediately, even if part of it hangs.
 
-    Accepted signals are in the journal and are recovered at the next start.
+    Signals that were accepted are in the journal, so the next start recovers them.
     """
     logger.error("stopping took more than %.0f s; ending now", STOP_TIMEOUT_SECONDS)
     logging.shutdown()

@@ -1,6 +1,7 @@
 """Pattern mining for one project.
 
-It computes the code shapes of the changed files, then the patterns among the shapes of all files.
+A pattern is code that a project repeats with small variations. The structure ("shape") of each definition in the
+changed files is computed first, then the patterns among the shapes of all files.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ MAX_FILES: Final = 20_000  # per project
 
 
 def mine_project(request: ProjectRequest, paths: Sequence[str] | None = None) -> Iterator[MiningStep]:
-    """Yield the progress for each file, then the patterns.
+    """Yield the progress after each batch of files, then the patterns.
 
-    If `paths` is None, the whole tree is mined; otherwise the patterns are updated after changes of `paths`.
+    If `paths` is None, all files of the project are mined; otherwise the patterns are updated for the changed `paths`.
     """
     with ShapeCache(request.cache) as cache:
         changed_paths: set[str] = set()
@@ -71,9 +72,9 @@ def mine_project(request: ProjectRequest, paths: Sequence[str] | None = None) ->
 def _group_all_shapes(
     request: ProjectRequest, cache: ShapeCache, previous: Sequence[CodePattern], git: Git | None, head: str
 ) -> Sequence[CodePattern]:
-    """Compute the patterns of all cached shapes, and store them in the cache.
+    """Compute the patterns among all cached shapes, and cache them.
 
-    Patterns that are also in `previous` keep their keys.
+    Patterns that also occur in `previous` keep their keys.
     """
     shapes = (
         row_to_shape(cached_entry.path, cached_entry.language, row)
@@ -108,9 +109,10 @@ def _group_all_shapes(
 
 
 class InstanceHistory:
-    """Cached history of pattern instances.
+    """Cached history of pattern instances, the places where a pattern occurs.
 
-    It states which unit of work added a line, and what else that unit changed.
+    For the first line of each instance, it knows which unit of work (commit or merge) added the line, and what else
+    that unit changed.
     """
 
     def __init__(self, git: Git, cache: ShapeCache, head: str) -> None:
@@ -125,9 +127,9 @@ class InstanceHistory:
         self._units = {one.sha: one for one in convert(stored_history["units"], list[Unit])}
 
     def find_adding_units(self, heads: set[FirstLine]) -> dict[FirstLine, str]:
-        """Return the commit that added each line, as far as known.
+        """Return the commit that added each of the lines `heads`.
 
-        `heads` are the first lines of pattern instances.
+        `heads` are the first lines of pattern instances. A line whose commit cannot be determined is left out.
         """
         if self._previous_head != self._head:
             unknown_heads = {head for head in heads if self._adding_units.get(head) == ""}
@@ -141,9 +143,10 @@ class InstanceHistory:
         return {head: sha for head, sha in self._adding_units.items() if sha}
 
     def get_units(self, shas: set[str]) -> dict[str, Unit]:
-        """Return the units with the ids `shas`, keyed by id.
+        """Return the units of work whose commit ids are in `shas`.
 
-        Units that are not among the newest are left out.
+        The result is keyed by commit id. Only the newest MAX_UNITS units of the history are found; others are left
+        out.
         """
         if not shas <= self._units.keys():
             self._units = {unit.sha: unit for unit in iter_units(self._git, newest=MAX_UNITS, newest_first=True)}
@@ -159,9 +162,9 @@ class InstanceHistory:
 def _update_cache(
     request: ProjectRequest, cache: ShapeCache, paths: Sequence[str] | None
 ) -> Iterator[tuple[int, int, Sequence[str]]]:
-    """Parse and cache the files that differ between cache and working tree.
+    """Parse and cache the files whose content differs from the cached version.
 
-    Yields the number of files done, the total, and the paths that were new, changed or removed.
+    Yields, after each batch, the number of files done, the total, and the paths that were new, changed or removed.
     """
     rules = IgnoreRules.load(request.root, request.extra_ignore)
     blobs, stamps = cache.load_blob_ids(), cache.load_stamps()

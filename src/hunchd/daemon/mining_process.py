@@ -1,6 +1,6 @@
-"""The mining process: finds patterns in a project that is not being changed.
+"""The mining process: finds code patterns in a project at a quiet moment.
 
-It runs at the lowest priority and soon ends when idle.
+It runs at the lowest priority and ends soon after it becomes idle.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ NICENESS: Final = 19
 
 
 async def handle_patterns(request: ProjectRequest, paths: list[str] | None) -> AsyncIterator[MiningStep]:
-    """Yield the patterns of one project.
+    """Yield the progress, then the code patterns, of one project.
 
-    If `paths` is None, the whole tree is mined; otherwise the patterns are updated after changes of `paths`.
+    If `paths` is None, all files of the project are mined; otherwise the patterns are updated for the changed `paths`.
     """
     check_folder(request)
     async for step in iterate_in_thread(lambda: mine_project(request, paths)):

@@ -1,7 +1,7 @@
-"""First prediction model of a project's history.
+"""The first prediction model of a project, built from its newest commits.
 
-The indexer builds this model first, because a user waits for it. This module imports nothing of the rest of the
-indexer, which consists of as much code again and must not delay the first answer.
+The indexer builds this model first, because a user is waiting for it. This module imports nothing from the rest of the
+indexer, which would double the code to load and delay the first answer.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ FIRST_MODEL_UNITS: Final = 150  # units in the first model, built in 0.2 s
 
 
 def check_folder(request: ProjectRequest) -> None:
-    """Raise RepositoryError if the project's folder cannot be read.
+    """Check that the project's folder can be read.
 
-    Raises InvalidInput if its path is not absolute.
+    Raises RepositoryError if it cannot, and InvalidInput if its path is not absolute.
     """
     if not request.root.is_absolute():
         raise InvalidInput("the root of a project must be an absolute path", field="root")
@@ -33,9 +33,9 @@ def check_folder(request: ProjectRequest) -> None:
 
 
 def build_first_model(scope: IndexRequest) -> Iterator[IndexStep]:
-    """Build a model from only the newest commits, which can answer at once.
+    """Build a model from only the newest commits, which takes little time.
 
-    Yields nothing if there are no commits.
+    Yields one step with the model, or nothing if there are no commits.
     """
     learner = Learner()
     if (git := open_repository(scope.root)) is not None:
@@ -47,7 +47,10 @@ def build_first_model(scope: IndexRequest) -> Iterator[IndexStep]:
 
 
 def open_repository(root: Path) -> Git | None:
-    """Return the repository at `root`, or None for a plain folder."""
+    """Return the git repository at `root`.
+
+    Returns None for a plain folder, and for a repository that cannot be used.
+    """
     repository = layout.find_repository(root)
     if repository is None or repository.git_dir is None or repository.problem:
         return None
@@ -55,7 +58,7 @@ def open_repository(root: Path) -> Git | None:
 
 
 def save_model(learner: Learner, scope: IndexRequest) -> IndexStep:
-    """Save the model where the front process expects it.
+    """Save the model in the file that the request names.
 
     Returns the index step that announces the model.
     """

@@ -1,4 +1,4 @@
-"""Nightly schedule.
+"""Schedule for the nightly run.
 
 This is the only module that imports APScheduler.
 """
@@ -19,7 +19,8 @@ CATCH_UP_SECONDS = 20 * 3600  # seconds
 async def run_every_night(work: Callable[[], Awaitable[None]], hour: int) -> None:
     """Run `work` each night at `hour` (local time) until cancelled.
 
-    Two runs never overlap. Exceptions of `work` are raised. The schedule follows changes of the system clock.
+    Two runs never overlap. An exception raised by `work` ends the schedule and is passed on. The schedule follows
+    changes of the system clock.
     """
     due = asyncio.Event()
 
@@ -42,7 +43,8 @@ async def run_every_night(work: Callable[[], Awaitable[None]], hour: int) -> Non
 def _nightly_trigger(hour: int) -> CronTrigger:
     """Return the trigger for `hour` in local time.
 
-    If TZ is not the name of a zone (as in `GMT+3`, which is allowed), the trigger uses the current offset from UTC.
+    If TZ is not the name of a time zone (as in `GMT+3`, which is allowed), the trigger uses the current offset from
+    UTC.
     """
     try:
         return CronTrigger(hour=hour, jitter=600)

@@ -1,9 +1,9 @@
-"""Guard against files that crash a parser.
+"""Guard against source files that crash a parser.
 
-A note on disk states which file is being parsed. Grammars are C code that reads whatever a repository contains. If a
-grammar crashes or never returns, the process dies with it. The next process finds the note and tries the file once
-more, because the machine may have been switched off at that moment. After a second crash the file is stored without an
-outline, so that the others can be parsed.
+Grammars are C code that reads whatever a repository contains; if a grammar crashes or never returns, the process dies.
+A note on disk therefore records which file is being parsed. The next process finds the note and tries the file once
+more, because the machine may simply have been switched off at that moment. After a second crash, the file is stored
+without an outline, so that the other files can be parsed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _numbers = count()
 
 
 class ParseCrashGuard:
-    """Crash guard of one parsing run.
+    """Crash guard for one parsing run.
 
-    Its note is stored beside the cache that the run fills.
+    It stores its note beside the cache that the run fills. `crashing_blobs` are the git blob ids of the file contents
+    that must not be parsed again.
     """
 
     def __init__(self, cache: Path) -> None:
@@ -46,7 +47,7 @@ class ParseCrashGuard:
 
     @contextmanager
     def guard_blob(self, blob: str) -> Iterator[None]:
-        """Note that the blob is being parsed while the block runs."""
+        """Record that `blob` is being parsed while the `with` block runs."""
         os.pwrite(self._file, f"{blob} {self._crash_counts.get(blob, 0) + 1}".encode().ljust(80), 0)
         _set_cpu_timer(MAX_CPU_SECONDS)
         try:
@@ -57,9 +58,9 @@ class ParseCrashGuard:
 
 
 def _read_stale_notes(cache: Path) -> Iterator[tuple[str, int]]:
-    """Yield the blobs that dead processes were parsing.
+    """Yield the blobs that were being parsed when their process died.
 
-    Each blob comes with its number of crashes in a row. The notes are deleted.
+    Each blob comes with its number of consecutive crashes. The notes are deleted.
     """
     own_marker = f".parsing-{os.getpid()}-"
     for note in cache.parent.glob(f"{cache.name}.parsing-*"):

@@ -1,6 +1,6 @@
-"""The planner process: plans the consolidation of the memories of one owner (the user or a project).
+"""The planner process: plans the consolidation of one owner's memories.
 
-It runs only as long as the consolidation run.
+The owner is the user or a project. The process runs only as long as the consolidation run.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ COMPARED_MAX_AGE_SECONDS: Final = 30 * 86_400.0  # seconds
 
 
 class PlannerService:
-    """Handlers of the calls to the planner process.
+    """Handlers for the calls to the planner process.
 
-    There is one plan at a time: opening another one discards it.
+    Only one plan is open at a time; opening another one discards it.
     """
 
     def __init__(self) -> None:
@@ -70,9 +70,9 @@ class PlannerService:
         }
 
     async def _hold(self) -> AsyncIterator[None]:
-        """Keep the loaded memories as long as the caller reads this stream.
+        """Keep the loaded memories while the caller reads this stream.
 
-        The caller may send no other request for any length of time.
+        The caller need not send any other request in the meantime.
         """
         try:
             yield
@@ -119,16 +119,16 @@ class PlannerService:
         release_free_memory()  # a step may have read all texts; the next one needs less
 
     async def _list_unread(self, most: int) -> list[tuple[str, str, str]]:
-        """Return the pairs of statements that a model should judge.
+        """Return the pairs of statements that a model has yet to judge.
 
-        They are known after the step `contradictions`. At most `most` pairs are returned.
+        At most `most` pairs are returned. They are known only after the step `contradictions`.
         """
         return await asyncio.to_thread(self._open_planner.list_unread_pairs, most)
 
     async def _apply_judgements(self, said: dict[str, float | None]) -> list[ChangeEntry]:
         """Return the changes that follow from the model's judgements.
 
-        `said` maps each pair to the model's probability, or None.
+        `said` maps each pair of statements to the probability of a contradiction, or to None if the model gave none.
         """
         return list(self._open_planner.plan_read_pairs(said))
 
@@ -144,8 +144,8 @@ class PlannerService:
     async def _save_compared(self) -> str:
         """Write the keys of the compared memories to a draft file.
 
-        Returns the path of the draft, or "" if there is none. The draft takes effect once the changes have been
-        carried out.
+        Returns the path of the draft, or "" if the project has no code cache to store it beside. The draft takes
+        effect only after the planned changes have been applied.
         """
         if self._compared_file is None:
             return ""
@@ -163,7 +163,7 @@ class PlannerService:
 class ProjectCode:
     """Code of a project: its working tree and its parsed symbols.
 
-    The planner checks memories against it.
+    The planner checks whether the files and symbols that memories mention still exist.
     """
 
     def __init__(self, root: Path, cache: CodeCache, *, is_known: bool) -> None:
@@ -196,7 +196,8 @@ class ProjectCode:
 def _load_compared(path: Path) -> tuple[float, frozenset[str]]:
     """Return the time of the last full comparison, and the compared keys.
 
-    Returns the current time and an empty set if the file is missing or older than COMPARED_MAX_AGE_SECONDS.
+    The keys identify the memories compared. Returns the current time and an empty set if the file is missing or older
+    than COMPARED_MAX_AGE_SECONDS.
     """
     now = time.time()
     try:
@@ -211,14 +212,14 @@ def _load_compared(path: Path) -> tuple[float, frozenset[str]]:
 def _write_compared(path: Path, draft: Path, lines: Iterable[str]) -> None:
     """Write the keys of the compared memories to `draft`.
 
-    The first line is the time of the last full comparison, which is read from `path`.
+    The first line is the time of the last full comparison, taken from the file at `path`.
     """
     compared_at, _ = _load_compared(path)
     _write_lines(draft, (str(compared_at), *lines))
 
 
 def _load_lines(path: Path) -> list[str]:
-    """Return the lines of the file; an empty list if it cannot be read."""
+    """Return the lines of the file, or an empty list on failure."""
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):

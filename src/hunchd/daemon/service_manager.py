@@ -1,6 +1,6 @@
-"""Interface to the service manager: state notifications (sd_notify) and socket activation.
+"""Interface to systemd or a compatible service manager.
 
-No library is used.
+It implements state notifications (sd_notify) and socket activation without a library.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, MutableMapping
 def notify_manager(message: str, environment: Mapping[str, str] = os.environ) -> bool:
     """Send `message` (READY=1, STATUS=…, WATCHDOG=1, STOPPING=1) to the service manager.
 
-    Returns False if nobody listens.
+    Returns False if no service manager is listening.
     """
     address = environment.get("NOTIFY_SOCKET", "")
     if not address or address[0] not in "/@":
@@ -28,9 +28,10 @@ def notify_manager(message: str, environment: Mapping[str, str] = os.environ) ->
 
 
 async def ping_watchdog(environment: Mapping[str, str] = os.environ) -> None:
-    """Notify the service manager at half its watchdog interval.
+    """Notify the service manager repeatedly, twice per watchdog interval.
 
-    The service manager restarts a daemon whose event loop is blocked.
+    If the event loop is blocked, the notifications stop and the service manager restarts the daemon. Returns at once
+    if no watchdog is set for this process.
     """
     interval = int(environment.get("WATCHDOG_USEC", "0")) / 1e6  # seconds
     watchdog_pid = environment.get("WATCHDOG_PID")
@@ -45,10 +46,10 @@ FIRST_INHERITED_DESCRIPTOR = 3  # after standard input, output and error
 
 
 def take_inherited_sockets(environment: MutableMapping[str, str] = os.environ) -> list[socket.socket]:
-    """Return the sockets of socket activation.
+    """Return the sockets passed by socket activation.
 
-    The service manager opened them before it started this process. This works only once: the environment variables are
-    removed so that child processes do not use the sockets.
+    The service manager opened them before it started this process. This works only once: the environment variables
+    that announce the sockets are removed, so that child processes do not use the sockets.
     """
     variables = {name: environment.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
     if variables["LISTEN_PID"] != str(os.getpid()) or not variables["LISTEN_FDS"].isdigit():

@@ -1,6 +1,6 @@
-"""Contradiction model in the store process.
+"""Use of the contradiction model in the store process.
 
-It judges pairs of statements one by one, after pending requests.
+The model judges pairs of statements one at a time, giving way to pending requests.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ MAX_WAIT_SECONDS: Final = 0.25  # seconds that a pair waits for requests; in a f
 
 
 class PairReader:
-    """Low-priority user of the contradiction model.
+    """Low-priority user of the contradiction model, which judges pairs of statements.
 
-    `busy` returns True while a request is being answered.
+    `is_busy` returns True while a request is being answered; the model then waits.
     """
 
     def __init__(self, reader: LazyModel[ContradictionModel], is_busy: Callable[[], bool]) -> None:
@@ -31,14 +31,14 @@ class PairReader:
     def failure(self) -> str:
         """Reason why the model cannot be loaded.
 
-        The text is empty if the model is loaded or was never needed.
+        The text is empty if the model is loaded or has not been needed yet.
         """
         return self._reader.failure
 
     async def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float] | None:
         """Return, for each pair, the probability that its statements contradict each other.
 
-        Returns None if no model can be loaded.
+        Returns None if the model cannot be loaded.
         """
         probabilities: list[float] = []
         for pair in pairs:
@@ -50,7 +50,10 @@ class PairReader:
         return probabilities
 
     def release_if_idle(self) -> bool:
-        """Release the model's memory if the model has not been used for a while."""
+        """Unload the model if it has not been used for a while.
+
+        Returns True if it was unloaded.
+        """
         return self._reader.release_if_idle()
 
     def _rate_pair(self, pair: tuple[str, str]) -> list[float]:

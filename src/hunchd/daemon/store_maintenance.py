@@ -1,4 +1,4 @@
-"""Background work of the store process: embedding, optimising, erasing, releasing memory."""
+"""Background work of the store process: embedding, optimising, erasing and releasing memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PARALLEL_EMBEDDING_MINIMUM: Final = 512  # texts without a vector
 class StoreMaintenance:
     """Background loop of the store process.
 
-    `is_busy` is True while unfinished work should keep the process alive.
+    `is_busy` is True while there is unfinished work for which the process must stay alive.
     """
 
     def __init__(self, service: StoreService, model: LazyEmbedder | None) -> None:
@@ -88,8 +88,8 @@ class StoreMaintenance:
     async def run(self) -> None:
         """Run the background work until cancelled, then close the store.
 
-        A failure is logged and the work is retried later. Raises SystemExit if the loop ends for another reason, so
-        that the next request starts a new process instead of finding a closed store.
+        A failure is logged and the work is retried later. If the loop ends for any other reason, SystemExit is raised,
+        so that the next request starts a new process instead of finding a closed store.
         """
         read_ahead = asyncio.create_task(self._read_ahead(), name="reading ahead")
         try:
@@ -108,10 +108,10 @@ class StoreMaintenance:
             await self._collections.close()
 
     async def _read_ahead(self) -> None:
-        """Load rows ahead of time, and add missing rows to the word index.
+        """Load rows before they are needed, and complete the word index.
 
-        This runs during queries too, because it makes each of them faster, but in small portions and at most half
-        of the time.
+        This runs even while queries are answered, because it makes each of them faster, but in small portions and at
+        most half of the time.
         """
         more = False
         while True:
@@ -176,7 +176,7 @@ class StoreMaintenance:
             await collection.purge()
 
     async def _embed_pending(self) -> None:
-        """Embed the rows that have no vector yet, between requests."""
+        """Embed the rows that have no vector yet, in pauses between requests."""
         if (
             self._model is None
             or self._service.pending_embeddings <= 0
@@ -196,10 +196,10 @@ class StoreMaintenance:
             self._service.pending_embeddings = 0
 
     async def _embed_rows(self, collection: Collection, rows: Sequence[Row]) -> bool:
-        """Embed these rows and store the vectors.
+        """Embed `rows` and store their vectors.
 
-        The vectors of one portion are stored while the next portion is embedded. Returns False if no vector was
-        stored or the model failed.
+        The vectors of one portion are stored while the next portion is embedded. Returns False if no vector was stored
+        or the model failed.
         """
         assert self._model is not None
         existing = await collection.load_vectors([row["text_digest"] for row in rows], self._model.name)
@@ -227,9 +227,9 @@ class StoreMaintenance:
         return stored_count
 
     async def _embed_portion(self, rows: Sequence[Row]) -> dict[str, tuple[bytes, bytes]]:
-        """Return the vectors of `rows`, keyed by row id.
+        """Return a vector for each of `rows`, keyed by row id.
 
-        Each vector comes with the digest of the embedded text. Raises ModelUnavailable.
+        Each vector comes with the digest of the text that was embedded. Raises ModelUnavailable.
         """
         pending = [(get_embedded_text(get_memory(row)), row) for row in rows]
         pending.sort(key=lambda each: len(each[0]))  # two parallel batches take as long as the longer one
@@ -246,7 +246,7 @@ class StoreMaintenance:
         return await asyncio.get_running_loop().run_in_executor(self._low_priority_pool, self._model.embed, texts)
 
     async def _yield_to_requests(self) -> None:
-        """Wait for a pause between requests, at most MAX_WAIT_SECONDS.
+        """Wait for a pause between requests, but no longer than MAX_WAIT_SECONDS.
 
         A flood of requests therefore slows embedding down but never stops it.
         """
@@ -260,9 +260,9 @@ class StoreMaintenance:
 
 
 def split_by_length(texts: Sequence[str]) -> list[list[str]]:
-    """Split texts into batches of at most EMBED_BATCH_CHARACTERS.
+    """Split texts into batches of at most EMBED_BATCH_CHARACTERS characters in total.
 
-    A longer text is a batch of its own.
+    A text longer than that becomes a batch of its own.
     """
     batches: list[list[str]] = []
     size = EMBED_BATCH_CHARACTERS

@@ -1,6 +1,6 @@
-"""The store process: LanceDB and the embedding model.
+"""The store process, which runs LanceDB and the embedding model.
 
-It is the only process that writes memories. The front process starts it.
+It is the only process that writes memories to the tables. The front process starts it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ READER_IDLE_SECONDS: Final = 60.0  # seconds
 def main(arguments: Sequence[str] | None = None) -> int:
     """Answer calls until the pipe is closed.
 
-    Returns exit status 1 if another process has opened the store.
+    Returns exit status 1 if another process has already opened the store.
     """
     parser = argparse.ArgumentParser(prog="hunchd.daemon.store_process")
     parser.add_argument("data", type=Path)
@@ -94,7 +94,7 @@ def _load_statement_model() -> StatementModel:
 
 
 def _use_temporary_folder(folder: Path) -> None:
-    """Set the folder for the database's temporary files, and empty it.
+    """Empty `folder`, and make the database use it for temporary files.
 
     The database writes vectors there while it builds an index.
     """

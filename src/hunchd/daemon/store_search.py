@@ -1,6 +1,7 @@
 """Search in the store process, by words and by vectors.
 
-It searches more thoroughly on request, and ranks the results.
+On request the search is deeper: it adds the words that the best hits share, and follows links between memories. The
+results are also ranked here.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ _NO_MARKS: Final = str.maketrans("", "", "«»")  # a title cannot end its quota
 
 
 class StoreSearch:
-    """Search over the collections.
+    """Search over the stored collections.
 
-    `model` is None if embedding is switched off.
+    There is one collection for each project, and one for the user. `model` is None if embedding is switched off.
     """
 
     def __init__(self, collections: CollectionRegistry, model: LazyEmbedder | None) -> None:
@@ -48,11 +49,11 @@ class StoreSearch:
         self._embedding_task: asyncio.Task[object] | None = None
 
     async def search_ranked(self, request: RankedQuery) -> tuple[list[SearchResult], list[str]]:
-        """Return the ranked results of a query.
+        """Return the ranked results for a query.
 
-        The second value lists the parts of the search that were not available. Ranking takes place in this process,
-        because five results are transferred faster than forty memories, and because the lexical hits are
-        read while the query is being embedded.
+        The second value describes the parts of the search that were not available. Ranking takes place in this
+        process, because five results are transferred faster than forty memories, and because the hits found by words
+        are read while the query is being embedded.
         """
         filters, readings, now = request.filters, QuestionReader(request.query), request.now
         hits_found, degradations = await self.search(request, readings.read)
@@ -91,10 +92,10 @@ class StoreSearch:
     async def search(
         self, request: StoreQuery, on_lexical_hits: Callable[[Sequence[str]], object] | None = None
     ) -> tuple[list[tuple[SearchCandidate, Sequence[str]]], list[str]]:
-        """Return the hits of a query, each with the reasons for it.
+        """Return the hits for a query, each with the reasons for it.
 
-        The second value lists the parts of the search that were not available. `on_lexical_hits` receives the texts
-        that were found by words.
+        The second value describes the parts of the search that were not available. `on_lexical_hits` is called with
+        the texts found by words.
         """
         filters, k = request.filters, request.k
         degradations: list[str] = []
@@ -166,7 +167,7 @@ class StoreSearch:
     async def _embed_in_thread(self, query: str, timeout: float, degradations: list[str]) -> bytes | None:
         """Embed the query in another thread, because loading the model takes a second.
 
-        Returns None if this takes more than `timeout` seconds.
+        Returns None if the vector is not ready within `timeout` seconds.
         """
         assert self._model is not None
         if self._embedding_task is not None and not self._embedding_task.done() and not self._model.is_loaded:
@@ -208,9 +209,9 @@ class StoreSearch:
     async def _find_linked(
         self, collection: Collection, filters: Filters, hits: Sequence[SearchCandidate]
     ) -> list[tuple[SearchCandidate, Sequence[str]]]:
-        """Return the memories linked to the best hits, each with the reason.
+        """Return the memories linked to the best hits.
 
-        Links are followed one step deep. The hits themselves are left out.
+        Each comes with the link as its reason. Only direct links are followed. The hits themselves are left out.
         """
         reasons: dict[str, str] = {}
         memories = [_decode(one) for one in hits]

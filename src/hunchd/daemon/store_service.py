@@ -46,7 +46,7 @@ SCAN_BATCH_SIZE: Final = 50  # memories: the front forwards a batch between two 
 
 
 class StoreService:
-    """Handlers of the calls to the store process.
+    """Handlers for the calls to the store process.
 
     The models are None if embedding is switched off.
     """
@@ -72,7 +72,7 @@ class StoreService:
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        """Handlers, keyed by the method names that `store.client` uses."""
+        """Handlers, keyed by the method name that `store.client` uses."""
         request_handlers: dict[str, Callable[..., Awaitable[Any]]] = {
             "put": self._put,
             "put_signals": self._put_signals,
@@ -168,15 +168,18 @@ class StoreService:
         return QueryVectorAnswer(vector=vector, degraded=tuple(degradations))
 
     async def _embed(self, texts: list[str]) -> TextVectors:
-        """Return the vectors of texts, at low priority because nobody waits for them.
+        """Return the vectors of `texts`, computed at low priority.
 
-        The vectors are null if embedding is switched off or the model fails.
+        No user is waiting for them. The vectors are null if embedding is switched off or the model fails.
         """
         model = self._model
         return await self._compute(None if model is None else lambda: model.get_model().embed(texts))
 
     async def _rate_sentences(self, pairs: list[tuple[str, str]]) -> TextVectors:
-        """Return the logits of each pair of context and sentence, at low priority."""
+        """Return the logits for each pair of context and sentence.
+
+        They are computed at low priority, and are null if the model is switched off or fails.
+        """
         model = self._statements
         return await self._compute(None if model is None else lambda: model.get_model().rate_sentences(pairs))
 
@@ -189,7 +192,10 @@ class StoreService:
             return TextVectors(vectors=None)
 
     def release_idle_models(self) -> None:
-        """Release the memory of the models that have not been used for a while, except the embedding model."""
+        """Unload the models that have not been used for a while.
+
+        The embedding model is not included.
+        """
         for model in (self.pair_reader, self._statements):
             if model is not None:
                 model.release_if_idle()
@@ -223,7 +229,7 @@ class StoreService:
         return StoredOwners(list(self.collections.projects))
 
     async def _scan(self, project: str | None) -> AsyncIterator[MemoryBatch]:
-        """Yield all memories of one owner, with shortened vectors.
+        """Yield all memories of one owner, with shortened vectors, in batches.
 
         The owner is the project, or the user if `project` is None.
         """
@@ -261,7 +267,7 @@ class StoreService:
     async def _contradict(self, pairs: list[tuple[str, str]]) -> PairRating:
         """Return, for each pair, the probability that its statements contradict each other.
 
-        The result is null if there is no model.
+        The result is null if no model is available.
         """
         probabilities = await self.pair_reader.rate_pairs(pairs) if self.pair_reader is not None else None
         return PairRating(

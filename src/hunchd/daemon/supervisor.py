@@ -1,4 +1,4 @@
-"""Supervisor of named background tasks, which it restarts when they fail."""
+"""Supervisor that restarts named background tasks when they fail."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class SupervisedTask:
 
 
 class Supervisor:
-    """Registry of background tasks.
+    """Registry that starts background tasks and restarts them when they fail.
 
-    It starts the tasks, restarts them when they fail, and ends them in reverse order.
+    On `close`, it ends the tasks in reverse order.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Supervisor:
     def start(self, name: str, work: Work) -> None:
         """Run `work` until it returns, restarting it each time it fails.
 
-        A running task of the same name is replaced.
+        A running task with the same name is cancelled and replaced.
         """
         self.end(name)
         supervised_task = SupervisedTask(name)
@@ -57,7 +57,7 @@ class Supervisor:
             supervised_task.task.cancel()
 
     def status(self) -> list[TaskAnswer]:
-        """Return the name, state, failures and last error of each task."""
+        """Return the name, state, number of failures and last error of each task."""
         return [
             TaskAnswer(
                 name=supervised_task.name,

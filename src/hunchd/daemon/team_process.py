@@ -1,6 +1,6 @@
-"""The team process: exchanges a team's records with the shared dataset, signs and verifies them.
+"""The team process: exchanges a team's records with the shared dataset.
 
-A slow or unreachable object store delays only this process.
+It also signs and verifies the records. A slow or unreachable object store delays only this process.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def main() -> int:
 
 
 class TeamProcess:
-    """Handlers of the calls to the team process.
+    """Handlers for the calls to the team process.
 
-    Opened datasets stay open, keyed by their address.
+    Datasets stay open once opened, keyed by their address.
     """
 
     def __init__(self) -> None:
@@ -57,9 +57,9 @@ class TeamProcess:
         return create_key(Path(key_file))
 
     async def open(self, uri: str, credentials: str, create: bool) -> list[TeamRecord]:
-        """Open or create the dataset.
+        """Open the dataset, or create it if `create` is set.
 
-        Returns the genuine records with which teams were founded in it.
+        Returns the records that founded teams in it and carry a genuine signature.
         """
         dataset = self._datasets[uri] = await self._open(uri, credentials, create=create)
         rows = await dataset.find_rows("kind", str(RecordKind.FOUND))
@@ -113,7 +113,7 @@ class TeamProcess:
 def _parse_rows(rows: list[JsonObject]) -> list[TeamRecord]:
     """Return the rows that are valid records.
 
-    Rows written by a later version, or by somebody who should not write there, are skipped.
+    Invalid rows, written by a later version or by somebody who should not write there, are skipped.
     """
     records = []
     for row in rows:

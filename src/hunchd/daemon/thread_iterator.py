@@ -1,6 +1,6 @@
-"""Blocking iterators that run in a thread, step by step.
+"""Iteration over blocking iterators in a thread, one step at a time.
 
-They allow a helper process to serve other calls between two steps.
+A helper process can serve other calls between two steps.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Item = TypeVar("Item")
 async def iterate_in_thread(create: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
     """Yield the items of a blocking iterator that runs in its own thread.
 
-    Other calls are served between two items. A lower priority, which Linux assigns per thread, applies only to this
-    iterator's work.
+    Other calls are served between two items. If the iterator lowers its priority, this affects only its own work on
+    Linux, which assigns priorities per thread.
     """
     items = create()
     loop, thread = asyncio.get_running_loop(), ThreadPoolExecutor(1, "steps")
@@ -43,10 +43,7 @@ async def iterate_in_thread(create: Callable[[], Iterator[Item]]) -> AsyncIterat
 
 
 class UrgentTasks:
-    """Set of urgent tasks.
-
-    Other work yields to them between two steps.
-    """
+    """Set of urgent tasks, to which other work gives way."""
 
     def __init__(self) -> None:
         self._pending: set[object] = set()
@@ -63,7 +60,7 @@ class UrgentTasks:
     def end(self, task: object) -> None:
         """Mark the task as no longer urgent.
 
-        This may be called twice.
+        Further calls for the same task have no effect.
         """
         self._pending.discard(task)
         if not self._pending:

@@ -1,6 +1,6 @@
 """Composition root of the daemon: creates and connects all components.
 
-Start reading the code here.
+This is a good place to start reading the code.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 async def run_components(places: AppPaths, settings: Settings) -> AsyncIterator[Engine]:
     """Run the daemon with all its components.
 
-    The components are opened in the order of the data flow, and closed in reverse order.
+    The components are opened in the order in which data flows through them, and closed in reverse order.
     """
     for folder in (places.config, places.data, places.state, places.cache, places.runtime, places.spool):
         ensure_private_folder(folder)
@@ -66,7 +66,7 @@ async def run_components(places: AppPaths, settings: Settings) -> AsyncIterator[
 class HelperProcesses(NamedTuple):
     """Helper processes of the front process.
 
-    Each is started by the first call to it.
+    Each process is started by the first call to it.
     """
 
     store: HelperProcess
@@ -140,7 +140,7 @@ async def run_engine(
 
 @asynccontextmanager
 async def serve_http(engine: Engine, places: AppPaths, settings: Settings, journal: Journal) -> AsyncIterator[None]:
-    """Serve HTTP, and write the address into the rendezvous file."""
+    """Serve HTTP, and write the server's address into the rendezvous file."""
     token = secrets.token_urlsafe(32)
     listeners = serve_app(
         make_app(engine, token),
@@ -161,7 +161,7 @@ async def serve_http(engine: Engine, places: AppPaths, settings: Settings, journ
 
 
 def find_last_port(places: AppPaths) -> int:
-    """Return the port of the last daemon, or 0 if it is not available.
+    """Return the port that the last daemon used, or 0 if unavailable.
 
     Using the same port again keeps addresses of the web page valid.
     """
@@ -215,7 +215,7 @@ def publish_address(address: Rendezvous, file: Path, journal: Journal) -> None:
 def load_secret(file: Path) -> bytes:
     """Load or create the installation's secret of 32 random bytes.
 
-    It marks quotations in contexts, so that the quoted authors cannot forge the marks.
+    The marks around quotations in contexts are derived from the secret, so that the quoted authors cannot forge them.
     """
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
