@@ -1,4 +1,4 @@
 """HTTP server on loopback and on a Unix socket.
 
-It parses requests, calls the engine and writes responses.
+It parses requests, calls the engine and sends responses.
 """

@@ -1,7 +1,7 @@
-"""Access checks of HTTP requests.
+"""Access checks for HTTP requests.
 
-A request needs a loopback Host, no foreign Origin, and the token or a session of the web page. /health and the
-page's own files need neither token nor session.
+A request needs a loopback Host, no foreign Origin, and either the token or a session of the web page. /health and the
+page's own files need neither a token nor a session.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _BODILESS_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class AccessDenied(HunchError):
-    """Error for a request that is not allowed.
+    """Error for a request that may not be processed.
 
-    `status` is 401, 403, 408 or 415.
+    `status` is the HTTP status: 401, 403, 408 or 415.
     """
 
     def __init__(self, status: int, code: str, message: str, *, hint: str | None = None) -> None:
@@ -44,7 +44,7 @@ class AccessDenied(HunchError):
 
 
 class AccessControl:
-    """Access check of a request by its headers.
+    """Access check that uses only the headers of a request.
 
     It runs before the body is read and the route is resolved.
     """
@@ -57,8 +57,8 @@ class AccessControl:
     def check(self, request: web.Request) -> None:
         """Raise AccessDenied if the request is not allowed.
 
-        The first reason found is reported. The token is checked after Host and Origin, so that the response tells a
-        page of another site nothing about the token.
+        Only the first reason found is reported. The token is checked after Host and Origin, so that the response tells
+        another site's page nothing about the token.
         """
         headers = request.headers
         hosts = headers.getall(hdrs.HOST, ())
@@ -86,7 +86,7 @@ class AccessControl:
         return _LOOPBACK_HOST.fullmatch(host) is not None
 
     def _check_credentials(self, request: web.Request) -> None:
-        """Check the token or, if there is none, the page's browser session."""
+        """Check the token or, if there is none, the web page's browser session."""
         authorization = request.headers.get(hdrs.AUTHORIZATION)
         session = (
             self._pages.find_session(request) if authorization is None and hdrs.COOKIE in request.headers else None
@@ -123,9 +123,9 @@ class AccessControl:
 
 
 def get_peer_uid(peer: socket.socket | None) -> int | None:
-    """Return the user id of the process at the other end of a Unix socket.
+    """Return the user ID of the process that connected to a Unix socket.
 
-    Returns None if the system does not provide it.
+    Returns None if the operating system does not provide it.
     """
     if peer is None:
         return None
@@ -137,9 +137,9 @@ def get_peer_uid(peer: socket.socket | None) -> int | None:
 
 
 def _is_visit(request: web.Request) -> bool:
-    """Return True if the user follows a link to the web page itself.
+    """Return True if the user is following a link to the page itself.
 
-    The page contains no data. `hunch ui` opens it from a file, which a browser regards as another site.
+    The page contains no data. `hunch ui` opens it from a local file, which a browser regards as a different site.
     """
     headers = request.headers
     return (
@@ -158,7 +158,7 @@ def _loopback_hosts(port: int) -> frozenset[str]:
 def _check_content_type(request: web.Request) -> None:
     """Reject any body other than uncompressed JSON, or JSON Lines for an import.
 
-    Forms and plain text are rejected because a web page may send them without a preflight request. A request without a
+    Forms and plain text are rejected because a web page can send them without a preflight request. A request without a
     body needs no Content-Type.
     """
     headers = request.headers

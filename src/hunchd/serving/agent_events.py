@@ -1,7 +1,7 @@
 """POST /agents/{id}/events: receives the payload of an agent's hook.
 
-The hook prints the response. It waits less than a tenth of a second, or a little longer at the start of
-a session. So the response is sent first, and the event is processed afterwards.
+The hook prints the response. It waits for less than a tenth of a second, or a little longer at the start of a session,
+so the response is sent first and the event is processed afterwards.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ _DELIVERY_SECONDS_AT_START: Final = 0.35
 class _SessionContext:
     """Record of the context that was sent to one session.
 
-    It contains the subjects, and the ids and titles of items with the file for which they were listed.
+    `subjects` are the keys of the contexts sent. `items` are the id and title of each item sent, with the file for
+    which the item was listed.
     """
 
     subjects: set[str] = field(default_factory=set)
@@ -58,9 +59,9 @@ class _SessionContext:
     context_count: int = 0  # in total, including late responses
 
     def get_shown_items(self, file: str) -> frozenset[tuple[str, str]]:
-        """Return the items that need not be repeated in a context for `file`.
+        """Return the items that a context for `file` need not repeat.
 
-        A related file is relevant to one file only, so it does not count if it was listed for another file.
+        A related file is relevant to one file only, so it does not count if it was listed for a different file.
         """
         return frozenset(
             (identifier, title) for identifier, title, listed_for in self.items if listed_for in ("", file)
@@ -73,7 +74,7 @@ class _SessionContext:
 
 
 class AgentHandlers:
-    """Handlers for hook events of agents."""
+    """Handlers for the hook events that agents send."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -88,7 +89,10 @@ class AgentHandlers:
         errors=(404,),
     )
     async def handle_event(self, request: web.Request, id: str, raw: Any) -> web.StreamResponse:
-        """Process an agent's hook payload; the response is what the hook prints."""
+        """Process an agent's hook payload.
+
+        The response is the text that the hook prints.
+        """
         started_at = time.monotonic()
         if id not in AGENTS:
             raise NotFound(f"unknown agent {id[:40]!a}", hint=f"supported agents: {', '.join(AGENTS)}")
@@ -110,9 +114,9 @@ class AgentHandlers:
         return response
 
     async def _build_context(self, event: HookEvent, root: str) -> Bundle | None:
-        """Return the context to send for an event, or None.
+        """Return the context to send in response to an event, or None.
 
-        Each context is sent once per session. Returns None if it was sent already, contains nothing relevant, or
+        Each context is sent once per session. Returns None if it was already sent, contains nothing relevant, or
         belongs to an unknown project.
         """
         if event.kind == "began":
@@ -139,9 +143,9 @@ class AgentHandlers:
         )
 
     def _get_session_context(self, event: HookEvent) -> _SessionContext:
-        """Return the record of the context that was sent to this session.
+        """Return the record of the context sent to the event's session.
 
-        For an event without a session, the record is empty and not kept.
+        An event that names no session gets an empty record, which is not stored.
         """
         if not event.session:
             return _SessionContext()
@@ -152,7 +156,7 @@ class AgentHandlers:
         return session_context
 
     async def _process_event(self, event: HookEvent, root: str) -> None:
-        """Store the signal of the event.
+        """Store the signal or message that the event carries.
 
         If the project is unknown, it is registered, so that the next event finds it.
         """
@@ -174,9 +178,9 @@ class AgentHandlers:
                 await self._engine.add_project(root)
 
     def _track_failure(self, event: HookEvent, root: str) -> None:
-        """Remember each failed command until it passes.
+        """Remember each failed command until it succeeds.
 
-        A command that passes is reported only if it failed before.
+        A successful command is reported only if it failed before.
         """
         if event.kind in ("failed", "passed"):
             self._failed_commands.pop((root, event.command), None)
@@ -196,7 +200,7 @@ class AgentHandlers:
 async def _send_response(request: web.Request, text: str) -> web.StreamResponse:
     """Send the complete response.
 
-    A hook that has stopped waiting is not an error.
+    It is not an error if the hook has stopped waiting.
     """
     response = responses.build_response(text.encode("utf-8", "replace"), type_="text/plain; charset=utf-8")
     with suppress(ConnectionError):
@@ -206,9 +210,9 @@ async def _send_response(request: web.Request, text: str) -> web.StreamResponse:
 
 
 def _context_signals(event: HookEvent, root: str) -> JsonObject | None:
-    """Return the signals that describe the focus of an event.
+    """Return the signals that describe the user's focus at an event.
 
-    Returns None if no context is sent for such an event.
+    Returns None if no context is sent for this kind of event, or if its file is outside the project.
     """
     match event.kind:
         case "began" | "checked_out":
@@ -222,7 +226,10 @@ def _context_signals(event: HookEvent, root: str) -> JsonObject | None:
 
 
 def _context_subject(event: HookEvent, root: str) -> str:
-    """Return a key for the event's context, which is sent once per session."""
+    """Return the key of the event's context.
+
+    A context with the same key is sent only once per session.
+    """
     match event.kind:
         case "opens" | "edits":
             return f"{event.kind} {_path_in_project(event, root)}"[:_MAX_KEY_CHARACTERS]
@@ -259,20 +266,26 @@ def _path_in_project(event: HookEvent, root: str) -> str | None:
 
 
 def _bundle_file(event: HookEvent, root: str) -> str:
-    """Return the event's file, as it is named in a bundle.
+    """Return the path of the event's file, as context bundles name it.
 
-    Returns "" if the event has no file.
+    Returns "" if the event has no file, or a file outside the project.
     """
     return (_path_in_project(event, root) or "") if event.path else ""
 
 
 def _has_relevant_item(bundle: Bundle, max_tier: int) -> bool:
-    """Return True if the bundle has an item in a tier up to `max_tier`."""
+    """Return True if the context has an item in a tier up to `max_tier`.
+
+    Tier 1 is the most relevant. An empty bundle has no relevant items.
+    """
     return bundle.status != "empty" and any(item.tier <= max_tier for item in bundle.items)
 
 
 def _find_root(folder: str) -> str | None:
-    """Return the root of the repository that contains `folder`, or None."""
+    """Return the root of the repository that contains `folder`.
+
+    Returns None if there is none, or if the repository cannot be used.
+    """
     if not os.path.isabs(folder):  # noqa: PTH117
         return None
     try:
@@ -283,5 +296,5 @@ def _find_root(folder: str) -> str | None:
 
 
 def _sanitize_name(name: str) -> str:
-    """Convert the name of a session to a name that is safe in a URL."""
+    """Convert a session's name to one that is safe in a URL."""
     return "".join(each if each.isascii() and (each.isalnum() or each in "-_") else "-" for each in name)[:100]

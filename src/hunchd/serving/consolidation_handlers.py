@@ -1,4 +1,4 @@
-"""HTTP handlers for consolidation: runs, their changes, and undo."""
+"""HTTP handlers for consolidation runs, their changes, and undo."""
 
 from __future__ import annotations
 
@@ -22,25 +22,28 @@ class ConsolidationHandlers:
 
     @route("POST /consolidate", "consolidate", errors=(404, 409, 507))
     async def consolidate(self, body: ConsolidateRequest) -> RunAnswer:
-        """Condense, assess and forget stored memories, or report what that would change."""
+        """Condense, assess and forget stored memories, or report what this would change."""
         return await self._runs.consolidate(body)
 
     @route("GET /consolidate", "listRuns")
     async def list_runs(self, query: ListSlice) -> PageAnswer[RunAnswer]:
-        """List the recorded runs, newest first."""
+        """List the recorded consolidation runs, newest first."""
         return await self._runs.list_runs(query)
 
     @route("GET /consolidate/{id}", "run", errors=(404,))
     async def get_run(self, id: str, query: ChangesQuery) -> RunAnswer:
-        """Return one run with its changes, or its progress."""
+        """Return one consolidation run with its changes, or its progress."""
         return await self._runs.get_run(id, after=query.after, limit=query.limit)
 
     @route("POST /consolidate/{id}/undo", "undoRun", answers={JSON: UndoneAnswer}, errors=(404, 409, 507))
     async def undo_run(self, id: str, body: UndoRequest | None) -> UndoneAnswer | RunAnswer:
-        """Undo a run, or one change of it; memories changed since then are not touched."""
+        """Undo a run, or one of its changes.
+
+        Memories changed since then are left as they are.
+        """
         return await self._runs.undo(id, body.change if body else None)
 
     @route("POST /consolidate/{id}/stop", "stopRun", errors=(404,))
     async def stop_run(self, id: str) -> RunAnswer:
-        """Stop the run in progress; its changes stay and can be undone."""
+        """Stop the run in progress; changes already made stay and can be undone."""
         return await self._runs.stop(id)

@@ -22,9 +22,9 @@ logger = logging.getLogger(__name__)
 
 
 class EventListeners:
-    """Clients of GET /events.
+    """Clients that are connected to GET /events.
 
-    Their number, their buffered bytes (64 KiB each) and the time of each write are limited.
+    Three things are limited: the number of clients, the bytes buffered for each (64 KiB), and the time of each write.
     """
 
     def __init__(self, limits: ServerLimits) -> None:
@@ -36,9 +36,9 @@ class EventListeners:
         return len(self._tasks)
 
     async def serve(self, request: web.Request, events: AsyncIterator[JsonObject]) -> web.StreamResponse:
-        """Send `events` until the client or the daemon stops, or the client stops reading.
+        """Send `events` until the client or the daemon stops.
 
-        Raises Overloaded if there are too many listeners.
+        A client that stops reading is disconnected. Raises Overloaded if too many clients are already connected.
         """
         if len(self._tasks) >= self._limits.listeners:
             raise Overloaded(
@@ -89,9 +89,9 @@ class EventListeners:
 
 
 def encode_event(event: JsonObject) -> bytes:
-    """Encode one event under the name of its type.
+    """Encode one event, with its type as the event name.
 
-    JSON contains no unescaped line breaks, so the event fits on one line.
+    JSON contains no unescaped line breaks, so the data fits on one line.
     """
     name = str(event.get("type", "message")).replace("\n", " ").replace("\r", " ")
     return b"event: " + name.encode("utf-8", "replace") + b"\ndata: " + encode_json(event) + b"\n\n"

@@ -1,6 +1,6 @@
-"""Application that serves the routes.
+"""HTTP application that serves all routes.
 
-The handlers of `*_handlers.py` do the work; one middleware runs before all of them.
+The handlers in the `*_handlers.py` modules do the work; one middleware runs before all of them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LIMITS: Final = web.AppKey("limits", ServerLimits)
 
 
 def make_app(engine: Engine, token: str, *, limits: ServerLimits | None = None) -> web.Application:
-    """Build the application; `serve_app` serves it."""
+    """Build the application, which `serve_app` then serves."""
     limits = limits or ServerLimits()
     connections = ConnectionPool(limits.connections)
     server = ServerHandlers(engine, limits, connections, encode_json(build_document()))
@@ -74,7 +74,7 @@ def make_app(engine: Engine, token: str, *, limits: ServerLimits | None = None) 
 def _build_middleware(access: AccessControl, connections: ConnectionPool, counts: RequestMetrics) -> Any:
     """Build the middleware for access checks, error responses and metrics.
 
-    One middleware does all three, for speed.
+    A single middleware does all three, because this is faster.
     """
 
     @web.middleware
@@ -107,9 +107,9 @@ def _build_middleware(access: AccessControl, connections: ConnectionPool, counts
 
 
 def _os_error_response(error: OSError, request: web.Request) -> web.Response:
-    """Build the response to an error of the operating system.
+    """Build the response to an operating system error.
 
-    A full disk is reported as temporary, because it is not a bug.
+    A full disk is reported as a temporary condition, because it is not a bug.
     """
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return error_response(StorageFull("the disk is full", hint="free some space; hunchd then continues by itself"))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class KnowledgeHandlers:
-    """Handlers for knowledge, one method per route."""
+    """Handlers for documents, facts, contradictions, sharing and undo, one method per route."""
 
     def __init__(self, knowledge: KnowledgeService, contradictions: ContradictionService) -> None:
         self._knowledge = knowledge
@@ -44,17 +44,23 @@ class KnowledgeHandlers:
 
     @route("GET /facts", "fact", errors=(404,))
     async def get_fact(self, query: FactRequest) -> FactAnswer:
-        """Look up the value of one key exactly: its value, since when, and earlier values."""
+        """Look up a fact by its exact key.
+
+        The response contains its value, since when it holds, and earlier values.
+        """
         return await self._knowledge.get_fact(query)
 
     @route("POST /memories/{id}/undo", "undoMemory", errors=(404, 409, 507))
     async def undo_change(self, id: str) -> MemoryRecord:
-        """Undo the last change of a memory or a document, or the resolution of a contradiction."""
+        """Undo the last change to a memory or document, or a resolution.
+
+        A resolution is what ended a contradiction.
+        """
         return memory_to_record(await self._knowledge.undo(id))
 
     @route("GET /documents", "listDocuments")
     async def list_documents(self, query: DocumentsRequest) -> PageAnswer[DocumentAnswer]:
-        """List the documents below a prefix, without their texts."""
+        """List the documents whose path starts with a prefix, without their texts."""
         return await self._knowledge.documents.list(query)
 
     @route("PUT /documents/{path:.+}", "putDocument", errors=(409, 507))
@@ -67,12 +73,12 @@ class KnowledgeHandlers:
 
     @route("GET /documents/{path:.+}", "document", errors=(404,))
     async def get_document(self, query: AsOfQuery, path: str) -> DocumentAnswer:
-        """Return a document, current or as of a past time."""
+        """Return a document as it is now, or as it was in the past."""
         return document_answer(await self._knowledge.documents.get(normalize_lookup_path(path), query.as_of))
 
     @route("DELETE /documents/{path:.+}", "forgetDocument", errors=(404, 507))
     async def forget_document(self, path: str) -> ForgottenAnswer:
-        """Erase a document with its history."""
+        """Erase a document and its history."""
         path = normalize_lookup_path(path)
         await self._knowledge.documents.forget(path)
         return ForgottenAnswer(forgotten=path)
@@ -90,13 +96,19 @@ class KnowledgeHandlers:
         errors=(404, 409, 507),
     )
     async def report_contradiction(self, body: ContradictionReport) -> web.Response:
-        """Report that two memories contradict each other. 200 if that is known or was resolved before."""
+        """Report that two memories contradict each other.
+
+        Returns 200 if this is already known or was resolved before.
+        """
         contradiction, is_new = await self._contradictions.open(body)
         return json_response(contradiction, status=201 if is_new else 200)
 
     @route("GET /memories/{id}/near", "nearMemories", errors=(404,))
     async def list_similar(self, id: str, query: NearQuery) -> NearMemoriesAnswer:
-        """List statements on the same subject, so that the caller can judge whether all of them hold."""
+        """List statements on the same subject.
+
+        The caller can then judge whether they can all hold.
+        """
         return await self._contradictions.find_similar(id, query.limit)
 
     @route("POST /contradictions/{id}/resolve", "resolveContradiction", errors=(404, 409, 507))
@@ -106,7 +118,10 @@ class KnowledgeHandlers:
 
     @route("POST /share", "share", errors=(404,))
     async def render_shared_files(self, body: ShareRequest) -> SharedFilesAnswer:
-        """Render memories as text files for the repository. Writing them is left to the client."""
+        """Render memories as text files for the repository.
+
+        The client has to write the files.
+        """
         return await self._knowledge.build_shared_files(body)
 
     @route("POST /contradictions/{id}/undo", "unresolveContradiction", errors=(404, 409, 507))

@@ -1,4 +1,4 @@
-"""Limits on the resources that one client can use: sizes, timeouts, connections."""
+"""Limits on the resources that a client can use: sizes, timeouts, connections."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class ServerLimits:
 class ConnectionPool:
     """Open connections, limited in number.
 
-    If there are too many, the connection that has been idle longest is closed. So a client that opens hundreds of
-    connections and sends nothing,
-    or one byte at a time, loses its own first. A connection whose request is being answered is never closed.
+    If there are too many, the connection that has been idle longest is closed. A client that opens hundreds of
+    connections and sends nothing, or one byte at a time, therefore loses its own connections first. A connection whose
+    request is being answered is never closed.
     """
 
     def __init__(self, max_connections: int) -> None:
@@ -44,7 +44,7 @@ class ConnectionPool:
         self.closed_count = 0  # connections closed by the limit
 
     def admit(self, connection: web.RequestHandler) -> web.RequestHandler:
-        """Register a new connection before its first byte arrives."""
+        """Register a new connection before its first byte arrives, and return it."""
         if len(self._idle_connections) + len(self._busy_connections) >= self._max_connections:
             self._forget_closed()
         while (

@@ -40,9 +40,9 @@ async def serve_app(
 ) -> AsyncIterator[tuple[str, Path | None]]:
     """Serve `app`; yield its URL and the path of its Unix socket.
 
-    The path is None if there is no Unix socket. With `port` 0 the system chooses a port. Only processes of the user
-    `uid` (default: this process's user) may use the Unix socket. `inherited_sockets` are listening already; they
-    replace the daemon's own sockets and stay open for the next daemon. Raises ConfigError for an address that is not
+    The path is None if there is no Unix socket. If `port` is 0, the operating system chooses a port. Only processes of
+    the user `uid` (by default, the user of this process) may use the Unix socket. `inherited_sockets` are sockets that
+    are already listening; they are used instead of the daemon's own sockets. Raises ConfigError if an address is not
     loopback.
     """
     app[ACCESS].uid = os.getuid() if uid is None and hasattr(os, "getuid") else uid
@@ -68,7 +68,7 @@ async def serve_app(
 
 
 class _Connection(web.RequestHandler):
-    """Connection that answers malformed HTTP in the error format of the API."""
+    """Connection that answers malformed HTTP in the API's error format."""
 
     __slots__ = ()
 
@@ -123,7 +123,7 @@ async def _start_server(runner: web.AppRunner, listener: socket.socket, app: web
 def _classify_socket(listener: socket.socket) -> str:
     """Return the kind of an inherited socket: "tcp" or "unix".
 
-    Raises ConfigError if the socket is neither loopback nor Unix, so that others could reach it.
+    Raises ConfigError if the socket is neither loopback nor Unix, because other machines could then reach it.
     """
     listener.setblocking(False)
     if listener.type == socket.SOCK_STREAM:
@@ -169,9 +169,10 @@ def _bind_unix(path: Path) -> socket.socket:
 
 
 def _remove_stale_socket(path: Path) -> None:
-    """Delete the socket that a killed daemon left behind.
+    """Delete the socket file that a killed daemon left behind.
 
-    The caller holds the daemon's lock, so no daemon listens on it.
+    The caller holds the daemon's lock, so no daemon is listening on the socket. Raises ConfigError if `path` is a
+    different kind of file.
     """
     try:
         status = path.lstat()

@@ -1,8 +1,8 @@
 """POST /mcp: the Model Context Protocol over streamable HTTP.
 
-Both versions of the protocol, with and without a handshake, are supported without sessions. The server's own checks
-(Host, Origin, token) come first, as for every route. `protocol/mcp` implements the protocol; this module handles its
-headers and statuses, and calls the engine.
+Both kinds of protocol versions are supported: those that start with a handshake, and the stateless ones without.
+Neither needs a session here. The server's own checks (Host, Origin, token) come first, as for every route.
+`protocol/mcp` implements the protocol; this module handles its HTTP headers and statuses, and calls the engine.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _STATUSES: Final = {
 
 
 class McpHandler:
-    """Handler for the requests of all agents.
+    """Handler for the MCP requests of all agents.
 
     It keeps no sessions, because each request is self-contained.
     """
@@ -85,7 +85,10 @@ class McpHandler:
         errors=(404,),
     )
     async def serve(self, request: web.Request) -> web.Response:
-        """Serve the Model Context Protocol: streamable HTTP, with or without a handshake, no sessions."""
+        """Serve the Model Context Protocol over streamable HTTP.
+
+        Versions of the protocol with a handshake and stateless versions are supported; no sessions are used.
+        """
         if not _accepts_json(request.headers.get("Accept")):
             return web.Response(status=406)
         try:
@@ -116,7 +119,10 @@ class McpHandler:
         return json_response(response, status=_STATUSES.get(error_code, 200))
 
     async def _drive(self, conversation: Conversation[Result]) -> Result:
-        """Run the conversation until it returns its result."""
+        """Run the conversation to its end and return its result.
+
+        Requests that it makes are passed to the engine, and pauses are waited for.
+        """
         step: DaemonRequest | Pause
         try:
             step = next(conversation)
@@ -139,7 +145,7 @@ class McpHandler:
     async def _execute(self, request: DaemonRequest) -> Any:
         """Carry out a request by calling the engine.
 
-        The result equals the response of the HTTP route, as plain JSON values.
+        The result is what the corresponding HTTP route would return, as plain JSON values.
         """
         return to_json(await self._call_engine(request))
 
@@ -182,7 +188,8 @@ class McpHandler:
 def _check_headers(headers: CIMultiDictProxy[str], message: Mapping[str, Any]) -> None:
     """Check that the headers match the body.
 
-    Proxies use the headers for routing. Raises JsonRpcError if they contradict the body.
+    Proxies use these headers for routing. Raises JsonRpcError if a header is missing, repeated, or contradicts the
+    body.
     """
     params = message.get("params", {})
     version = jsonrpc.get_version(params)
@@ -201,7 +208,7 @@ def _check_headers(headers: CIMultiDictProxy[str], message: Mapping[str, Any]) -
 def _decode_header(header: str) -> str | None:
     """Decode a header value of the form =?base64?…?=.
 
-    Returns None if the value is invalid.
+    Returns None if the value does not have this form or cannot be decoded.
     """
     if not (header.startswith("=?base64?") and header.endswith("?=")):
         return None

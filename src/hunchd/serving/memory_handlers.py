@@ -72,44 +72,56 @@ class MemoryHandlers:
         errors=(304, 404),
     )
     async def get_context(self, request: web.Request) -> web.Response:
-        """Return what a developer at this file needs next. Returns 304 if the ETag is current."""
+        """Return what a developer at this file needs next.
+
+        Returns 304 if the client's ETag is current.
+        """
         context_request, form = _parse_cached_query(get_query(request))
         return self._bundles.respond(await self._engine.get_context(context_request), form, request.headers)
 
     @route("POST /context/assemble", "assemble", answers={JSON: BundleAnswer}, errors=(404,))
     async def assemble_context(self, body: AssembleRequest, request: web.Request) -> web.Response:
-        """Return the context for everything that a client has open."""
+        """Return the context for everything that the client's user has open."""
         return self._bundles.respond(await self._engine.get_context(body.to_context_request()), "json", request.headers)
 
     @route("POST /context/predict", "predict", errors=(404,))
     async def predict_files(self, body: PredictRequest) -> PredictionAnswer:
-        """Predict files and memories that will be needed, with reasons."""
+        """Predict the files and memories that will be needed, with reasons."""
         return await self._engine.predict(body)
 
     @route("POST /context/review", "review", errors=(404,))
     async def review(self, body: ReviewRequest) -> ReviewAnswer:
-        """Return what the uncommitted change, or base..HEAD, still lacks; nothing if it looks complete."""
+        """Return the files that a change still lacks.
+
+        The change is the uncommitted one, or base..HEAD. The list is empty if the change looks complete.
+        """
         return await self._engine.review(body)
 
     @route("GET /focus", "focus", errors=(404,))
     async def get_focus(self, query: FocusQuery) -> FocusAnswer:
-        """Return the open files, and the last opened ones with the rank that was predicted for them."""
+        """Return the open files and the files opened last.
+
+        Each file opened last has the rank that was predicted for it.
+        """
         return self._engine.get_focus(query.project)
 
     @route("POST /memories", "remember", body=MemoryBody | MemoryDrafts, status=201, errors=(404, 409, 429, 507))
     async def add_memories(self, raw: Any) -> IdsAnswer:
-        """Store one or several memories; durable once answered. Rejected ones are listed, the others stored."""
+        """Store one or more memories.
+
+        They are durable once the response arrives. Invalid ones are listed as rejected, and the others are stored.
+        """
         drafts, rejections = parse_drafts_body(raw, self._engine.require_project)
         return _add_rejected(await self._engine.store_drafts(drafts), rejections)
 
     @route("GET /memories", "listMemories", errors=(404,))
     async def list_memories(self, query: MemoriesQuery) -> PageAnswer[MemoryRecord]:
-        """List memories by their properties."""
+        """List the memories that match the given filters."""
         return await self._engine.list_memories(query.to_filters(), query.limit, query.cursor)
 
     @route("GET /memories/{id}", "memory", errors=(404,))
     async def get_memory(self, id: str, query: AsOfQuery) -> MemoryRecord:
-        """Return one memory, current or as of a past time."""
+        """Return a memory as it is now, or as it was in the past."""
         if query.as_of is None:
             return memory_to_record(await self._engine.get_memory(id))
         return memory_to_record(await self._engine.knowledge.get_memory_as_of(id, query.as_of))
@@ -133,12 +145,15 @@ class MemoryHandlers:
 
     @route("GET /memories/{id}/usage", "memoryUsage", errors=(404,))
     async def get_memory_usage(self, id: str) -> MemoryUsageAnswer:
-        """Return how often a memory was shown, used and rated, and its changes by consolidation."""
+        """Return the usage of a memory, and its changes by consolidation.
+
+        Usage is how often it was shown, used and rated.
+        """
         return await self._engine.get_memory_usage(id)
 
     @route("POST /expand", "expand", errors=(404,))
     async def expand(self, body: ExpandRequest) -> ExpandAnswer:
-        """Return the full text behind a pointer."""
+        """Return the full text that a pointer in a context stands for."""
         return await self._engine.expand(body)
 
     @route("POST /search", "search", errors=(404,))
@@ -148,14 +163,14 @@ class MemoryHandlers:
 
     @route("POST /feedback", "feedback", body=Feedback, status=202, errors=(404, 507))
     async def add_feedback(self, raw: Any) -> FeedbackAnswer:
-        """Report what helped and what did not."""
+        """Report which memories and predictions helped and which did not."""
         items, rejections = parse_feedback_body(raw, self._engine.require_project)
         return _add_rejected(await self._engine.record_feedback(items), rejections)
 
 
 def _add_rejected(result: BatchAnswerT, rejections: list[Rejection]) -> BatchAnswerT:
-    """Add rejected entries to the result of a batch.
+    """Add the entries that parsing rejected to the result of a batch.
 
-    The entries were rejected by parsing or by the engine; they are sorted by index.
+    They are merged with the entries that the engine rejected, and sorted by index.
     """
     return structs.replace(result, rejected=sort_rejections(rejections, result.rejected))

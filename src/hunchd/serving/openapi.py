@@ -1,4 +1,7 @@
-"""OpenAPI 3.1 document that describes every route with its request and responses, as the handlers declare them."""
+"""OpenAPI 3.1 document that describes every route.
+
+The descriptions of requests and responses are taken from the declarations of the handlers.
+"""
 
 from __future__ import annotations
 
@@ -124,9 +127,9 @@ def _build_schemas() -> dict[str, Schema]:
 
 
 def _build_signal_schema() -> Schema:
-    """Return one schema for all kinds of signals.
+    """Return one schema that covers all kinds of signals.
 
-    It has the fields of every kind. Only the fields that every kind requires are required.
+    It contains the fields of every kind. Only the fields that all kinds require are required.
     """
     bodies = {each.__name__: each for each in BODY_OF_KIND.values()}
     common = build_component_schemas({"Signal": SignalBody})["Signal"]
@@ -143,7 +146,10 @@ def _name(of: type[Struct]) -> str:
 
 
 def _reference(shape: Any) -> Schema:
-    """Return the schema of a body or an answer: a Struct, one of two, a page of one, or a schema itself."""
+    """Return the schema of a body or an answer.
+
+    `shape` is a Struct, a union of Structs, a page of a Struct, or a schema, which is returned as it is.
+    """
     if isinstance(shape, dict):
         return shape
     if get_origin(shape) is PageAnswer:
@@ -178,7 +184,7 @@ def _build_operation(route: Route) -> Schema:
 
 
 def _error_statuses(route: Route) -> set[int]:
-    """Return all error statuses of a route.
+    """Return all error statuses that a route can return.
 
     They are its own, those of every route, and those that follow from having a body or needing the token.
     """

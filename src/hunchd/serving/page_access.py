@@ -1,4 +1,4 @@
-"""Access of the web page: single-use codes, and the browser sessions that they open.
+"""Access for the web page: single-use codes, and the browser sessions they open.
 
 A session needs two secrets, a cookie and a key. A browser sends cookies to every port of a host, so another local
 server would see the cookie; but it stores the key for exactly one origin, so the cookie alone gives no access. Both
@@ -73,7 +73,7 @@ class PageSession:
 
 
 class PageSessions:
-    """Codes and browser sessions of one daemon, stored in memory only."""
+    """Codes and browser sessions issued by one daemon, kept in memory only."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -83,7 +83,7 @@ class PageSessions:
     def issue_code(self, *, is_read_only: bool) -> str:
         """Return a code that opens one session.
 
-        If there are too many codes, the oldest unused ones become invalid.
+        If there are too many unused codes, the oldest ones become invalid.
         """
         code = secrets.token_urlsafe(32)
         self._codes[code] = self._clock() + CODE_SECONDS, is_read_only
@@ -94,7 +94,7 @@ class PageSessions:
     def open_session(self, code: str, host: str) -> tuple[str, PageSession] | None:
         """Exchange a code for a new session; return its cookie and the session.
 
-        Returns None if the code is unknown, used or too old.
+        Returns None if the code is unknown, already used or expired.
         """
         expires_at, is_read_only = self._codes.pop(code, (0.0, True))
         if self._clock() >= expires_at:
@@ -107,9 +107,9 @@ class PageSessions:
         return cookie, session
 
     def find_session(self, request: web.Request) -> PageSession | None:
-        """Return the session of the request's cookie and key.
+        """Return the session to which the request's cookie and key belong.
 
-        Returns None if one of them is wrong, the session has expired, or another host opened it.
+        Returns None if either is wrong, the session has expired, or it was opened under a different host name.
         """
         cookie = request.cookies.get(get_cookie_name(request), "")
         session = self._sessions.get(cookie)
@@ -129,7 +129,7 @@ class PageSessions:
 def get_cookie_name(request: web.Request) -> str:
     """Return the name of the session cookie for the request's port.
 
-    The name differs for each port, because in a browser the daemons of several users share the cookies of one host.
+    Each port has a different name, because in a browser the daemons of several users share the cookies of one host.
     """
     return "hunchd-" + request.headers.get(hdrs.HOST, "").rpartition(":")[2]
 
@@ -149,9 +149,9 @@ def is_allowed(request: web.Request, session: PageSession) -> bool:
 
 
 def get_canonical(request: web.Request) -> str:
-    """Return the pattern of the request's route.
+    """Return the pattern of the route that the request matches.
 
-    Returns "" if there is no such route.
+    Returns "" if no route matches.
     """
     resource = request.match_info.route.resource
     return "" if resource is None else resource.canonical

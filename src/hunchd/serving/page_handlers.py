@@ -1,4 +1,4 @@
-"""HTTP handlers of the web page: its files, and the exchange of a code for a browser session."""
+"""HTTP handlers for the web page's files and for opening a browser session."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _HTML: Final = {"text/html": TEXT}
 
 
 class PageHandlers:
-    """Handlers of the web page, one method per route."""
+    """Handlers for the web page, one method per route."""
 
     def __init__(self) -> None:
         self.sessions = PageSessions()
@@ -116,12 +116,12 @@ class PageHandlers:
 
     @route("GET /page/session", "pageSession")
     async def get_session(self, request: web.Request) -> PageSessionAnswer:
-        """Return what this browser session may do."""
+        """Return what the current browser session may do."""
         return _describe_session(self.sessions.find_session(request))
 
     @route("DELETE /page/session", "closePageSession", answers={JSON: PageClosedAnswer})
     async def close_session(self, request: web.Request) -> web.Response:
-        """End this browser session."""
+        """End the current browser session."""
         self.sessions.close_session(request)
         response = json_response(PageClosedAnswer(closed=True))
         response.del_cookie(get_cookie_name(request), httponly=True, samesite="Strict", path="/")
@@ -129,9 +129,9 @@ class PageHandlers:
 
 
 def _describe_session(session: PageSession | None, *, key: str = "") -> PageSessionAnswer:
-    """Describe a session.
+    """Describe what a session may do.
 
-    A client that authenticates with the token has no session and full access.
+    `session` is None for a client that authenticates with the token, which has full access.
     """
     return PageSessionAnswer(read_only=session is not None and session.is_read_only, version=__version__, key=key)
 
@@ -142,9 +142,9 @@ def _protect(response: web.Response) -> web.Response:
 
 
 def _read_file(name: str) -> bytes | None:
-    """Read a file of the built page; return None if it is missing.
+    """Return a file of the built page, or None if it is missing.
 
-    The caller has checked that `name` contains no `..`.
+    The caller must have checked that `name` contains no `..`.
     """
     try:
         return (STATIC_FOLDER / name).read_bytes()

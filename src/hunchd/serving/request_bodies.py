@@ -1,6 +1,6 @@
-"""Request bodies: read within the limits, and decoded as a whole or line by line.
+"""Functions that read request bodies within the size limits and decode them.
 
-Large bodies are decoded without blocking the event loop.
+A body is decoded either as a whole or line by line. Large bodies are decoded without blocking the event loop.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _MAX_INLINE_DECODE_BYTES: Final = 128 * 1024  # bytes
 
 
 async def read_json_body(request: web.Request, limits: ServerLimits) -> Any:
-    """Read and decode the JSON body.
+    """Read and decode a JSON body.
 
-    Raises AccessDenied with status 408 if the body does not arrive in time.
+    Raises TooLarge, MalformedRequest, or AccessDenied with status 408 if the body does not arrive in time.
     """
     if (request.content_length or 0) > limits.body_bytes:
         raise _too_large_error(limits)
@@ -57,14 +57,14 @@ async def read_json_body(request: web.Request, limits: ServerLimits) -> Any:
 
 
 def is_bodiless(request: web.Request) -> bool:
-    """Return True if the request has no body, or an empty one."""
+    """Return True if the request has no body or an empty one."""
     return request.content_length == 0 or not request.can_read_body
 
 
 class ImportLines:
-    """Lines of an import.
+    """Lines of a request body that imports exported data.
 
-    Iterating over them yields the valid lines and collects the rejected ones.
+    Iterating over `read_lines` yields the valid lines and collects the rejected ones.
     """
 
     def __init__(self, request: web.Request, limits: ServerLimits) -> None:
@@ -75,7 +75,7 @@ class ImportLines:
         self.rejected_count = 0
 
     async def read_lines(self) -> AsyncIterator[ImportLine]:
-        """Yield each valid line."""
+        """Yield each valid line, with its index in the body."""
         index = 0
         async for raw in self._split_lines():
             if raw is None or raw.strip():
@@ -114,7 +114,7 @@ class ImportLines:
     async def _split_lines(self) -> AsyncIterator[bytes | None]:
         """Yield the lines of the body.
 
-        None is yielded in place of a line that exceeds the limit.
+        None takes the place of a line that exceeds the size limit.
         """
         pending: list[bytes] = []
         size = 0
@@ -143,9 +143,9 @@ class ImportLines:
 
 
 def _parse_import_line(raw: bytes) -> ExportLine:
-    """Parse a line with all its fields.
+    """Parse a line and validate all its fields.
 
-    So no line can fail to parse once the engine has started the import.
+    This ensures that no line fails to parse once the engine has started the import.
     """
     line = parse_export_line(decode_json(raw))
     content = line.data

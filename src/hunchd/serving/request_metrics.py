@@ -1,4 +1,4 @@
-"""Request metrics of the HTTP server, in the format of Prometheus."""
+"""Request metrics of the HTTP server, in the Prometheus text format."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ RequestLabels = tuple[str, str, int]  # method, route, status
 
 
 class RequestMetrics:
-    """Number of requests and their duration, for each route.
+    """Number and duration of requests, for each route.
 
-    The number of routes is limited, because unknown paths are counted as "other".
+    The number of routes is bounded, because unknown paths are counted as "other".
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class RequestMetrics:
             self._histograms.setdefault(route, [0] * (len(BOUNDS) + 1))[bisect_left(BOUNDS, seconds)] += 1
 
     def render(self, connections: ConnectionPool, listeners: EventListeners) -> str:
-        """Render the metrics as text."""
+        """Render the metrics as text for Prometheus."""
         lines = ["# HELP hunchd_http_requests_total Requests answered.", "# TYPE hunchd_http_requests_total counter"]
         for (method, route, status), number in sorted(self._requests.items()):
             lines.append(f'hunchd_http_requests_total{{method="{method}",route="{route}",status="{status}"}} {number}')

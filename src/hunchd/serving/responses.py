@@ -1,4 +1,7 @@
-"""Functions that build responses: JSON, errors in one format, and bundles encoded once."""
+"""Functions that build HTTP responses.
+
+They cover JSON, errors (all in one format), and context bundles, which are encoded once and cached.
+"""
 
 from __future__ import annotations
 
@@ -51,9 +54,9 @@ _ENCODER: Final = msgspec.json.Encoder(enc_hook=to_plain_value)
 
 
 def _build_headers(type_: str, cache_control: str = "no-store") -> CIMultiDict[str]:
-    """Return headers that forbid content sniffing.
+    """Return the headers of a response, which forbid content sniffing.
 
-    Caching is forbidden as well, unless `cache_control` allows it.
+    They also forbid caching, unless `cache_control` allows it.
     """
     return CIMultiDict(
         {
@@ -75,7 +78,7 @@ async def start_response(request: web.Request, type_: str) -> web.StreamResponse
 def build_response(body: bytes, *, status: int = 200, type_: str = JSON_TYPE, etag: str | None = None) -> web.Response:
     """Build a complete response.
 
-    All complete responses are built here.
+    All responses that are not streamed are built here.
     """
     headers = _build_headers(type_, "no-store" if etag is None else "private, no-cache")
     if etag is not None:
@@ -135,7 +138,7 @@ def router_error_response(error_raised: web.HTTPException, request: web.BaseRequ
 def internal_error_response() -> web.Response:
     """Build the response to an internal error.
 
-    The details are only in the log.
+    The details are written only to the log.
     """
     error = HunchError("internal error; the daemon's log has the details", hint="hunch logs")
     error.code = "internal"
@@ -156,7 +159,7 @@ def malformed_request_response(status: int) -> web.Response:
 
 
 class EncodedBundles:
-    """Cache of encoded bundles.
+    """Cache of context bundles in encoded form.
 
     A client that already has the current bundle gets a response with status 304.
     """
@@ -197,9 +200,9 @@ def _content_type(form: Format) -> str:
 
 
 def _matches_etag(header: str, etag: str) -> bool:
-    """Return True if the header If-None-Match contains `etag`.
+    """Return True if the If-None-Match header contains `etag`.
 
-    The comparison is weak, as the HTTP standard defines it.
+    The comparison is weak, as the HTTP standard requires.
     """
     return header in (etag, etag.strip('"'), "*") or etag in (
         each.strip().removeprefix("W/") for each in header.split(",")

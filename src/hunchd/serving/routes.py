@@ -1,9 +1,10 @@
-"""Decorator that states a route once: for the router, the decoding of requests, and the OpenAPI document.
+"""Decorator that declares a route in one place.
 
-A handler's docstring, the summary, and its signature are part of the statement. Parameters are filled by name, in
-their order: `query` and `body` are decoded to their Structs (a body that may be None may be omitted), `raw` is the JSON
-body as it came, `id`, `session` and `path` are taken from the path, and `request` is the request itself. A returned
-Struct is sent as JSON.
+The router, the decoding of requests and the OpenAPI document all use the declaration. A handler's docstring (which
+becomes the summary) and its signature are part of it. Parameters are filled by name, in their order: `query` and
+`body` are decoded to their Structs (a body that may be None may be omitted), `raw` is the JSON body without further
+decoding, `id`, `session` and `path` are taken from the path, and `request` is the request itself. A returned Struct is
+sent as JSON.
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ Reader = Callable[[web.Request, ServerLimits], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Route with what the OpenAPI document says of it.
+    """Route, with the information that the OpenAPI document needs.
 
-    `body` and `answers` are Structs or schemas; `errors` are the statuses in addition to those of any route.
+    `body` and `answers` are Structs or schemas; `errors` are the statuses in addition to those that any route can
+    return.
     """
 
     method: str
@@ -74,9 +76,9 @@ def route(
     query: type[Struct] | None = None,
     **described: Any,
 ) -> Callable[[HandlerT], HandlerT]:
-    """Declare the route of a handler, whose docstring is the summary in the document.
+    """Declare the route of a handler, whose docstring becomes the summary.
 
-    `answers`, `body` and `query` are needed only where the signature does not state them.
+    `answers`, `body` and `query` are needed only where the handler's signature does not state them.
     """
     method, pattern = method_and_pattern.split()
 
@@ -103,12 +105,12 @@ def route(
 
 
 def list_routes(of: type) -> list[Route]:
-    """Return the routes of a class of handlers, in the order of its methods."""
+    """Return the routes of a handler class, in the order of its methods."""
     return [each for handler in vars(of).values() for each in getattr(handler, _ROUTES_ATTRIBUTE, ())]
 
 
 def bind_routes(handlers: object, limits: ServerLimits) -> Iterator[tuple[Route, Handler]]:
-    """Yield each route of an object with the function that the router calls."""
+    """Yield each route of `handlers` with the function that the router calls."""
     for name, handler in vars(type(handlers)).items():
         for each in getattr(handler, _ROUTES_ATTRIBUTE, ()):
             yield each, _bind(each, getattr(handlers, name), limits)
@@ -132,7 +134,7 @@ def _bind(declared: Route, method: Callable[..., Awaitable[Any]], limits: Server
 
 
 def _build_reader(name: str, hint: Any) -> Reader:
-    """Return the function that reads the parameter `name` of a handler from a request."""
+    """Return the function that reads the handler's parameter `name` from a request."""
 
     async def read_query(request: web.Request, _: ServerLimits) -> Any:
         return decode_query(get_query(request), hint)

@@ -1,4 +1,4 @@
-"""HTTP handlers for the daemon itself: status, projects, signals, events, and export and import."""
+"""HTTP handlers for the daemon itself: status, projects, signals, export and import."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ logger = logging.getLogger(__name__)
 
 
 class ServerHandlers:
-    """Handlers for the daemon itself, one method per route; `document` is the OpenAPI document."""
+    """Handlers for the daemon itself, one method per route.
+
+    `document` is the encoded OpenAPI document.
+    """
 
     def __init__(self, engine: Engine, limits: ServerLimits, connections: ConnectionPool, document: bytes) -> None:
         self._engine = engine
@@ -54,12 +57,12 @@ class ServerHandlers:
 
     @route("GET /status", "status")
     async def get_status(self) -> StatusAnswer:
-        """Return projects, queues, sizes, and what is degraded."""
+        """Return the projects, queues, sizes, and what works only partly."""
         return await self._engine.status()
 
     @route("POST /projects", "addProject")
     async def add_project(self, body: NewProject) -> ProjectAnswer:
-        """Register a project; idempotent."""
+        """Register a project; registering it again changes nothing."""
         return await self._engine.add_project(body.path)
 
     @route("GET /projects", "listProjects")
@@ -80,18 +83,24 @@ class ServerHandlers:
 
     @route("POST /signals", "sendSignals", body=SignalsBody, status=202, errors=(429, 507))
     async def accept_signals(self, raw: Any) -> AcceptedAnswer:
-        """Report events. Durable once answered; invalid ones are listed, the others are stored."""
+        """Report events.
+
+        Valid ones are stored and are durable once the response arrives; invalid ones are listed as rejected.
+        """
         # each is parsed by itself, so that an invalid one does not affect the others
         return await self._engine.intake.accept(get_batch(raw, "signals", max_entries=MAX_SIGNALS))
 
     @route("GET /settings", "settings")
     async def get_settings(self) -> SettingsAnswer:
-        """Return the effective settings, each with its default and purpose."""
+        """Return the settings in effect, each with its default and purpose."""
         return self._engine.describe_settings()
 
     @route("PATCH /settings", "changeSetting")
     async def change_setting(self, body: SettingChange) -> SettingsAnswer:
-        """Write a setting to the file; it takes effect when the daemon starts."""
+        """Write a setting to the configuration file.
+
+        It takes effect at the daemon's next start.
+        """
         return self._engine.change_setting(body)
 
     @route("GET /doctor", "doctor", errors=(503,))
@@ -106,17 +115,20 @@ class ServerHandlers:
 
     @route("GET /export", "export", answers={JSON_LINES: ExportLine}, errors=(404,))
     async def export_lines(self, query: ExportQuery, request: web.Request) -> web.StreamResponse:
-        """Export everything stored, one item per line; the last line has the count."""
+        """Export everything stored, one item per line.
+
+        The last line states the number of lines.
+        """
         return await _stream_json_lines(request, self._engine.transfer.export(query.project))
 
     @route(
         "POST /import", "import", body=ExportLine, takes=(JSON_LINES, "application/jsonl", JSON), errors=(404, 429, 507)
     )
     async def import_lines(self, request: web.Request, query: ImportQuery) -> ImportedAnswer:
-        """Import exported lines; a known line changes nothing.
+        """Import exported lines; a line that is already stored changes nothing.
 
-        With `colleague` and `project`: as their statements, beside what is stored about that project; conflicts are
-        reported as contradictions.
+        With `colleague` and `project`, the lines are imported as that colleague's statements, beside what is stored
+        about the project; conflicts are reported as contradictions.
         """
         lines = ImportLines(request, self._limits)
         if query.colleague is not None and query.project is not None:
@@ -129,7 +141,10 @@ class ServerHandlers:
 
     @route("GET /events", "events", answers={"text/event-stream": TEXT}, errors=(429,))
     async def stream_events(self, request: web.Request) -> web.StreamResponse:
-        """Stream events as server-sent events; a slow reader is disconnected."""
+        """Stream events as server-sent events.
+
+        A client that reads too slowly is disconnected.
+        """
         return await self.listeners.serve(request, self._engine.events.subscribe())
 
     @route("GET /metrics", "metrics", answers={"text/plain": TEXT})

@@ -1,4 +1,4 @@
-"""HTTP handlers for sessions: messages in and out, the end of a session, and the compiled prompt."""
+"""HTTP handlers for sessions, their messages, and the compiled prompt."""
 
 from __future__ import annotations
 
@@ -51,25 +51,34 @@ class SessionHandlers:
 
     @route("POST /sessions/{id}/messages", "addMessages", body=Messages, status=202, errors=(404, 409, 429, 507))
     async def append_messages(self, session: str, raw: Any) -> MessagesAcceptedAnswer:
-        """Append to a session's log; durable once answered. Rejected messages are listed, the others stored."""
+        """Append messages to a session's log.
+
+        They are durable once the response arrives. Invalid ones are listed as rejected, and the others are stored.
+        """
         return await self._sessions.append(session, parse_append_body(raw))
 
     @route("GET /sessions/{id}/messages", "listMessages", errors=(404,))
     async def list_messages(self, session: str, query: PageRequest) -> PageAnswer[LoggedMessageAnswer]:
-        """List the log, oldest first."""
+        """List the messages in a session's log, oldest first."""
         return await self._sessions.list_messages(session, query)
 
     @route("POST /sessions/{id}/compact", "compactSession", errors=(404, 507))
     async def compact_session(self, session: str) -> CompactedAnswer:
-        """Condense the history of later prompts now; the log stays as it is."""
+        """Condense the history that later prompts contain; the log stays as it is."""
         return await self._sessions.compact(session)
 
     @route("POST /sessions/{id}/end", "endSession", errors=(404, 507))
     async def end_session(self, session: str, body: SessionEnd | None) -> SessionEndedAnswer:
-        """Close a session and store its episodes and facts. The body may be omitted."""
+        """Close a session and store its episodes and facts.
+
+        The body may be omitted.
+        """
         return await self._sessions.end(session, (body and body.outcome) or None)
 
     @route("POST /context/compile", "compile", errors=(404,))
     async def compile_context(self, body: CompileRequest) -> PromptAnswer:
-        """Compile the prompt for a session's next request: stable sections first, within the budget."""
+        """Compile the prompt for a session's next request.
+
+        Stable sections come first, and the prompt stays within the budget.
+        """
         return await self._sessions.compile(body)

@@ -28,22 +28,31 @@ class TeamHandlers:
 
     @route("POST /team", "joinTeam", status=201, errors=(404, 409))
     async def join(self, body: JoinTeamRequest) -> TeamJoined:
-        """Share a project's memory with a team: create the team, or join it."""
+        """Share a project's memory with a team, by creating or joining the team."""
         return await self._team.join(body)
 
     @route("GET /team", "teamStatus", errors=(404,))
     async def get_status(self, query: TeamQuery) -> TeamStatus:
-        """Return whether a project has a team, and how far behind this machine is."""
+        """Return whether a project has a team, and this machine's progress.
+
+        The progress shows how far the machine has synchronised with the team.
+        """
         return await self._team.get_status(query.project)
 
     @route("DELETE /team", "leaveTeam", errors=(404,))
     async def leave(self, query: TeamQuery) -> TeamLeft:
-        """Leave the team: members' statements are removed here, your own stay in the team."""
+        """Leave the team.
+
+        The other members' statements are removed from this machine; your own stay in the team.
+        """
         return await self._team.leave(query.project)
 
     @route("GET /team/members", "teamMembers", errors=(404,))
     async def list_members(self, query: TeamQuery) -> TeamMembers:
-        """List the members with role, number of statements and time of the latest one."""
+        """List the members of the team.
+
+        Each has a role, the number of statements, and the time of the latest one.
+        """
         return await self._team.list_members(query.project)
 
     @route("POST /team/members", "changeTeamMember", errors=(404, 409))
@@ -53,10 +62,10 @@ class TeamHandlers:
 
     @route("GET /team/preview", "teamPreview", errors=(404,))
     async def preview(self, query: TeamQuery) -> TeamPreview:
-        """Show exactly what would be sent, without sending it."""
+        """Show exactly what would be sent to the team, without sending it."""
         return await self._team.preview(query.project)
 
     @route("GET /team/statements", "teamStatements", errors=(404,))
     async def list_statements(self, query: StatementsQuery) -> TeamStatements:
-        """List the members' statements by subject, with resolutions and votes."""
+        """List the members' statements by subject, with the resolutions and votes on them."""
         return await self._team.list_statements(query)
