@@ -1,1 +1,5 @@
-"""Protocols for communication with other programs: JSON messages, the rendezvous file, helper processes."""
+"""Protocols for communication with other programs.
+
+These are the JSON messages of the HTTP API, the rendezvous file through which clients find the daemon, and the pipe to
+helper processes.
+"""

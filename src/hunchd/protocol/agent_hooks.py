@@ -1,4 +1,7 @@
-"""Hook events of coding agents in one common form, and the reply in each agent's format."""
+"""Hook events of coding agents in one common form, and their replies.
+
+A reply is formatted as the agent in question expects it.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +46,9 @@ class HookEvent(NamedTuple):
 
 
 def parse_event(agent: str, payload: Any) -> HookEvent | None:
-    """Parse a hook payload.
+    """Parse the payload of an agent's hook.
 
-    Returns None for an event that needs no action.
+    Returns None if the payload is not valid or the event needs no action.
     """
     if not isinstance(payload, dict):
         return None
@@ -73,15 +76,15 @@ def parse_event(agent: str, payload: Any) -> HookEvent | None:
 def is_session_start(payload: bytes) -> bool:
     """Return True if the raw payload looks like the start of a session.
 
-    Searches the bytes only, so that the caller need not parse the payload first.
+    Only the bytes are searched, so that the caller need not parse the payload first.
     """
     return b'"SessionStart"' in payload or b'"sessionStart"' in payload
 
 
 def format_reply(agent: str, event: HookEvent | None, context: str) -> str:
-    """Format the output of the hook; an empty context prints nothing.
+    """Format the text that the hook prints; an empty context prints nothing.
 
-    Agents that expect a reply to every event get their empty reply (EMPTY_REPLIES) instead.
+    Agents that expect a reply to every event get their empty reply (see EMPTY_REPLIES) instead.
     """
     if not context or event is None:
         return EMPTY_REPLIES.get(agent, "")
@@ -116,7 +119,7 @@ def _parse_tool_event(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent
 def _is_unfinished(arguments: Mapping[str, Any], payload: Mapping[str, Any]) -> bool:
     """Return True if the outcome of a command is unknown.
 
-    That is the case if it was interrupted or is still running in the background.
+    This is the case if the command was interrupted or is still running in the background.
     """
     response = payload.get("tool_response")
     is_interrupted = payload.get("is_interrupt") or (isinstance(response, dict) and response.get("interrupted"))
@@ -126,7 +129,7 @@ def _is_unfinished(arguments: Mapping[str, Any], payload: Mapping[str, Any]) -> 
 def _extract_error(name: str, payload: Mapping[str, Any]) -> str | None:
     """Return the error text of a failed command.
 
-    Returns None if the command succeeded or was interrupted.
+    Returns None if the command succeeded or was interrupted, or if no failure can be recognised.
     """
     message = _get_text(payload, "error") or _get_text(payload, "error_message")
     if name.lower() == "posttoolusefailure":

@@ -41,16 +41,17 @@ AnswerT = TypeVar("AnswerT")
 
 
 class _ProcessEnded(errors.Unavailable):
-    """Error for a process that ended during a call.
+    """Error for a helper process that ended during a call.
 
-    It is unknown how much of the call was executed.
+    How much of the call was executed is unknown.
     """
 
 
 class HelperProcess:
     """Client of a helper process.
 
-    The process is started at the first call and again after it has ended, but never runs twice at once.
+    The process is started by the first call, and again by the first call after it has ended. It never runs twice at
+    once.
     """
 
     def __init__(
@@ -78,13 +79,13 @@ class HelperProcess:
 
     @property
     def pid(self) -> int | None:
-        """Process id, or None if the process is not running."""
+        """Process ID, or None if the process is not running."""
         process = self._process
         return process.pid if process is not None and process.returncode is None else None
 
     @property
     def has_idled_out(self) -> bool:
-        """True if the process ended by itself because it was idle."""
+        """True if the process ended on its own because it was idle."""
         return self._is_ending and self.pid is None
 
     @property
@@ -105,7 +106,7 @@ class HelperProcess:
 
         Raises the error that the method raised, or Unavailable if the process fails or takes longer than `timeout`
         seconds. Set `retry` only for methods that change nothing: if the process ends during the call, the call is
-        then repeated once in a new process, within the rest of `timeout`.
+        then repeated once in a new process, within what remains of `timeout`.
         """
         deadline = asyncio.get_running_loop().time() + timeout
         try:
@@ -152,7 +153,7 @@ class HelperProcess:
     async def stop(self) -> None:
         """Close the pipe and wait for the process to end.
 
-        A process that does not end in time is killed. No call may follow.
+        If it does not end in time, it is killed. No further calls are possible afterwards.
         """
         self._is_stopped = True
         async with self._start_lock:
@@ -237,7 +238,7 @@ class HelperProcess:
             inbox.put_nowait(_ProcessEnded(f"{self.name} ended during the call (exit status {code})"))
 
     async def _watch_responsiveness(self, process: asyncio.subprocess.Process) -> None:
-        """Kill a process that stops responding during a call.
+        """Kill the process if it stops responding during a call.
 
         Otherwise later calls would have to wait as well.
         """

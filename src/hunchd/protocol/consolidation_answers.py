@@ -1,4 +1,7 @@
-"""JSON answers about consolidation runs, some of which are also stored in the log of a run."""
+"""JSON responses about consolidation runs.
+
+Some of them are also stored in the log of a run.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ MemoryState = Annotated[Mapping[str, Any] | None, Meta(description="null: no suc
 
 
 class RunCounts(Struct, kw_only=True):
-    """Number of changes of each type; unset while unknown."""
+    """Number of changes of each type that a run made.
+
+    A counter is unset while it is not known.
+    """
 
     deduped: Count | UnsetType = UNSET
     summarised: Count | UnsetType = UNSET
@@ -57,7 +63,10 @@ class ChangeAnswer(Struct, frozen=True, kw_only=True):
 
 
 class LostAnswer(Struct, frozen=True, kw_only=True):
-    """Memory that a query no longer finds, and the change responsible for that."""
+    """Memory that a query no longer finds, and the change responsible.
+
+    `probe` is the query, `lost` the memory.
+    """
 
     probe: str
     lost: str
@@ -78,7 +87,10 @@ class GateFigures(Struct, frozen=True, kw_only=True):
 
 
 class GateAnswer(GateFigures, frozen=True, kw_only=True):
-    """Queries of a project that were checked, and those with worse results than before."""
+    """Result of checking the queries of one project after a run.
+
+    `answers` is the number of results checked, `lost` how many of them are no longer found.
+    """
 
     project: str | None
 

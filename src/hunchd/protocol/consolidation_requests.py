@@ -1,4 +1,4 @@
-"""Requests about consolidation runs, with strict parsers of bodies and query strings."""
+"""Requests about consolidation runs, with strict parsers for bodies and query strings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def _steps(fields: Fields, name: str) -> tuple[str, ...]:
 
 
 class ConsolidateRequest(Request, frozen=True, kw_only=True):
-    """Request for a consolidation run. Without `project`, it covers all projects and the user's own memories."""
+    """Request for a consolidation run.
+
+    Without `project`, the run covers all projects and the user's own memories.
+    """
 
     dry_run: bool = False
     steps: Annotated[

@@ -1,4 +1,4 @@
-"""Decoder from untrusted bytes to plain JSON values.
+"""Decoder that converts untrusted bytes to plain JSON values.
 
 Hostile input is rejected before it can consume much time or memory.
 """
@@ -22,7 +22,10 @@ _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class MalformedRequest(InvalidInput):
-    """Error for a request that is not JSON, or is JSON that parsers interpret differently."""
+    """Error for a request that is not JSON, or is ambiguous JSON.
+
+    Different parsers read ambiguous JSON, such as an object with a duplicate key, differently.
+    """
 
     code = "malformed"
 
@@ -35,8 +38,8 @@ def unknown_cursor() -> InvalidInput:
 def decode_json(raw: bytes, *, depth: int = MAX_DEPTH) -> Any:
     """Decode the JSON value in `raw`.
 
-    Raises MalformedRequest for broken UTF-8, duplicate keys, NaN, infinity, integers beyond 64 bits and nesting
-    beyond `depth`; never raises RecursionError.
+    Raises MalformedRequest if `raw` is empty, is not UTF-8 or not JSON, or contains duplicate keys, NaN, infinity,
+    integers beyond 64 bits, or nesting deeper than `depth`. Never raises RecursionError.
     """
     if not raw.strip():
         raise MalformedRequest("the body is empty; send JSON")
@@ -53,9 +56,10 @@ def decode_json(raw: bytes, *, depth: int = MAX_DEPTH) -> Any:
 
 
 def nests_deeper_than(raw: bytes, depth: int) -> bool:
-    """Return True if brackets outside strings do not match or nest deeper than `depth`.
+    """Return True if brackets do not match or nest deeper than `depth`.
 
-    Takes linear time, without recursion.
+    Brackets inside strings do not count. Takes linear time, without recursion. Text with at most `depth` opening
+    brackets is accepted without a closer look.
     """
     if raw.count(b"[") + raw.count(b"{") <= depth:
         return False
@@ -73,7 +77,7 @@ def nests_deeper_than(raw: bytes, depth: int) -> bool:
 def reject_unstorable(value: Any, field: str) -> None:
     """Raise MalformedRequest if `value` contains NUL or an unpaired surrogate.
 
-    Both keys and values are checked.
+    Both keys and values are checked, at all depths. `field` is the name of the value in errors.
     """
     match value:
         case str():
@@ -88,9 +92,9 @@ def reject_unstorable(value: Any, field: str) -> None:
 
 
 def without_lone_surrogates(value: Any) -> Any:
-    """Return a JSON value in which U+FFFD replaces lone surrogates.
+    """Return the JSON value with each lone surrogate replaced by U+FFFD.
 
-    A lone surrogate is half of a character, from an escape sequence that was cut off.
+    A lone surrogate is half of a character. It results from an escape sequence that was cut off.
     """
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,4 +1,4 @@
-"""Documents of the knowledge base as sent and received: paths, requests and responses."""
+"""Documents of the knowledge base: paths, requests and responses."""
 
 from __future__ import annotations
 
@@ -72,16 +72,20 @@ class DocumentAnswer(Struct, frozen=True, kw_only=True):
 
 
 class DocumentsRequest(ListSlice, frozen=True, kw_only=True):
-    """Query of GET /documents. The cursor is an offset into the documents sorted by path."""
+    """Query parameters for GET /documents.
+
+    The documents are sorted by path, and the cursor is an offset into that list.
+    """
 
     prefix: Annotated[Name, Meta(description="such as /profile/"), CustomReader(_prefix)] = "/"
     limit: PageSize = DEFAULT_PAGE_SIZE
 
 
 def normalize_document_path(raw: str) -> str:
-    """Normalize a document path: absolute, NFC, without empty or dotted segments.
+    """Return the normalized path of a document.
 
-    Raises InvalidInput if no document can have this path.
+    The result is absolute and in Unicode form NFC. Raises InvalidInput if no document can have this path, for example
+    because a segment is empty or starts with a dot.
     """
     path = unicodedata.normalize("NFC", raw)
     segments = path.strip("/").split("/")
@@ -99,7 +103,7 @@ def normalize_document_path(raw: str) -> str:
 
 
 def normalize_lookup_path(raw: str) -> str:
-    """Normalize the path of a document to look up.
+    """Return the normalized path of a document to look up.
 
     Raises NotFound, rather than InvalidInput, if no document can have this path.
     """
@@ -110,7 +114,10 @@ def normalize_lookup_path(raw: str) -> str:
 
 
 def document_answer(memory: Memory, *, content: bool = True) -> DocumentAnswer:
-    """Convert a document to its form in answers; lists omit the content."""
+    """Convert a document to its form in responses.
+
+    Without `content`, its text is left out, as in lists.
+    """
     return DocumentAnswer(
         path=memory.key or "",
         id=memory.id,

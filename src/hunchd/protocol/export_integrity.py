@@ -1,6 +1,6 @@
 """Check that an export is complete, based on its number of lines.
 
-The first line announces that the lines are counted, and the last line gives their number.
+The first line announces that a closing line will follow, and the closing line states the number of lines before it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def build_closing_line(lines: int) -> ExportLine:
 
 
 class ExportIntegrity:
-    """Checker that receives each line of an import.
+    """Completeness check that is given each line of an import.
 
-    An import may contain several exports in sequence.
+    One import may contain several exports, one after the other.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class ExportIntegrity:
         self._problems: list[str] = []
 
     def count_line(self) -> None:
-        """Count a line that is not empty, whether it is valid or not."""
+        """Count a line that is not empty, even if it is not valid."""
         self._line_count += 1
 
     def check_line(self, line: ExportLine) -> None:
@@ -56,9 +56,9 @@ class ExportIntegrity:
             self._line_count, self._is_announced, self._has_closed = 0, False, True
 
     def summarize(self) -> tuple[bool | None, list[str]]:
-        """Return whether all lines arrived, and warnings.
+        """Return whether all lines arrived, and a list of warnings.
 
-        The first value is None if that cannot be checked.
+        The first value is None if completeness cannot be checked.
         """
         problems = list(self._problems)
         if self._is_announced:

@@ -1,4 +1,4 @@
-"""Lines of an export, and the result of importing them."""
+"""Lines of an export, and the response to importing them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ExportLine(Answer, frozen=True, kw_only=True):
 
 
 class ImportLine(NamedTuple):
-    """Valid line of an import, with its number, counted from 0."""
+    """Valid line of an import, with its zero-based index."""
 
     number: int
     type: ExportType
@@ -36,7 +36,7 @@ class ImportLine(NamedTuple):
 
 
 class ImportCounts(Struct, kw_only=True, omit_defaults=True):
-    """Number of imported lines for each outcome, and the lines that were rejected."""
+    """Number of imported lines for each outcome, and the rejected lines."""
 
     projects: Annotated[Count | None, Meta(description="not of a colleague's export")] = None
     memories: Count
@@ -65,7 +65,7 @@ def build_memory_line(memory: Memory) -> ExportLine:
 def parse_export_line(raw: Any) -> ExportLine:
     """Parse one line of an export.
 
-    Raises InvalidInput for an unsupported version or an unknown type.
+    Raises InvalidInput if the line has the wrong form, an unsupported version or an unknown type.
     """
     if not isinstance(raw, dict) or not isinstance(raw.get("data"), dict):
         raise InvalidInput('an export line is {"type":…,"version":1,"data":{…}}', field="data")

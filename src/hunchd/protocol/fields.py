@@ -1,4 +1,4 @@
-"""Reader of the fields of a JSON object or query string.
+"""Reader for the fields of a JSON object or query string.
 
 Each error names the field and the allowed values.
 """
@@ -35,7 +35,12 @@ ProjectLookup = Callable[[str], object]  # raises NotFound for an unknown projec
 
 
 class Fields:
-    """Fields of one object. `prefix` precedes the field names in errors ("memories[2].")."""
+    """Fields of one JSON object or query string.
+
+    `field_names` are the known fields; a null value counts as an omitted field. `prefix` precedes the field names in
+    errors ("memories[2]."). `textual` is True for a query string, in which all values are text. With `strict`, all
+    unknown fields are rejected; otherwise only those whose name resembles a known field that is missing.
+    """
 
     def __init__(
         self, raw: Any, field_names: Sequence[str], *, prefix: str = "", textual: bool = False, strict: bool = False
@@ -56,7 +61,7 @@ class Fields:
     def from_query(cls, query: str, field_names: Sequence[str], *, strict: bool = False) -> Self:
         """Parse a query string.
 
-        Numbers are written as digits, lists are separated by commas, and "" counts as omitted.
+        Numbers are written as digits, lists are separated by commas, and an empty value counts as omitted.
         """
         try:
             pairs = parse_qsl(query, errors="strict", max_num_fields=100)
@@ -85,7 +90,10 @@ class Fields:
         return text
 
     def get_text(self, name: str, *, limit: int = MAX_NAME_CHARACTERS) -> str | None:
-        """Return the text, or None if omitted; `limit` is in bytes of UTF-8."""
+        """Return the string, or None if the field is omitted.
+
+        `limit` is in bytes of UTF-8.
+        """
         value = self._values.get(name)
         if value is None:
             return None
@@ -96,7 +104,10 @@ class Fields:
         return value
 
     def named_text(self, name: str, *, limit: int) -> str | None:
-        """Return the text, or None if omitted. Raises InvalidInput if it is empty."""
+        """Return the string, or None if the field is omitted.
+
+        Raises InvalidInput if the string is empty.
+        """
         value = self.get_text(name, limit=limit)
         if value is not None and not value.strip():
             instruction = "name a project" if name == "project" else "give a text"
@@ -104,9 +115,9 @@ class Fields:
         return value
 
     def get_shortened_text(self, name: str, *, limit: int = MAX_TEXT_BYTES) -> str | None:
-        """Return the text, or None if omitted.
+        """Return the string, or None if the field is omitted.
 
-        Unlike in `get_text`, a text that is too long is shortened in the middle instead of rejected.
+        Unlike in `get_text`, a string that is too long is shortened in the middle instead of being rejected.
         """
         value = self.get_text(name, limit=2**62)
         return None if value is None else shorten_middle(value, limit)
@@ -145,9 +156,9 @@ class Fields:
     def get_texts(
         self, name: str, *, limit: int = MAX_NAME_CHARACTERS, max_entries: int = MAX_LIST_ENTRIES
     ) -> tuple[str, ...]:
-        """Return a list of texts without the empty ones.
+        """Return a list of strings, without the empty ones.
 
-        Returns () if the field is omitted. `limit` is in characters of each text.
+        Returns () if the field is omitted. `limit` is the maximum number of characters in each string.
         """
         value = self._values.get(name, [])
         if self._textual and isinstance(value, str):
@@ -159,7 +170,7 @@ class Fields:
         return tuple(each for each in value if each.strip())
 
     def get_objects(self, name: str, *, max_entries: int) -> list[Any]:
-        """Return the entries of a list without checking them, or [] if omitted."""
+        """Return the unchecked entries of a list, or [] if it is omitted."""
         value = self._values.get(name, [])
         if not isinstance(value, list):
             raise self.error(name, f"must be a list; got {describe_json_type(value)}")
@@ -174,13 +185,13 @@ class Fields:
         return value
 
     def value(self, name: str) -> Any:
-        """Return the value without checking it, or None if omitted."""
+        """Return the unchecked value, or None if the field is omitted."""
         return self._values.get(name)
 
     def get_mapping(self, name: str, *, limit: int = MAX_TEXT_BYTES) -> JsonObject:
-        """Return a JSON object without checking its fields, or {} if omitted.
+        """Return a JSON object without checking its fields.
 
-        `limit` is in characters of its `repr`.
+        Returns {} if the field is omitted. `limit` is the maximum number of characters in the `repr` of the object.
         """
         value = self._values.get(name, {})
         if not isinstance(value, dict) or len(repr(value)) > limit:
@@ -188,9 +199,9 @@ class Fields:
         return value
 
     def get_time(self, name: str) -> datetime | None:
-        """Return a timezone-aware time in UTC, or None if omitted.
+        """Return a timezone-aware time, or None if the field is omitted.
 
-        A time without a timezone is interpreted as UTC.
+        The time is in UTC. A time without a timezone is interpreted as UTC.
         """
         value = self._values.get(name)
         if value is None:
@@ -205,7 +216,7 @@ class Fields:
         return moment
 
     def qualified_name(self, name: str) -> str:
-        """Return the full name of a field for use in errors."""
+        """Return the full name of a field, as used in errors."""
         return f"{self._prefix}{name}"
 
     def error(self, name: str, reason: str, *, hint: str | None = None) -> InvalidInput:
@@ -239,7 +250,7 @@ class Fields:
 
 
 def refuse_unknown_project(project: str, known_projects: ProjectLookup, *, field: str) -> None:
-    """Raise NotFound with the name of the field if the project is unknown."""
+    """Raise NotFound, with the name of the field, if the project is unknown."""
     try:
         known_projects(project)
     except NotFound as error:
@@ -247,9 +258,9 @@ def refuse_unknown_project(project: str, known_projects: ProjectLookup, *, field
 
 
 def get_batch(raw: Any, name: str, *, max_entries: int) -> list[Any]:
-    """Return the entries of {name: […]} without checking them.
+    """Return the unchecked entries of a JSON object {name: […]}.
 
-    The caller can then reject single entries.
+    Because they are not checked yet, the caller can reject single entries.
     """
     entries = raw.get(name) if isinstance(raw, dict) else None
     if not isinstance(entries, list):
@@ -260,9 +271,10 @@ def get_batch(raw: Any, name: str, *, max_entries: int) -> list[Any]:
 
 
 def parse_each(entries: Sequence[Any], parse: Callable[[Any, int], ParsedT]) -> tuple[list[ParsedT], list[Rejection]]:
-    """Parse a batch; return the parsed entries, and the rejected ones with their index.
+    """Parse the entries of a batch one by one.
 
-    If every entry is rejected, the first error is raised.
+    Returns the parsed entries, and the rejected ones with their index. If every entry is rejected, the first error is
+    raised.
     """
     parsed_values: list[ParsedT] = []
     rejections: list[Rejection] = []
@@ -279,7 +291,10 @@ def parse_each(entries: Sequence[Any], parse: Callable[[Any, int], ParsedT]) -> 
 
 
 def suggest_similar(value: Any, choices: Sequence[str]) -> str | None:
-    """Return "did you mean …?" if a choice resembles `value`, else None."""
+    """Return "did you mean …?" with a choice that resembles `value`.
+
+    Returns None if no choice is similar.
+    """
     normalized_text = str(value)[:80].lower().replace("-", "_").replace(" ", "_")
     matches = difflib.get_close_matches(normalized_text, choices, n=1, cutoff=0.6)
     return f"did you mean '{matches[0]}'?" if matches else None
@@ -288,7 +303,8 @@ def suggest_similar(value: Any, choices: Sequence[str]) -> str | None:
 def shorten_middle(text: str, limit: int = MAX_TEXT_BYTES) -> str:
     """Replace the middle of `text` with a marker if it exceeds `limit` bytes.
 
-    Beginning and end are kept, because an error text says what happened at its end and where at its beginning.
+    The beginning and the end are kept, because an error report says at its beginning where the error happened and at
+    its end what happened.
     """
     raw = text.encode()
     if len(raw) <= limit:
@@ -315,7 +331,7 @@ def describe_json_type(value: Any) -> str:
 
 
 def format_rejected_value(value: Any) -> str:
-    """Format a rejected value as a short, printable text."""
+    """Format a rejected value as short, printable ASCII text."""
     return ascii(value[:60]) if isinstance(value, str) else ascii(value)[:60]
 
 

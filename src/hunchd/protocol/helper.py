@@ -1,6 +1,6 @@
-"""Helper side of the pipe to its parent process.
+"""Helper side of the pipe between a helper process and its parent process.
 
-The helper serves each call in a task of its own and ends together with the parent.
+The helper serves each call in a separate task and ends when its parent does.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def serve(
 ) -> None:
     """Serve calls until the pipe closes.
 
-    After `idle_seconds` without a call, the helper sends `bye` unless `is_busy()` returns True.
+    After `idle_seconds` without a call, the helper offers to end by sending `bye`, unless `is_busy()` returns True.
     """
     pipe = _reserve_pipe()
     _die_with_parent()
@@ -145,7 +145,7 @@ class _Server:
 
 
 def _build_params(handler: Handler) -> type[Struct]:
-    """Return the Struct type into which the parameters of a handler are decoded."""
+    """Return a Struct type for decoding the parameters of a handler."""
     parameters = inspect.signature(handler, eval_str=True).parameters.values()
     return defstruct(
         "Params",
@@ -159,9 +159,9 @@ def _build_params(handler: Handler) -> type[Struct]:
 
 
 def _reserve_pipe() -> int:
-    """Reserve the pipe for frames and return its descriptor.
+    """Reserve the pipe for frames and return its file descriptor.
 
-    Anything printed to standard output goes to standard error instead.
+    From then on, anything printed to standard output goes to standard error instead.
     """
     pipe = os.dup(1)
     os.dup2(2, 1)
@@ -174,7 +174,7 @@ def _reserve_pipe() -> int:
 def _die_with_parent() -> None:
     """Ask Linux to kill this process when its parent dies.
 
-    The parent may die without closing the pipe.
+    This is necessary because the parent may die without closing the pipe. SIGINT is ignored: the parent handles it.
     """
     if sys.platform == "linux":
         pr_set_pdeathsig = 1

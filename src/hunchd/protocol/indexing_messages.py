@@ -1,4 +1,4 @@
-"""Messages between the front process and the processes that read projects."""
+"""Messages between the front process and the processes that read project files."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ MAX_FILE_BYTES: Final = 1_000_000  # larger files are generated or data; they ar
 class IndexRequest(ProjectRequest, frozen=True, kw_only=True):
     """Request to index one project.
 
-    The newest `newest_units` units of work are read first, and at most `max_units` in all. Files with more than
-    `max_file_bytes` bytes are listed but not parsed.
+    A unit of work is a commit, or a merge with everything it brings in. The newest `newest_units` units are read
+    first, and at most `max_units` in all. Files larger than `max_file_bytes` bytes are listed but not parsed.
     """
 
     project: str
@@ -50,7 +50,10 @@ class IndexRequest(ProjectRequest, frozen=True, kw_only=True):
 
 
 class IndexStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Progress of indexing; which other fields are set depends on the stage."""
+    """Progress of indexing.
+
+    The stage determines which of the other fields are set.
+    """
 
     stage: Literal["history", "files", "model", "episodes", "facts", "unread"]
     done: int = 0
@@ -71,10 +74,11 @@ class ParsedFiles(Struct, frozen=True, kw_only=True):
 
 
 class NewUnits(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """New commits; only `waits` is set while a git operation is in progress.
+    """Units of work (commits or merges) that are new since the last check.
 
-    `moved` commits have only a new id, and `gone` commits are in no history any more. `rewritten` is true if the
-    known head itself is gone.
+    `moved` commits only have a new id (old id, new id), and `gone` commits no longer belong to any history.
+    `rewritten` is True if the last known head no longer exists, or if the history must be indexed again. While a git
+    operation is in progress, only `waits` is set.
     """
 
     units: list[Unit] = []

@@ -1,4 +1,4 @@
-"""JSON answers about memories, facts, contradictions and sharing."""
+"""JSON responses about memories, facts, contradictions and sharing."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class FactAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ContradictionAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Two memories that cannot both be true; the second is the newer one."""
+    """Two memories that cannot both be true; `b` is the newer one."""
 
     id: str
     status: Literal["open", "resolved"]

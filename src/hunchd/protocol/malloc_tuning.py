@@ -1,4 +1,4 @@
-"""Settings of the C library's memory allocator that limit how much freed memory a process keeps."""
+"""Settings that make the C library keep less freed memory in a process."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ def limit_malloc() -> None:
 
 @contextmanager
 def unmap_large_buffers() -> Iterator[None]:
-    """Return each large buffer to the system as soon as it is freed, during the block.
+    """Return large buffers to the system as soon as they are freed.
 
-    On entry, memory that is already free is returned as well. Does nothing unless the environment specifies the
-    usual threshold (MMAP_THRESHOLD_VARIABLE) and the C library supports `mallopt`.
+    This applies while the `with` block runs. On entry, memory that is already free is returned as well. Does nothing
+    unless the environment specifies the usual threshold (MMAP_THRESHOLD_VARIABLE) and the C library supports
+    `mallopt`.
     """
     default_threshold = os.environ.get(MMAP_THRESHOLD_VARIABLE, "")
     if not default_threshold.isdigit() or (mallopt := _load_mallopt()) is None:

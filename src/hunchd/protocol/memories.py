@@ -1,4 +1,4 @@
-"""Memories as sent and received: drafts, patches and complete records."""
+"""Memories in the JSON API: drafts to store, patches, and complete records."""
 
 from __future__ import annotations
 
@@ -99,7 +99,10 @@ class ArtifactRecord(Struct, frozen=True, kw_only=True):
 
 
 class ArtifactBody(ArtifactRecord, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Artifact to which a memory refers."""
+    """Artifact of a memory, as sent in a request.
+
+    An artifact is a source that the memory is based on, such as a file, commit or pull request.
+    """
 
 
 class UsageBody(Answer, frozen=True, kw_only=True):
@@ -112,7 +115,10 @@ class UsageBody(Answer, frozen=True, kw_only=True):
 
 
 class MemoryBody(Request, frozen=True, kw_only=True):
-    """Memory to store. `kind` and `content` are sufficient; a fact may have `key` and `value` instead of `content`."""
+    """Memory to store.
+
+    `kind` and `content` are sufficient; a fact may have `key` and `value` instead of `content`.
+    """
 
     schema_keywords: ClassVar = {"anyOf": [{"required": ["content"]}, {"required": ["key", "value"]}]}
 
@@ -175,7 +181,10 @@ class MemoryDrafts(Request, frozen=True, kw_only=True):
 
 
 class MemoryPatch(Request, frozen=True, kw_only=True):
-    """Fields to change. Omitted fields stay unchanged; null clears category, key, value, branch and valid_to."""
+    """Fields of a memory to change.
+
+    Omitted fields stay unchanged; null clears category, key, value, branch and valid_to.
+    """
 
     title: Annotated[Name, Meta(min_length=1)] | UnsetType = UNSET
     content: Annotated[LongText, Meta(min_length=1)] | UnsetType = UNSET
@@ -201,7 +210,7 @@ class MemoryPatch(Request, frozen=True, kw_only=True):
 
 
 class MemoryRecord(Answer, frozen=True, kw_only=True):
-    """Memory as shown, stored and exported; empty optional fields are omitted."""
+    """Complete memory as returned, stored and exported; empty optional fields are omitted."""
 
     id: RequiredName
     kind: Kind
@@ -244,7 +253,7 @@ _OPTIONAL_FIELDS: Final = tuple(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDraft:
-    """Memory that has no id yet.
+    """Memory that has not been given an id yet.
 
     `project` is the path or id of a project, or None for the user's own memories.
     """
@@ -274,14 +283,14 @@ class MemoryDraft:
     number: int | None = field(default=None, compare=False)  # index in its batch
 
     def qualified_name(self, name: str) -> str:
-        """Return the full name of a field in the client's request."""
+        """Return the full name of a field, as in the client's request."""
         return f"{_field_prefix(self.number)}{name}"
 
 
 def parse_drafts_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[list[MemoryDraft], list[Rejection]]:
-    """Parse one memory or {"memories": […]}.
+    """Parse a request body that is either one memory or {"memories": […]}.
 
-    Returns the valid drafts, and the rejected entries with their index. If none is valid, raises InvalidInput, or
+    Returns the valid drafts, and the rejected entries with their index. If no entry is valid, raises InvalidInput, or
     NotFound for a project that `lookup` does not know.
     """
     if not isinstance(raw, dict) or "memories" not in raw:
@@ -292,10 +301,10 @@ def parse_drafts_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[li
 
 
 def parse_draft(raw: Any, *, number: int | None = None, lookup: ProjectLookup | None = None) -> MemoryDraft:
-    """Parse a draft.
+    """Parse one memory to store.
 
-    `kind` and `content` are required; a fact may have `key` and `value` instead of `content`. `number` is the index
-    of the draft in a batch.
+    `kind` and `content` are required; a fact may have `key` and `value` instead of `content`. `number` is the index of
+    the draft in a batch. If `lookup` is given, raises NotFound for a project that it does not know.
     """
     body = decode(raw, MemoryBody, where=_field_prefix(number))
     if body.project is not None and lookup is not None:
@@ -314,9 +323,9 @@ def parse_draft(raw: Any, *, number: int | None = None, lookup: ProjectLookup | 
 
 
 def parse_patch(raw: Any) -> MemoryFields:
-    """Parse the fields to change into domain types, ready for `dataclasses.replace`.
+    """Parse the fields of a memory to change.
 
-    null clears a field that may be empty.
+    The values are of domain types, ready for `dataclasses.replace`. The value null clears a field that may be empty.
     """
     changeable = list_wire_names(MemoryPatch)
     fields: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
@@ -365,7 +374,10 @@ def memory_to_record(memory: Memory) -> MemoryRecord:
 
 
 def memory_to_json(memory: Memory) -> JsonObject:
-    """Convert a memory to plain JSON values, the form in which it is stored and exported."""
+    """Convert a memory to plain JSON values.
+
+    This is the form in which memories are stored and exported.
+    """
     plain: JsonObject = to_json(memory_to_record(memory))
     return plain
 
@@ -394,7 +406,7 @@ def memory_from_json(raw: Any) -> Memory:
 
 
 def derive_title(content: str) -> str:
-    """Return the first line that is not blank, shortened."""
+    """Return the first line that is not blank, shortened if too long."""
     line = next((line.strip() for line in content.splitlines() if line.strip()), "")
     return line if len(line) <= MAX_TITLE_CHARACTERS else line[: MAX_TITLE_CHARACTERS - 1].rstrip() + "…"
 
@@ -412,7 +424,10 @@ def _artifacts_of(artifacts: Sequence[ArtifactRecord]) -> tuple[Artifact, ...]:
 
 
 def _to_wire(value: Any) -> Any:
-    """Return a field of a memory as its record has it: times in UTC, lists, and nothing for None."""
+    """Convert a memory's field to the form that its record has.
+
+    Times are converted to UTC and tuples to lists; None becomes UNSET.
+    """
     if value is None:
         return UNSET
     if isinstance(value, datetime):

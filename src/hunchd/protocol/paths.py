@@ -1,4 +1,7 @@
-"""Conversion of client paths to internal paths, which are relative to the project root and use "/"."""
+"""Conversion of paths sent by clients to internal paths.
+
+Internal paths are relative to the project root and use "/" as the separator.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ _ALLOWED_PATHS: Final = "a path inside the project, absolute or relative to its 
 
 
 def to_relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "path") -> str:
-    """Return `raw` relative to `root`.
+    """Return the path `raw` relative to `root`.
 
     Symlinks are resolved, so that two names of the same file yield the same path. Raises InvalidInput if the path
-    leads outside: through "..", through a symlink, or as another absolute path. The file need not exist and is
-    never opened. `field` is the name of the path in the client's request.
+    leads outside the root, whether through "..", through a symlink or because it is a different absolute path. The
+    file need not exist and is never opened. `field` is the name that the path has in the client's request.
     """
     if not raw.strip() or len(raw) > MAX_PATH_CHARACTERS or "\0" in raw:
         raise InvalidInput(f"the path is empty, too long or contains NUL; allowed: {_ALLOWED_PATHS}", field=field)
@@ -43,8 +46,8 @@ def to_relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "pa
 def to_relative_prefix(raw: str | None, root: str | os.PathLike[str]) -> str | None:
     """Convert a client's path prefix to one relative to `root`.
 
-    Returns None for the root itself. A prefix outside the root is returned unchanged, because document paths start
-    with "/" too.
+    Returns None for the root itself, or if `raw` is None. A prefix outside the root is returned unchanged, because
+    document paths start with "/" too.
     """
     if raw is None:
         return None
@@ -55,10 +58,10 @@ def to_relative_prefix(raw: str | None, root: str | os.PathLike[str]) -> str | N
 
 
 def _relative_without_links(raw: str, real_root: str) -> str | None:
-    """Return `raw` relative to `real_root` without resolving links.
+    """Return the path `raw` relative to `real_root` without resolving links.
 
-    Returns None if the path has segments such as ".." or contains a symlink, which is rarely the case. This costs
-    one `lstat` per segment below the root, whereas `realpath` would also check every segment above it.
+    Returns None in the rare case that the path has segments such as ".." or contains a symlink. This costs one `lstat`
+    for each segment below the root, whereas `realpath` would also check every segment above it.
     """
     below = raw.removeprefix(real_root + os.sep) if raw.startswith(os.sep) else raw
     parts = below.split("/")
@@ -81,7 +84,7 @@ def _relative_without_links(raw: str, real_root: str) -> str | None:
 def normalize_project_path(raw: str, *, field: str = "project") -> str:
     """Return the normalized absolute path of a project's folder.
 
-    Raises InvalidInput if `raw` is relative.
+    Raises InvalidInput if `raw` is relative or too long.
     """
     if len(raw) > MAX_PATH_CHARACTERS or not PurePath(raw).is_absolute():
         raise InvalidInput(f"'{field}' must be the absolute path of a working tree", field=field)

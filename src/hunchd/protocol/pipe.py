@@ -1,10 +1,11 @@
-"""Wire format of the pipe to helper processes: JSON lines with numbered calls and flow-controlled streams.
+"""Wire format of the pipe to helper processes: numbered calls in JSON lines.
 
 A frame is one line of JSON. Frames to the helper: `{"i": n, "m": method, "p": params}` is a call, `{"a": n}` grants
-one more item of stream n, `{"c": n}` cancels n, and `{"q": 1}` is a ping, answered by the same frame. Frames from
-the helper: `{"i": n, "r": result}`, `{"i": n, "s": item}`, `{"i": n, "end": 1}`, `{"i": n, "e": {"code",
-"message"}}`, and `{"bye": 1}` after it has been idle long enough. After `bye` the helper still serves whatever
-arrives until the parent closes the pipe, because only the parent knows which calls are in progress.
+one more item of stream n, `{"c": n}` cancels n, and `{"q": 1}` is a ping, answered by the same frame. Frames from the
+helper: `{"i": n, "r": result}`, `{"i": n, "s": item}`, `{"i": n, "end": 1}`, `{"i": n, "e": {"code", "message"}}`, and
+`{"bye": 1}` after it has been idle long enough. Streams are flow-controlled: the helper sends only as many items as
+were granted. After `bye` the helper still serves whatever arrives until the parent closes the pipe, because only the
+parent knows which calls are in progress.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def encode_frame(frame: CallFrame | ReplyFrame) -> bytes:
 def encode(value: Any) -> Raw:
     """Encode Structs, dataclasses and plain values as JSON.
 
-    Lone surrogates, which occur in file names, are preserved.
+    Lone surrogates, which can occur in file names, are preserved.
     """
     try:
         return Raw(_ENCODER.encode(value))
@@ -81,7 +82,7 @@ def encode(value: Any) -> Raw:
 
 
 def decode(raw: bytes | Raw, of: type[DecodedT]) -> DecodedT:
-    """Decode the output of `encode` to the type `of`."""
+    """Decode JSON produced by `encode` to the type `of`."""
     try:
         decoder: Decoder[DecodedT] = _make_decoder(of)  # type: ignore[arg-type]
         return decoder.decode(raw)

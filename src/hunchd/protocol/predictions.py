@@ -1,4 +1,4 @@
-"""JSON answers with predictions: files, memories and commands that will be needed."""
+"""JSON responses with the files, memories and commands predicted to be needed."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def prediction_answer(
 ) -> PredictionAnswer:
     """Return the best `k` files, memories and commands.
 
-    `episode_id` maps a commit to the id of the memory that stores it; `memories` are added to those predicted. A
-    memory that occurs twice is listed once.
+    `episode_id` maps a commit to the id of the memory that stores it. `memories` are listed together with the
+    predicted ones; a memory that occurs twice is listed once.
     """
     episodes = [
         predict_memory(episode_id(unit.sha), "episode", unit.subject, unit.confidence, *unit.reasons)

@@ -1,6 +1,6 @@
-"""Rendezvous file, which contains the running daemon's address and token.
+"""Rendezvous file, from which clients read the running daemon's address and token.
 
-The file is private and is written atomically.
+The file is private to the user and is written atomically.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Rendezvous(NamedTuple):  # every command reads it: quicker to load than a dataclass
-    """Address, token and process id of the running daemon."""
+    """Address, token and process ID of the running daemon."""
 
     protocol: int
     url: str
@@ -24,7 +24,10 @@ class Rendezvous(NamedTuple):  # every command reads it: quicker to load than a 
 
 
 def read_rendezvous(file: Path) -> Rendezvous | None:
-    """Read the file; return None if it is missing, untrusted or malformed."""
+    """Read the file, or return None if it is missing, untrusted or malformed.
+
+    The file is untrusted if it is not a regular file or belongs to another user.
+    """
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
@@ -49,7 +52,7 @@ def read_rendezvous(file: Path) -> Rendezvous | None:
 
 
 def write_rendezvous(file: Path, rendezvous: Rendezvous) -> None:
-    """Replace the file atomically; only this user can read it."""
+    """Replace the file atomically; only the current user can read it."""
     draft = file.with_name(f".{file.name}.{os.urandom(8).hex()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
@@ -69,7 +72,7 @@ def remove_rendezvous(file: Path, *, pid: int) -> None:
 
 
 def is_process_alive(pid: int) -> bool:
-    """Return True if a process with that id exists."""
+    """Return True if a process with the ID `pid` exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""HTTP requests as frozen values, with strict parsers of bodies and query strings."""
+"""HTTP requests as immutable objects, with strict parsers for their bodies and queries."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ RESOLUTIONS: Final[tuple[str, ...]] = get_args(ResolutionOutcome)
 
 
 class ContextQuery(Request, frozen=True, kw_only=True):
-    """Query of GET /context."""
+    """Query parameters for GET /context."""
 
     project: ProjectRef
     file: Annotated[PathText | None, Meta(description="absolute, or relative to the project")] = None
@@ -118,7 +118,7 @@ class AssembleSignals(Request, frozen=True, kw_only=True):
 
 
 class AssembleRequest(Request, frozen=True, kw_only=True):
-    """Request for context based on everything that a client has open."""
+    """Request for a context bundle based on everything the user has open."""
 
     project: ProjectRef
     budget: Budget = DEFAULT_BUDGET
@@ -142,10 +142,10 @@ class AssembleRequest(Request, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextRequest:
-    """Request for a bundle.
+    """Request for a context bundle.
 
     `project` is the path or the id of a project. Paths are as the client sent them (see `paths.to_relative_path`).
-    `file_field` and `open_files_field` are the client's names of those fields.
+    `file_field` and `open_files_field` are the names that those fields have in the client's request.
     """
 
     project: str
@@ -206,7 +206,7 @@ class SearchBody(Request, frozen=True, kw_only=True):
 
 
 class ReviewRequest(Request, frozen=True, kw_only=True):
-    """Request for the files that a change still lacks."""
+    """Request for the files that a change seems to lack."""
 
     project: ProjectRef
     base: Annotated[Name, Meta(description="a revision; what was committed since then is part of the change")] = ""
@@ -252,7 +252,7 @@ class ExpandRequest(Request, frozen=True, kw_only=True):
 
 
 class FeedbackItem(Request, frozen=True, kw_only=True):
-    """Feedback on one shown item."""
+    """Feedback on one item that was shown."""
 
     id: Annotated[RequiredName, Meta(description="of a memory, or `file:path` as a bundle names a file")]
     outcome: Outcome
@@ -263,13 +263,13 @@ class FeedbackItem(Request, frozen=True, kw_only=True):
 
 
 class Feedback(Request, frozen=True, kw_only=True):
-    """Report of which items helped and which did not."""
+    """Feedback on which items helped and which did not."""
 
     items: Annotated[tuple[FeedbackItem, ...], Meta(max_length=MAX_FEEDBACK_ITEMS)]
 
 
 class FactRequest(Request, frozen=True, kw_only=True):
-    """Request for the value of a fact's key in exactly one scope."""
+    """Request for the value of a fact, by its key and one scope."""
 
     key: RequiredName
     project: OptionalProject = None
@@ -306,7 +306,7 @@ class ShareRequest(Request, frozen=True, kw_only=True):
 
 
 class FocusQuery(Request, frozen=True, kw_only=True):
-    """Query of GET /focus."""
+    """Query parameters for GET /focus."""
 
     project: ProjectRef
 
@@ -334,7 +334,7 @@ def _offset(fields: Fields, name: str) -> str:
 
 
 class ListSlice(Request, frozen=True, kw_only=True):
-    """Slice of a list, by default the whole list. The cursor is an offset."""
+    """Slice of a list, by default the whole list; the cursor is an offset."""
 
     limit: PageSize = MAX_PAGE_SIZE
     cursor: Annotated[Cursor, CustomReader(_offset)] = None
@@ -345,7 +345,7 @@ class ListSlice(Request, frozen=True, kw_only=True):
 
 
 class ContradictionsRequest(ListSlice, frozen=True, kw_only=True):
-    """Query of GET /contradictions, newest first."""
+    """Query parameters for GET /contradictions, which lists the newest first."""
 
     status: Literal["open", "resolved", "all"] = "open"
     project: Annotated[ProjectRef | None, Meta(description="if omitted, all projects")] = None
@@ -364,7 +364,7 @@ class ExportQuery(Request, frozen=True, kw_only=True):
 
 
 class ImportQuery(Request, frozen=True, kw_only=True):
-    """Query of POST /import; empty when importing one's own export."""
+    """Query parameters for POST /import; empty when users import their own export."""
 
     colleague: Annotated[Annotated[str, Meta(max_length=100)] | None, Meta(description="who exported them")] = None
     project: Annotated[ProjectRef | None, Meta(description="the project they are about")] = None
@@ -378,7 +378,7 @@ class ImportQuery(Request, frozen=True, kw_only=True):
 
 
 class MemoriesQuery(Request, frozen=True, kw_only=True):
-    """Query of GET /memories."""
+    """Query parameters for GET /memories."""
 
     project: Annotated[
         ProjectRef | None, Meta(description="the path or the id of a project; if omitted, everything stored")
@@ -403,7 +403,10 @@ class MemoriesQuery(Request, frozen=True, kw_only=True):
         _refuse_mixed_kinds((*self.kind, *self.kinds), fields, "kind")
 
     def to_filters(self) -> Filters:
-        """Return the filters; `project` in them is the path or the id, as sent by the client."""
+        """Return the filters that the query describes.
+
+        Their `project` is the path or the id, as sent by the client.
+        """
         kinds, category = _split_kinds((*self.kind, *self.kinds))
         default_statuses = (Status.ACTIVE, Status.SUPERSEDED) if self.as_of else (Status.ACTIVE,)
         return Filters(
@@ -423,16 +426,16 @@ class MemoriesQuery(Request, frozen=True, kw_only=True):
 
 
 def parse_context_query(query: str) -> tuple[ContextRequest, Format]:
-    """Parse the query of GET /context."""
+    """Parse the query string of GET /context into a request and its format."""
     values = structs.asdict(decode_query(query, ContextQuery))
     form = values.pop("format")
     return ContextRequest(**values), form
 
 
 def parse_feedback_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[list[FeedbackItem], list[Rejection]]:
-    """Parse the feedback items.
+    """Parse a request body with feedback items.
 
-    Returns the valid items, and the rejected ones with their index. If none is valid, raises InvalidInput, or
+    Returns the valid items, and the rejected ones with their index. If no item is valid, raises InvalidInput, or
     NotFound for a project that `lookup` does not know.
     """
     return decode_batch(raw, Feedback, "items", FeedbackItem, lookup)
@@ -441,7 +444,7 @@ def parse_feedback_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[
 def _parse_error_text(signals: Fields, raw: Any) -> str:
     """Return the text of a recent error.
 
-    The error is either a text or an object with the field `text`, as in an `error` signal.
+    The error is either a string or an object with the field `text`, as in an `error` signal.
     """
     text = raw.get("text") if isinstance(raw, dict) else raw
     if not isinstance(text, str) or not text.strip():
@@ -450,9 +453,10 @@ def _parse_error_text(signals: Fields, raw: Any) -> str:
 
 
 def _split_kinds(kind_names: tuple[str, ...]) -> tuple[tuple[Kind, ...], str | None]:
-    """Return the kinds and the category among the given names.
+    """Return the kinds, and the category of facts, that the names stand for.
 
-    As in bundles, the name of a category means facts of that category.
+    As in context bundles, the name of a category stands for facts of that category. The category is None if there
+    is none.
     """
     if kind_names and kind_names[0] in CATEGORIES:
         return (Kind.FACT,), kind_names[0]

@@ -1,4 +1,4 @@
-"""JSON responses: bundles, projects, errors, pages."""
+"""JSON responses: context bundles, projects, errors, pages."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ ItemT = TypeVar("ItemT")
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """Base of answers that hunchd also decodes.
+    """Base class for responses that hunchd also decodes.
 
-    A field that is always written is required in the schema, even if it has a default for decoding.
+    A field that is always written is marked as required in the schema, even if it has a default for decoding.
     """
 
 
@@ -33,7 +33,7 @@ def to_utc(moment: datetime) -> datetime:
 
 
 def format_iso(moment: datetime) -> str:
-    """Format a time as ISO 8601 in UTC, ending in Z."""
+    """Format a time as ISO 8601 in UTC, with a final Z."""
     return to_utc(moment).isoformat().replace("+00:00", "Z")
 
 
@@ -51,7 +51,7 @@ class ItemAnswer(Struct, frozen=True, kw_only=True):
 
 
 class TiersAnswer(Struct, frozen=True, kw_only=True):
-    """Number of tokens in each tier."""
+    """Number of tokens in each tier of a context bundle."""
 
     tier1: Count
     tier2: Count
@@ -60,7 +60,7 @@ class TiersAnswer(Struct, frozen=True, kw_only=True):
 
 
 class BundleAnswer(Struct, frozen=True, kw_only=True):
-    """Context within a token budget."""
+    """Context bundle: the context for a focus, within a token budget."""
 
     status: Literal["ok", "empty", "degraded"]
     degraded: list[str]
@@ -80,7 +80,7 @@ class MissingAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ReviewAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Files that a change probably lacks."""
+    """Files that a change probably lacks, and the files it changes."""
 
     missing: list[MissingAnswer]
     changed: list[str]
@@ -100,7 +100,10 @@ class OpenedFileAnswer(Struct, frozen=True, kw_only=True):
 
 
 class FocusAnswer(Struct, frozen=True, kw_only=True):
-    """Open files, and the most recently opened files with their predictions, both newest first."""
+    """Open files, and the most recently opened files with their predictions.
+
+    Both lists start with the newest file.
+    """
 
     branch: str
     open_files: list[OpenFileAnswer]
@@ -141,7 +144,7 @@ class ProjectPatternsAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ReadingAnswer(Struct, frozen=True, kw_only=True):
-    """Current step of indexing."""
+    """Current step of indexing, and the time since its last progress."""
 
     step: str
     silent_seconds: Count
@@ -204,7 +207,10 @@ class AcceptedAnswer(Struct, frozen=True, kw_only=True):
 
 
 class PageAnswer(Struct, Generic[ItemT], frozen=True, kw_only=True):
-    """One page of a list; `next` is the cursor of the next page."""
+    """One page of a list.
+
+    `next` is the cursor of the next page; it is null on the last page.
+    """
 
     items: list[ItemT]
     next: str | None
@@ -241,7 +247,7 @@ def _item_of(item: ContextItem) -> ItemAnswer:
 
 
 def review_answer(missing: Sequence[MissingFile], changed_paths: Sequence[str]) -> ReviewAnswer:
-    """Return the files that a change lacks as an answer."""
+    """Build the response that lists the files a change lacks."""
     return ReviewAnswer(
         missing=[
             MissingAnswer(path=one.path, probability=round(one.probability, 4), reasons=list(one.reasons))
@@ -254,24 +260,27 @@ def review_answer(missing: Sequence[MissingFile], changed_paths: Sequence[str]) 
 def slice_page(
     entries: Sequence[ListedT], convert: Callable[[ListedT], ItemT], *, offset: int, limit: int
 ) -> PageAnswer[ItemT]:
-    """Return one page of a complete list; the cursor is an offset."""
+    """Return one page of a complete list, with an offset as the cursor.
+
+    `convert` is applied to the entries of that page.
+    """
     end = min(offset + limit, len(entries))
     next_cursor = str(end) if end < len(entries) else None
     return PageAnswer(items=list(map(convert, entries[offset:end])), next=next_cursor, total=len(entries))
 
 
 def error_answer(error: HunchError) -> ErrorEnvelope:
-    """Return the answer {"error": {"code", "message", "field"?, "hint"?}}."""
+    """Build the response {"error": {"code", "message", "field"?, "hint"?}}."""
     return ErrorEnvelope(error=_error_of(error))
 
 
 def make_rejection(index: int, error: HunchError) -> Rejection:
-    """Return a rejected batch entry: its index and an error in the usual form."""
+    """Return a rejected entry of a batch: its index, and the error."""
     return Rejection(index=index, error=_error_of(error))
 
 
 def sort_rejections(*batches: Sequence[Rejection]) -> list[Rejection]:
-    """Merge rejected entries, sorted by index."""
+    """Merge lists of rejected entries, sorted by index."""
     return sorted((one for batch in batches for one in batch), key=lambda one: one.index)
 
 
@@ -280,14 +289,14 @@ def _error_of(error: HunchError) -> ErrorAnswer:
 
 
 def to_json(answer: Any) -> Any:
-    """Convert Structs, even inside plain values, to plain JSON values."""
+    """Convert Structs, including nested ones, to plain JSON values."""
     return to_builtins(answer, enc_hook=to_plain_value)
 
 
 def to_plain_value(value: object) -> object:
-    """Convert a subclass of a plain type, such as numpy's float, to the plain type.
+    """Convert a value of a subclass, such as numpy's float, to a plain type.
 
-    msgspec rejects such subclasses.
+    msgspec rejects such subclasses. Raises NotImplementedError for a value of any other type.
     """
     for plain in (float, str, int):
         if isinstance(value, plain):

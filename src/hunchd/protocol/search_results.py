@@ -1,4 +1,4 @@
-"""JSON answers to searches: results, lists of results, and the text behind a pointer."""
+"""JSON responses to searches, and to requests for the text behind a pointer."""
 
 from __future__ import annotations
 
@@ -32,13 +32,19 @@ class SearchAnswer(Struct, frozen=True, kw_only=True):
     took_ms: float
 
     def with_results(self, results: Sequence[SearchResult], more_degradations: Sequence[str] = ()) -> SearchAnswer:
-        """Return the answer with other results, and with what was missing from any of the searches."""
+        """Return the response with different results.
+
+        `more_degradations`, which describe what was unavailable in another search, are added to those already listed.
+        """
         degraded = list(dict.fromkeys([*self.degraded, *more_degradations]))
         return replace(self, results=list(results), degraded=degraded, status=find_status(results, degraded))
 
 
 class ExpandAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Text behind a pointer. A memory or file has `id` and `title`, a topic has `topic`."""
+    """Text behind a pointer in a context bundle.
+
+    A memory or file has `id` and `title`, a topic has `topic`.
+    """
 
     id: str | None = None
     title: str | None = None

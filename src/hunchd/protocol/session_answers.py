@@ -1,4 +1,4 @@
-"""JSON answers about sessions: messages, the state of the session, and the compiled prompt."""
+"""JSON responses about sessions: messages, session state and the compiled prompt."""
 
 from __future__ import annotations
 
@@ -95,7 +95,10 @@ class PromptAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def message_answer(message: Message, session: str) -> LoggedMessageAnswer:
-    """Convert a log entry to its form in answers; empty fields are omitted."""
+    """Convert a message in the log to its form in responses.
+
+    Empty optional fields are omitted.
+    """
     return LoggedMessageAnswer(
         id=message.id,
         session=session,

@@ -1,4 +1,4 @@
-"""Requests about sessions: messages from agents, the session log, and POST /context/compile."""
+"""Requests about sessions: messages, the session log, and POST /context/compile."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def _event(fields: Fields, name: str) -> MessageType | None:
 
 
 def validate_session_id(text: str) -> str:
-    """Validate a session id chosen by the client, which can be any text of one line."""
+    """Return the session id if it is valid, otherwise raise InvalidInput.
+
+    A client may choose any text that fits on one line and is not too long.
+    """
     if not text.strip() or len(text) > MAX_SESSION_ID_CHARACTERS or not text.isprintable():
         raise InvalidInput(
             f"a session id must be one line of at most {MAX_SESSION_ID_CHARACTERS} characters", field="session"
@@ -122,7 +125,10 @@ class MessageBody(Request, frozen=True, kw_only=True):
 
 
 class Messages(Request, frozen=True, kw_only=True):
-    """Messages to append to a session, which belongs to the project of its first request."""
+    """Messages to append to a session.
+
+    The session belongs to the project named in its first request.
+    """
 
     messages: Annotated[tuple[MessageBody, ...], Meta(max_length=MAX_MESSAGES)]
     project: ProjectRef | None = None
@@ -136,7 +142,7 @@ class SessionEnd(Request, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDraft:
-    """Message that has no position in the log yet."""
+    """Message that has not been given a position in the log yet."""
 
     event: MessageType
     text: str
@@ -148,7 +154,7 @@ class MessageDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendRequest:
-    """Request to append messages.
+    """Request to append messages to a session.
 
     `project` is a path or an id, as sent by the client; a session belongs to at most one project.
     """
@@ -196,9 +202,9 @@ class SessionsRequest(PageRequest, frozen=True, kw_only=True):
 
 
 def parse_append_body(raw: Any) -> AppendRequest:
-    """Parse the messages.
+    """Parse a request body with messages to append.
 
-    Returns the valid messages, and the rejected ones with their index. Raises InvalidInput if none is valid.
+    Returns the valid messages, and the rejected ones with their index. Raises InvalidInput if no message is valid.
     """
     drafts, rejections = decode_batch(raw, Messages, "messages", MessageBody)
     project = decode({**raw, "messages": []}, Messages).project
@@ -210,9 +216,9 @@ def get_role(event: MessageType) -> Role:
 
 
 def extract_data_text(data: Mapping[str, Any]) -> str:
-    """Return the text of a message from its data.
+    """Return the text that a message's data contains.
 
-    A tool call, for example, has its content in its arguments.
+    The data of a tool call, for example, holds its text in the arguments.
     """
     content = next((data[name] for name in ("input", "arguments", "args", "command", "output") if data.get(name)), data)
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, sort_keys=True)

@@ -1,4 +1,4 @@
-"""Changes of settings and projects, and the answers to GET /settings and GET /doctor."""
+"""Requests to change settings and projects, and responses about settings and checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SettingsAnswer(Struct, frozen=True, kw_only=True):
 
 
 class SettingChange(Request, frozen=True, kw_only=True):
-    """Request to write a setting to the file."""
+    """Request to write a setting to the configuration file."""
 
     section: Name
     name: Name

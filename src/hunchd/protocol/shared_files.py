@@ -1,8 +1,9 @@
-"""Memories as Markdown files that people can review, with a few `name: value` lines at the top.
+"""Memories as Markdown files that people can review, with YAML front matter.
 
 The files are parsed as untrusted input. The folder determines the category (`.hunch/decisions/…`). The front matter
-contains key, value, files, tags, date and author, in this order; the text below is the memory in the author's words.
-The front matter is valid YAML, so that code hosts show it as a table, but only this subset of YAML is parsed.
+consists of `name: value` lines with key, value, files, tags, date and author, in this order; the text below is the
+memory in the author's words. The front matter is valid YAML, so that code hosts show it as a table, but only this
+subset of YAML is parsed.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ _WINDOWS_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFile:
-    """Shared memory in a file; `path` is relative to the repository's root."""
+    """Memory in a file that a repository shares.
+
+    `path` is relative to the repository's root.
+    """
 
     path: str
     kind: Kind
@@ -69,7 +73,7 @@ class SharedFile:
 
 
 def is_shared_path(path: str) -> bool:
-    """Return True if a file at `path` is a shared memory.
+    """Return True if `path` is the path of a shared memory's file.
 
     `path` is relative to the repository's root.
     """
@@ -83,7 +87,8 @@ def get_stem(path: str) -> str:
 def build_shared_file(memory: Memory, *, by: str = "") -> SharedFile:
     """Convert a memory to a shared file.
 
-    The origin of the memory is left out: the file mentions no machine, tool or session.
+    The origin of the memory is left out: the file mentions no machine, tool or session. `by` is the name of the
+    author.
     """
     key, value = strip_invisible_line(memory.key or ""), strip_invisible_line(memory.value or "")
     if not (key and value):
@@ -109,9 +114,9 @@ def build_shared_file(memory: Memory, *, by: str = "") -> SharedFile:
 
 
 def shared_path(memory: Memory) -> str:
-    """Return the path of a memory's file.
+    """Return the path of the file to which a memory is written.
 
-    The path is derived from the key, so that memories of two people with the same key share a file.
+    The path is derived from the key, so that memories of two people with the same key share one file.
     """
     folders = {category: folder for folder, category in CATEGORY_FOLDERS.items()}
     folder = describe(memory.kind).shared_folder or folders.get(memory.category, "facts")
@@ -128,7 +133,7 @@ def shared_path(memory: Memory) -> str:
 
 
 def render_shared_file(file: SharedFile) -> str:
-    """Render the file's text; equal memories yield equal texts."""
+    """Render the text of the file; equal memories yield equal text."""
     front_matter: list[str] = []
     for name, text in (("key", file.key), ("value", file.value)):
         if text:
@@ -153,9 +158,9 @@ def render_shared_file(file: SharedFile) -> str:
 
 
 def parse_shared_file(path: str, content: bytes) -> SharedFile:
-    """Parse a file into a shared memory.
+    """Parse the content of a file into a shared memory.
 
-    Raises InvalidInput with a message for the file's author.
+    Raises InvalidInput with a message that is meant for the file's author.
     """
     match = _PATH.fullmatch(path)
     if match is None:
@@ -191,9 +196,9 @@ def parse_shared_file(path: str, content: bytes) -> SharedFile:
 
 
 def strip_invisible(text: str) -> str:
-    """Remove characters that hide or reorder text.
+    """Remove characters that hide or reorder text, and normalise the rest.
 
-    These are escape, control, zero-width and directional characters.
+    The characters removed are escape, control, zero-width and directional characters.
     """
     normalized_text = _LINE_END.sub("\n", text).replace("\t", "    ")
     if normalized_text.isascii() and normalized_text.replace("\n", "").isprintable():
@@ -233,7 +238,7 @@ def _decode(content: bytes) -> str:
 
 
 def _split_front_matter(text: str) -> tuple[list[str], str]:
-    """Split a text into the lines of its front matter and the body."""
+    """Split a text into the lines of its front matter and its body."""
     lines = text.split("\n")
     if lines[0].rstrip() != "---":
         return [], _check_length(text)
@@ -253,7 +258,7 @@ def _check_length(text: str) -> str:
 def _parse_front_matter(lines: list[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
     """Return the single values and the lists, each keyed by field name.
 
-    Unknown fields are accepted, as later versions may add some.
+    Unknown fields are accepted, because later versions may add some.
     """
     values: dict[str, str] = {}
     lists: dict[str, list[str]] = {}
@@ -312,7 +317,7 @@ def _slugify(text: str) -> str:
 
 
 def _is_inside(path: str) -> bool:
-    """Return True if a path stays below the repository's root."""
+    """Return True if the path stays inside the repository."""
     parts = path.split("/")
     return len(path) <= 500 and "\\" not in path and ":" not in path and not {"", ".", ".."} & set(parts)
 

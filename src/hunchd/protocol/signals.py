@@ -1,7 +1,7 @@
-"""Signals as sent and stored: a strict parser for JSON and lossless serialization to JSON.
+"""Signals as sent and stored: a strict parser, and lossless conversion to JSON.
 
-Related modules: `requests` (request bodies and queries), `memories` (drafts, patches, records), `responses`
-(bundles, projects, errors), `predictions`, `paths`, and at the lowest level `fields` and `decoding`.
+Related modules: `requests` (request bodies and queries), `memories` (drafts, patches, records), `responses` (bundles,
+projects, errors), `predictions`, `paths`, and at the lowest level `fields` and `decoding`.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ MAX_SIGNALS: Final = 10_000  # a request; the largest burst a checkout of 10,000
 
 
 class PathResolver(Protocol):
-    """Resolver of a path, as sent by the client, to a path inside the project.
+    """Function that converts a client's path to one inside the project.
 
-    `field` is the name of the path in the client's request.
+    `field` is the name that the path has in the client's request.
     """
 
     def __call__(self, raw: str, project: str, /, *, field: str) -> str: ...
@@ -138,7 +138,10 @@ ExitCode = Annotated[int, Meta(ge=-(2**31), le=2**32)]
 
 
 class SignalBody(Struct, frozen=True, kw_only=True):
-    """Fields that all signals have. Unknown fields are ignored, because newer clients and hooks may send them."""
+    """Fields that all signals have in common.
+
+    Unknown fields are ignored, because newer clients and hooks may send them.
+    """
 
     kind: Annotated[str, Meta(extra_json_schema={"enum": list(SIGNAL_KINDS)})]
     project: Annotated[PathText, Meta(min_length=1, description="absolute path of the working tree")]
@@ -244,9 +247,10 @@ def parse_signal(
 ) -> Signal:
     """Parse one signal from a client.
 
-    `at` defaults to `now` and is never later. `resolve_path` resolves a path inside the project. Clients send the
-    id of the event as `event_id`, or as `id` except in `used`, where `id` is the id of a memory. `prefix` precedes
-    the field names in errors. Raises NotFound for a project that `lookup` does not know.
+    If `at` is omitted or later than `now`, the time of the signal is `now`. `resolve_path` resolves a path inside the
+    project. Clients send the id of the event as `event_id`, or as `id` except in `used`, where `id` is the id of a
+    memory. `prefix` precedes the field names in errors. Raises InvalidInput, or NotFound for a project that `lookup`
+    does not know.
     """
     kind = _parse_kind(raw, prefix)
     body = decode(raw, BODY_OF_KIND[kind], where=prefix)
@@ -268,9 +272,9 @@ def parse_signal(
 
 
 def signal_to_json(signal: Signal) -> dict[str, Any]:
-    """Convert a signal to its stored and exported form.
+    """Convert a signal to the form in which it is stored and exported.
 
-    Fields with their default value are omitted.
+    Fields that have their default value are omitted.
     """
     of = type(signal)
     result: dict[str, Any] = {"kind": _KIND_OF[of]}
@@ -282,7 +286,7 @@ def signal_to_json(signal: Signal) -> dict[str, Any]:
 
 
 def signal_from_json(raw: Any) -> Signal:
-    """Parse the output of `signal_to_json`.
+    """Parse a signal that was converted by `signal_to_json`.
 
     The signal is restored unchanged, without disk access and without adjusting its time.
     """
@@ -328,7 +332,10 @@ _FieldPathResolver = Callable[[str, str], str]
 
 
 def _parse_kind_fields(body: SignalBody, resolve_field: _FieldPathResolver, where: str) -> dict[str, Any]:
-    """Return the fields specific to a kind of signal, with paths inside the project."""
+    """Return the fields specific to the signal's kind.
+
+    Paths are converted to paths inside the project.
+    """
     match body:
         case FileBody():
             name = "file" if body.file and not body.path else "path"
@@ -355,10 +362,10 @@ def _attributes(of: type[SignalBody]) -> tuple[str, ...]:
 
 
 def _resolve_if_inside(path: str | None, resolve_field: _FieldPathResolver) -> str | None:
-    """Resolve the path of an error.
+    """Resolve the path of the file in which an error occurred.
 
-    Returns None if the path is outside the project: errors also point into installed libraries, and the error
-    itself is kept.
+    Returns None if the path is outside the project. The error itself is kept, because errors also point into installed
+    libraries.
     """
     if not path:
         return None

@@ -1,4 +1,4 @@
-"""JSON answer of GET /status: projects, queues, store, resources, and statistics of each feature."""
+"""JSON response to GET /status: projects, queues, store, resources and feature statistics."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class StoreAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LanguageAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Use of the language model today."""
+    """Use and cost of the language model today."""
 
     model: str
     spent_today_usd: float
@@ -80,7 +80,10 @@ class LanguageAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CalibrationAnswer(Struct, frozen=True, kw_only=True):
-    """Suggestions of a range of confidence, and how many were opened within half an hour."""
+    """Number of suggestions in one range of confidence, and how many proved right.
+
+    A suggested file counts as opened if it was opened within half an hour.
+    """
 
     above: Annotated[float, Meta(description="lower end of the range, which is 0.1 wide")]
     shown: Count
@@ -88,7 +91,10 @@ class CalibrationAnswer(Struct, frozen=True, kw_only=True):
 
 
 class BaselineAnswer(Struct, frozen=True, kw_only=True):
-    """Opened files that plain rules would have named among ten files, beside the suggestions, on the same files."""
+    """Number of opened files that simple rules would have predicted.
+
+    Each rule may name ten files. `foreseen` is the number for hunchd's own suggestions on the same files.
+    """
 
     opened: Count
     foreseen: Annotated[int, Meta(description="among the first ten suggested")]
@@ -97,7 +103,10 @@ class BaselineAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ForesightAnswer(Struct, frozen=True, kw_only=True):
-    """Statistics for a period; a rate is null if nothing was counted."""
+    """Quality of the predictions made in one period.
+
+    A rate is null if there was nothing to count.
+    """
 
     opened: Count
     hit_rate: float | None
@@ -116,7 +125,7 @@ class LatencyAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PrefetchAnswer(Struct, frozen=True, kw_only=True):
-    """Statistics about prefetched bundles."""
+    """Statistics on prefetched context bundles."""
 
     answers: Count
     warm: Count

@@ -1,4 +1,4 @@
-"""Names of the consolidation steps, for code that must start fast."""
+"""Names of the consolidation steps, in a module that loads quickly."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Decoder from plain JSON values and query strings to Structs, which define each request once.
+"""Decoder that converts plain JSON values and query strings to Structs.
 
-A Struct specifies names, types, limits and descriptions; `struct_schemas` renders the same Struct as JSON Schema.
-`msgspec.convert` is not used, because its errors mention neither the allowed values nor similar names.
+A Struct defines a request once: its names, types, limits and descriptions. `struct_schemas` renders the same Struct as
+JSON Schema. `msgspec.convert` is not used, because its errors mention neither the allowed values nor similar names.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Read = Callable[[Fields, str], Any]  # reads the field of that name
 
 
 class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all requests, which are frozen and reject unknown fields."""
+    """Base class for all requests, which are immutable and reject unknown fields."""
 
     # Keywords of JSON Schema that types cannot state.
     schema_keywords: ClassVar[Mapping[str, Any]] = {}
@@ -45,7 +45,7 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class CustomReader:
-    """Annotation for a field that is read by its own function."""
+    """Annotation that names the function with which to read a field."""
 
     read: Read
 
@@ -65,20 +65,23 @@ ProjectRef = Annotated[
 
 
 def decode(raw: Any, of: type[DecodedT], *, where: str = "") -> DecodedT:
-    """Decode a JSON object.
+    """Decode a JSON object to the Struct `of`.
 
-    `where` precedes the field names in errors. Raises InvalidInput with the name of the field and what is allowed.
+    `where` precedes the field names in errors. Raises InvalidInput, which names the field and what is allowed.
     """
     return _decode_fields(Fields(raw, list_wire_names(of), prefix=where, strict=_is_strict(of)), of)
 
 
 def decode_query(query: str, of: type[DecodedT]) -> DecodedT:
-    """Decode a query string; lists are separated by commas."""
+    """Decode a query string to the Struct `of`; commas separate lists."""
     return _decode_fields(Fields.from_query(query, list_wire_names(of), strict=_is_strict(of)), of)
 
 
 def refuse_query(query: str) -> None:
-    """Raise InvalidInput if `query` has parameters; for routes that accept none."""
+    """Raise InvalidInput if `query` has parameters.
+
+    This is for routes that accept none.
+    """
     if query:
         Fields.from_query(query, (), strict=True)
 
@@ -86,10 +89,10 @@ def refuse_query(query: str) -> None:
 def decode_batch(
     raw: Any, of: type[Struct], name: str, entry: type[DecodedT], known_projects: ProjectLookup | None = None
 ) -> tuple[list[DecodedT], list[Rejection]]:
-    """Decode each entry in the list `name` of the Struct `of` separately.
+    """Decode the entries in the list `name` one by one.
 
-    Returns the valid entries, and the rejected ones with their index. If none is valid, raises InvalidInput, or
-    NotFound for a project that `known_projects` does not know.
+    `of` is the Struct that contains the list. Returns the valid entries, and the rejected ones with their index. If no
+    entry is valid, raises InvalidInput, or NotFound for a project that `known_projects` does not know.
     """
     [list_type] = [each.type for each in fields_of(of) if each.name == name]
     entries = get_batch(raw, name, max_entries=_find_limit(_unwrap_hint(list_type)[1], "max_length", MAX_LIST_ENTRIES))
@@ -106,13 +109,16 @@ def decode_batch(
 
 
 def refuse_unknown_fields(raw: Mapping[str, Any], of: type[Struct]) -> None:
-    """Raise InvalidInput for a field that `of` does not have, without reading the values."""
+    """Raise InvalidInput for a field that `of` does not have.
+
+    The values are not read.
+    """
     Fields(dict.fromkeys(raw, ""), list_wire_names(of), strict=_is_strict(of))
 
 
 @cache
 def list_wire_names(of: type[Struct]) -> tuple[str, ...]:
-    """Return the names of the fields in the form in which clients send them."""
+    """Return the names of the Struct's fields as clients send them."""
     return tuple(each.encode_name for each in fields_of(of))
 
 
@@ -159,9 +165,9 @@ def _plan_fields(of: type[Struct]) -> tuple[_PlannedField, ...]:
 
 
 def _build_reader(hint: Any, *, is_required: bool) -> Read:
-    """Return the reader for a field of type `hint`.
+    """Return the function that reads a field of type `hint`.
 
-    The reader is called only for fields that are present or required.
+    It is called only for fields that are present or required.
     """
     of, metas, read = _unwrap_hint(hint)
     if read is not None:
@@ -213,9 +219,9 @@ def _build_list_reader(entry: Any, most: int) -> Read:
 
 
 def _find_choices(of: Any, metas: tuple[Meta, ...]) -> tuple[str, ...] | None:
-    """Return the allowed texts of a field, or None if it is not restricted.
+    """Return the values allowed for a field, or None if it is not restricted.
 
-    They come from a Literal, an enum, or a schema keyword, which is used for choices that are computed.
+    They come from a Literal, from an enum, or from a schema keyword, which is used for choices that are computed.
     """
     if of is str:
         return next((tuple(each.extra_json_schema["enum"]) for each in metas if each.extra_json_schema), None)
@@ -225,7 +231,10 @@ def _find_choices(of: Any, metas: tuple[Meta, ...]) -> tuple[str, ...] | None:
 
 
 def _unwrap_hint(hint: Any) -> tuple[Any, tuple[Meta, ...], Read | None]:
-    """Return the type inside `Annotated` and `| None`, with its constraints, outermost first."""
+    """Return the type inside `Annotated` and `| None`, and its annotations.
+
+    The annotations are the constraints, outermost first, and the custom reader, if any.
+    """
     metas: tuple[Meta, ...] = ()
     read: Read | None = None
     while True:

@@ -1,4 +1,4 @@
-"""JSON Schemas of Structs for the OpenAPI document."""
+"""JSON Schemas of Structs, for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ def build_component_schemas(structs: Mapping[str, type[Struct]]) -> dict[str, Sc
 
 
 def page_schema(name: str, of: type[Struct]) -> Schema:
-    """Return the schema of a page of `of`, whose name in the document is `name`."""
+    """Return the schema of a page of `of` Structs.
+
+    `name` is the name that `of` has in the document.
+    """
     page = PageAnswer[of]  # type: ignore[valid-type]
     (reference,), raw = msgspec.json.schema_components([page], ref_template=REF + "{name}")
     return _simplify_schema(raw[reference["$ref"].removeprefix(REF)], raw, {of.__name__: name})
 
 
 def _list_keywords(of: type[Struct]) -> Schema:
-    """Return the schema keywords that types cannot express."""
+    """Return the schema keywords that the Struct's types cannot express."""
     if issubclass(of, Request):
         return dict(of.schema_keywords)
     if issubclass(of, Answer):
@@ -45,7 +48,10 @@ def _list_keywords(of: type[Struct]) -> Schema:
 
 
 def list_query_parameters(of: type[Struct]) -> tuple[tuple[str, Schema, bool], ...]:
-    """Return each parameter of a query as (name, schema, is required)."""
+    """Return the parameters of a query.
+
+    Each has a name, a schema, and True if it is required.
+    """
     schema = build_component_schemas({of.__name__: of})[of.__name__]
     required_names = schema.get("required", ())
     return tuple((name, each, name in required_names) for name, each in schema["properties"].items())
@@ -86,7 +92,7 @@ def _simplify_schema(schema: Schema, raw: Mapping[str, Schema], names: Mapping[s
 def _build_property_schema(schema: Schema, raw: Mapping[str, Schema], names: Mapping[str, str]) -> Schema:
     """Return the schema of a field.
 
-    If null is the default, it is not listed as an alternative.
+    If null is the default, it is not listed as an alternative, because it means the same as an omitted field.
     """
     if "default" not in schema:
         return _simplify_schema(schema, raw, names)
@@ -98,7 +104,10 @@ def _build_property_schema(schema: Schema, raw: Mapping[str, Schema], names: Map
 
 
 def _merge_alternatives(outer: Schema, alternatives: list[Schema]) -> Schema:
-    """Merge a single alternative, apart from null, into the surrounding schema."""
+    """Merge the alternatives of a type into the surrounding schema.
+
+    This is possible if there is only one alternative apart from null; otherwise they are listed under "oneOf".
+    """
     null = {"type": "null"} in alternatives
     others = [each for each in alternatives if each != {"type": "null"}]
     if len(others) == 1 and isinstance(others[0].get("type"), str):

@@ -1,4 +1,4 @@
-"""JSON answers about teams."""
+"""JSON responses about teams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TeamState = Literal["starting", "in step", "read-only", "unreachable"]
 
 
 class TeamProgress(Struct, frozen=True, kw_only=True):
-    """How far this machine has synchronised with a team."""
+    """Progress of this machine in synchronising with a team."""
 
     state: TeamState
     in_step_at: datetime | None = None
@@ -25,7 +25,7 @@ class TeamProgress(Struct, frozen=True, kw_only=True):
 
 
 class TeamStatus(Struct, frozen=True, kw_only=True):
-    """Team of a project, as known to this machine."""
+    """Team of a project, as far as this machine knows."""
 
     joined: bool
     team: Annotated[str, Meta(description="its id")] = ""
@@ -39,7 +39,7 @@ class TeamStatus(Struct, frozen=True, kw_only=True):
 
 
 class TeamJoined(Struct, frozen=True, kw_only=True):
-    """Team that was founded or joined."""
+    """Team that the user founded or joined."""
 
     team: str
     uri: str
@@ -49,7 +49,10 @@ class TeamJoined(Struct, frozen=True, kw_only=True):
 
 
 class TeamLeft(Struct, frozen=True, kw_only=True):
-    """Team that was left; `unsent` is the number of records that were never sent to it."""
+    """Team that the user left.
+
+    `unsent` is the number of records that were never sent to it.
+    """
 
     left: str
     unsent: Count
@@ -72,7 +75,7 @@ class TeamMembers(Struct, frozen=True, kw_only=True):
 
 
 class TeamMemberChanged(Struct, frozen=True, kw_only=True):
-    """Decision about a member that will be sent to all other members."""
+    """Decision about a member, which will be sent to all other members."""
 
     member: str
     name: str
@@ -86,7 +89,7 @@ class PlannedRecord(Struct, frozen=True, kw_only=True):
 
 
 class TeamPreview(Struct, frozen=True, kw_only=True):
-    """Everything that would be sent."""
+    """Everything that would be sent to the team."""
 
     joined: bool
     items: list[PlannedRecord]
@@ -110,7 +113,7 @@ class TeamResolution(Struct, frozen=True, kw_only=True):
 
 
 class TeamSubject(Struct, frozen=True, kw_only=True):
-    """Statements of members about the same subject, earliest first."""
+    """Statements by members about the same subject, earliest first."""
 
     subject: str
     statements: list[TeamStatement]

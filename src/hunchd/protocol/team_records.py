@@ -1,7 +1,7 @@
-"""Records of a team's memory as stored, signed and sent: a statement, vote or membership each.
+"""Records of a team's memory, as stored, signed and sent.
 
-A record is immutable. Its id is a hash of the signed bytes, so the same record always has the same id, and a record
-signed for one team is invalid in every other.
+Each record holds, for example, a statement, a vote or a membership, and is immutable. Its id is a hash of the signed
+bytes, so the same record always has the same id, and a record signed for one team is invalid in any other.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ Identifier = Annotated[str, Meta(max_length=_MAX_IDENTIFIER)]
 
 
 class TeamRecord(Struct, frozen=True, kw_only=True):
-    """Signed record. `author` is the public key, so that no directory is needed to verify the signature."""
+    """Signed record of a team.
+
+    `author` is the public key, so that no directory is needed to verify the signature.
+    """
 
     id: Identifier
     author: Identifier
@@ -77,7 +80,10 @@ class Statement(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Resolution(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Content of a RESOLVE record, which decides between the STATE records in `over`, but not between later ones."""
+    """Content of a RESOLVE record, which decides between several statements.
+
+    It decides between the STATE records listed in `over`; later statements are not affected.
+    """
 
     over: tuple[str, ...]
     chosen: Statement | None = None  # None: each of them holds
@@ -86,8 +92,9 @@ class Resolution(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Vote(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Content of a VOTE record, which contains totals instead of increments, so that a repeated record changes
-    nothing.
+    """Content of a VOTE record.
+
+    It contains totals instead of increments, so that a repeated record changes nothing.
     """
 
     useful: int = 0
@@ -101,14 +108,20 @@ class Membership(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Founding(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Content of the FOUND record; the team's id is a hash of its author and `nonce`."""
+    """Content of a FOUND record.
+
+    The team's id is a hash of the record's author and `nonce`.
+    """
 
     nonce: str
     title: str = ""
 
 
 def compute_team_id(founder: str, nonce: str) -> str:
-    """Return the id of a team, which only its founder can have created."""
+    """Return the id of the team that `founder` creates with `nonce`.
+
+    Because the id is a hash of the founder's public key, nobody else can create a team with this id.
+    """
     return blake2b(f"{founder}:{nonce}".encode(), digest_size=10).hexdigest()
 
 
@@ -128,7 +141,10 @@ def encode_payload(content: Struct) -> str:
 
 
 def decode_statement(record: TeamRecord) -> Statement:
-    """Return the statement of a STATE record. Raises InvalidInput."""
+    """Return the statement in a STATE record.
+
+    Raises InvalidInput if the record does not contain a valid one.
+    """
     try:
         return msgspec.json.decode(record.payload, type=Statement)
     except msgspec.MsgspecError as error:
@@ -136,7 +152,10 @@ def decode_statement(record: TeamRecord) -> Statement:
 
 
 def decode_resolution(record: TeamRecord) -> Resolution:
-    """Return the resolution of a RESOLVE record. Raises InvalidInput."""
+    """Return the resolution in a RESOLVE record.
+
+    Raises InvalidInput if the record does not contain a valid one.
+    """
     try:
         return msgspec.json.decode(record.payload, type=Resolution)
     except msgspec.MsgspecError as error:
@@ -144,7 +163,7 @@ def decode_resolution(record: TeamRecord) -> Resolution:
 
 
 def decode_vote(record: TeamRecord) -> Vote:
-    """Return the vote in a VOTE record, or an empty vote if it contains none."""
+    """Return the vote in a VOTE record, or an empty vote if invalid."""
     try:
         return msgspec.json.decode(record.payload, type=Vote)
     except msgspec.MsgspecError:
@@ -152,7 +171,7 @@ def decode_vote(record: TeamRecord) -> Vote:
 
 
 def decode_member_name(record: TeamRecord) -> str:
-    """Return the name in a JOIN record, or "" if it contains none."""
+    """Return the name in a JOIN record, or "" if it is invalid."""
     try:
         return msgspec.json.decode(record.payload, type=Membership).name
     except msgspec.MsgspecError:
@@ -160,7 +179,7 @@ def decode_member_name(record: TeamRecord) -> str:
 
 
 def decode_founding(record: TeamRecord) -> Founding | None:
-    """Return the content of a FOUND record, or None if it is not valid."""
+    """Return the content of a FOUND record, or None if it is invalid."""
     try:
         return msgspec.json.decode(record.payload, type=Founding)
     except msgspec.MsgspecError:

@@ -1,4 +1,4 @@
-"""Requests about teams, with strict parsers of bodies and query strings."""
+"""Requests about teams, with strict parsers for bodies and query strings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Thread limit of the matrix library (OpenBLAS), which reads its environment once, on import."""
+"""Thread limit for the matrix library (OpenBLAS).
+
+The library reads its environment only once, when it is imported.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ THREADS_VARIABLE: Final = "OPENBLAS_NUM_THREADS"
 
 @contextmanager
 def limit_to_one_thread() -> Iterator[None]:
-    """Limit libraries imported in the block to one thread.
+    """Limit libraries imported in the `with` block to one thread.
 
-    Settings in the environment take precedence. The matrices of a single query are so small that the work is done
+    A setting in the environment takes precedence. The matrices of a single query are so small that the work is done
     before a second thread wakes up. Child processes do not inherit the limit.
     """
     if THREADS_VARIABLE in os.environ:

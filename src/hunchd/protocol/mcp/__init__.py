@@ -1,7 +1,7 @@
-"""Model Context Protocol without I/O.
+"""Model Context Protocol, implemented without I/O.
 
 The package parses messages, yields requests to the daemon and builds responses. `jsonrpc` implements messages and
-revisions, `catalogue` lists the tools, resources and prompts on offer, and `tools`, `resources` and `prompts`
+protocol versions, `catalogue` lists the tools, resources and prompts on offer, and `tools`, `resources` and `prompts`
 implement them. The transports (`cli/mcp_server.py` over stdio, `serving/mcp_handler.py` over HTTP) drive a
-`Conversation`: they carry out each step it yields and send the result back in.
+`Conversation`, a generator: they carry out each step it yields and send the result back in.
 """

@@ -1,4 +1,7 @@
-"""Steps that a conversation yields to its driver: requests to the daemon, and pauses."""
+"""Steps that a conversation yields to its driver: daemon requests and pauses.
+
+A conversation is a generator; its driver carries out each step and sends the result back in.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ class Pause(NamedTuple):
 class RequestFailed(Exception):
     """Error for a failed request.
 
-    It is thrown into the conversation by its driver, or raised by the conversation itself. `status` is the daemon's
-    HTTP status, or 0 if no daemon answered. The message and the hint are shown to the agent.
+    Either the driver throws it into the conversation, or the conversation raises it. `status` is the daemon's HTTP
+    status, or 0 if no daemon answered. The message and the hint are shown to the agent.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, status: int = 0) -> None:

@@ -1,7 +1,7 @@
-"""JSON-RPC messages of both generations of the protocol.
+"""JSON-RPC messages for both generations of the Model Context Protocol.
 
-Until revision 2025-11-25, a session starts with a handshake. Since revision 2026-07-28 the protocol is stateless:
-each request gives its revision in `_meta`, and each result says how long it may be cached.
+Up to version 2025-11-25, a session starts with a handshake. Since version 2026-07-28 the protocol is stateless: each
+request states its version in `_meta`, and each result says how long it may be cached.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class JsonRpcError(Exception):
 
 
 def is_stateless(message: Mapping[str, Any]) -> bool:
-    """Return True if the message has the envelope of the stateless protocol.
+    """Return True if the message uses the stateless protocol.
 
-    Returns False for `initialize`, which belongs to the handshake.
+    Such a message states its version in `_meta`. Returns False for `initialize`, which belongs to the handshake.
     """
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
@@ -97,7 +97,7 @@ def is_notification(message: Any) -> bool:
 def error_response(identifier: Any, refusal: JsonRpcError) -> JsonObject:
     """Build an error response.
 
-    An id that is neither a text nor an integer is replaced by null.
+    An id that is neither a string nor an integer is replaced by null.
     """
     if not isinstance(identifier, str | int) or isinstance(identifier, bool):
         identifier = None
@@ -106,7 +106,10 @@ def error_response(identifier: Any, refusal: JsonRpcError) -> JsonObject:
 
 
 def answer_request(request: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool) -> Conversation[JsonObject]:
-    """Return the response to a request, which may be an error response."""
+    """Return the response to a request; it may be an error response.
+
+    With `stateless`, the request and the response follow the stateless protocol.
+    """
     identifier, method, params = request["id"], request["method"], request.get("params", {})
     try:
         if stateless and (version := get_version(params)) not in STATELESS_VERSIONS:
@@ -126,9 +129,9 @@ def answer_request(request: Mapping[str, Any], focus: ProjectResolver, *, statel
 
 
 def get_version(params: Mapping[str, Any]) -> str:
-    """Return the protocol revision of a stateless request.
+    """Return the protocol version that a stateless request states.
 
-    Raises JsonRpcError if the revision or the client's capabilities are missing.
+    Raises JsonRpcError if the version or the client's capabilities are missing or have the wrong type.
     """
     meta = params.get("_meta")
     missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
@@ -195,7 +198,7 @@ def _initialize(params: Mapping[str, Any]) -> JsonObject:
 def _call_tool(params: Mapping[str, Any], focus: ProjectResolver) -> Conversation[JsonObject]:
     """Run a tool and return its result.
 
-    A failure is returned as a result as well, so that the agent can read it and retry.
+    A failure is returned as a result too, so that the agent can read it and retry.
     """
     name, arguments = _get_known_name(params, TOOLS, "tool"), _get_arguments(params)
     try:
@@ -236,7 +239,10 @@ def _get_arguments(params: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def describe_failure(trouble: RequestFailed) -> str:
-    """Format the error as one or two sentences for the agent."""
+    """Format the error message and its hint as one or two sentences.
+
+    The agent reads them.
+    """
     sentence = trouble.message[:1].upper() + trouble.message[1:].rstrip(".") + "."
     hint = trouble.hint or ""
     return f"{sentence} {hint[:1].upper()}{hint[1:].rstrip('.')}." if hint else sentence

@@ -1,4 +1,4 @@
-"""Resolution of the project to which a call refers, and requests that register unknown projects first."""
+"""Finding the project that a tool call refers to, and registering unknown projects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POLL_INTERVAL_SECONDS: Final = 0.25  # seconds between two checks of a project 
 
 
 class ProjectResolver:
-    """Resolver of the project to which a call refers.
+    """Resolver that finds the project a tool call refers to.
 
     `folder` is the folder in which the server was started, or None if it serves all projects. `root_of` returns the
     root of the repository that contains a path.
@@ -27,13 +27,14 @@ class ProjectResolver:
 
     @cached_property
     def home(self) -> str | None:
-        """Root of the repository in which the server was started, if any."""
+        """Root of the repository in which the server was started, or None."""
         return self._root_of(self._folder) if self._folder is not None else None
 
     def resolve_root(self, project: str | None, file: str | None = None) -> Conversation[str]:
-        """Return the project's root.
+        """Return the root folder of the project that a call refers to.
 
-        Raises RequestFailed, with a list of the known projects, if it cannot be determined.
+        `project` is tried first, then `file`, the server's own repository, and the registered projects. Raises
+        RequestFailed, with a list of the known projects, if the project cannot be determined.
         """
         if project is not None:
             return (yield from self._resolve_named(project))
@@ -61,10 +62,10 @@ class ProjectResolver:
         return list(answer["items"])
 
     def _resolve_named(self, project: str) -> Conversation[str]:
-        """Return the root of the project with that folder, id or name.
+        """Return the root of the project with the given folder, id or name.
 
-        A folder that is neither in a repository nor registered is rejected. Otherwise an agent could cause a whole
-        disk to be read by naming it.
+        A folder that is neither in a repository nor registered is rejected. Otherwise an agent could make the daemon
+        read a whole disk by naming it.
         """
         if os.path.isabs(project):  # noqa: PTH117
             return (yield from self._resolve_path(project))
@@ -105,9 +106,10 @@ def request_in_project(root: str, request: DaemonRequest) -> Conversation[Any]:
 
 
 def request_bundle(root: str, signals: Mapping[str, Any], budget: int | None) -> Conversation[Any]:
-    """Request a bundle; during indexing, repeat the request until the bundle is useful.
+    """Request a context bundle; while the project is being indexed, retry.
 
-    After MAX_INDEXING_WAIT_SECONDS, the latest bundle is returned.
+    The request is repeated until the bundle contains a directly relevant item (tier 1 or 2). If it still contains none
+    after MAX_INDEXING_WAIT_SECONDS, the latest bundle is returned.
     """
     non_empty_signals = {name: value for name, value in signals.items() if value}
     request = DaemonRequest(

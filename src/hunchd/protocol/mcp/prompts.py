@@ -1,4 +1,4 @@
-"""MCP prompts, which combine instructions for a way of working with the known context."""
+"""MCP prompts: instructions for a way of working, combined with what is known."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _START_FEATURE = """Plan this feature before you write it.
 
 
 def get_prompt(name: str, arguments: Mapping[str, Any], focus: ProjectResolver) -> Conversation[JsonObject]:
-    """Build the prompt's messages.
+    """Build the messages of a prompt.
 
-    Raises RequestFailed with status 422 for missing or unknown arguments.
+    Raises RequestFailed with status 422 if an argument is missing or unknown.
     """
     prompt = next(each for each in PROMPTS if each["name"] == name)
     argument_names = [argument["name"] for argument in prompt["arguments"]]

@@ -1,4 +1,4 @@
-"""MCP resources: bundles of projects and files, and documents."""
+"""MCP resources: documents, and context bundles for projects and files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MAX_LISTED_DOCUMENTS = 100  # documents
 
 
 def list_resources(focus: ProjectResolver) -> Conversation[list[JsonObject]]:
-    """List the bundles of projects and the documents.
+    """List the context bundle of each project, and the documents.
 
-    If the server was started in a repository, only that project is listed, otherwise every known project.
+    If the server was started in a repository, only that project is listed; otherwise every known project is.
     """
     project_records = [] if focus.home is not None else (yield from focus.list_projects())
     roots = [focus.home] if focus.home is not None else [str(each["path"]) for each in project_records]
@@ -49,7 +49,7 @@ def list_resources(focus: ProjectResolver) -> Conversation[list[JsonObject]]:
 def read_resource(uri: str, focus: ProjectResolver) -> Conversation[str]:
     """Return the text of a resource.
 
-    Raises RequestFailed with status 404 if it does not exist.
+    Raises RequestFailed with status 404 if no such resource exists.
     """
     if uri.startswith(BUNDLE_URI_PREFIX):
         return (yield from _read_bundle(unquote(uri[len(BUNDLE_URI_PREFIX) :]), focus))

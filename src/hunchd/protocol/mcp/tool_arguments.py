@@ -1,6 +1,7 @@
-"""Arguments of the MCP tools, stated once: `python -m hunchd.protocol.mcp.tool_arguments` renders `tools.json`.
+"""Arguments of the MCP tools, declared once.
 
-`hunch mcp` reads that file, because it must start without msgspec; a test compares the two.
+`python -m hunchd.protocol.mcp.tool_arguments` renders them to `tools.json`. `hunch mcp` reads that file, because it
+must start without msgspec; a test compares the two.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ _ADDS: Final = {"destructiveHint": False}
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
-    """Base of all tools; the docstring of a tool is what agents read. Limits are left to the daemon."""
+    """Base class for the arguments of a tool.
+
+    Agents read the docstring of the subclass. Limits are left to the daemon to check.
+    """
 
     tool: ClassVar[str]
     hints: ClassVar[dict[str, bool]] = _READS
@@ -107,7 +111,7 @@ TOOLS: Final[tuple[type[Arguments], ...]] = (
 
 
 def tool_definitions() -> list[Schema]:
-    """Return the definitions of all tools, as `tools/list` answers them."""
+    """Return the definitions of all tools, as `tools/list` returns them."""
     schemas = build_component_schemas({each.tool: each for each in TOOLS})
     return [_definition(each, schemas[each.tool]) for each in TOOLS]
 

@@ -1,4 +1,4 @@
-"""MCP tools, which turn arguments into a text for the agent."""
+"""MCP tools, which answer an agent's arguments with text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SCHEMAS: Final = {tool["name"]: tool["inputSchema"] for tool in TOOLS}
 def call_tool(name: str, arguments: Mapping[str, Any], focus: ProjectResolver, *, reference: str) -> Conversation[str]:
     """Run a tool and return its text.
 
-    Raises RequestFailed with a message for the agent. `reference` must be new for each call: if a memory is sent
+    Raises RequestFailed with a message for the agent. `reference` must be different for each call: if a memory is sent
     twice because the daemon restarted in between, the reference ensures that it is stored only once.
     """
     checked_arguments = validate_arguments(name, arguments)
@@ -46,7 +46,7 @@ def call_tool(name: str, arguments: Mapping[str, Any], focus: ProjectResolver, *
 def validate_arguments(name: str, arguments: Mapping[str, Any]) -> JsonObject:
     """Validate the arguments and drop those that are null.
 
-    Raises RequestFailed with the mistake and what is allowed.
+    Raises RequestFailed if an argument is invalid; its message states what is allowed.
     """
     schema = _SCHEMAS[name]
     properties: dict[str, JsonObject] = schema["properties"]
@@ -78,7 +78,10 @@ def _call_context(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conve
 
 
 def render_context(root: str, arguments: Mapping[str, Any]) -> Conversation[str]:
-    """Return the bundle's text, with notes on missing or incomplete context."""
+    """Return the text of a context bundle.
+
+    If the context is missing or incomplete, a note says so.
+    """
     signals = {
         "current_file": arguments.get("file"),
         "query": arguments.get("query"),
@@ -145,9 +148,9 @@ def _call_remember(arguments: Mapping[str, Any], focus: ProjectResolver, referen
 
 
 def _report_contradiction(identifier: str, opposite_id: str) -> Conversation[str]:
-    """Record a contradiction that the agent has noticed; return a text about it.
+    """Record a contradiction that the agent has noticed.
 
-    The user decides which statement is right.
+    Returns a sentence about it for the agent. The user decides which statement is right.
     """
     try:
         contradiction = yield DaemonRequest(
@@ -162,9 +165,9 @@ def _report_contradiction(identifier: str, opposite_id: str) -> Conversation[str
 
 
 def _list_similar(identifier: str) -> Conversation[str]:
-    """List stored statements on the same subject.
+    """Return a text that lists stored statements on the same subject.
 
-    The agent can judge better than hunchd whether all of them can be true.
+    The agent can judge better than hunchd whether they can all be true. The text is empty if there are none.
     """
     try:
         similar = (yield DaemonRequest(f"/memories/{identifier}/near?limit={_MAX_SIMILAR}"))["items"]
@@ -185,7 +188,10 @@ def _describe_redactions(result: Mapping[str, Any]) -> str:
 
 
 def _describe_outcome(result: Mapping[str, Any]) -> str:
-    """Describe the effect of storing a statement; return "" if it is simply new."""
+    """Describe what storing a statement changed.
+
+    Returns "" if the statement is simply new.
+    """
     if (old := result.get("replaced")) is not None:
         return f" It replaces {quote(old.get('value'))}."
     if (stronger := result.get("rejected_for")) is not None:
@@ -263,7 +269,10 @@ def _call_feedback(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conv
 
 
 def make_relative(path: str, root: str) -> str:
-    """Make an absolute path inside the project relative, in the daemon's notation."""
+    """Make an absolute path inside the project relative to its root.
+
+    The result uses "/" as the separator. Other paths are returned unchanged.
+    """
     inside = root.rstrip("/" + os.sep) + os.sep
     return path[len(inside) :].replace(os.sep, "/") if path.startswith(inside) else path
 
@@ -273,13 +282,16 @@ def quote(text: Any) -> str:
 
 
 def flatten_to_line(text: str, limit: int) -> str:
-    """Return at most `limit` characters on one line that cannot close a quotation."""
+    """Return the text as one line of at most `limit` characters.
+
+    Quotation marks in it are replaced, so that it cannot close the quotation around it.
+    """
     flat = " ".join(strip_invisible(text).split()).translate({0xAB: "‹", 0xBB: "›"})
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
 def strip_invisible(text: str) -> str:
-    """Remove control characters and characters that hide or reverse text.
+    """Remove control characters, and characters that hide or reverse text.
 
     Newlines and tabs are kept.
     """
