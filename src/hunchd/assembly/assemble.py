@@ -1,7 +1,8 @@
-"""Assembly of a bundle with exact token counts.
+"""Assembly of a context bundle with exact token counts.
 
-Invariant: `token_count == count(context) == heading lines + sum(tiers.values())`, where the tokens of a tier are
-those of its section including the title. `token_count` never exceeds `budget`.
+A bundle has one section for each tier: now, likely next, background, and ask for more. Invariant: `token_count ==
+count(context) == heading lines + sum(tiers.values())`, where the tokens of a tier are those of its section, including
+the section's title. `token_count` never exceeds `budget`.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ class _Section:
 
 
 def _count_block(block: str) -> int:
-    """Count the tokens of a block, the first line separately from the rest.
+    """Count the tokens of a block.
 
-    The first line contains the reasons. The rest is the same in most bundles of a day, so its count is cached.
+    The first line, which contains the reasons, is counted separately. The rest is the same in most bundles of a day,
+    so its count is cached.
     """
     end = block.find("\n", 1)
     if end < 1 or block[end - 1].isspace():
@@ -78,9 +80,9 @@ def assemble(
 ) -> Bundle:
     """Assemble the most useful bundle of at most `budget` tokens.
 
-    The status is `empty` if nothing is relevant or nothing fits. `secret` is the key of this installation: it
-    determines the marks around untrusted text, so that they are the same in all answers but the author of the text
-    cannot guess them.
+    `pieces` are the candidates to choose from. The status is `empty` if nothing is relevant or nothing fits. `secret`
+    is the secret key of this installation: it determines the marks around untrusted text, so that they are the same in
+    all bundles but the author of the text cannot guess them.
     """
 
     def render(piece: ContextCandidate, level: Level, text: str) -> str:
@@ -115,9 +117,10 @@ def _render_top_lines(candidates: Sequence[Choice], degradations: Sequence[str])
 
 
 def _spend_budget(candidates: Sequence[Choice], tokens: int, activity: Activity) -> None:
-    """Fill the tiers within their shares of `tokens`.
+    """Fill the tiers, each within its share of `tokens`.
 
-    Unused tokens are passed on to the next tier. What remains at the end is offered to all tiers again.
+    Tokens that a tier does not use are passed on to the next one. What remains at the end is offered to all tiers
+    again.
     """
     tiers = group_by_tier(candidates)
     remaining = tokens
@@ -162,7 +165,10 @@ def _sort_key(choice: Choice) -> tuple[bool, bool, float, int, str]:
 
 
 def _fit_topics(topics: Sequence[str], max_tokens: int, *, has_title: bool) -> str:
-    """Return the line of topics, with as many of the first ones as fit into `max_tokens`."""
+    """Return the line of topics, shortened to fit into `max_tokens`.
+
+    Topics are dropped from the end. Returns "" if not even the first one fits.
+    """
     title = 0 if has_title else _count_block(rendering.render_section_heading(4))
     names = list(dict.fromkeys(topics))[:MAX_TOPICS]
     while names:
@@ -174,9 +180,9 @@ def _fit_topics(topics: Sequence[str], max_tokens: int, *, has_title: bool) -> s
 
 
 def _find_exact_heading(header: str, rest: int, budget: int) -> str | None:
-    """Return the first line, which states the exact token count of the text.
+    """Return the first line, which states the exact number of tokens.
 
-    The count includes the line itself. Returns None if the text would exceed the budget.
+    The number includes the line itself. Returns None if the text would exceed the budget.
     """
     end = _count_block("\n")
     for spelling in range(len(rendering.render_headings(header, 0, budget))):

@@ -1,4 +1,4 @@
-"""Distribution of a budget over the four tiers."""
+"""Distribution of a token budget over the four tiers of a bundle."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _SHARES_BY_ACTIVITY: dict[Activity, tuple[float, float, float, float]] = {
 
 
 def split_budget(budget: int, activity: Activity = "") -> dict[Tier, int]:
-    """Return the tokens for each tier.
+    """Return the number of tokens for each tier.
 
-    The rounding remainder goes to tier 1.
+    The remainder from rounding goes to tier 1.
     """
     parts = _SHARES_BY_ACTIVITY.get(activity, DEFAULT_SHARES)
     tokens = {tier: int(budget * part) for tier, part in zip(TIERS, parts, strict=True)}

@@ -1,6 +1,6 @@
 """Splitting of long texts into chunks for search.
 
-A chunk consists of whole paragraphs under their headings, and has at most 500 tokens.
+A chunk consists of whole paragraphs under the same headings, and has at most 500 tokens.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _PARAGRAPHS: Final = re.compile(r"((?:[^\n]|\n(?!\s*\n))*(?:\n\s*\n|\n\s*$|$))")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Chunk of a text.
+    """Chunk of a longer text.
 
-    `heading` contains the headings of the sections around it, outermost first.
+    `heading` contains the headings of the sections that surround it, outermost first.
     """
 
     text: str

@@ -1,4 +1,7 @@
-"""Rendering of a session's digest within a budget, grouped by kind of point."""
+"""Rendering of a session's digest within a token budget.
+
+The points of the digest are grouped by kind, such as decisions or open questions.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ MAX_STATEMENT_SHARE = 0.65  # of the budget, while there are other points
 
 
 def render_digest(digest: Digest, *, budget: int, note: str = "") -> str:
-    """Render the heaviest points within `budget` tokens.
+    """Render the points with the greatest weight within `budget` tokens.
 
     The first line names the turns that the digest covers.
     """
@@ -39,7 +42,11 @@ def render_digest(digest: Digest, *, budget: int, note: str = "") -> str:
 
 
 def select_balanced(points: Sequence[Point], budget: int) -> list[Point]:
-    """Select points that fit, statements first, but leave room for actions and insights."""
+    """Select points that fit into `budget`, statements first.
+
+    Statements (decisions, instructions and preferences) may take only a part of the budget, so that there is room for
+    actions and insights.
+    """
     statements = select_heaviest(
         [point for point in points if point.kind in STATEMENT_KINDS], int(MAX_STATEMENT_SHARE * budget)
     )
@@ -55,9 +62,9 @@ def select_balanced(points: Sequence[Point], budget: int) -> list[Point]:
 
 
 def select_heaviest(points: Sequence[Point], budget: int) -> list[Point]:
-    """Select the heaviest points that fit, in original order.
+    """Select the points with the greatest weight that fit into `budget`.
 
-    Duplicates are skipped.
+    They are returned in their original order. Points with the same wording are included once.
     """
     heaviest_points: list[Point] = []
     kinds: set[PointKind] = set()

@@ -1,4 +1,4 @@
-"""Fencing of untrusted text next to hunch's own words.
+"""Fencing of untrusted text that is shown next to hunch's own words.
 
 All text from repositories, commands, commit messages and the web passes through here. There are three guarantees:
 nothing invisible or directional survives; nothing can begin a line, a heading, a fence, a tag or one of hunch's own
@@ -70,9 +70,9 @@ def remove_invisible(text: str) -> str:
 # A text is the same in most bundles of a day, so results are cached.
 @lru_cache(maxsize=2048)
 def neutralize(text: str, *, keep_quotations: bool = False) -> str:
-    """Neutralise headings, fences, tags and hunch's quotation marks; idempotent.
+    """Make headings, fences, tags and hunch's own marks in a text harmless.
 
-    With `keep_quotations`, the quotation marks are kept.
+    Applying this twice changes nothing further. With `keep_quotations`, hunch's quotation marks are kept.
     """
     safe_text = remove_invisible(text)
     safe_text = _CONTROL_TOKEN.sub(lambda mark: {"|>": "|›", "[": "("}.get(mark.group(), "[…]"), safe_text)
@@ -84,9 +84,9 @@ def neutralize(text: str, *, keep_quotations: bool = False) -> str:
 
 @lru_cache(maxsize=4096)
 def to_single_line(text: str, limit: int = 200, *, keep_quotations: bool = False) -> str:
-    """Return at most `limit` neutralised characters on one line.
+    """Return the text, made harmless, as one line of at most `limit` characters.
 
-    The text is cut at a word if possible. Markdown marks at the beginning are removed.
+    The text is cut between words if possible. Markdown marks at its beginning are removed.
     """
     flat = _SPACES.sub(" ", neutralize(text[: limit * 4], keep_quotations=keep_quotations)).strip()
     flat = _LEADING_MARKS.sub("", flat).lstrip("\\").strip()
@@ -98,14 +98,15 @@ def to_single_line(text: str, limit: int = 200, *, keep_quotations: bool = False
 
 
 def quote(text: str, limit: int = 200) -> str:
-    """Quote one line of untrusted text between marks that it cannot contain."""
+    """Quote untrusted text on one line, between marks it cannot contain."""
     return f"{OPEN}{to_single_line(text, limit)}{CLOSE}"
 
 
 def fence(text: str, *, provenance: str, nonce: str) -> str:
-    """Fence a block of untrusted text: `nonce` marks its ends, and every line is prefixed.
+    """Fence a block of untrusted text.
 
-    Even an author who knew the nonce could not close the block, because no line of the text can begin at the margin.
+    Its first and last line contain `nonce`, and every line between them has a prefix. Even an author who knew the
+    nonce could not close the block, because no line of the text can begin at the margin.
     """
     lines = neutralize(text).strip("\n").split("\n")
     shown_lines = [f"| {line.rstrip()[:MAX_LINE]}".rstrip() for line in lines[:MAX_BLOCK_LINES]]
@@ -116,9 +117,9 @@ def fence(text: str, *, provenance: str, nonce: str) -> str:
 
 
 def make_nonce(secret: bytes, *parts: str) -> str:
-    """Return eight hexadecimal digits derived from `parts` with the key `secret`.
+    """Derive eight hexadecimal digits from `parts` with the key `secret`.
 
-    The same parts always give the same digits.
+    The same parts always yield the same digits.
     """
     message = "\x00".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.blake2s(message, key=secret[:32], digest_size=4).hexdigest()
@@ -149,7 +150,7 @@ _STEMS = (
 
 @lru_cache(maxsize=2048)
 def addresses_a_model(text: str) -> bool:
-    """Return True if `text` reads like an instruction to a model."""
+    """Return True if `text` reads like an instruction to a language model."""
     visible_text = remove_invisible(text[:4000])
     lower = visible_text.lower()
     return any(stem in lower for stem in _STEMS) and _INSTRUCTION.search(visible_text) is not None

@@ -1,10 +1,10 @@
-"""Session history for prompts: append-only between compactions, within its budget, lossless.
+"""Session history for prompts: within its budget, lossless, and rarely rewritten.
 
-The view is a fold over the log: the same messages in the same order give the same bytes, in this process or the
-next. Between two compactions the view only grows at its end, so that a provider's prompt cache can still serve what
-was sent before. A compaction first replaces large stale tool results with pointers; if that is not enough, it
-condenses older turns. The first two turns are kept, the last ones are kept verbatim, and what is left out can be
-read by its id.
+The view of the history is computed from the log alone: the same messages in the same order yield the same bytes, in
+this process or the next. Between two compactions the view only grows at its end, so that a provider's prompt cache can
+still serve what was sent before. A compaction first replaces large, older tool results with pointers; if that is not
+enough, it condenses older turns. The first two turns stay, the most recent turns stay verbatim, and whatever is left
+out can be read by its id.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Condense = Callable[[Sequence[Turn]], Digest]
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """Message of the prompt.
+    """Message of the prompt that represents a message or condensed turns.
 
     `message` and `turn` are the id and the turn of the message shown; they are "" and 0 for condensed turns.
     """
@@ -60,9 +60,9 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class HistoryView:
-    """Current state of the history.
+    """State of the history at one point in time.
 
-    The first `stable` entries survive the next compaction.
+    The next compaction does not change the first `stable` entries.
     """
 
     entries: tuple[HistoryEntry, ...]
@@ -74,9 +74,9 @@ class HistoryView:
 
 @dataclass(slots=True)
 class SessionHistory:
-    """History that is built up from a session's log, message by message.
+    """History that is built from a session's log, message by message.
 
-    `budget` is in tokens.
+    `budget` is in tokens. `condense` returns the digest of a range of turns.
     """
 
     budget: int
@@ -91,7 +91,10 @@ class SessionHistory:
     _turn_count: int = 0
 
     def add(self, message: Message) -> None:
-        """Append a message, compacting if necessary before a new turn begins."""
+        """Append a message.
+
+        If the message starts a new turn, the history is compacted first if necessary.
+        """
         before = self._tail_turns[-1].messages[-1] if self._tail_turns else None
         if starts_turn(before, message):
             if len(self._tail_turns) >= MAX_TURNS or self._count_tail_tokens() > COMPACTION_SHARE * self.budget:
@@ -107,7 +110,10 @@ class SessionHistory:
             )
 
     def compact(self, *, force: bool = True) -> None:
-        """Replace large stale tool results with pointers, and condense older turns if necessary."""
+        """Replace large, older tool results with pointers, and condense older turns.
+
+        Without `force`, turns are condensed only if the history is still too long after the replacement.
+        """
         for turn in self._tail_turns[:-VERBATIM_TURNS]:
             for message in turn.messages:
                 if is_large(message):
@@ -118,7 +124,7 @@ class SessionHistory:
         self.compactions += 1
 
     def build_view(self) -> HistoryView:
-        """Return the current view."""
+        """Return the current view of the history."""
         tail = [
             self._entry_by_message[one.id]
             for turn in self._tail_turns
@@ -156,7 +162,11 @@ class SessionHistory:
             self._condensed_entries = [self._render_condensed(self._digests[0], MERGED_SHARE)]
 
     def _count_kept_turns(self) -> int:
-        """Return how many turns at the end are kept: as many as fit, within limits."""
+        """Return how many of the last turns are kept.
+
+        These are as many as fit into their share of the budget, but at least MIN_KEPT_TURNS and at most
+        MAX_KEPT_TURNS.
+        """
         remaining, kept_turns = KEPT_SHARE * self.budget, 0
         for turn in reversed(self._tail_turns[-MAX_KEPT_TURNS:]):
             remaining -= self._count_turn_tokens(turn)
@@ -188,7 +198,7 @@ def is_large(message: Message) -> bool:
 
 
 def build_entry(message: Message, turn: int, *, max_tokens: int) -> HistoryEntry:
-    """Render a message.
+    """Render a message as an entry of the history.
 
     If it exceeds `max_tokens` tokens, only its beginning and end are kept.
     """
@@ -200,7 +210,10 @@ def build_entry(message: Message, turn: int, *, max_tokens: int) -> HistoryEntry
 
 
 def build_pointer(message: Message, turn: int) -> HistoryEntry:
-    """Replace a tool result with a pointer to it."""
+    """Render a tool result as a pointer to the stored result.
+
+    The pointer includes the first and the last line of the result.
+    """
     role, label = _role_and_label(message)
     first = next((line for line in message.text.splitlines() if line.strip()), "")
     last = next((line for line in reversed(message.text.splitlines()) if line.strip()), "")
@@ -212,7 +225,7 @@ def build_pointer(message: Message, turn: int) -> HistoryEntry:
 def _render_excerpt(message: Message, max_tokens: int) -> str:
     """Return the beginning and end of a message, within about `max_tokens` tokens.
 
-    Error messages name the failure at the end and the location at the beginning.
+    An error report names the failure at its end and the location at its beginning.
     """
     max_characters = max(16, max_tokens - 40) * len(message.text) // max(message.tokens, 1)
     half = max(20, max_characters // 2)

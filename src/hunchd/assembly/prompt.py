@@ -1,9 +1,9 @@
-"""Prompt compiler that puts stable sections first, so that a provider's cache can serve most of the prompt.
+"""Prompt compiler that puts stable sections first for the provider's cache.
 
-The order is: static prefix, profile, background, history, and, in the last message, what changes with every
-request: date and time, task state, retrieved texts, and the message itself. If the prompt exceeds its budget,
-sections are pruned in this order: task state, history (down to its first two and last three turns), retrieved
-texts, background, profile. The static prefix and the message are never pruned.
+The order is: static prefix, profile, background, history, and, in the last message, whatever changes with every
+request: date and time, task state, retrieved texts, and the message itself. If the prompt exceeds its budget, sections
+are pruned in this order: task state, history (down to its first two and last three turns), retrieved texts,
+background, profile. The static prefix and the message are never pruned.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ _CACHE_MARK: Final = {"type": "ephemeral"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptInputs:
-    """Inputs of a prompt.
+    """Inputs from which a prompt is compiled.
 
-    `history` returns the view for a budget in tokens. Lines and retrieved texts are sorted best first, and have
-    already been made safe to show next to hunch's own words.
+    `history` returns the view of the history for a budget in tokens. Profile, background and retrieved texts are
+    sorted best first, and have already been made safe to show next to hunch's own words.
     """
 
     history: Callable[[int], HistoryView]
@@ -82,7 +82,7 @@ class PromptInputs:
 class CompiledPrompt:
     """Compiled prompt in the format of the Messages API.
 
-    The first message differs from that format: it contains the system blocks.
+    It differs from that format in one way: its first message contains the system blocks.
     """
 
     messages: tuple[Mapping[str, Any], ...]
@@ -96,9 +96,9 @@ class CompiledPrompt:
 
 
 def compile_prompt(inputs: PromptInputs) -> CompiledPrompt:
-    """Compile the prompt within its budget.
+    """Compile the prompt so that it fits into its budget.
 
-    Raises InvalidInput if not even the static prefix and the message fit.
+    Raises InvalidInput if even the static prefix and the message do not fit.
     """
     tools = tuple(sorted((_sort_tool_keys(tool) for tool in inputs.tools), key=lambda tool: str(tool["name"])))
     prefix = PREFIX + (f"\n{inputs.system.strip()}\n" if inputs.system.strip() else "")
@@ -143,11 +143,11 @@ _SECTION_ORDER: Final = ("prefix", "profile", "background", "history", "volatile
 
 
 class _PrunableSections:
-    """Sections that can be pruned.
+    """Sections of the prompt that can be pruned.
 
-    Each must fit into its share of the budget, and all of them into what remains of it. `spare` is the number of
-    tokens that the profile may use beyond its share; it depends on the static prefix only, so that the profile is
-    the same in every prompt of a session.
+    Each section must fit into its share of the budget, and all of them into what the fixed sections leave. `spare` is
+    the number of tokens that the profile may use beyond its share; it depends only on the static prefix, so that the
+    profile is the same in every prompt of a session.
     """
 
     def __init__(self, inputs: PromptInputs, *, spare: int) -> None:
@@ -170,9 +170,10 @@ class _PrunableSections:
         }
 
     def prune_to(self, max_tokens: int) -> tuple[str, ...]:
-        """Prune the sections in the fixed order until all fit into `max_tokens`.
+        """Prune the sections, in a fixed order, until they fit into `max_tokens`.
 
-        Returns the names of the sections that are incomplete, because of their share or of the total.
+        Returns the names of the sections that are incomplete because they exceeded their share or because of the
+        total.
         """
         whole, shortened_sections = self.view, set[str]()
         for name, shrink in (
@@ -207,7 +208,7 @@ class _PrunableSections:
         self.view = _keep_ends(self.view)
 
     def _keep_newest_messages(self, max_tokens: int) -> None:
-        """Keep only as many of the newest messages as fit."""
+        """Drop the oldest messages of the history until the rest fits."""
         entries, tokens = list(self.view.entries), self.view.tokens
         excess = self._excess_tokens(max_tokens)
         while entries and excess > 0:
@@ -217,7 +218,10 @@ class _PrunableSections:
             self.view = HistoryView(tuple(entries), 0, tokens, self.view.compactions, self.view.condensed_until)
 
     def _drop_lines(self, name: str, max_tokens: int) -> None:
-        """Drop texts from the end; of a page, the last sections are dropped first."""
+        """Drop texts of the section `name`, starting with the last one.
+
+        A text that is a page of several lines loses its last sections first.
+        """
         texts = list(getattr(self, name))
         while texts and (over := self._excess_tokens(max_tokens)) > 0:
             last = texts.pop()
@@ -226,7 +230,10 @@ class _PrunableSections:
 
 
 def _keep_ends(view: HistoryView) -> HistoryView:
-    """Keep only the first and last turns of a history."""
+    """Keep only the first and the last turns of a history.
+
+    Condensed turns are dropped as well.
+    """
     turns = list(dict.fromkeys(entry.turn for entry in view.entries if entry.turn))
     kept_turns = {*turns[:FIRST_TURNS], *turns[-LAST_TURNS:]}
     entries = tuple(entry for entry in view.entries if entry.turn in kept_turns)
@@ -236,7 +243,10 @@ def _keep_ends(view: HistoryView) -> HistoryView:
 def _build_system_message(
     prefix: str, profile: Sequence[str], background: Sequence[str]
 ) -> tuple[Mapping[str, Any], int]:
-    """Return the system blocks with cache marks, and the number of marks."""
+    """Return the message with the system blocks, and the number of its cache marks.
+
+    A cache mark tells the provider up to where it should cache the prompt.
+    """
     blocks = [_build_block(prefix, is_marked=True)]
     if stable_text := _render_lines("Profile", profile) + _render_lines("Background", background):
         blocks.append(_build_block(stable_text.rstrip("\n"), is_marked=True))
@@ -244,9 +254,9 @@ def _build_system_message(
 
 
 def _build_history_messages(view: HistoryView, marks: int) -> list[Mapping[str, Any]]:
-    """Return the entries as messages with cache marks.
+    """Return the history's entries as messages, with cache marks.
 
-    One mark is at the point that the next compaction leaves unchanged, one at the end.
+    One mark follows the entries that the next compaction leaves unchanged, another the last entry.
     """
     marked_indexes = {len(view.entries) - 1}
     if marks > 1 and view.stable:
@@ -255,7 +265,10 @@ def _build_history_messages(view: HistoryView, marks: int) -> list[Mapping[str, 
 
 
 def _build_final_message(last: Sequence[str], sections: _PrunableSections, message: str) -> list[Mapping[str, Any]]:
-    """Return the parts that change with every request as one last message without cache mark."""
+    """Return one last message with everything that changes in every request.
+
+    It has no cache mark. The list is empty if there is nothing to send.
+    """
     blocks = []
     if context := _render_context(last, sections.task, sections.retrieved):
         blocks.append(_build_block(context))
@@ -282,9 +295,9 @@ def _count_lines(title: str, lines: Sequence[str]) -> int:
 
 
 def _fit_lines(texts: Sequence[str], budget: int) -> tuple[str, ...]:
-    """Return the texts that fit, best first.
+    """Return the texts that fit into `budget`, best first.
 
-    A page that is too long is cut at a section; a line that is too long is skipped.
+    A page that is too long is cut after a section; a single line that is too long is skipped.
     """
     fitting_lines = []
     budget -= ENTRY_TOKENS  # the heading
@@ -300,9 +313,9 @@ def _fit_lines(texts: Sequence[str], budget: int) -> tuple[str, ...]:
 
 
 def _first_sections(page: str, budget: int) -> str:
-    """Return the first sections of a page that fit, with a mark in place of the others.
+    """Return the first sections of a page, as many as fit into `budget`.
 
-    Returns "" if `page` is a single line or no section fits.
+    A note replaces the sections left out. Returns "" if `page` is a single line or no section fits.
     """
     if "\n" not in page:
         return ""
@@ -317,7 +330,7 @@ def _first_sections(page: str, budget: int) -> str:
 
 
 def _fit_beginning(text: str, tokens: int) -> str:
-    """Return the first lines of `text` that fit."""
+    """Return the first lines of `text`, as many as fit into `tokens`."""
     fitting_lines: list[str] = []
     for line in text.split("\n"):
         tokens -= count_tokens(f"\n{line}")
@@ -336,7 +349,10 @@ def _build_block(text: str, *, is_marked: bool = False) -> JsonObject:
 
 
 def _sort_tool_keys(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the tool with sorted keys, so that its bytes do not depend on the caller."""
+    """Return the tool with its keys sorted.
+
+    Its bytes then do not depend on the order in which the caller wrote the keys.
+    """
     sorted_tool: JsonObject = json.loads(_to_json(tool))
     return sorted_tool
 

@@ -1,8 +1,8 @@
-"""Rendering of context candidates (pieces) as Markdown.
+"""Rendering of context candidates ("pieces") as Markdown.
 
-Every block begins with a newline and ends with a visible character, which makes token counts exact: a tokenizer
-never joins characters across such a boundary, so that the tokens of a bundle are the sum of those of its blocks,
-and nothing has to be counted twice.
+Every block begins with a newline and ends with a visible character, which makes token counts exact: a tokenizer never
+joins characters across such a boundary, so the number of tokens in a bundle is the sum over its blocks, and nothing
+has to be counted twice.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def render_section_heading(tier: Tier) -> str:
 
 
 def render_block(piece: ContextCandidate, level: Level, text: str, *, secret: bytes) -> str:
-    """Render `text`, one form of `piece`, as a list item with the piece's reasons.
+    """Render one form of a piece as a list item with the piece's reasons.
 
-    The text is fenced unless it is trusted.
+    `text` is the text of the form with length `level`. Untrusted text is fenced.
     """
     limit = MAX_REASON if piece.tier == 4 or (level == "index" and piece.kind != "file") else MAX_FIRST_LINE
     first, _, rest = text.strip().partition("\n")
@@ -65,7 +65,10 @@ def render_block(piece: ContextCandidate, level: Level, text: str, *, secret: by
 
 
 def render_title(piece: ContextCandidate, text: str) -> str:
-    """Return the first line of `text` as it is shown, without kind and reasons."""
+    """Return the first line of `text` as it is shown.
+
+    The kind and the reasons of the piece are left out.
+    """
     first = text.strip().partition("\n")[0]
     if needs_fence(piece, text):
         return quote(first, MAX_FIRST_LINE)
@@ -73,7 +76,7 @@ def render_title(piece: ContextCandidate, text: str) -> str:
 
 
 def _break_line(line: str, limit: int) -> tuple[str, str]:
-    """Break a long line in two, at a word if possible."""
+    """Break a long line in two, between words if possible."""
     cut_position = line.rfind(" ", limit // 2, limit)
     cut_position = cut_position if cut_position > 0 else limit
     return line[:cut_position], line[cut_position:].strip()
@@ -82,14 +85,15 @@ def _break_line(line: str, limit: int) -> tuple[str, str]:
 def needs_fence(piece: ContextCandidate, text: str) -> bool:
     """Return True if the text must be fenced.
 
-    Untrusted text, shared text and text that addresses a model must be fenced; the user's own words never are.
+    This applies to untrusted text, to text shared by others, and to text that addresses a model. The user's own words
+    are never fenced, unless they come from a shared file.
     """
     is_untrusted = piece.trust in (Trust.UNTRUSTED, Trust.TEAM) or piece.source.get("type") == SHARED_SOURCE
     return is_untrusted or (piece.trust is not Trust.USER and addresses_a_model(text))
 
 
 def render_topics(topics: Sequence[str]) -> str:
-    """Render the topics that can be expanded, on one line."""
+    """Render the topics that the reader can expand, on one line."""
     names = ", ".join(to_single_line(topic, MAX_TOPIC).replace(",", " ") for topic in topics)
     return f"\n{names}{EXPAND_HINT}" if names.strip(", ") else ""
 
@@ -99,10 +103,10 @@ def render_degraded(degradations: Sequence[str]) -> str:
 
 
 def render_headings(header: str, tokens: int, budget: int) -> tuple[str, ...]:
-    """Return alternative first lines, the preferred one first.
+    """Return alternative wordings of the first line, the preferred one first.
 
-    A heading that states the size of its text changes that size. If no number is correct in one wording, it is in
-    another.
+    A heading that states the size of the text also changes that size. If no number is correct in one wording, there is
+    one that is correct in another wording.
     """
     place = to_single_line(header, MAX_HEADER) or "context"
     return (
@@ -123,7 +127,7 @@ def _render_delimited(piece: ContextCandidate, first: str, rest: str, limit: int
 
 
 def describe_provenance(piece: ContextCandidate) -> str:
-    """Describe the origin of a piece for a human reader."""
+    """Describe for a human reader where a piece comes from."""
     source_parts = [
         str(piece.source[name]) for name in ("type", "path", "sha", "url", "command", "ref") if piece.source.get(name)
     ]
@@ -139,9 +143,10 @@ def _add_reasons(piece: ContextCandidate, line: str) -> str:
 
 
 def _render_reason(reason: str) -> str:
-    """Render a reason.
+    """Render the reason for which a piece is shown.
 
-    The reason is hunch's own text, but it may name an untrusted command or quote a subject; the quotation is kept.
+    The reason is hunch's own text, but it may name an untrusted command or quote the subject line of a commit; the
+    quotation is kept. A reason that addresses a model is quoted as a whole.
     """
     if addresses_a_model(_QUOTATION.sub("", reason)):
         return quote(reason, MAX_REASON)
@@ -149,5 +154,8 @@ def _render_reason(reason: str) -> str:
 
 
 def _strip_end(block: str) -> str:
-    """Strip the end of `block` so that it ends with a visible character."""
+    """Remove white space at the end of `block`.
+
+    The block then ends with a visible character.
+    """
     return block.rstrip()

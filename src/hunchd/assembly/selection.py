@@ -1,6 +1,6 @@
-"""Greedy selection of context candidates (pieces) and their forms by value per token.
+"""Greedy selection of context candidates ("pieces") by value per token.
 
-If a piece does not fit, a shorter form of it is used.
+A piece has several forms of different lengths. If one does not fit, a shorter form is used.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ HARMLESS_ALONE_TOKENS = 400  # tokens
 
 @dataclass(frozen=True, slots=True)
 class FormOption:
-    """Rendered form of a piece."""
+    """Form of a piece, rendered as a block.
+
+    `worth` is the value of the piece times the share of it that this form keeps.
+    """
 
     level: Level
     block: str
@@ -52,9 +55,9 @@ class FormOption:
 
 @dataclass(slots=True)
 class Choice:
-    """Piece with its useful forms and the index of the chosen one.
+    """Piece with its useful forms and the index of the chosen form.
 
-    The forms are sorted shortest first; the index is -1 if none is chosen.
+    The forms are sorted shortest first; the index is -1 if no form is chosen.
     """
 
     piece: ContextCandidate
@@ -79,9 +82,9 @@ CountTokens = Callable[[str], int]
 
 
 def make_choices(pieces: Iterable[ContextCandidate], render: Render, count: CountTokens) -> list[Choice]:
-    """Return the pieces worth serving, without duplicates.
+    """Return the pieces that are valuable enough to show, without duplicates.
 
-    The order depends only on the pieces.
+    Their order depends only on the pieces.
     """
     return [
         Choice(piece, options)
@@ -93,7 +96,7 @@ def make_choices(pieces: Iterable[ContextCandidate], render: Render, count: Coun
 def make_options(piece: ContextCandidate, render: Render, count: CountTokens) -> tuple[FormOption, ...]:
     """Return the useful forms of a piece, shortest first.
 
-    A form is useful if its value is higher than that of all shorter ones.
+    A form is useful if it is worth more than every shorter form.
     """
     options: list[FormOption] = []
     for level, text in sorted(piece.forms, key=lambda form: WORTH_BY_LEVEL[form[0]]):
@@ -110,9 +113,10 @@ def make_options(piece: ContextCandidate, render: Render, count: CountTokens) ->
 
 
 def raise_forms(candidates: Sequence[Choice], capacity: int) -> int:
-    """Switch `candidates` to longer forms as long as that fits and adds value.
+    """Switch the candidates to longer forms while this fits and adds value.
 
-    Returns the number of tokens used, which is at most `capacity`.
+    A candidate for which no form is chosen yet counts as having the shortest one. Returns the number of tokens used,
+    which is at most `capacity`.
     """
     remaining = capacity
     queue = [step for index, choice in enumerate(candidates) if (step := _find_best_step(choice, index, remaining))]
@@ -130,9 +134,10 @@ def raise_forms(candidates: Sequence[Choice], capacity: int) -> int:
 
 
 def _find_best_step(choice: Choice, index: int, remaining: int) -> tuple[float, float, str, int, int] | None:
-    """Return the switch to a longer form that fits and gains most per token.
+    """Return the switch to a longer form that gains most per token.
 
-    The tuple sorts by gain, then value, then id.
+    Only forms that fit into `remaining` are considered; returns None if none of them gains enough. The tuple sorts by
+    gain, then value, then id.
     """
     best: tuple[float, int] | None = None
     for target in range(choice.chosen_index + 1, len(choice.options)):
@@ -147,7 +152,10 @@ def _find_best_step(choice: Choice, index: int, remaining: int) -> tuple[float, 
 
 
 def drop_repeats(pieces: Iterable[ContextCandidate]) -> list[ContextCandidate]:
-    """Drop duplicates, keeping the most critical and then the most valuable version."""
+    """Drop duplicates among the pieces.
+
+    Of each group of duplicates, the piece in the most critical tier is kept, and among these the most valuable one.
+    """
     distinct: list[ContextCandidate] = []
     ids: set[str] = set()
     paths: set[str] = set()
@@ -195,7 +203,7 @@ def _split_words(text: str) -> tuple[frozenset[str], int]:
 def _find_near(one: _Fingerprint, fingerprints: Sequence[_Fingerprint]) -> list[_Fingerprint]:
     """Return the fingerprints that may share half of their words with `one`.
 
-    They have at least a third of their sketch bits in common. Most pairs are rejected by this check.
+    They have at least a third of their sketch bits in common with it. This quick check rejects most pairs.
     """
     sketch = one.sketch
     return [
@@ -212,7 +220,7 @@ def _is_same(one: _Fingerprint, other: _Fingerprint) -> bool:
 
 
 def get_source_key(piece: ContextCandidate) -> str:
-    """Return the key of a piece's source.
+    """Return a key for the source that a piece comes from.
 
     All pieces from the same commit, file, page or command have the same key.
     """
@@ -223,7 +231,7 @@ def get_source_key(piece: ContextCandidate) -> str:
 
 
 def limit_source_shares(choices: Sequence[Choice], overhead: int) -> None:
-    """Shorten or drop pieces from sources that exceed their share of the bundle."""
+    """Shorten or drop pieces from sources that take up too much of the bundle."""
     while True:
         served_choices = [choice for choice in choices if choice.chosen_index >= 0]
         by_source: dict[str, list[Choice]] = {}
@@ -251,7 +259,7 @@ def limit_source_shares(choices: Sequence[Choice], overhead: int) -> None:
 def _find_victim(source_choices: Sequence[Choice], *, strict: bool) -> Choice | None:
     """Return the longest piece of a source that may be shortened.
 
-    The user's own words are never shortened.
+    The user's own words are never shortened. Returns None if no piece may be.
     """
     candidates = [
         choice

@@ -1,7 +1,7 @@
-"""Local token counter without network or model.
+"""Local token counter that needs neither network nor model.
 
 It counts with the vocabulary that Anthropic published for Claude, and raises the count where another mainstream
-tokenizer needs more, so that a budget holds for whichever model reads the bundle. The errors are listed in
+tokenizer needs more tokens, so that a budget holds for whichever model reads the bundle. The errors are listed in
 docs/decisions/0009-token-counts.md.
 """
 
@@ -37,9 +37,9 @@ _count_by_piece: dict[str, int] = {}
 
 
 def count_tokens(text: str) -> int:
-    """Count the tokens of `text`.
+    """Estimate the number of tokens in `text`.
 
-    The count is at most 2 % too low for o200k, cl100k and Claude's vocabulary.
+    For o200k, cl100k and Claude's vocabulary, the estimate is at most 2 % too low.
     """
     if len(_count_by_piece) > _MAX_CACHED:
         _count_by_piece.clear()
@@ -70,7 +70,10 @@ def _count_piece(piece: str) -> int:
 
 
 def _count_merged(piece: bytes) -> int:
-    """Count the tokens that remain after merging neighbours, the most frequent pair first."""
+    """Count the tokens that remain after merging neighbouring bytes.
+
+    As in byte-pair encoding, the most frequent pair is merged first.
+    """
     ranks = _load_ranks()
     if piece in ranks:
         return 1
@@ -93,9 +96,9 @@ def _count_merged(piece: bytes) -> int:
 
 @cache
 def _load_ranks() -> dict[bytes, int]:
-    """Return the rank of each token; the table is loaded on first use.
+    """Return the rank of each token in the vocabulary; frequent tokens rank first.
 
-    Loading takes 30 ms and 8 MB.
+    The table is loaded on first use, which takes 30 ms and 8 MB.
     """
     compressed_bytes = resources.files(__package__).joinpath("vocabulary.bin").read_bytes()
     content = zlib.decompress(compressed_bytes)
