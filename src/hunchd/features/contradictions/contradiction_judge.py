@@ -1,8 +1,8 @@
-"""Judgement of freely worded pairs of statements by a language model.
+"""Judgement of pairs of freely worded statements by a language model.
 
-It is used only if the user has switched it on, once per pair, within the daily budget. Its verdict is final, whether
-it confirms or denies a contradiction; without a verdict, the rules and the local model decide. Its claims are
-verified: the model has to quote the contradicting words of both statements.
+The model is used only if the user has switched it on, once per pair, within the daily budget. Its verdict is final,
+whether it confirms or denies a contradiction; if there is no verdict, the rules and the local model decide. Its claims
+are verified: the model has to quote the contradicting words from both statements.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _QUOTE_MARKS_PATTERN: Final = re.compile(r"^[\s\"'“”‘’`….,;:]+|[\s\"'�
 
 
 class ContradictionJudge:
-    """Judge that asks a language model if pairs of statements contradict each other."""
+    """Judge that asks a language model whether statements contradict each other."""
 
     def __init__(
         self,
@@ -59,10 +59,10 @@ class ContradictionJudge:
     async def judge(
         self, memory: Memory, look: PairComparison, oppositions: Sequence[ContradictingPair]
     ) -> list[ContradictingPair]:
-        """Return the contradictions of a memory after the language model's verdict.
+        """Return the contradictions of a memory, corrected by the language model.
 
-        `oppositions` are the contradictions found by the rules and the local model. Pairs in which these found none
-        are judged too. Pairs without a verdict stay as they are in `oppositions`.
+        `oppositions` are the contradictions that the rules and the local model found. The pairs in which they found
+        none are judged too. Pairs on which the language model gives no verdict stay as they are in `oppositions`.
         """
         free = look.select_for_language_model(oppositions)
         unjudged_memories = [
@@ -95,7 +95,7 @@ class ContradictionJudge:
 
 
 def create_judge(dependencies: Dependencies, ledger: CostLedger) -> ContradictionJudge | None:
-    """Create the judge from the settings, or return None if it is switched off."""
+    """Create the judge, or return None if it is switched off in the settings."""
     verdicts = dependencies.verdicts_file
     if dependencies.language is None or verdicts is None:
         return None
@@ -103,16 +103,16 @@ def create_judge(dependencies: Dependencies, ledger: CostLedger) -> Contradictio
 
 
 def build_request(memory: Memory, others: Sequence[Memory]) -> ModelRequest:
-    """Build the request, which compares one statement with several numbered ones."""
+    """Build a request that compares one statement with several numbered ones."""
     lines = [f"<new>{_render_statement(memory)}</new>"]
     lines += [f'<known number="{number}">{_render_statement(other)}</known>' for number, other in enumerate(others, 1)]
     return ModelRequest(CONTRADICTIONS_PROMPT.system, "\n".join(lines), CONTRADICTIONS_PROMPT.schema, MAX_ANSWER_TOKENS)
 
 
 def verify_claims(content: Mapping[str, Any], memory: Memory, others: Sequence[Memory]) -> frozenset[str]:
-    """Return the ids of the memories whose claimed contradiction is confirmed by quotes.
+    """Return the ids of the memories whose claimed contradiction is backed by quotes.
 
-    Both quotes of a claim must occur in the respective statements.
+    Each claim quotes words from both statements. It counts only if both quotes occur there.
     """
     verified_ids: set[str] = set()
     for claim in content["contradictions"]:
@@ -131,7 +131,7 @@ def verify_claims(content: Mapping[str, Any], memory: Memory, others: Sequence[M
 def _validate_answer(outcome: ModelAnswer | ModelFailure, pairs: int) -> ModelAnswer | ModelFailure:
     """Convert an answer that does not match the request to a failure.
 
-    Otherwise, it would count as a verdict that nothing is contradicted.
+    Otherwise, it would be taken as the verdict that nothing is contradicted.
     """
     if isinstance(outcome, ModelFailure):
         return outcome
@@ -149,7 +149,10 @@ def _is_valid_claim(claim: object, pairs: int) -> bool:
 
 
 def _render_statement(memory: Memory) -> str:
-    """Render a statement on one line, without secrets and without characters of our markup."""
+    """Render a statement on one line, without secrets.
+
+    Characters used in the markup of the request are replaced.
+    """
     return _strip_markup(redact(extract_statement(memory)).text)
 
 

@@ -1,7 +1,7 @@
-"""Background search for contradictions of new and changed memories.
+"""Background search for contradictions in new and changed memories.
 
-Every memory that is new or has a changed statement is compared with the known memories. The nightly run compares all
-memories.
+Every memory that is new, or whose statement has changed, is compared with the known memories that may be about the
+same subject. The nightly run compares all memories.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ Candidate: TypeAlias = tuple[Memory, float | None]  # memory and cosine similari
 
 
 class ContradictionSearch(Feature):
-    """Background task that compares memories and stores the contradictions it finds."""
+    """Background task that compares memories and stores contradictions it finds."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class ContradictionSearch(Feature):
         tasks.start("contradictions", self.run)
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        """Queue changed memories for comparison."""
+        """Queue new and changed memories for comparison."""
         for identifier in change.deletions:
             self._queue.pop(identifier, None)
         for memory in change.memories:
@@ -111,7 +111,7 @@ class ContradictionSearch(Feature):
                 self._work.set()
 
     async def run(self) -> None:
-        """Compare queued memories one after the other, forever."""
+        """Compare the queued memories one at a time, until cancelled."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -135,11 +135,15 @@ class ContradictionSearch(Feature):
                     await asyncio.sleep(QUIET_SECONDS)
 
     def status(self) -> StatusFields:
-        """Return how many memories are waiting to be compared."""
+        """Return the number of memories that are waiting to be compared."""
         return {"contradictions": ContradictionSearchAnswer(waiting=len(self._queue))}
 
     async def search(self, memory: Memory, *, in_backlog: bool = False) -> list[Memory]:
-        """Store the new contradictions of one memory as open, and return them."""
+        """Find the contradictions of one memory and store the new ones as open.
+
+        Returns the contradictions that were stored. With `in_backlog`, fewer candidates are compared, and without the
+        local model.
+        """
         candidates = await self._find_candidates(memory, in_backlog=in_backlog)
         similarities = {one.id: similarity for one, similarity in candidates}
         others = [one for one, _ in candidates]
@@ -152,10 +156,11 @@ class ContradictionSearch(Feature):
         return [record for one in oppositions if (record := await self._open_contradiction(one)) is not None]
 
     async def find_similar(self, memory: Memory, limit: int) -> tuple[list[Memory], str]:
-        """Return similar statements that were never reported as contradictions, nearest first.
+        """Return similar statements, nearest first, for a client to judge.
 
-        Also returns the reason why the search was incomplete, or "". The client that stores a memory can judge better
-        than any rule whether two statements contradict each other.
+        Statements already reported as contradicting `memory` are left out. The second value is the reason why the
+        search was incomplete, or "". The client that stores a memory can judge better than any rule whether two
+        statements contradict each other.
         """
         if not is_statement(memory):
             return [], ""
@@ -172,7 +177,10 @@ class ContradictionSearch(Feature):
         return [one for one in near if records[one.id] not in reported_ids][:limit], missing
 
     async def _find_with_embedding(self, memory: Memory) -> tuple[list[Candidate], str]:
-        """Return candidates by word and meaning, and the reason if they are incomplete, or ""."""
+        """Return candidates found by word and by meaning.
+
+        The second value is the reason why they are incomplete, or "".
+        """
         try:
             async with asyncio.timeout(SEARCH_TIMEOUT_SECONDS):
                 return await self._search_candidates(memory, patience=CLIENT_EMBEDDING_TIMEOUT_SECONDS), ""
@@ -203,7 +211,7 @@ class ContradictionSearch(Feature):
     ) -> list[Candidate]:
         """Search the store and the cache for candidates.
 
-        The store is searched by word and meaning, or as `mode` says, and the cache by word.
+        The store is searched as `mode` says, by default by word and by meaning; the cache is searched by word.
         """
         query, candidates = make_search_query(memory), dict[str, Candidate]()
         for kind in CLAIM_KINDS:  # one by one: a project has a hundred times as many episodes as facts
@@ -225,7 +233,10 @@ class ContradictionSearch(Feature):
     def _merge_cached(
         self, memory: Memory, stored_candidates: Mapping[str, Candidate], limit: int = MAX_CANDIDATES
     ) -> list[Candidate]:
-        """Merge stored candidates with cached ones; newer versions win."""
+        """Merge the stored candidates with those found in the cache.
+
+        If both have a version of a memory, the cached one, which is newer, is used.
+        """
         filters, candidates_by_id = _build_filters(memory), dict(stored_candidates)
         for hit in self._memory_cache.search(make_search_query(memory), filters, limit):
             if (cached_memory := self._memory_cache.get(hit.memory_id)) is not None:
@@ -234,7 +245,11 @@ class ContradictionSearch(Feature):
         return [(one, like) for one, like in newest if one.id != memory.id and matches(one, filters)]
 
     async def _score_pairs(self, look: PairComparison) -> dict[tuple[str, str], float]:
-        """Return the local model's contradiction probability of each undecided pair, keyed by both ids."""
+        """Return the probability of a contradiction for each undecided pair.
+
+        The probabilities come from the local model and are keyed by the ids of both memories. Pairs that the model
+        could not judge are left out.
+        """
         if not self._uses_model:
             return {}
         pairs = {
@@ -258,9 +273,9 @@ class ContradictionSearch(Feature):
         return scores
 
     async def _open_contradiction(self, opposition: ContradictingPair) -> Memory | None:
-        """Store a contradiction as open, and return it.
+        """Store a contradiction as open, and return its record.
 
-        Returns None if one of the two memories has changed or the contradiction was reported before.
+        Returns None if one of the two memories has changed since, or if the contradiction was reported before.
         """
         record = opposition.make_record(self._now())
         ids = (opposition.a.id, opposition.b.id, record.id)

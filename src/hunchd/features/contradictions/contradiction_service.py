@@ -1,4 +1,7 @@
-"""API of contradictions: similar statements, report, list, resolve, unresolve."""
+"""Service for reporting, listing and resolving contradictions.
+
+It also finds statements similar to a memory.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ DEFAULT_REASON: Final = "who knows both says that they cannot both hold"
 
 
 class ContradictionService:
-    """Service that the contradiction routes call."""
+    """Service that the HTTP routes for contradictions call."""
 
     def __init__(
         self,
@@ -66,8 +69,8 @@ class ContradictionService:
     async def open(self, request: ContradictionReport) -> tuple[ContradictionAnswer, bool]:
         """Store a contradiction that a client reports.
 
-        The second value is True if the contradiction is new. One that is already open or was resolved before is not
-        changed.
+        The second value is True if the contradiction is new. A contradiction that is already open or was resolved
+        before is returned unchanged. Raises Conflict or NotFound if the two memories cannot contradict each other.
         """
         async with self._memories.change_lock:
             one = await self._load_side(request.a, "a")
@@ -90,8 +93,8 @@ class ContradictionService:
     async def _check_open_limit(self, *sides: Memory) -> None:
         """Raise Conflict if a memory already has MAX_PER_MEMORY open contradictions.
 
-        Open contradictions come before everything else in bundles; questions about one memory should not take up that
-        space.
+        Open contradictions come before everything else in context bundles, and questions about one memory should not
+        take up all that space.
         """
         about = await self._memories.list_conflicts_about({side.id for side in sides}, sides[0].project)
         open_counts = Counter(link["ref"] for one in about if one.status is Status.ACTIVE for link in one.links)
@@ -116,7 +119,7 @@ class ContradictionService:
         return memory
 
     async def list(self, request: ContradictionsRequest) -> PageAnswer[ContradictionAnswer]:
-        """Return a page of the contradictions, newest first."""
+        """Return one page of the contradictions, newest first."""
         owners = [self._projects.find(request.project)[0].id] if request.project else [None, *self._projects.ids]
         await self._writer.wait_until_started()
         statuses = {"open": (Status.ACTIVE,), "resolved": (Status.SUPERSEDED,)}.get(request.status, ())
@@ -128,7 +131,10 @@ class ContradictionService:
         return slice_page(conflicts, contradiction_answer, offset=request.offset, limit=request.limit)
 
     async def resolve(self, identifier: str, request: ResolutionRequest) -> ContradictionAnswer:
-        """Resolve a contradiction and supersede the memory that loses; `unresolve` undoes this."""
+        """Resolve a contradiction, superseding the memory that loses.
+
+        `unresolve` undoes this.
+        """
         async with self._memories.change_lock:
             conflict = await self._load_conflict(identifier)
             present = await self._load_concerned(conflict)
@@ -140,7 +146,10 @@ class ContradictionService:
         return contradiction_answer(resolved_conflict)
 
     async def unresolve(self, identifier: str) -> ContradictionAnswer:
-        """Undo a resolution. Raises Conflict if a memory concerned has changed since."""
+        """Undo the resolution of a contradiction.
+
+        Raises Conflict if one of the memories has changed since the resolution.
+        """
         async with self._memories.change_lock:
             conflict = await self._load_conflict(identifier)
             reopened_conflict, change = reopen_contradiction(
@@ -158,7 +167,10 @@ class ContradictionService:
         return conflict
 
     async def _load_concerned(self, conflict: Memory) -> dict[str, Memory]:
-        """Return the current memories that a contradiction refers to, with their versions."""
+        """Return all versions of the memories that a contradiction refers to.
+
+        The result is keyed by id.
+        """
         roots = {link["ref"].partition(".")[0] for link in conflict.links}
         memories: dict[str, Memory] = {}
         for root in sorted(roots):

@@ -1,4 +1,4 @@
-"""Stored verdicts of the language model, so that no pair is paid for twice."""
+"""Cache of the language model's verdicts, so that no pair is paid for twice."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ MAX_PAIRS: Final = 20_000  # pairs
 
 
 class VerdictCache:
-    """Cache of verdicts, keyed by the texts of the two statements, not by memory ids.
+    """Cache of verdicts, stored in a file.
 
-    The file contains only digests, no text.
+    A verdict is keyed by the texts of the two statements, not by the ids of the memories. The file contains only
+    digests, no text.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,7 +40,7 @@ class VerdictCache:
     def get(self, one: Memory, other: Memory) -> bool | None:
         """Return True if the statements contradict each other, False if not.
 
-        Returns None if these texts were never judged.
+        Returns None if these two statements have never been judged.
         """
         return self._verdicts.get(_digest_pair(one, other))
 
@@ -48,7 +49,7 @@ class VerdictCache:
         return self.get(one, other) is False
 
     def store(self, memory: Memory, verdicts: Iterable[tuple[Memory, bool]]) -> None:
-        """Store the verdicts on a memory compared with others.
+        """Store the verdicts from comparing one memory with others.
 
         A verdict is True if there is a contradiction.
         """
@@ -61,9 +62,9 @@ class VerdictCache:
 
 
 def _digest_pair(one: Memory, other: Memory) -> str:
-    """Return a digest of the two statements and the name of the prompt.
+    """Return a digest of the two statements and the prompt's name.
 
-    After a change of prompt, pairs are therefore judged again.
+    The prompt is included so that pairs are judged again when it changes.
     """
     content = "\0".join((CONTRADICTIONS_PROMPT.name, *sorted((extract_statement(one), extract_statement(other)))))
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:24]
