@@ -1,4 +1,7 @@
-"""Baselines that rank all files by one signal each, using the predictor's state."""
+"""Baselines that each rank all files by one signal, such as recency.
+
+They are computed from the predictor's state.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ FUSION_CONSTANT = 60  # reciprocal rank fusion's constant (Cormack et al., 2009)
 
 
 def compute_rankings(state: PredictorState, focus: Focus, depth: int = MAX_RANKED) -> dict[str, list[str]]:
-    """Return the rankings of all baselines that apply to this focus, keyed by name."""
+    """Return the ranking of each baseline that applies to this focus.
+
+    The rankings are keyed by the name of the baseline and contain at most `depth` paths.
+    """
     query = build_query(focus, state)
     usable = state.files.alive.view & ~state.mask_hubs()
     usable[list(query.seeds)] = False
@@ -70,9 +76,9 @@ def _merge_scores(scores: list[Scores]) -> Scores:
 
 
 def _order_files(state: PredictorState, usable: Array, files: Array, values: Array) -> Array:
-    """Return the files in order of value, highest first; ties are ordered by recency.
+    """Return the files in order of value, highest first.
 
-    Files without a value are left out.
+    Ties are ordered by recency. Files without a positive value are left out.
     """
     is_ranked = usable[files] & (values > 0)
     files, values = files[is_ranked], values[is_ranked]

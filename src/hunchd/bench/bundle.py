@@ -1,9 +1,10 @@
-"""`hunch bench bundle`: measures how much of a real change an answer names, and how many tokens that takes.
+"""`hunch bench bundle`: measures how many files of a change a context bundle names.
 
-A change is a past unit of 2 to 8 files. In the state just before it, one of its files is opened, and the daemon's own
-code is asked for a bundle at several budgets. Needed files are the other files of the change that already existed,
-including lock files and change logs. A file is named if a reader can see it, that is, if its whole path occurs in the
-answer. Code patterns and episodes found by words are not part of the answer, because they come from other processes.
+It also measures how many tokens that takes. A change is a past commit (or merge) that touched 2 to 8 files. Starting
+from the state just before it, the benchmark opens one of its files and asks the daemon's own code for a bundle, once
+for each token budget. Needed files are the other files of the change that already existed, including lock files and
+change logs. A file is named if a reader can see it, that is, if its whole path occurs in the bundle. Code patterns,
+and episodes found by text search, are not measured, because other processes produce them.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ DEPTH = 30  # places of predictions and baselines that are scored
 
 @dataclass(frozen=True, slots=True)
 class BundleQuestion:
-    """Unit that is about to be written, the file of it that is open, and its other files that already existed."""
+    """Change that is about to be made, and the file of it that is open.
+
+    `gold` are the other files of the change that already existed; the bundle should name them.
+    """
 
     unit: Unit
     file: str
@@ -68,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Return 0 if every repository was measured, else 1."""
+    """Run the benchmark; return 0 if every repository was measured, else 1."""
     budgets = tuple(sorted(set(options.budget or BUDGETS)))
     rows_by_repository: dict[str, list[QuestionOutcome]] = {}
     with ExitStack() as stack:
@@ -121,7 +125,10 @@ def _replay(
 
 
 def draw_questions(units: Sequence[Unit], most: int, seed: int) -> list[BundleQuestion]:
-    """Return the newest `most` changes of a usual size, each with one of its files drawn as the open one."""
+    """Return questions about the newest `most` changes of the usual size.
+
+    For each change, one of its files is drawn at random as the open one.
+    """
     questions: list[BundleQuestion] = []
     for unit in reversed(units):
         paths = list_existing_paths(unit)
@@ -135,9 +142,10 @@ def draw_questions(units: Sequence[Unit], most: int, seed: int) -> list[BundleQu
 def measure_question(
     past: PastProject, question: BundleQuestion, budgets: Sequence[int], seed: int = 0
 ) -> QuestionOutcome:
-    """Measure the answers for the open file at each budget, and a review of the change.
+    """Measure the bundles for the open file, and reviews of the change.
 
-    The rankings of the predictor and of co-change are measured for comparison.
+    One bundle is measured for each budget. For comparison, the rankings by the predictor and by co-change are
+    recorded too.
     """
     now = int(past.at.timestamp())
     focus = Focus(project=past.project.id, file=question.file, author=past.tree.user_email)
@@ -157,7 +165,10 @@ def measure_question(
 
 
 def measure_review(past: PastProject, question: BundleQuestion, seed: int) -> ReviewCounts:
-    """Review half of the change, drawn at random, and then all of it."""
+    """Review a random half of the change, and then all of it.
+
+    The review of the half should name the files of the other half; the review of the whole change should name none.
+    """
     paths = [question.file, *question.gold]
     random.Random(f"{seed}:{question.unit.sha}:half").shuffle(paths)
     half, rest = paths[: (len(paths) + 1) // 2], paths[(len(paths) + 1) // 2 :]
@@ -196,7 +207,7 @@ def measure_answer(
 
 
 def _count_shown_symbols(bundle: Bundle, symbols: dict[str, set[str]]) -> int:
-    """Count the changed symbols whose names occur in what the answer shows of their file."""
+    """Count the changed symbols whose names the bundle shows for their file."""
     texts: dict[str, str] = {}
     for item in bundle.items:
         path = str(item.source.get("path", ""))
@@ -205,9 +216,9 @@ def _count_shown_symbols(bundle: Bundle, symbols: dict[str, set[str]]) -> int:
 
 
 def _write_grading_sheet(file: IO[str], repository: str, question: BundleQuestion, outcome: QuestionOutcome) -> None:
-    """Write one answer in a form that a reader can grade.
+    """Write one bundle in a form that a reader can grade.
 
-    What really changed comes first, followed by the lines of the answer, each with room for a mark.
+    The files that really changed come first, followed by the lines of the bundle, each with room for a mark.
     """
     answer = outcome.answers[max(outcome.answers)]
     file.write(f"\n=== {repository} {question.unit.sha[:10]} {question.unit.subject}\nopen: {question.file}\n")

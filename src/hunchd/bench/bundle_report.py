@@ -1,4 +1,4 @@
-"""Computation and rendering of the figures of `bench bundle`."""
+"""Figures of the benchmark `bench bundle`: computation and rendering."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _GROUPED_PATHS = re.compile(r"([^\s{},]*/)\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class BundleAnswer:
-    """One answer.
+    """Context bundle that was built for one budget, and its figures.
 
-    `named_files` are the needed files that it names, `symbols` is a number, and `probabilities` are pairs of the
-    probability shown for a file and whether it changed.
+    `named_files` are the needed files that it names. `symbols` is the number of changed symbols that it shows.
+    `probabilities` contains, for each file listed, the probability shown and True if the change touched the file.
     """
 
     context: str
@@ -37,7 +37,7 @@ class BundleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReviewCounts:
-    """Numbers of files in reviews of half of a change and of all of it."""
+    """File counts from reviewing half of a change, and all of it."""
 
     rest: int  # of the change that the half lacks
     correct_count: int  # of the rest
@@ -48,7 +48,10 @@ class ReviewCounts:
 
 @dataclass(frozen=True, slots=True)
 class QuestionOutcome:
-    """Outcome for one change: the files it needed, the answers by budget, and other rankings for comparison."""
+    """Outcome for one change.
+
+    It consists of the files that the change needed, the bundles by budget, and other rankings for comparison.
+    """
 
     unit: str
     gold: tuple[str, ...]
@@ -60,14 +63,17 @@ class QuestionOutcome:
 
 
 def spell_out(text: str) -> str:
-    """Replace paths that are grouped by folder: `src/{a.py,b.py}` becomes `src/a.py, src/b.py`."""
+    """Write out paths that are grouped by folder.
+
+    For example, `src/{a.py,b.py}` becomes `src/a.py, src/b.py`.
+    """
     return _GROUPED_PATHS.sub(
         lambda group: ", ".join(f"{group[1]}{name.strip()}" for name in group[2].split(",")), text
     )
 
 
 def is_named(path: str, text: str) -> bool:
-    """Return True if the whole path occurs in a text."""
+    """Return True if the whole path occurs in `text`."""
     return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w/-]|\.\w)", text) is not None
 
 
@@ -76,12 +82,18 @@ def is_word_of(name: str, text: str) -> bool:
 
 
 def list_probabilities(bundle: Bundle, gold: Set[str]) -> tuple[tuple[float, bool], ...]:
-    """Return for each listed file the probability shown, and whether the change touched it."""
+    """Return the probability shown for each file that the bundle lists.
+
+    The second value of each pair is True if the change touched the file.
+    """
     return tuple((probability, path in gold) for path, probability in bundle.list_files())
 
 
 def compute_figures(rows: Sequence[QuestionOutcome]) -> dict[str, float]:
-    """Return the figures of one repository; shares are micro averages over needed files."""
+    """Return the figures for one repository, keyed by name.
+
+    Shares are averages over all needed files, not over changes.
+    """
     if not rows:
         return {"changes": 0.0}
     budgets = sorted(rows[0].answers)
@@ -120,9 +132,9 @@ def compute_figures(rows: Sequence[QuestionOutcome]) -> dict[str, float]:
 
 
 def compute_overall_figures(rows_by_repository: Mapping[str, Sequence[QuestionOutcome]]) -> dict[str, float]:
-    """Return the figures over all repositories.
+    """Return the figures for all repositories together.
 
-    Repeated lines are searched for within each repository.
+    The share of repeated lines is computed within each repository and then averaged.
     """
     rows = [row for one in rows_by_repository.values() for row in one]
     measures = compute_figures(rows)
@@ -135,9 +147,9 @@ def compute_overall_figures(rows_by_repository: Mapping[str, Sequence[QuestionOu
 
 
 def compute_repeated_line_share(contexts: Sequence[str]) -> float:
-    """Return the mean share of an answer's lines that occur in nearly all answers of the repository.
+    """Return the mean share of lines that nearly all bundles have in common.
 
-    Returns 0 if there are too few answers.
+    `contexts` are the texts of the bundles for one repository. Returns 0 if there are too few of them.
     """
     line_sets = [{line for line in map(str.strip, text.splitlines()) if line and line[0] != "#"} for text in contexts]
     if len(line_sets) < FEWEST:
@@ -148,7 +160,10 @@ def compute_repeated_line_share(contexts: Sequence[str]) -> float:
 
 
 def compute_calibration_error(pairs: Sequence[tuple[float, bool]]) -> float:
-    """Return the expected calibration error of probabilities over bins of equal width."""
+    """Return the expected calibration error of probabilities.
+
+    `pairs` are probabilities, each with its outcome. The error is computed over bins of equal width.
+    """
     if not pairs:
         return 0.0
     stated_probabilities, true = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs], float)
@@ -166,7 +181,7 @@ def render_repository(name: str, rows: Sequence[QuestionOutcome]) -> str:
 
 
 def render_report(rows_by_repository: Mapping[str, Sequence[QuestionOutcome]]) -> str:
-    """Render one line for each repository, then the figures over all of them."""
+    """Render one line for each repository, then the overall figures."""
     lines = ["", f"{'':<{WIDTH}}{'changes':>9}{'named':>8}{'pred@30':>9}{'co@20':>8}{'tokens':>8}{'ECE':>7}"]
     for name, rows in rows_by_repository.items():
         measures = compute_figures(rows)

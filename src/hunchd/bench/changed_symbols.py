@@ -1,4 +1,7 @@
-"""Functions and classes that a past unit modified, with the names they had before it."""
+"""Functions and classes that a past unit of work modified.
+
+They are identified by the names that they had before it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ")
 def changed_symbols(git: Git, unit: Unit, paths: Collection[str], code: CodeCache) -> dict[str, set[str]]:
     """Map each path to the innermost definitions that the unit's diff touches.
 
-    The definitions are those of the current outline.
+    The definitions are taken from the outline in `code`, which describes the file before the change.
     """
     symbols_by_path: dict[str, set[str]] = {}
     for path, first, last in _touched_lines(git, unit, paths):
@@ -30,7 +33,10 @@ def changed_symbols(git: Git, unit: Unit, paths: Collection[str], code: CodeCach
 
 
 def _touched_lines(git: Git, unit: Unit, paths: Collection[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield the lines that each hunk replaces, as (path, first line, last line) of the old file."""
+    """Yield the lines that each hunk of the diff replaces.
+
+    Each item is (path, first line, last line) in the old version of the file.
+    """
     if not unit.parents or not paths:
         return
     diff = git.run("diff", "--unified=0", "--no-color", "--no-ext-diff", "-M", unit.parents[0], unit.sha, "--")

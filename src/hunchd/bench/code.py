@@ -1,4 +1,4 @@
-"""Benchmark of code search with questions about repositories."""
+"""Benchmark for code search, with questions about real repositories."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ class CodeQuestion:
 
 @dataclass(slots=True)
 class RankingFigures:
-    """Sums over questions; their means are printed."""
+    """Sums of the ranking metrics over the questions.
+
+    The report contains their means.
+    """
 
     ndcg: float = 0.0
     reciprocal: float = 0.0
@@ -135,13 +138,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _time(rank_paths: Callable[[str, str], list[str]], name: str, query: str) -> tuple[list[str], float]:
-    """Return a ranking and how long it took in milliseconds."""
+    """Return a ranking, and the time it took in milliseconds."""
     began = time.perf_counter()
     return rank_paths(name, query), (time.perf_counter() - began) * 1e3
 
 
 class _BenchmarkIndex:
-    """Index of one repository, read in the same way as by the indexer."""
+    """Search index of one repository, built in the same way as by the indexer."""
 
     def __init__(self, root: Path, folder: Path, newest: int, model: Embedder | None) -> None:
         began = time.perf_counter()
@@ -180,7 +183,10 @@ class _BenchmarkIndex:
         self.build_record = {"files": len(files), "seconds": round(took, 1), "megabytes": round(size / 1e6, 2)}
 
     def rank_paths(self, system: str, query: str) -> list[str]:
-        """Return the paths that a system finds, best first, including tests and documents."""
+        """Return the paths that `system` finds for a query, best first.
+
+        `system` is one of SYSTEMS. The paths include tests and documents.
+        """
         if system == "BM25":
             return [self._paths[number] for number in self._plain.rank_texts(query)[:CUTOFF]]
         code_query = parse_query(query)
@@ -208,7 +214,10 @@ def _read_questions(path: Path) -> list[CodeQuestion]:
 
 
 def _read_rankings(path: Path) -> dict[tuple[str, str], dict[str, tuple[list[str], float]]]:
-    """Return the rankings of other systems for each question, with their times in milliseconds."""
+    """Return the rankings that other systems produced for each question.
+
+    Each ranking comes with its time in milliseconds.
+    """
     rankings: dict[tuple[str, str], dict[str, tuple[list[str], float]]] = defaultdict(dict)
     for line in path.read_text("utf-8").splitlines():
         raw = json.loads(line)

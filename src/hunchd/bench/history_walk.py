@@ -1,4 +1,4 @@
-"""Replay of a history, unit by unit, without looking ahead."""
+"""Replay of a history without looking ahead, one unit of work at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOB_BATCH = 100  # units whose blobs are fetched at once
 
 @dataclass(frozen=True, slots=True)
 class ReplayWindows:
-    """Positions in the list of units.
+    """Positions of the development and the test window in the list of units.
 
     The development window reaches from `start` to `test`, the test window from `test` to `end`.
     """
@@ -27,9 +27,9 @@ class ReplayWindows:
 
     @classmethod
     def create(cls, total: int, test_units: int, development_units: int) -> ReplayWindows:
-        """Return windows in which the last `test_units` are used for testing.
+        """Return windows in which the last `test_units` units are the test window.
 
-        In a short history, at most 45 % of the units are used for testing.
+        In a short history, the test window contains at most 45 % of the units.
         """
         test = total - min(test_units, int(total * 0.45))
         return cls(max(test - development_units, 0), test, total)
@@ -37,10 +37,10 @@ class ReplayWindows:
 
 @dataclass(frozen=True, slots=True)
 class ReplayPoint:
-    """State just before a unit.
+    """State just before a unit of work.
 
-    The predictor has learned all earlier units and their contents. `gold` are the unit's predictable files by their
-    current names; it is empty if the unit is not scored.
+    The predictor has learned all earlier units and their contents. `gold` are the files of the unit that can be
+    predicted, under their current names; it is empty if the unit is not scored.
     """
 
     position: int
@@ -58,10 +58,10 @@ def walk_history(
     *,
     learned_units: Sequence[Unit] | None = None,
 ) -> Iterator[ReplayPoint]:
-    """Learn everything before `start`, then yield before each further unit.
+    """Learn all units before `start`, then yield a point before each later one.
 
-    The files as of that time are read too. As a control, `learned_units` replaces what is learned from each unit;
-    the queries stay the same.
+    The contents of the files at that time are learned too. As a control experiment, `learned_units` replaces what is
+    learned from each unit; the queries stay the same.
     """
     lessons = units if learned_units is None else learned_units
     seen_titles: set[str] = set()

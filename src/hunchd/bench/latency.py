@@ -1,4 +1,4 @@
-"""`hunch bench latency`: measures prediction and learning in a large synthetic project."""
+"""`hunch bench latency`: times prediction and learning in a large synthetic project."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure_latency(options: argparse.Namespace) -> dict[str, float]:
-    """Measure wall time in milliseconds and memory in megabytes."""
+    """Measure wall-clock time in milliseconds and memory in megabytes."""
     rng = random.Random(options.seed)
     paths = [f"src/part{n // 500}/folder{n // 25}/module_{n}.py" for n in range(options.files)]
     before = _measure_memory()
@@ -73,7 +73,7 @@ def measure_latency(options: argparse.Namespace) -> dict[str, float]:
 
 
 def _generate_units(rng: random.Random, paths: list[str], total: int) -> list[Unit]:
-    """Generate units that change a few neighbouring files each.
+    """Generate units of work that each change a few neighbouring files.
 
     Some files are changed far more often than others.
     """

@@ -15,7 +15,10 @@ RESAMPLES = 1_000
 
 
 def compute_metrics(ranking: Sequence[str], gold: Iterable[str]) -> tuple[float, ...]:
-    """Return one value for each of `METRIC_NAMES`."""
+    """Return the value of each metric in `METRIC_NAMES`.
+
+    `gold` are the files that the ranking should contain.
+    """
     gold_set, top_ranked = set(gold), ranking[:DEPTH]
     return (
         *(float(not gold_set.isdisjoint(top_ranked[:depth])) for depth in (1, 3, 5, 10)),
@@ -28,40 +31,40 @@ def compute_metrics(ranking: Sequence[str], gold: Iterable[str]) -> tuple[float,
 
 
 def compute_recall(gold: Set[str], ranking: Sequence[str], k: int) -> float:
-    """Return the recall among the first `k`."""
+    """Return the share of `gold` among the first `k` of the ranking."""
     return len(gold & set(ranking[:k])) / len(gold)
 
 
 def compute_reciprocal_rank(gold: Set[str], ranking: Sequence[str]) -> float:
-    """Return the reciprocal rank of the first hit; 0 if there is none."""
+    """Return the reciprocal rank of the first hit, or 0 if there is none."""
     return next((1 / place for place, one in enumerate(ranking, start=1) if one in gold), 0.0)
 
 
 def compute_average_precision(gold: Set[str], ranking: Sequence[str]) -> float:
-    """Return the mean precision at the ranks of the hits.
+    """Return the average precision: the mean precision at the ranks of the hits.
 
-    A file of `gold` that is not ranked counts 0.
+    A file in `gold` that is not ranked counts as 0.
     """
     places = [place for place, one in enumerate(ranking, start=1) if one in gold]
     return sum(hit_count / place for hit_count, place in enumerate(places, start=1)) / len(gold)
 
 
 def compute_next_in_ten(ranking: Sequence[str], rest: Sequence[str], target: str) -> tuple[float, ...]:
-    """Return one value for each of `NEXT_METRIC_NAMES`.
+    """Return the value of each metric in `NEXT_METRIC_NAMES`.
 
-    They are two versions of "the next file is in the top ten", and an upper bound. The order in which the files of
-    `rest` were visited is unknown. The first version counts a hit if any of them is in the top ten, the second only
-    if `target` is, which was drawn at random. Even a predictor that knows all of `rest` can miss a random target if
-    there are more than ten files; the third value is its probability of a hit.
+    These are two versions of "the next file is in the top ten", and an upper bound. The order in which the files in
+    `rest` were visited is unknown. The first version counts a hit if any of them is in the top ten; the second counts
+    one only if `target`, which was drawn at random, is. Even a predictor that knows all of `rest` can miss a random
+    target if there are more than ten files; the third value is the probability that it hits.
     """
     first = ranking[:10]
     return float(any(path in first for path in rest)), float(target in first), min(1.0, 10 / len(rest))
 
 
 def average_by_unit(rows: Sequence[tuple[str, tuple[float, ...]]], names: Sequence[str] = METRIC_NAMES) -> NDArray[Any]:
-    """Average the rows of each unit.
+    """Average the rows that belong to the same unit of work.
 
-    A row is (unit, one value for each name). The result has one row for each unit.
+    A row is (unit, values), with one value for each of `names`. The result has one row for each unit.
     """
     groups: dict[str, list[tuple[float, ...]]] = {}
     for unit, values in rows:
@@ -70,7 +73,10 @@ def average_by_unit(rows: Sequence[tuple[str, tuple[float, ...]]], names: Sequen
 
 
 def compute_interval(values: NDArray[Any], *, share: float = 0.95, seed: int = 0) -> tuple[float, float]:
-    """Return the bootstrap confidence interval of the mean over units."""
+    """Return the bootstrap confidence interval of the mean.
+
+    `values` contains one value for each unit of work. Both ends are NaN if there are fewer than two values.
+    """
     if len(values) < 2:
         return (float("nan"), float("nan"))
     resamples = np.random.default_rng(seed).integers(0, len(values), (RESAMPLES, len(values)))
@@ -80,7 +86,7 @@ def compute_interval(values: NDArray[Any], *, share: float = 0.95, seed: int = 0
 
 
 def compare_paired(ours: NDArray[Any], theirs: NDArray[Any], *, seed: int = 0) -> tuple[float, float]:
-    """Compare two methods by bootstrap, paired by unit.
+    """Compare two methods by a bootstrap paired by unit of work.
 
     Returns the mean difference, and the share of resamples in which `ours` is not better.
     """

@@ -1,6 +1,6 @@
-"""Outlines of past file contents.
+"""Outlines of past versions of files.
 
-Each blob is parsed once; the outline is cached on disk if a folder is given.
+Each blob is parsed only once: if a folder is given, its outline is cached on disk.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CACHE_SCHEMA = "create table if not exists outline (blob text, suffix text, pack
 
 
 class OutlineCache:
-    """Cache of outlines for one range of the history at a time."""
+    """Cache of outlines that keeps one range of the history in memory."""
 
     def __init__(self, git: Git, folder: Path | None) -> None:
         self._git = git
@@ -40,7 +40,7 @@ class OutlineCache:
     def prepare(self, path_blobs: Iterable[tuple[str, str]]) -> None:
         """Load or parse the outlines of (path, blob) pairs.
 
-        Outlines prepared earlier are dropped.
+        The outlines prepared by an earlier call are dropped from memory.
         """
         keys = {(blob, _get_suffix(path)): path for path, blob in path_blobs if blob}
         self._outlines = {}
@@ -65,7 +65,7 @@ class OutlineCache:
     def get_outline(self, path: str, blob: str) -> FileOutline | None:
         """Return the outline of a prepared blob.
 
-        Returns None if the blob was missing or too large.
+        Returns None if the blob was not prepared, was missing or was too large.
         """
         outline = self._outlines.get((blob, _get_suffix(path)))
         return None if outline is None else replace(outline, path=path)
@@ -77,7 +77,7 @@ def _get_suffix(path: str) -> str:
 
 
 def _encode_outline(outline: FileOutline) -> bytes:
-    """Encode only the parts that prediction reads."""
+    """Encode only those parts of an outline that prediction reads."""
     fields = {
         "names": [symbol.name for symbol in outline.symbols],
         "imports": outline.imports,

@@ -1,4 +1,4 @@
-"""Replay of a project, commit by commit, in the state in which the daemon would have it."""
+"""Replay of a project, commit by commit, as the daemon would have seen it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ BRANCH = "main"
 
 @dataclass(slots=True)
 class PastProject:
-    """Project at a past commit, with its clone and context service."""
+    """Project at a past commit.
+
+    `answers` is the context service that builds its bundles.
+    """
 
     git: Git
     project: Project
@@ -54,13 +57,13 @@ class PastProject:
         return self.project.main
 
     def prepare(self, unit: Unit) -> None:
-        """Set the clock and the user to those of the next unit."""
+        """Set the clock and the user's e-mail address to those of the next unit."""
         self.at = datetime.fromtimestamp(unit.at, UTC)
         self.tree.user_email = unit.email
         self.project.bump_revision()
 
     def advance(self, unit: Unit) -> None:
-        """Learn the unit, and read the files as it left them."""
+        """Learn the unit of work, and read the files as the unit left them."""
         self.predictor.learn_unit(unit)
         reportable_changes = [
             change for change in unit.changes if change.status != "D" and is_reportable_path(change.path)
@@ -83,7 +86,10 @@ def _iterate_removed_paths(change: PathChange) -> Iterator[str]:
 def build_past_project(
     git: Git, units: Sequence[Unit], folder: Path, cache: Path | None, table: RankerWeights
 ) -> Iterator[PastProject]:
-    """Yield the project in the state after the last of `units`, cloned into `folder`."""
+    """Yield the project as it was after the last of `units`.
+
+    It is cloned into `folder`. Its parsed files are cached in `cache`, if given.
+    """
     sha, root = units[-1].sha, folder / "clone"
     _clone_repository(git, sha, root)
     code_file = folder / "code.sqlite"
@@ -104,9 +110,9 @@ def build_past_project(
 
 
 def read_units(git: Git, cache: Path | None) -> list[Unit]:
-    """Return the whole history with line counts.
+    """Return the units of the whole history, with line counts.
 
-    The history takes long to read and is therefore cached in `cache`.
+    Reading the history takes long, so the units are cached in the folder `cache`, if given.
     """
     cache_file = cache / f"{git.resolve()}.units" if cache is not None else None
     if cache_file is not None and cache_file.exists():

@@ -1,14 +1,15 @@
-"""`hunch bench recall`: measures how well search finds past work to which later commits refer.
+"""`hunch bench recall`: measures how well search finds work that later commits mention.
 
-The data is derived from public histories by a rule. Many commits name earlier work: "fixes a regression of #5075",
-"as in 3f2a91c", "re-applies #4377". The query is the message of such a commit without the references (numbers,
-hashes, addresses, trailers); the expected results are what they refer to; the corpus consists of all episodes of
-the repository from before that commit, created in the same way as by the product. The following are left out: bots,
-reverts and back-ports (they repeat the text they name), change logs and releases (they name everything), and
-messages that name more than three commits or have fewer than five words of their own.
+The data is derived from public histories by a rule. Many commits mention earlier work: "fixes a regression of #5075",
+"as in 3f2a91c", "re-applies #4377". The query is the message of such a commit without the references (numbers, hashes,
+addresses, trailers). The expected results are the episodes of the commits referred to. The corpus consists of all
+episodes of the repository from before that commit, created in the same way as in the product. Three kinds of messages
+are left out: those of bots, reverts and back-ports (which repeat the text they refer to), those of change logs and
+releases (which mention everything), and messages that refer to more than three commits or have fewer than five words
+of their own.
 
-The product's search, shallow and deep, as of the time of that commit, is compared with BM25 over the same texts,
-with the store's full-text index alone, and with the embedding model alone, all in the same run.
+The product's search, shallow and deep, as of the time of that commit, is compared with BM25 over the same texts, with
+the store's full-text index alone, and with the embedding model alone, all in the same run.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ Search = Callable[["RecallQuery"], Awaitable[list[str]]]
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """Query with its expected episodes."""
+    """Query with the episodes that search is expected to find."""
 
     text: str
     gold: frozenset[str]  # ids of episodes
@@ -75,7 +76,10 @@ class RecallQuery:
 
 
 def derive_queries(units: Sequence[Unit], episodes: Sequence[Memory]) -> list[RecallQuery]:
-    """Derive the queries by the rule in the module's docstring, oldest first."""
+    """Derive the queries by the rule in the module's docstring.
+
+    The oldest query comes first. `episodes` contains the episode of each of `units`, in the same order.
+    """
     numbers: dict[str, int] = {}
     hashes: dict[str, int] = {}
     for place, unit in enumerate(units):
@@ -98,7 +102,7 @@ def derive_queries(units: Sequence[Unit], episodes: Sequence[Memory]) -> list[Re
 
 
 def build_searches(store: SearchStore, project: str, episodes: Sequence[Memory]) -> dict[str, Search]:
-    """Return the search methods to compare, keyed by name."""
+    """Return the search methods to be compared, keyed by name."""
     text_index = Bm25(f"{memory.title}\n{memory.content}" for memory in episodes)
 
     async def search_bm25(question: RecallQuery) -> list[str]:
@@ -133,7 +137,7 @@ def build_searches(store: SearchStore, project: str, episodes: Sequence[Memory])
 
 
 def time_before(question: RecallQuery) -> datetime:
-    """Return the last second before the question was asked."""
+    """Return the time one second before the question is asked."""
     return question.episode.at - timedelta(seconds=1)
 
 
@@ -184,7 +188,10 @@ def run(options: argparse.Namespace) -> int:
 async def measure_repositories(
     options: argparse.Namespace, folder: Path, dump: IO[str] | None
 ) -> list[tuple[str, int, RowsByMethod]]:
-    """Return the name, the number of episodes and the results of each repository."""
+    """Return the results for each repository.
+
+    Each result consists of the repository's name, the number of episodes, and the rows for each search method.
+    """
     results = []
     async with open_search_store(folder) as store:
         for path in options.repo:
@@ -202,7 +209,10 @@ async def measure_repositories(
 async def measure_repository(
     store: SearchStore, path: Path, options: argparse.Namespace, dump: IO[str] | None
 ) -> tuple[str, int, RowsByMethod]:
-    """Measure the rankings of one repository."""
+    """Measure how each search method ranks the episodes of one repository.
+
+    Returns the repository's name, the number of episodes, and the rows for each search method.
+    """
     project = re.sub(r"\W+", "-", str(path.resolve()).strip("/"))[-60:]
     units = list(history.iter_units(Git(str(path))))
     episodes = [build_episode(unit, project, now=NOW) for unit in units]
@@ -242,7 +252,7 @@ async def measure_repository(
 
 
 class ProgressPrinter:
-    """Reporter that prints the progress of embedding every few seconds."""
+    """Callback that prints the progress of embedding every few seconds."""
 
     def __init__(self, name: str, every: int) -> None:
         self._name, self._total = name, every
@@ -255,7 +265,7 @@ class ProgressPrinter:
 
 
 def format_table(rows: RowsByMethod) -> str:
-    """Format means with their 95 % bootstrap intervals as a table."""
+    """Format means with their 95 % bootstrap intervals as a Markdown table."""
     if not rows:
         return "No commit refers to an earlier one."
     lines = ["| ranking | " + " | ".join(METRIC_NAMES) + " |", "| --- |" + " --- |" * len(METRIC_NAMES)]

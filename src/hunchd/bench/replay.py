@@ -1,4 +1,4 @@
-"""`hunch bench replay`: replays a history with the daemon's predictor."""
+"""`hunch bench replay`: replays a history and scores the daemon's predictor on it."""
 
 from __future__ import annotations
 
@@ -122,10 +122,11 @@ def _replay_window(
 
 
 def shuffle_units(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
-    """Shuffle the history as a control.
+    """Return a shuffled copy of the history, for a control experiment.
 
-    Each unit is learned with the words of another one, or with each changed file swapped for another. Additions,
-    deletions and renames are not shuffled, so that the set of files stays the same.
+    If `what` is "messages", each unit has the message and branch of another unit. Otherwise each modified file is
+    swapped for one modified in another unit. Additions, deletions and renames are not shuffled, so that the set of
+    files stays the same.
     """
     rng = random.Random(seed)
     if what == "messages":
@@ -146,7 +147,10 @@ def shuffle_units(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
 
 
 def get_repository_name(path: str) -> str:
-    """Return the last informative part of a repository's path as a short name."""
+    """Return a short name for a repository, taken from its path.
+
+    It is the last part of the path that is informative, unlike "repo" or ".git".
+    """
     parts = [part for part in Path(path).resolve().parts if part not in {"repo", ".git", "repo.git"}]
     return parts[-1].removesuffix(".git") if parts else path
 

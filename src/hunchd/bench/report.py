@@ -1,4 +1,4 @@
-"""Reports of results as tables and as JSON."""
+"""Reports on a replay, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH = 18
 
 
 def format_repository(results: ReplayResults) -> str:
-    """Format the results of one repository, with one table for each task."""
+    """Format the results for one repository, with one table for each task."""
     lines = [
         "",
         f"{results.repository}: {results.units} units, {results.scored_units} scored; weights: {results.provenance};"
@@ -37,7 +37,10 @@ def format_repository(results: ReplayResults) -> str:
 
 
 def format_all(results: list[ReplayResults]) -> str:
-    """Format the means over repositories, and the number of wins."""
+    """Format the means over all repositories.
+
+    For each baseline, the report also says in how many repositories the predictor beats it.
+    """
     lines = ["", f"macro mean over {len(results)} repositories"]
     tasks = dict.fromkeys(task for result in results for task in result.rows)
     for task in tasks:
@@ -59,7 +62,7 @@ def format_all(results: list[ReplayResults]) -> str:
 
 
 def results_to_json(results: ReplayResults) -> dict[str, Any]:
-    """Return the results of one repository as JSON values."""
+    """Convert the results for one repository to JSON values."""
     tasks: dict[str, Any] = {}
     for task, by_method in results.rows.items():
         tasks[task] = {}
@@ -86,9 +89,9 @@ def results_to_json(results: ReplayResults) -> dict[str, Any]:
 
 
 def compute_next_in_ten(results: list[ReplayResults], task: str) -> dict[str, float]:
-    """Return the means of both versions of "the next file is in the top ten".
+    """Return the mean of each metric in `NEXT_METRIC_NAMES` for a task.
 
-    They are means over orders, units and repositories.
+    The values are averaged over visiting orders, units of work and repositories. Returns {} if there are none.
     """
     rows = [result.following[task] for result in results if task in result.following]
     means = [metrics.average_by_unit(some, metrics.NEXT_METRIC_NAMES).mean(axis=0) for some in rows]
@@ -101,9 +104,10 @@ def _format_next_in_ten(results: list[ReplayResults], task: str) -> list[str]:
 
 
 def compute_silence(results: ReplayResults) -> dict[str, float]:
-    """Return the false alarms and the precision of the silence task.
+    """Return the false alarms and the precision in the "silence" task.
 
-    False alarms are suggestions for units of a single file; precision is that of the suggestions for other units.
+    A false alarm is a suggestion for a unit of work that changed a single file; precision is measured on the
+    suggestions for other units. Returns {} if either kind of unit is missing.
     """
     answers = results.confidences.get("silence", [])
     single_file_confidences = [confidence for confidence, _, gold in answers if not gold]
@@ -148,7 +152,10 @@ def _format_row(method: str, values: Any) -> str:
 
 
 def _format_margin(by_method: dict[str, list[tuple[str, tuple[float, ...]]]]) -> list[str]:
-    """Compare the predictor with the best baseline by MAP, paired by unit."""
+    """Compare the predictor with the best baseline.
+
+    The comparison is by MAP (mean average precision), paired by unit of work. Returns [] if there is no baseline.
+    """
     column = metrics.METRIC_NAMES.index("MAP")
     ours = metrics.average_by_unit(by_method[OUR_METHOD])[:, column]
     others = {name: metrics.average_by_unit(rows)[:, column] for name, rows in by_method.items() if name != OUR_METHOD}

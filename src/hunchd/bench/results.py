@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ReplayResults:
-    """Results of one repository, which the tasks fill and the report reads.
+    """Results for one repository.
 
-    They contain metric rows by task and method, confidences by task, and the time of each prediction in milliseconds.
+    The tasks fill them in, and the report reads them. `rows` are metric values by task and method, `confidences` and
+    `following` are by task, and `milliseconds` is the time of each prediction.
     """
 
     repository: str

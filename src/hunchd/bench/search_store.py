@@ -1,4 +1,4 @@
-"""Search over a real store process for benchmarks, and BM25 for comparison."""
+"""Search over a real store process for benchmarks, with BM25 for comparison."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PUT_BATCH = 1_000  # memories
 
 @dataclass(frozen=True, slots=True)
 class SearchStore:
-    """Private store process, with the product's search over it."""
+    """Store process of a benchmark, with the product's search over it."""
 
     store: StoreClient
     memory_cache: MemoryCache
@@ -34,10 +34,10 @@ class SearchStore:
     async def store_memories(
         self, project: str, memories: Sequence[Memory], *, also_cached: bool, on_pending: Callable[[int], object] = int
     ) -> None:
-        """Add the missing memories and wait until they have vectors.
+        """Store the memories unless they are stored already, and wait for their vectors.
 
-        If `also_cached`, they are put into the cache as well, as if they had just been recorded. `on_pending` is
-        called periodically with the number of memories that still lack a vector.
+        If `also_cached` is True, they are put into the cache as well, as if they had just been recorded. `on_pending`
+        is called periodically with the number of memories that still lack a vector.
         """
         stored_count = (await self.store.list(Filters(project=project, statuses=()), 1)).total
         if stored_count != len(memories):
@@ -55,7 +55,7 @@ class SearchStore:
 
 @asynccontextmanager
 async def open_search_store(folder: Path) -> AsyncIterator[SearchStore]:
-    """Open a store in `folder`, reusing the vectors of an earlier run."""
+    """Open a store in `folder`, reusing vectors from an earlier run."""
     line = build_command(folder, idle_after=3_600, model="minilm-int8", embedding=True, model_idle_after=3_600)
     child = HelperProcess(line, name="the store process", env=build_environment())
     store, hot = StoreClient(child), MemoryCache(max_count=100_000, max_bytes=1 << 30)
@@ -66,7 +66,7 @@ async def open_search_store(folder: Path) -> AsyncIterator[SearchStore]:
 
 
 class Bm25:
-    """Plain BM25 over whole texts, without stemming."""
+    """Plain BM25 ranking of whole texts, without stemming."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._postings: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)

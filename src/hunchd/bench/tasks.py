@@ -1,4 +1,7 @@
-"""Prediction tasks derived from past units; each has a query and expected files."""
+"""Prediction tasks derived from past units of work.
+
+Each task yields queries with the files that the predictor is expected to find.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ UNINFORMATIVE_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ReplayQuery:
-    """Query with its expected files.
+    """Query with the files that the predictor is expected to find.
 
-    `gold` are the files to predict; `next_file` is the one that was visited next, if order matters.
+    `gold` are these files. If their order matters, `next_file` is the one visited next.
     """
 
     task: str
@@ -42,7 +45,10 @@ class ReplayQuery:
 
 
 def generate_queries(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0) -> Iterator[ReplayQuery]:
-    """Yield the queries of `task` about a unit; `gold` are its predictable files."""
+    """Yield the queries of `task` about one unit of work.
+
+    `gold` are the files of the unit that can be predicted.
+    """
     rng = random.Random(f"{seed}:{unit.sha}")
     match task:
         case "first-file":
@@ -73,7 +79,7 @@ def generate_queries(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0
 
 
 def is_branch_informative(branch: str) -> bool:
-    """Return True if a branch name tells something about the work on it."""
+    """Return True if the name of the branch says something about the work on it."""
     return any(key not in UNINFORMATIVE_KEYS for key in words.hash_text_words(extract_branch_words(branch)))
 
 
