@@ -21,7 +21,7 @@ from hunchd.protocol.rendezvous import Rendezvous
 
 Answer = tuple[int, Any]
 TOKEN = "t" * 43
-ANOTHERS = {"error": {"code": "unauthorized", "message": "the token is not this daemon's"}}
+ANOTHERS = {"error": {"code": "unauthorized", "message": "the token does not belong to this daemon"}}
 
 
 @dataclass

@@ -69,7 +69,7 @@ def test_client_rejected_token_is_reported(fake: FakeDaemon, capsys: Output) -> 
 
     assert main(["projects"]) == 1
 
-    assert "the token is not this daemon's" in capsys.readouterr().err
+    assert "the token does not belong to this daemon" in capsys.readouterr().err
     assert fake.asked == []
 
 

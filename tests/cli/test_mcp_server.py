@@ -150,12 +150,15 @@ def test_restarted_daemon_stores_memory_once(fake: FakeDaemon, repository: Path)
 def test_invalid_argument_lists_allowed_values(fake: FakeDaemon, repository: Path) -> None:
     with agent() as it:
         assert it.call("predict", file="a.py", depth=3) == (
-            "The tool predict has no argument 'depth'. It takes: file, query, k, project.",
+            "The tool predict has no argument 'depth'. Allowed arguments: file, query, k, project.",
             True,
         )
-        assert it.call("feedback", id="m1") == ("'outcome' is missing. Feedback needs: id, outcome.", True)
+        assert it.call("feedback", id="m1") == (
+            "'outcome' is missing. Required arguments of feedback: id, outcome.",
+            True,
+        )
         assert it.call("feedback", id="m1", outcome="great")[0].startswith("'outcome' must be one of: cited, ")
-        assert it.call("search", query="x", k="3") == ("'k' must be a whole number.", True)
+        assert it.call("search", query="x", k="3") == ("'k' must be an integer.", True)
         assert it.ask("tools/call", name="fly")["code"] == -32602
 
     assert not fake.asked
@@ -281,7 +284,7 @@ def test_remember_lists_similar_statements(fake: FakeDaemon, repository: Path) -
 
         fake.routes["POST /contradictions"] = (201, opened)
         told, failed = it.call("remember", text="The mixer is mono", contradicts="m1")
-        assert fake.bodies("POST /contradictions") == [{"a": "m1", "b": "m2", "note": "an agent says so"}]
+        assert fake.bodies("POST /contradictions") == [{"a": "m1", "b": "m2", "note": "reported by an agent"}]
         assert told == (
             "Stored as m2. It contradicts «Audio is mixed in› stereo»: ask the user which is right "
             "(`hunch contradictions`)."
@@ -290,7 +293,7 @@ def test_remember_lists_similar_statements(fake: FakeDaemon, repository: Path) -
         assert "already been resolved" in it.call("remember", text="The mixer is mono", contradicts="m1")[0]
         fake.routes["POST /contradictions"] = (404, {"error": {"code": "not_found", "message": "there is no m9"}})
         told, failed = it.call("remember", text="The mixer is mono", contradicts="m9")
-        assert (told, failed) == ("Stored as m2. The contradiction of 'm9' was not recorded: there is no m9.", False)
+        assert (told, failed) == ("Stored as m2. The contradiction with 'm9' was not recorded: there is no m9.", False)
 
 
 def test_remember_reports_outcome(fake: FakeDaemon, repository: Path) -> None:

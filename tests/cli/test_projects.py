@@ -57,8 +57,10 @@ def test_add_wait_without_model_says_why(
     fake: FakeDaemon, repository: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(projects, "_STALL_SECONDS", 0.0)
-    answer_in_order(fake, repository, [report(repository, 2, degraded=["search by words only: no model"])] * 3)
+    answer_in_order(fake, repository, [report(repository, 2, degraded=["only text search is available: no model"])] * 3)
 
     assert main(["add", str(repository), "--wait"]) == 0
 
-    assert "7 memories are found by words only so far: search by words only: no model" in capsys.readouterr().err
+    assert (
+        "7 memories are found by words only so far: only text search is available: no model" in capsys.readouterr().err
+    )

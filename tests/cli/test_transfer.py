@@ -149,7 +149,10 @@ def test_import_sends_file_unchanged(fake: FakeDaemon, tmp_path: Path, capsys: O
 
 def test_import_lists_rejected_lines(fake: FakeDaemon, tmp_path: Path, capsys: Output) -> None:
     refused = {"code": "conflict", "message": "'m1' is the id of a memory of /shop already", "field": "data.id"}
-    newer = {"code": "invalid", "message": "written by a newer hunchd in format 2; this one reads 1"}
+    newer = {
+        "code": "invalid",
+        "message": "the export was written by a newer hunchd in format 2; this one reads format 1",
+    }
     rejected = [{"index": 6, "error": refused}, *({"index": index, "error": newer} for index in range(7, 10))]
     fake.routes["POST /import"] = (200, {"memories": 3, "rejected": rejected})
     file = tmp_path / "export.jsonl"
@@ -160,7 +163,7 @@ def test_import_lists_rejected_lines(fake: FakeDaemon, tmp_path: Path, capsys: O
     told = capsys.readouterr()
     assert told.out == "memories 3\n"
     assert "line 7: 'm1' is the id of a memory of /shop already" in told.err
-    assert "line 8 and 2 more: written by a newer hunchd" in told.err
+    assert "line 8 and 2 more: the export was written by a newer hunchd" in told.err
     assert "line 9" not in told.err
 
 

@@ -85,7 +85,10 @@ def test_unloadable_model_leaves_exact_contradictions(hunchd_home: Path, tmp_pat
         assert [one["reason"] for one in asked(daemon)] == ["they name versions that exclude each other"]
         daemon.wait_until(lambda: daemon.get("/status")["degraded"], within=60, what="say what is missing")
         [told] = daemon.get("/status")["degraded"]
-        assert told.startswith("contradictions in sentences are not found: the model reader of pairs cannot be loaded")
+        assert told.startswith(
+            "contradictions between freely worded statements cannot be found: "
+            "the model for contradictions cannot be loaded"
+        )
         assert models.loads == 1
 
 

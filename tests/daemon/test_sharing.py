@@ -274,7 +274,7 @@ def test_hostile_shared_folder_is_bounded_and_quoted(people: tuple[Person, Perso
         assert "python: >=3.11" in context
     listed = ada.hunch("share", "--list")
     assert "giant.md is skipped" in listed
-    assert "latin.md is skipped: it is not UTF-8" in listed
+    assert "latin.md is skipped: the file is not UTF-8" in listed
     assert "\u202e" not in listed
 
 

@@ -88,6 +88,6 @@ def test_address_without_session_is_locked(browser: Any, page_daemon: RunningDae
 
     second = browser.new_context().new_page()
     second.goto(address)
-    second.get_by_text("used already").wait_for()
+    second.get_by_text("already been used").wait_for()
     for page in (first, second):
         page.context.close()

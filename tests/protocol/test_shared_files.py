@@ -108,7 +108,7 @@ def test_path_of_is_unique_per_key() -> None:
         (b"\xff\xfe\x00a", "not UTF-8"),
         (b"a\0b", "zero byte"),
         (b"x" * (MAX_FILE_BYTES + 1), "larger than"),
-        (b"---\nkey: a\nvalue: b\n", "not closed by ---"),
+        (b"---\nkey: a\nvalue: b\n", "no closing line ---"),
         (b"---\nkey: a\n---\ntext", "no value"),
         (b"---\nkey: a\nkey: b\nvalue: c\n---\n", "twice"),
         (b"---\n---\n", "is empty"),

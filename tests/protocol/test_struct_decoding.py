@@ -75,7 +75,7 @@ def test_decode_null_equals_omission() -> None:
 @pytest.mark.parametrize(
     ("change", "field", "says"),
     [
-        ({"name": " "}, "name", "'name' is missing or empty; give a text"),
+        ({"name": " "}, "name", "'name' must be a non-empty string"),
         ({"depth": "hig"}, "depth", "'depth' is 'hig'; allowed: low, high"),
         ({"kinds": ["fakt"]}, "kinds", "allowed: fact, episode"),
         ({"at": "now"}, "at", "must be an ISO 8601 time"),

@@ -43,7 +43,7 @@ async def test_official_client_over_http(daemon: Daemon, mode: str) -> None:
         assert kept.content[0].text.removeprefix("Stored as ").rstrip(".") in found.content[0].text
         refused = await client.call_tool("predict", {})
         assert refused.is_error
-        assert "'file' or 'query' is needed" in refused.content[0].text
+        assert "'file' or 'query' is required" in refused.content[0].text
         [resource] = (await client.list_resources()).resources
         assert (await client.read_resource(resource.uri)).contents[0].text
         prompt = await client.get_prompt("debug", {"error": "KeyError: 7"})

@@ -127,8 +127,8 @@ async def test_missing_model_degrades_to_word_search(tmp_path: Path) -> None:
     await store.put([memory(1, "the journal was torn")])
     found = await store.search("torn journal", P, 5, embedding_wait=20.0)
     assert [hit.memory.id for hit in found.hits] == ["m1"]
-    assert "searched by words only: the embedding model cannot be read" in found.degraded[0]
-    assert "search by words only" in (await store.fetch_stats()).degraded[0]
+    assert "only text search was used: the embedding model cannot be read" in found.degraded[0]
+    assert "only text search is available" in (await store.fetch_stats()).degraded[0]
     await child.stop()
 
 

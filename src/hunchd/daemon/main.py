@@ -191,7 +191,7 @@ def _exit_now() -> None:
 
     Signals that were accepted are in the journal, so the next start recovers them.
     """
-    logger.error("stopping took more than %.0f s; ending now", STOP_TIMEOUT_SECONDS)
+    logger.error("shutdown took more than %.0f s; exiting now", STOP_TIMEOUT_SECONDS)
     logging.shutdown()
     os._exit(0)
 

@@ -63,7 +63,7 @@ def save_model(learner: Learner, scope: IndexRequest) -> IndexStep:
     Returns the index step that announces the model.
     """
     if not scope.model_file:
-        raise InvalidInput("the request must name the file for the model", field="model_path")
+        raise InvalidInput("the request must name the file in which to save the model", field="model_path")
     model = Path(scope.model_file)
     model.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     learner.save(model)

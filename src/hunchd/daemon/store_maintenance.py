@@ -100,7 +100,7 @@ class StoreMaintenance:
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # a panic in the database is not an Exception
-            logger.critical("background maintenance of the store failed for good; ending the process", exc_info=True)
+            logger.critical("background maintenance of the store failed permanently; ending the process", exc_info=True)
             raise SystemExit(1) from error
         finally:
             read_ahead.cancel()
@@ -123,7 +123,7 @@ class StoreMaintenance:
             except StoreClosed:
                 more = True
             except Exception:  # as in `_attempt`
-                logger.exception("reading ahead failed; retrying in %.0f s", RETRY_DELAY_SECONDS)
+                logger.exception("loading rows ahead of time failed; retrying in %.0f s", RETRY_DELAY_SECONDS)
                 pause = RETRY_DELAY_SECONDS
             if had_more and not more:  # the database read it all through its own buffers
                 release_free_memory()

@@ -55,10 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.no_embedding:
         model = LazyEmbedder(options.model, _make_loader(options.model), idle_after=options.model_idle_after)
         reader = LazyModel(
-            "reader of pairs", _make_reader_loader(model), idle_after=min(options.model_idle_after, READER_IDLE_SECONDS)
+            "for contradictions",
+            _make_reader_loader(model),
+            idle_after=min(options.model_idle_after, READER_IDLE_SECONDS),
         )
         statements = LazyModel(
-            "statement model", _load_statement_model, idle_after=min(options.model_idle_after, READER_IDLE_SECONDS)
+            "for statements", _load_statement_model, idle_after=min(options.model_idle_after, READER_IDLE_SECONDS)
         )
     service = StoreService(options.data, create_session(), model, reader, statements)
     upkeep = StoreMaintenance(service, model)

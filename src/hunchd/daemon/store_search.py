@@ -103,7 +103,7 @@ class StoreSearch:
             return [], degradations
         collection = await self._collections.get_collection(filters.project)
         if not collection.is_word_index_complete:
-            degradations.append("the word index is being rebuilt: some memories are not found by their words yet")
+            degradations.append("the word index is being rebuilt; until then, text search may miss some memories")
         # A name is searched by its words; no vector is close to it.
         mode = "lexical" if request.depth == "specific" else request.mode
         vector = self._get_vector(request.query, mode, request.embedding_wait, degradations)
@@ -160,7 +160,7 @@ class StoreSearch:
         try:
             [vector] = self._model.embed([query])
         except HunchError as error:
-            degradations.append(f"searched by words only: {error.message}")
+            degradations.append(f"only text search was used: {error.message}")
             return None
         return vector if any(vector) else None
 
@@ -171,14 +171,14 @@ class StoreSearch:
         """
         assert self._model is not None
         if self._embedding_task is not None and not self._embedding_task.done() and not self._model.is_loaded:
-            degradations.append("the embedding model is still loading: searched by words only")
+            degradations.append("the embedding model is still loading; only text search was used")
             return None
         self._embedding_task = asyncio.ensure_future(asyncio.to_thread(self._embed_query, query, degradations))
         try:
             return await asyncio.wait_for(asyncio.shield(self._embedding_task), timeout)
         except TimeoutError:
             self._embedding_task.add_done_callback(_log_embedding_failure)
-            degradations.append("the embedding model is still loading: searched by words only")
+            degradations.append("the embedding model is still loading; only text search was used")
             return None
 
     async def _search_with_expansion(

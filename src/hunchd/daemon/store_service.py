@@ -298,9 +298,11 @@ class StoreService:
             for complaint in collection.list_problems()
         ]
         if self._model is not None and self._model.failure:
-            problems.append(f"search by words only: {self._model.failure}")
+            problems.append(f"only text search is available: {self._model.failure}")
         if self.pair_reader is not None and self.pair_reader.failure:
-            problems.append(f"contradictions in sentences are not found: {self.pair_reader.failure}")
+            problems.append(
+                f"contradictions between freely worded statements cannot be found: {self.pair_reader.failure}"
+            )
         return problems
 
 

@@ -117,7 +117,7 @@ class HelperProcess:
                     raise
             return decode(await self._call(method, params, deadline), answer)
         except TimeoutError:
-            raise errors.Unavailable(f"{self.name} did not answer '{method}' in {timeout:.0f} s") from None
+            raise errors.Unavailable(f"{self.name} did not answer '{method}' within {timeout:.0f} s") from None
 
     async def _call(self, method: str, params: Mapping[str, Any] | Raw, deadline: float) -> Raw:
         async with asyncio.timeout_at(deadline):

@@ -32,7 +32,7 @@ class MalformedRequest(InvalidInput):
 
 def unknown_cursor() -> InvalidInput:
     """Return the error for a pagination cursor that the daemon did not issue."""
-    return InvalidInput("unknown cursor; start again without one", field="cursor")
+    return InvalidInput("unknown cursor; start again without a cursor", field="cursor")
 
 
 def decode_json(raw: bytes, *, depth: int = MAX_DEPTH) -> Any:
@@ -113,7 +113,8 @@ def _reject_unstorable_text(text: str, field: str) -> None:
     if unstorable:
         printable_field = field.encode("ascii", "backslashreplace").decode()[:80]
         raise MalformedRequest(
-            "the text contains a NUL or an unpaired surrogate; send valid Unicode", field=printable_field or None
+            "the string contains NUL or an unpaired surrogate; send valid Unicode",
+            field=printable_field or None,
         )
 
 
@@ -122,7 +123,7 @@ def _build_object(pairs: list[tuple[str, Any]]) -> JsonObject:
     if len(result) != len(pairs):
         keys = [key for key, _ in pairs]
         duplicate = next(key for key in keys if keys.count(key) > 1)
-        raise MalformedRequest(f"the key {duplicate[:40]!a} appears twice in one object")
+        raise MalformedRequest(f"the key {duplicate[:40]!a} appears twice in the same object")
     return result
 
 

@@ -30,7 +30,7 @@ _ALLOWED_PATHS: Final = f"a path such as /profile/preferences, below one of: {',
 def _content(fields: Fields, name: str) -> str:
     content = fields.get_text(name, limit=MAX_DOCUMENT_BYTES)
     if content is None or not content.strip():
-        raise fields.error(name, "is missing or empty; give a text, or DELETE the document")
+        raise fields.error(name, "must be a non-empty string; to remove the document, use DELETE")
     return content
 
 
@@ -91,7 +91,8 @@ def normalize_document_path(raw: str) -> str:
     segments = path.strip("/").split("/")
     if len(path) > MAX_PATH_CHARACTERS or len(segments) > MAX_PATH_SEGMENTS:
         raise InvalidInput(
-            f"the path is too long; at most {MAX_PATH_CHARACTERS} characters in {MAX_PATH_SEGMENTS} segments",
+            f"the path is too long; it may have at most {MAX_PATH_CHARACTERS} characters "
+            f"in {MAX_PATH_SEGMENTS} segments",
             field="path",
         )
     if segments[0] not in ROOTS or len(segments) < 2:

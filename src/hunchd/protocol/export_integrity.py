@@ -12,7 +12,9 @@ from hunchd.protocol.exports import ExportLine, build_export_line
 
 _COUNTED_FIELD: Final = "counted"  # field of the opening line: a closing line will follow
 _LINES_FIELD: Final = "lines"  # field of the closing line: lines of this export before it
-_UNCOUNTED_WARNING: Final = "the import has no closing line with a count; completeness cannot be checked"
+_UNCOUNTED_WARNING: Final = (
+    "the import has no closing line that states the number of lines; whether it is complete cannot be checked"
+)
 
 
 def build_opening_line(about: JsonObject) -> ExportLine:

@@ -68,10 +68,11 @@ def parse_export_line(raw: Any) -> ExportLine:
     Raises InvalidInput if the line has the wrong form, an unsupported version or an unknown type.
     """
     if not isinstance(raw, dict) or not isinstance(raw.get("data"), dict):
-        raise InvalidInput('an export line is {"type":…,"version":1,"data":{…}}', field="data")
+        raise InvalidInput('each line of an export must have the form {"type":…,"version":1,"data":{…}}', field="data")
     if isinstance(raw.get("version"), int) and raw["version"] > EXPORT_VERSION:
         raise InvalidInput(
-            f"written by a newer hunchd in format {ascii(raw['version'])[:20]}; this one reads {EXPORT_VERSION}",
+            f"the export was written by a newer hunchd in format {ascii(raw['version'])[:20]}; "
+            f"this one reads format {EXPORT_VERSION}",
             field="version",
         )
     if raw.get("version") != EXPORT_VERSION:
@@ -80,6 +81,6 @@ def parse_export_line(raw: Any) -> ExportLine:
         )
     if raw.get("type") not in EXPORT_TYPES:
         raise InvalidInput(
-            f"unknown type {ascii(raw.get('type'))[:40]}; allowed: {', '.join(EXPORT_TYPES)}", field="type"
+            f"unknown line type {ascii(raw.get('type'))[:40]}; allowed: {', '.join(EXPORT_TYPES)}", field="type"
         )
     return ExportLine(type=raw["type"], data=raw["data"])

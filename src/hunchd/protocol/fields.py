@@ -76,7 +76,7 @@ class Fields:
         duplicates = {name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1}
         if duplicates:
             raise MalformedRequest(
-                f"the query contains {min(duplicates)[:40]!a} twice", field=ascii(min(duplicates)[:40])[1:-1]
+                f"the query string contains {min(duplicates)[:40]!a} twice", field=ascii(min(duplicates)[:40])[1:-1]
             )
         return cls(dict(pairs), field_names, textual=True, strict=strict)
 
@@ -86,7 +86,8 @@ class Fields:
     def get_required_text(self, name: str, *, limit: int = MAX_NAME_CHARACTERS) -> str:
         text = self.get_text(name, limit=limit)
         if text is None or not text.strip():
-            raise self.error(name, "is missing or empty; give a text")
+            reason = "is missing; it must be a non-empty string" if text is None else "must be a non-empty string"
+            raise self.error(name, reason)
         return text
 
     def get_text(self, name: str, *, limit: int = MAX_NAME_CHARACTERS) -> str | None:
@@ -98,7 +99,7 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, str):
-            raise self.error(name, f"must be a text; got {describe_json_type(value)}")
+            raise self.error(name, f"must be a string; got {describe_json_type(value)}")
         if len(value) * 4 > limit and len(value.encode()) > limit:
             raise self.error(name, f"is longer than {limit:,} bytes")
         return value
@@ -110,7 +111,7 @@ class Fields:
         """
         value = self.get_text(name, limit=limit)
         if value is not None and not value.strip():
-            instruction = "name a project" if name == "project" else "give a text"
+            instruction = "name a project" if name == "project" else "send a non-empty string"
             raise self.error(name, f"is empty; {instruction} or leave it out")
         return value
 
@@ -164,9 +165,9 @@ class Fields:
         if self._textual and isinstance(value, str):
             value = [part.strip() for part in value.split(",")]
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise self.error(name, f"must be a list of texts; got {describe_json_type(value)}")
+            raise self.error(name, f"must be a list of strings; got {describe_json_type(value)}")
         if len(value) > max_entries or any(len(each) > limit for each in value):
-            raise self.error(name, f"may contain at most {max_entries} texts of at most {limit:,} characters")
+            raise self.error(name, f"may contain at most {max_entries} strings of at most {limit:,} characters")
         return tuple(each for each in value if each.strip())
 
     def get_objects(self, name: str, *, max_entries: int) -> list[Any]:
@@ -245,7 +246,7 @@ class Fields:
             if matches or strict:
                 hint = f"did you mean '{matches[0]}'?" if matches else None
                 shown_name = name if matches else ascii(name[:40])[1:-1]
-                known = f"allowed: {', '.join(field_names)}" if field_names else "none is allowed"
+                known = f"allowed: {', '.join(field_names)}" if field_names else f"no {self._noun}s are allowed"
                 raise self.error(shown_name, f"is not a known {self._noun}; {known}", hint=hint)
 
 
@@ -319,9 +320,9 @@ def describe_json_type(value: Any) -> str:
         case None:
             return "null"
         case bool():
-            return "true or false"
+            return "a boolean"
         case str():
-            return "a text"
+            return "a string"
         case int() | float():
             return "a number"
         case list():

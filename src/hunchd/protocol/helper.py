@@ -112,7 +112,7 @@ class _Server:
     async def _run_call(self, number: int, method: str, params: Raw) -> None:
         try:
             if method not in self._handlers:
-                raise errors.NotFound(f"no method '{method}'")
+                raise errors.NotFound(f"the helper process has no method '{method}'")
             handler, of = self._handlers[method]
             outcome = handler(**asdict(decode(params, of)))
             if isinstance(outcome, AsyncIterator):

@@ -58,7 +58,7 @@ def _read_links(fields: Fields, name: str, *, most: int = MAX_LIST_ENTRIES) -> t
     links = fields.get_objects(name, max_entries=most)
     for link in links:
         if not isinstance(link, dict) or not all(isinstance(text, str) for text in link.values()) or "ref" not in link:
-            raise fields.error(name, 'must contain objects of texts, {"type": …, "ref": …}')
+            raise fields.error(name, 'must contain objects with string values, such as {"type": …, "ref": …}')
     return tuple(links)
 
 
@@ -166,9 +166,7 @@ class MemoryBody(Request, frozen=True, kw_only=True):
 
     def check(self, fields: Fields) -> None:
         if not self.content.strip() and not (self.key and self.value):
-            raise fields.error(
-                "content", "is missing or empty; give a text (a fact may have 'key' and 'value' instead)"
-            )
+            raise fields.error("content", "must be a non-empty string (a fact may have 'key' and 'value' instead)")
         for name, least in (("confidence", MIN_CONFIDENCE), ("importance", MIN_IMPORTANCE)):
             if self.is_fact and getattr(self, name) < least:
                 raise fields.error(name, f"of a fact must be at least {least:g}; facts below that are not stored")
@@ -338,7 +336,7 @@ def parse_patch(raw: Any) -> MemoryFields:
             raise InvalidInput(
                 f"'{name}' cannot be cleared; fields that can be cleared: {', '.join(CLEARABLE_FIELDS)}",
                 field=name,
-                hint="leave it out to keep it",
+                hint="leave the field out to keep its value",
             )
     decoded_patch = decode(raw, MemoryPatch)
     patch = {name: value for name in changeable if (value := getattr(decoded_patch, name)) is not UNSET}
@@ -348,7 +346,9 @@ def parse_patch(raw: Any) -> MemoryFields:
         patch["artifacts"] = _artifacts_of(decoded_patch.artifacts)
     patch |= {name: None for name in CLEARABLE_FIELDS if name in fields and fields[name] is None}
     if not patch:
-        raise InvalidInput(f"nothing to change; fields that can be changed: {', '.join(changeable)}")
+        raise InvalidInput(
+            f"the request contains nothing to change; fields that can be changed: {', '.join(changeable)}"
+        )
     return patch
 
 

@@ -448,7 +448,7 @@ def _parse_error_text(signals: Fields, raw: Any) -> str:
     """
     text = raw.get("text") if isinstance(raw, dict) else raw
     if not isinstance(text, str) or not text.strip():
-        raise signals.error("recent_errors", 'contains an entry that is neither a text nor {"text": …}')
+        raise signals.error("recent_errors", 'contains an entry that is neither a non-empty string nor {"text": …}')
     return shorten_middle(text)
 
 

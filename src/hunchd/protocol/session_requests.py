@@ -121,7 +121,7 @@ class MessageBody(Request, frozen=True, kw_only=True):
         if self.event not in (MessageType.CALL, MessageType.RESULT):
             fields.get_text("content", limit=MAX_MESSAGE_BYTES)
         if not self.content.strip() and not self.event_data:
-            raise fields.error("content", "is missing or empty; give a text (a tool call may have 'event_data')")
+            raise fields.error("content", "must be a non-empty string (a tool call may have 'event_data' instead)")
 
 
 class Messages(Request, frozen=True, kw_only=True):

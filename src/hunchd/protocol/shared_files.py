@@ -164,19 +164,19 @@ def parse_shared_file(path: str, content: bytes) -> SharedFile:
     """
     match = _PATH.fullmatch(path)
     if match is None:
-        raise InvalidInput(f"it is not a .md file in one of the folders {', '.join(SUBFOLDERS)}")
+        raise InvalidInput(f"the file is not a .md file in one of the folders {', '.join(SUBFOLDERS)}")
     front_matter, body = _split_front_matter(_decode(content))
     values, lists = _parse_front_matter(front_matter)
     key, value = values.get("key", ""), values.get("value", "")
     if bool(key) != bool(value):
-        raise InvalidInput(f"it has a {'key' if key else 'value'}, but no {'value' if key else 'key'}")
+        raise InvalidInput(f"the file has a {'key' if key else 'value'}, but no {'value' if key else 'key'}")
     if len(key) > MAX_KEY_CHARACTERS or len(value) > MAX_VALUE_CHARACTERS:
         raise InvalidInput(
             f"a key may have at most {MAX_KEY_CHARACTERS} characters and a value {MAX_VALUE_CHARACTERS:,}"
         )
     statement = body or (f"{key}: {value}" if key else "")
     if not statement:
-        raise InvalidInput("it is empty: it has neither a text nor a key with a value")
+        raise InvalidInput("the file is empty: it has neither text nor a key with a value")
     return SharedFile(
         path=path,
         kind=KIND_FOLDERS.get(match["folder"], Kind.FACT),
@@ -225,15 +225,15 @@ def _is_visible(character: str) -> bool:
 
 def _decode(content: bytes) -> str:
     if len(content) > MAX_FILE_BYTES:
-        raise InvalidInput(f"it is larger than {MAX_FILE_BYTES // 1024} kB")
+        raise InvalidInput(f"the file is larger than {MAX_FILE_BYTES // 1024} kB")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidInput("it is not UTF-8") from None
+        raise InvalidInput("the file is not UTF-8") from None
     if "\0" in text:
-        raise InvalidInput("it contains a zero byte, so it is not text")
+        raise InvalidInput("the file contains a zero byte, so it is not a text file")
     if _CONFLICT_MARKER.search(text):
-        raise InvalidInput("it contains conflict markers of an unfinished merge")
+        raise InvalidInput("the file contains conflict markers from an unfinished merge")
     return strip_invisible(text)
 
 
@@ -245,13 +245,13 @@ def _split_front_matter(text: str) -> tuple[list[str], str]:
     for number, line in enumerate(lines[1:], start=1):
         if line.rstrip() == "---":
             return lines[1:number], _check_length("\n".join(lines[number + 1 :]))
-    raise InvalidInput("the front matter is not closed by ---")
+    raise InvalidInput("the front matter has no closing line ---")
 
 
 def _check_length(text: str) -> str:
     text = text.strip()
     if len(text) > MAX_TEXT_CHARACTERS:
-        raise InvalidInput(f"its text is longer than {MAX_TEXT_CHARACTERS:,} characters")
+        raise InvalidInput(f"the text of the file is longer than {MAX_TEXT_CHARACTERS:,} characters")
     return text
 
 
@@ -267,7 +267,7 @@ def _parse_front_matter(lines: list[str]) -> tuple[dict[str, str], dict[str, lis
         if (field := _FIELD.fullmatch(line)) is not None:
             name = field[1]
             if name in values or name in lists:
-                raise InvalidInput(f"'{name}' is set twice")
+                raise InvalidInput(f"the field '{name}' is set twice")
             text = _unquote(field[2] or "")
             if text:
                 values[name] = text
@@ -275,7 +275,7 @@ def _parse_front_matter(lines: list[str]) -> tuple[dict[str, str], dict[str, lis
                 lists[name] = []
         elif (entry := _ENTRY.fullmatch(line)) is not None and name in lists:
             if len(lists[name]) >= MAX_LIST_ENTRIES:
-                raise InvalidInput(f"'{name}' has more than {MAX_LIST_ENTRIES} entries")
+                raise InvalidInput(f"the list '{name}' has more than {MAX_LIST_ENTRIES} entries")
             lists[name].append(_unquote(entry[1])[:MAX_KEY_CHARACTERS])
         else:
             raise InvalidInput(f"this line is neither 'name: value' nor a list entry: {line[:60]!a}")

@@ -110,7 +110,8 @@ _SHA = re.compile(r"[0-9a-fA-F]{4,64}")
 def _required_text(fields: Fields, name: str, *, limit: int = MAX_TEXT_BYTES) -> str:
     text = fields.get_shortened_text(name, limit=limit)
     if text is None or not text.strip():
-        raise fields.error(name, "is missing or empty; give a text")
+        reason = "is missing; it must be a non-empty string" if text is None else "must be a non-empty string"
+        raise fields.error(name, reason)
     return text
 
 
@@ -292,7 +293,7 @@ def signal_from_json(raw: Any) -> Signal:
     """
     of = _STORED_SIGNALS.get(str(raw.get("kind"))) if isinstance(raw, dict) else None
     if of is None:
-        raise InvalidInput(f"not a stored signal; its kind is one of: {', '.join(_STORED_SIGNALS)}", field="kind")
+        raise InvalidInput(f"not a stored signal; the kind must be one of: {', '.join(_STORED_SIGNALS)}", field="kind")
     values: dict[str, Any] = {}
     for each in fields_of(of):
         name = _WIRE_NAMES.get((of, each.name), each.name)
@@ -313,7 +314,7 @@ def _to_plain_json(value: Any) -> Any:
 def _parse_kind(raw: Any, prefix: str) -> str:
     if not isinstance(raw, dict):
         raise InvalidInput(
-            f"a signal is a JSON object with 'kind' and 'project'; got {describe_json_type(raw)}",
+            f"a signal must be a JSON object with 'kind' and 'project'; got {describe_json_type(raw)}",
             field=prefix.rstrip(".") or None,
         )
     kind = raw.get("kind")
@@ -341,12 +342,12 @@ def _parse_kind_fields(body: SignalBody, resolve_field: _FieldPathResolver, wher
             name = "file" if body.file and not body.path else "path"
             path = body.path or body.file
             if not path or not path.strip():
-                raise InvalidInput(f"'{where}path' is missing or empty; give a text", field=f"{where}path")
+                raise InvalidInput(f"'{where}path' must be a non-empty string", field=f"{where}path")
             return {"path": resolve_field(name, path)}
         case UsedBody():
             if not body.path and not body.id:
                 raise InvalidInput(
-                    f"'{where}path' is missing; give the 'path' of the file or the 'id' of the memory that was used",
+                    f"'{where}path' is missing; send the 'path' of the file or the 'id' of the memory that was used",
                     field=f"{where}path",
                 )
             return {"path": resolve_field("path", body.path) if body.path else None, "memory": body.id}

@@ -94,7 +94,7 @@ class AccessControl:
         if session is None:
             self._check_token(authorization)
         elif request.method != "GET" and hdrs.ORIGIN not in request.headers:
-            raise AccessDenied(403, "forbidden_origin", "a page must send its Origin to change something")
+            raise AccessDenied(403, "forbidden_origin", "a page must send an Origin header to change something")
         elif not is_allowed(request, session):
             raise AccessDenied(
                 403,
@@ -117,8 +117,8 @@ class AccessControl:
             raise AccessDenied(
                 401,
                 "unauthorized",
-                "the token is not this daemon's",
-                hint="it changes at each start: read the rendezvous file, daemon.json, again",
+                "the token does not belong to this daemon",
+                hint="the token changes at each start; read the rendezvous file, daemon.json, again",
             )
 
 

@@ -42,7 +42,8 @@ class EventListeners:
         """
         if len(self._tasks) >= self._limits.listeners:
             raise Overloaded(
-                f"{self._limits.listeners} clients are listening already", retry_after=self._limits.heartbeat_seconds
+                f"{self._limits.listeners} clients are already listening, which is the limit",
+                retry_after=self._limits.heartbeat_seconds,
             )
         task = asyncio.current_task()
         assert task is not None
@@ -70,9 +71,9 @@ class EventListeners:
         except TimeoutError:
             self.dropped_count += 1
             response.force_close()
-            logger.info("a listener did not read for %.0f s; disconnecting it", self._limits.write_seconds)
+            logger.info("an event listener has not read for %.0f s; disconnecting it", self._limits.write_seconds)
         except ConnectionError:
-            logger.debug("a listener disconnected")
+            logger.debug("an event listener disconnected")
         finally:
             upcoming.cancel()
             with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):

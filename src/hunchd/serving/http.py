@@ -112,7 +112,9 @@ def _os_error_response(error: OSError, request: web.Request) -> web.Response:
     A full disk is reported as a temporary condition, because it is not a bug.
     """
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return error_response(StorageFull("the disk is full", hint="free some space; hunchd then continues by itself"))
+        return error_response(
+            StorageFull("the disk is full", hint="free some disk space; hunchd then continues by itself")
+        )
     logger.error("%s %s failed", request.method, _get_route(request), exc_info=error)
     return internal_error_response()
 

@@ -131,7 +131,7 @@ def _classify_socket(listener: socket.socket) -> str:
             return "unix"
         if listener.family in _FAMILIES.values() and listener.getsockname()[0] in _FAMILIES:
             return "tcp"
-    raise ConfigError(f"the service manager passed a socket that is neither loopback nor Unix:  {listener!r:.200}")
+    raise ConfigError(f"the service manager passed a socket that is neither loopback nor Unix: {listener!r:.200}")
 
 
 def _bind_tcp(host: str, port: int) -> socket.socket:
@@ -152,7 +152,7 @@ def _bind_tcp(host: str, port: int) -> socket.socket:
 
 def _bind_unix(path: Path) -> socket.socket:
     if len(os.fsencode(path)) > MAX_SOCKET_PATH_BYTES:
-        raise ConfigError(f"the socket's path is longer than {MAX_SOCKET_PATH_BYTES} bytes: {path}")
+        raise ConfigError(f"the path of the socket is longer than {MAX_SOCKET_PATH_BYTES} bytes: {path}")
     ensure_private_folder(path.parent)
     _remove_stale_socket(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -72,18 +72,18 @@ _NAMES: Final[dict[type[Struct], str]] = {
 }
 
 _STATUS_DESCRIPTIONS: Final = {
-    304: "not modified: the ETag is current",
-    400: "the request cannot be read: not JSON, a query string that is not UTF-8",
+    304: "not modified; the ETag is current",
+    400: "the request cannot be parsed, for example because the body is not JSON",
     401: "the token is missing or wrong",
     403: "the Host is not loopback, or the Origin is foreign",
     404: "not found",
     408: "the body did not arrive in time",
     409: "the request conflicts with the current state",
-    413: "too large",
-    415: "unsupported Content-Type",
+    413: "the body is too large",
+    415: "the Content-Type is not supported",
     422: "a field or parameter is unknown or invalid; the error names it",
-    429: "too many requests: retry after Retry-After seconds",
-    503: "a component is starting or unavailable: retry",
+    429: "too many requests; retry after the number of seconds in Retry-After",
+    503: "a component is starting or unavailable; retry later",
     507: "the disk is full; nothing was accepted",
 }
 
@@ -98,11 +98,13 @@ def build_document() -> Schema:
         "info": {
             "title": "hunchd",
             "version": __version__,
-            "description": "null equals omission. Unknown fields and parameters are refused by name; only signals "
-            "and exported lines may have more fields, unless one is similar to a known one. Texts must be Unicode "
-            "without NUL, integers fit 64 bits, JSON nests 64 levels at most. Outside ASCII a text reaches its limit "
-            "before its maxLength: bytes of UTF-8 are counted.",
-            "summary": f"Protocol {PROTOCOL}. On loopback only; the rendezvous file has the address and the token.",
+            "description": "A field that is null counts as omitted. Unknown fields and parameters are rejected by "
+            "name; only signals and exported lines may have additional fields, unless the name of one resembles a "
+            "known field. Strings must be Unicode without NUL, integers must fit into 64 bits, and JSON may nest at "
+            "most 64 levels deep. A string with characters outside ASCII reaches its limit before its maxLength, "
+            "because the limit counts bytes of UTF-8.",
+            "summary": f"Protocol {PROTOCOL}. Served on loopback only; the rendezvous file contains the address and "
+            "the token.",
         },
         "servers": [{"url": "/"}],
         "security": [{"token": []}],

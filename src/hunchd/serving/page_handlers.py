@@ -66,7 +66,7 @@ class PageHandlers:
         asset = _ASSET.fullmatch(path)
         content = await asyncio.to_thread(_read_file, f"assets/{asset['name']}") if asset else None
         if asset is None or content is None:
-            raise NotFound("the page has no such file", hint="reload the page: hunchd may have been updated")
+            raise NotFound(f"the page has no file {path[:80]!a}", hint="reload the page; hunchd may have been updated")
         response = build_response(content, type_=f"{_TYPES[asset['suffix']]}; charset=utf-8")
         response.headers[hdrs.CACHE_CONTROL] = _IMMUTABLE
         return _protect(response)
@@ -74,7 +74,10 @@ class PageHandlers:
     async def _get_document(self, request: web.Request) -> web.Response:
         content = await asyncio.to_thread(_read_file, "index.html")
         if content is None:
-            raise NotFound("this installation has no page", hint="./dev page builds it in a checkout")
+            raise NotFound(
+                "this installation does not include the web page",
+                hint="in a source checkout, run `./dev page` to build it",
+            )
         etag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
         is_current = request.headers.get(hdrs.IF_NONE_MATCH) == etag
         return _protect(
@@ -107,7 +110,7 @@ class PageHandlers:
         opened = self.sessions.open_session(body.code, request.headers[hdrs.HOST])
         if opened is None:
             raise AccessDenied(
-                401, "unauthorized", "the code was used already or is too old", hint="run `hunch ui` again"
+                401, "unauthorized", "the code has already been used or has expired", hint="run `hunch ui` again"
             )
         cookie, session = opened
         response = json_response(_describe_session(session, key=session.key), status=201)

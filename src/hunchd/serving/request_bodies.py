@@ -81,7 +81,7 @@ class ImportLines:
             if raw is None or raw.strip():
                 self._integrity.count_line()
             if raw is None:
-                self._reject(index, TooLarge(f"a line may have at most {self._limits.line_bytes:,} bytes"))
+                self._reject(index, TooLarge(f"the line is longer than {self._limits.line_bytes:,} bytes"))
             elif raw.strip():
                 try:
                     line = _parse_import_line(raw)
@@ -158,7 +158,7 @@ def _parse_import_line(raw: bytes) -> ExportLine:
             for name in ("id", "kind", "project"):
                 fields.get_required_text(name)
             if fields.get_time("at") is None:
-                raise InvalidInput("'data.at' is missing; give the time of the signal", field="data.at")
+                raise InvalidInput("'data.at' is missing; it must be the time of the signal", field="data.at")
             signal_from_json(content.get("data"))  # the signal itself, inside the store's record
         case "project":
             fields = Fields(content, ("id", "path", "name"), prefix="data.")
@@ -168,7 +168,7 @@ def _parse_import_line(raw: bytes) -> ExportLine:
 
 
 def _too_large_error(limits: ServerLimits) -> TooLarge:
-    return TooLarge(f"a body may have at most {limits.body_bytes:,} bytes", hint="send several smaller requests")
+    return TooLarge(f"the body is larger than {limits.body_bytes:,} bytes", hint="send several smaller requests")
 
 
 def _too_slow_error(limits: ServerLimits) -> AccessDenied:

@@ -114,7 +114,7 @@ def error_response(error: HunchError) -> web.Response:
     if status == 401:
         response.headers[hdrs.WWW_AUTHENTICATE] = "Bearer"
     if status >= 500:
-        logger.warning("answered %d: %s", status, error.message)
+        logger.warning("answered with HTTP %d: %s", status, error.message)
     return response
 
 
@@ -140,7 +140,7 @@ def internal_error_response() -> web.Response:
 
     The details are written only to the log.
     """
-    error = HunchError("internal error; the daemon's log has the details", hint="hunch logs")
+    error = HunchError("internal error; the daemon's log has the details", hint="run `hunch logs` to see them")
     error.code = "internal"
     return json_response(error_answer(error), status=500)
 

@@ -175,7 +175,7 @@ async def _stream_json_lines(request: web.Request, lines: AsyncIterator[ExportLi
     except ConnectionError:  # the client disconnected
         return response
     except Exception:
-        logger.exception("%s was cut off", request.path)
+        logger.exception("the response to %s was cut off by an error", request.path)
         request.protocol.force_close()
         return response
     await response.write_eof()

@@ -71,7 +71,7 @@ async def check_all(client: Client, project: str) -> float:
     assert await call("feedback", id=file, outcome="cited") == "Noted."
     refused = await client.call_tool("context", {"path": file})
     assert refused.is_error
-    assert "it takes: file" in refused.content[0].text.lower()  # type: ignore[union-attr]
+    assert "allowed arguments: file" in refused.content[0].text.lower()  # type: ignore[union-attr]
     resources = (await client.list_resources()).resources
     read = await client.read_resource(resources[0].uri)
     assert read.contents[0].mime_type == "text/markdown"

@@ -88,7 +88,9 @@ class ContradictionJudge:
             outcome = ModelFailure("refused", error.message)
         if isinstance(outcome, ModelFailure):
             self._paused_until = self._clock() + max(PAUSE_SECONDS, outcome.retry_after or 0.0)
-            logger.warning("judging statement pairs failed: %s: %s", outcome.trouble, outcome.message)
+            logger.warning(
+                "the language model could not judge pairs of statements: %s: %s", outcome.trouble, outcome.message
+            )
             return
         opposed_ids = verify_claims(outcome.content, memory, others)
         await asyncio.to_thread(self._verdicts.store, memory, [(other, other.id in opposed_ids) for other in others])
@@ -123,7 +125,7 @@ def verify_claims(content: Mapping[str, Any], memory: Memory, others: Sequence[M
             verified_ids.add(other.id)
         else:
             logger.info(
-                "rejected a contradiction claimed by the language model: a quoted text does not occur in the statement"
+                "rejected a contradiction claimed by the language model: the words quoted do not occur in the statement"
             )
     return frozenset(verified_ids)
 

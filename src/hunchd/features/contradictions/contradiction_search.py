@@ -263,7 +263,7 @@ class ContradictionSearch(Feature):
         try:
             new_scores = await self._models.rate_pairs(list(new.values())) if new else None
         except HunchError as error:  # those of manifests are opened anyway
-            logger.warning("could not judge statement pairs: %s", error.message)
+            logger.warning("could not judge pairs of statements: %s", error.message)
             new_scores = None
         if new_scores is not None:
             self._pair_scores.update(zip(new, new_scores, strict=True))

@@ -36,7 +36,7 @@ from hunchd.protocol.requests import ContradictionReport, ContradictionsRequest,
 from hunchd.protocol.responses import PageAnswer, slice_page
 
 REPORT_CONFIDENCE: Final = 0.9  # confidence of a client's report
-DEFAULT_REASON: Final = "who knows both says that they cannot both hold"
+DEFAULT_REASON: Final = "a client that knows both reports that they cannot both hold"
 
 
 class ContradictionService:

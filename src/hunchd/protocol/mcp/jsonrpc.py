@@ -139,7 +139,7 @@ def get_version(params: Mapping[str, Any]) -> str:
         raise JsonRpcError(INVALID_PARAMS, f"params._meta must contain {' and '.join(missing)}")
     version = meta[VERSION_KEY]
     if not isinstance(version, str) or not isinstance(meta[CAPABILITIES_KEY], dict):
-        raise JsonRpcError(INVALID_PARAMS, f"{VERSION_KEY} must be a text and {CAPABILITIES_KEY} an object")
+        raise JsonRpcError(INVALID_PARAMS, f"{VERSION_KEY} must be a string and {CAPABILITIES_KEY} an object")
     return version
 
 
@@ -211,7 +211,7 @@ def _call_tool(params: Mapping[str, Any], focus: ProjectResolver) -> Conversatio
 def _read_resource(params: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool) -> Conversation[JsonObject]:
     uri = params.get("uri")
     if not isinstance(uri, str):
-        raise JsonRpcError(INVALID_PARAMS, "'uri' must be a text")
+        raise JsonRpcError(INVALID_PARAMS, "'uri' must be a string")
     try:
         text = yield from resources.read_resource(uri, focus)
     except RequestFailed as trouble:

@@ -49,7 +49,7 @@ class ProjectResolver:
             return known_roots[0]
         names = ", ".join(known_roots[:10])
         raise RequestFailed(
-            "'project' is missing, and several or no projects are known",
+            "'project' is missing, and the known projects do not determine it",
             hint=f"pass its folder as 'project', or an absolute 'file'; known projects: {names}"
             if known_roots
             else "pass the repository's folder as 'project', or an absolute 'file'",
@@ -84,7 +84,9 @@ class ProjectResolver:
             root = find_containing(path, [str(each["path"]) for each in (yield from self.list_projects())])
         if root is None:
             raise RequestFailed(
-                f"{path} is not in a git repository", hint="name a repository, or a file in one", status=422
+                f"{path} is not in a git repository",
+                hint="pass the path of a repository, or of a file in one",
+                status=422,
             )
         return root
 

@@ -40,7 +40,7 @@ def get_prompt(name: str, arguments: Mapping[str, Any], focus: ProjectResolver) 
     for name_given, value in arguments.items():
         if name_given not in argument_names or not isinstance(value, str):
             raise RequestFailed(
-                f"'{name_given}' is not a text argument of {name}; allowed: {', '.join(argument_names)}", status=422
+                f"'{name_given}' is not a string argument of {name}; allowed: {', '.join(argument_names)}", status=422
             )
     required_name = argument_names[0]
     if not arguments.get(required_name, "").strip():
