@@ -69,7 +69,7 @@ def select_heaviest(points: Sequence[Point], budget: int) -> list[Point]:
     heaviest_points: list[Point] = []
     kinds: set[PointKind] = set()
     wordings: set[str] = set()
-    # Of equal weight the newer point counts: it may have replaced the older one.
+    # Of two points with equal weight the newer one counts, because it may have replaced the older one.
     for point in sorted(points, key=lambda point: (-point.weight, -point.turn)):
         wording = _normalize(point)
         if wording in wordings:

@@ -28,7 +28,7 @@ MAX_KEPT_TURNS: Final = 10
 # A tool result beyond either is large: it is read once and rarely again.
 LARGE_CHARACTERS: Final = 5_000
 LARGE_TOKENS: Final = 1_000
-ENTRY_TOKENS: Final = 4  # what a message costs beside its text
+ENTRY_TOKENS: Final = 4  # tokens that a message costs in addition to its text
 
 # Parts of the history's budget.
 COMPACTION_SHARE: Final = 0.5  # in recent turns: triggers a compaction

@@ -42,7 +42,7 @@ Rules:
 """
 
 DESIGN_BUDGET: Final = 32_000  # tokens: the budget for which the shares below were chosen
-PREFIX_SHARE: Final = 8 / 32  # what the prefix does not take of it goes to the profile
+PREFIX_SHARE: Final = 8 / 32  # what the prefix leaves of it goes to the profile
 PROFILE_SHARE: Final = 5 / 32
 BACKGROUND_SHARE: Final = 2 / 32
 HISTORY_SHARE: Final = 10 / 32
@@ -53,7 +53,7 @@ FIRST_TURNS: Final = 2
 LAST_TURNS: Final = 3
 SECTION: Final = 200  # tokens: the steps in which a page is cut
 
-# Smaller histories to try when a prompt is over its budget; steps, so that the next request needs the same one.
+# Smaller histories to try when a prompt is over its budget; fixed steps, so that the next request uses the same one.
 _HISTORY_STEPS: Final = (1.0, 0.5, 0.25, 0.125)
 _CACHE_MARK: Final = {"type": "ephemeral"}
 

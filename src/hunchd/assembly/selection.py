@@ -31,10 +31,10 @@ MIN_SAME_WORDS_SAME_PATHS = 0.5
 ONE_PER_PATH_KINDS = frozenset({"file", "skeleton", "test"})
 # Maximum share of one source, so that one commit message or page cannot crowd out the rest.
 MAX_SOURCE_SHARE = 0.3
-# With fewer sources a third each is no flooding; the limit then applies to untrusted ones only.
+# With fewer sources, a third for each does not crowd out the others; the limit then applies only to untrusted ones.
 MIN_SOURCES_FOR_CAP = 4
-# Never counts as a flood, however small the context: the eight lines of a trace, in any script. Tokens would not do:
-# the same sentence costs two to three times as many in Russian or Korean.
+# Text up to this length never crowds out the rest, however small the context: the eight lines of a trace, in any
+# script. Tokens would not do: the same sentence costs two to three times as many in Russian or Korean.
 HARMLESS_LENGTH = 512  # characters
 # The only text of a source in its shortest form stays up to this size: it may be the current error.
 HARMLESS_ALONE_TOKENS = 400  # tokens

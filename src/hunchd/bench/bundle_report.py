@@ -12,10 +12,10 @@ import numpy as np
 from hunchd.domain.context import Bundle
 
 DEPTHS = (10, 20, 30)
-EVERYWHERE = 0.9  # of a repository's answers: a line in so many of them is the same for all files
-FEWEST = 3  # answers from which on lines are compared
+EVERYWHERE = 0.9  # share of a repository's bundles; a line in so many of them counts as common to all files
+FEWEST = 3  # minimum number of bundles for comparing their lines
 BINS = 10
-WIDTH = 24  # of a repository's name
+WIDTH = 24  # column width of a repository's name
 _GROUPED_PATHS = re.compile(r"([^\s{},]*/)\{([^{}]*)\}")
 
 
@@ -39,11 +39,11 @@ class BundleAnswer:
 class ReviewCounts:
     """File counts from reviewing half of a change, and all of it."""
 
-    rest: int  # of the change that the half lacks
-    correct_count: int  # of the rest
-    reported_count: int  # to be missing in the half
-    right: int  # of those told
-    alarms: int  # told to be missing in the whole change
+    rest: int  # files of the change that are not in the half
+    correct_count: int  # files of the rest that were reported
+    reported_count: int  # files reported as missing from the half
+    right: int  # reported files that the change really touched or created
+    alarms: int  # files reported as missing from the whole change
 
 
 @dataclass(frozen=True, slots=True)

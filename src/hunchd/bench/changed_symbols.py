@@ -13,7 +13,7 @@ from hunchd.domain.history import Unit
 from hunchd.repository.git import Git
 from hunchd.store.code_cache import CodeCache
 
-# Definitions that a signature is worth showing of; keys and headings are found by their file.
+# Kinds of definitions whose signature is worth showing; keys and headings are found through their file.
 KINDS = frozenset(("class", "interface", "struct", "trait", "enum", "type", "function", "method", "macro"))
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ")
 

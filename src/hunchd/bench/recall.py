@@ -50,7 +50,7 @@ MAX_RESULTS = 10
 MAX_QUERY_CHARACTERS = 1_000  # characters of a question
 MAX_GOLD = 3
 MIN_WORDS = 5
-PROGRESS_INTERVAL = 5.0  # two lines of progress
+PROGRESS_INTERVAL = 5.0  # seconds between two lines of progress
 METRIC_NAMES = ("recall@5", "recall@10", "MRR")
 
 _OWN_NUMBER = re.compile(r"\s*\(#\d+\)\s*$|^Merge pull request #(\d+).*")
@@ -141,7 +141,7 @@ def time_before(question: RecallQuery) -> datetime:
     return question.episode.at - timedelta(seconds=1)
 
 
-RowsByMethod = dict[str, list[tuple[float, ...]]]  # by search method: a row of FIGURES for each question
+RowsByMethod = dict[str, list[tuple[float, ...]]]  # by search method: a row with the METRIC_NAMES for each question
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

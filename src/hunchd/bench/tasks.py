@@ -17,13 +17,13 @@ from hunchd.prediction.query import extract_branch_words
 from hunchd.text.stemming import stem_light
 
 TASKS = ("first-file", "growing", "growing-title", "title", "branch", "both", "silence")
-MAX_SEEDS = 3  # of one unit, drawn at random
-MAX_ORDERS = 3  # of one unit's files, drawn at random
+MAX_SEEDS = 3  # open files per unit, drawn at random
+MAX_ORDERS = 3  # orders of one unit's files, drawn at random
 MAX_GOLD = 15  # files
 MAX_GIVEN_FILES = 3  # files that are given
 PROJECT_NAME = "replayed"
 
-# Branch names of only these words and numbers are not informative, nor is that of a fork's own `main`.
+# A branch name that consists only of these words and numbers is not informative, nor is a fork's own `main`.
 UNINFORMATIVE_KEYS = frozenset(
     words.hash_word(stem_light(word))
     for word in ("patch", "issue", "fix", "bug", "feature", "pr", "branch", "dev", "wip")

@@ -49,7 +49,7 @@ from hunchd.repository.safe_reading import make_stamp, read_file
 from hunchd.store.code_cache import CodeCache
 
 BATCH_SIZE: Final = 200  # files put into the cache, or episodes sent, at once
-MAX_FACTS: Final = 2_000  # newest facts from a history's messages; older ones are outdated
+MAX_FACTS: Final = 2_000  # newest facts from commit messages; older ones are outdated
 FIRST_SEARCHABLE: Final = 600  # files read until a part of a large project can be searched
 PROGRESS_INTERVAL_UNITS: Final = 500  # units between two reports of progress
 
@@ -67,7 +67,7 @@ def index_project(scope: IndexRequest) -> Iterator[IndexStep]:
     except RepositoryError as error:
         readable_count = count_readable(git, newest=scope.max_units) if git is not None and total else 0
         yield from _index_history_and_files(scope, git, readable_count)
-        if total is None:  # git cannot even count: a retry is cheap, and somebody may repair it
+        if total is None:  # git cannot even count the commits: a retry is cheap, and somebody may repair the repository
             raise
         reason = f"only the newest {readable_count:,} of {total:,} commits could be read: {error.message}"
         yield IndexStep(stage="unread", why=reason)
@@ -211,7 +211,7 @@ def find_contained(scope: IndexRequest, into: str, shas: Sequence[str]) -> list[
 def _branch_contains(git: Git, into: str, sha: str) -> bool:
     try:
         git.run("merge-base", "--is-ancestor", sha, f"refs/heads/{into}")
-    except RepositoryError:  # also raised for a commit that is gone
+    except RepositoryError:  # also raised for a commit that no longer exists
         return False
     return True
 

@@ -29,7 +29,7 @@ from hunchd.protocol.thread_limits import limit_to_one_thread
 
 logger = logging.getLogger(__name__)
 
-STOP_TIMEOUT_SECONDS = 2.0  # seconds from SIGTERM to the end, whatever hangs
+STOP_TIMEOUT_SECONDS = 2.0  # seconds from SIGTERM to the exit, even if something hangs
 LOG_BACKUPS = 3
 MAX_LOG_BYTES = 5 * 1024 * 1024  # size at which the log file is rotated; days of normal use
 
@@ -95,7 +95,7 @@ async def run_daemon(paths: AppPaths, settings: Settings) -> None:
         loop.add_signal_handler(number, stop.set)
     async with run_components(paths, settings) as engine:
         sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
-        gc.freeze()  # objects made at start are permanent: the collector need not scan them again
+        gc.freeze()  # objects created at start are permanent: the collector need not scan them again
         notify_manager("READY=1\nSTATUS=answering")
         watchdog = asyncio.create_task(ping_watchdog(), name="watchdog")
         lost_files = asyncio.create_task(wait_for_lost_files(_list_required_files(paths)), name="footing")

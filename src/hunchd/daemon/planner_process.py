@@ -40,7 +40,7 @@ PLAN_BATCH_SIZE: Final = 256  # memories per batch of changes
 COMPARED_FILE: Final = "compared"  # file beside the code cache: memories already compared
 DRAFT_SUFFIX: Final = ".next"  # suffix of a file that is not in effect yet
 JUDGEMENTS_FILE: Final = "read"  # file beside it: the model's judgements of pairs
-# Which words are rare changes with the memories, so everything is compared again now and then.
+# The set of rare words changes as memories change, so everything is compared again from time to time.
 COMPARED_MAX_AGE_SECONDS: Final = 30 * 86_400.0  # seconds
 
 

@@ -26,11 +26,12 @@ logger = logging.getLogger(__name__)
 Entry = TypeVar("Entry")
 
 TICK_SECONDS: Final = 0.25  # seconds
-MIN_PAUSE_SECONDS: Final = 0.02  # minimum seconds between two portions of read-ahead
+MIN_PAUSE_SECONDS: Final = 0.02  # minimum seconds between loading two portions ahead of time
 IDLE_SECONDS: Final = 0.1  # seconds without a request before deferrable work continues
 MAX_WAIT_SECONDS: Final = 0.5  # seconds that a batch of texts waits for such a pause
 WAIT_STEP_SECONDS: Final = 0.02  # seconds
-# Deleted rows are hidden at once; their bytes are erased after ERASE_QUIET without a request, or after ERASE_LATEST.
+# Deleted rows are hidden at once; their bytes are erased after ERASE_IDLE_SECONDS without a
+# request, or at the latest after ERASE_MAX_DELAY_SECONDS.
 ERASE_IDLE_SECONDS: Final = 5.0  # seconds
 ERASE_MAX_DELAY_SECONDS: Final = 20.0  # seconds
 RETRY_DELAY_SECONDS: Final = 5.0  # seconds
@@ -38,7 +39,7 @@ TIDY_IDLE_SECONDS: Final = 30.0  # seconds
 PRUNE_IDLE_SECONDS: Final = 5.0  # seconds without a query before pruning, which may delay the next one
 # Texts embedded between two checks for requests: they keep a core busy for about 50 ms.
 EMBED_BATCH_CHARACTERS: Final = 2_000  # characters
-# A commit of vectors costs a third of a second in all, and one row of it half a millisecond.
+# Committing vectors costs a third of a second each time, plus half a millisecond for each row.
 COMMIT_BATCH_SIZE: Final = 512  # rows
 LOAD_BATCH_SIZE: Final = 4 * COMMIT_BATCH_SIZE  # rows
 # A new project brings thousands of texts. On two cores or more they are embedded two batches at a time.

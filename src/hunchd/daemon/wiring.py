@@ -39,9 +39,9 @@ from hunchd.store.journal.journal import Journal
 from hunchd.store.memory_cache import MemoryCache
 from hunchd.store.registry import ProjectRegistry
 
-STORE_IDLE_SECONDS: Final = 60.0  # without work the store process ends, which frees its memory
-MODEL_IDLE_SECONDS: Final = 600.0  # unloaded after this time without use; loading takes half a second
-PORT_FILE: Final = "port"  # of the last daemon; in the state folder
+STORE_IDLE_SECONDS: Final = 60.0  # seconds without work after which the store process ends, which frees its memory
+MODEL_IDLE_SECONDS: Final = 600.0  # seconds without use after which a model is unloaded; loading takes half a second
+PORT_FILE: Final = "port"  # file in the state folder that contains the port of the last daemon
 
 logger = logging.getLogger(__name__)
 

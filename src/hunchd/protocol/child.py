@@ -73,7 +73,7 @@ class HelperProcess:
         self._last_number = 0
         self._is_ending = False
         self._is_stopped = False
-        self._has_heard = False  # anything since the last check
+        self._has_heard = False  # True if anything has arrived since the last check
         self.starts = 0
         self.failures = 0  # times it ended unexpectedly
 
@@ -171,7 +171,7 @@ class HelperProcess:
         if process is not None and process.stdin is not None:
             try:
                 await process.stdin.drain()
-            except ConnectionError:  # it ended; the reader reports that
+            except ConnectionError:  # the process ended; the reader reports that
                 pass
             except asyncio.CancelledError:
                 self._send(CallFrame(c=number))

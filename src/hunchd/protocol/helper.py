@@ -41,7 +41,7 @@ STREAM_WINDOW: Final = 4
 # Fits a response of forty memories in one write; the default of 64 kB would take two or three, each with a wait.
 PIPE_BUFFER_BYTES: Final = 1024 * 1024
 
-# Its parameters and their types are the shape of the call; it returns or yields what can be encoded.
+# A handler's parameters and their types define the call; it returns or yields values that can be encoded.
 Handler = Callable[..., Awaitable[Any] | AsyncIterator[Any]]
 
 

@@ -39,7 +39,7 @@ from hunchd.protocol.struct_decoding import (
     refuse_unknown_fields,
 )
 
-MAX_DRAFTS: Final = 1000  # memories a request
+MAX_DRAFTS: Final = 1000  # memories per request
 MAX_TITLE_CHARACTERS: Final = 120  # characters of a title made from the content
 # Exports may hold longer texts than clients may send.
 MAX_STORED_BYTES: Final = 1024 * 1024  # bytes of UTF-8

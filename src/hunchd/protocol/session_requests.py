@@ -26,7 +26,7 @@ from hunchd.protocol.struct_decoding import (
     decode_batch,
 )
 
-MAX_MESSAGES: Final = 1000  # messages a request
+MAX_MESSAGES: Final = 1000  # messages per request
 # Limit for a person's message; a tool's output is shortened to it instead of being rejected.
 MAX_MESSAGE_BYTES: Final = 512 * 1024  # bytes of UTF-8
 MAX_SESSION_ID_CHARACTERS: Final = 200  # characters of a session's id

@@ -52,7 +52,7 @@ from hunchd.protocol.responses import format_iso
 from hunchd.protocol.struct_decoding import CustomReader, Name, PathText, RequiredName, Time, decode
 
 COMMAND_LIMIT: Final = 4096  # bytes
-MAX_SIGNALS: Final = 10_000  # a request; the largest burst a checkout of 10,000 files makes
+MAX_SIGNALS: Final = 10_000  # signals per request; the largest burst comes from checking out 10,000 files
 
 
 class PathResolver(Protocol):

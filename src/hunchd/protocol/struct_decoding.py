@@ -30,7 +30,7 @@ from hunchd.protocol.fields import (
 from hunchd.protocol.paths import MAX_PATH_CHARACTERS
 from hunchd.protocol.responses import Rejection
 
-Read = Callable[[Fields, str], Any]  # reads the field of that name
+Read = Callable[[Fields, str], Any]  # function that reads the field with that name
 
 
 class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,7 +52,7 @@ class CustomReader:
 
 DecodedT = TypeVar("DecodedT", bound=Struct)
 
-# Limits of texts count bytes of UTF-8 in the decoder, characters in the schema: the decoder is stricter.
+# A limit on a string counts bytes of UTF-8 in the decoder but characters in the schema, so the decoder is stricter.
 Name = Annotated[str, Meta(max_length=MAX_NAME_CHARACTERS)]
 RequiredName = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)]
 LongText = Annotated[str, Meta(max_length=MAX_TEXT_BYTES)]

@@ -32,7 +32,8 @@ from hunchd.serving.routes import TEXT, route
 if TYPE_CHECKING:
     from hunchd.engine import Engine
 
-# Tokens of unsolicited context: small against an agent's window; edits get the most after the session start.
+# Token budgets for unsolicited context: small compared with an agent's window. After the start of a session, edits get
+# the most.
 _TOKEN_BUDGETS: Final = {"began": 1500, "checked_out": 800, "opens": 400, "edits": 1200, "failed": 900}
 # Largest tier sent: conventions (tier 3) only at the start of a session, later only directly relevant items.
 _MAX_TIER_AT_START: Final = 3

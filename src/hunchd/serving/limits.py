@@ -18,9 +18,9 @@ MAX_HEADERS: Final = 64
 class ServerLimits:
     """Limits of the HTTP server."""
 
-    body_bytes: int = 8 * 1024 * 1024  # bytes; a thousand long memories
+    body_bytes: int = 8 * 1024 * 1024  # bytes; enough for a thousand long memories
     line_bytes: int = 4 * 1024 * 1024  # bytes of one imported line: the largest stored memory, escaped
-    connections: int = 256  # a quarter of the usual limit of open files
+    connections: int = 256  # a quarter of the usual limit on open files
     idle_seconds: float = 20.0  # seconds that a connection may take to send a request's head, or stay idle
     read_seconds: float = 30.0  # seconds that a body, or the next part of an import, may take to arrive
     listeners: int = 32  # clients of GET /events

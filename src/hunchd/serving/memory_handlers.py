@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 BatchAnswerT = TypeVar("BatchAnswerT", IdsAnswer, FeedbackAnswer)
 
-# Parsed queries: an editor repeats the same few, and equal text parses equally.
+# Cache of parsed queries: an editor repeats the same few, and equal text yields equal results.
 _parse_cached_query = lru_cache(maxsize=256)(parse_context_query)
 
 

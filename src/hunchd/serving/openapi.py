@@ -53,7 +53,7 @@ OPERATIONS: Final[dict[tuple[str, str], Route]] = {
 
 # Structs that the document names although no route has them as its body or answer.
 _INNER_STRUCTS: Final = (ErrorEnvelope, ErrorAnswer, Rejection, SignalBody, UnderstoodAnswer, MessageBody, ChangeAnswer)
-# Names in the document where they are not the name of the Struct without "Answer".
+# Names of Structs in the document, where they are not simply the Struct's own name without "Answer".
 _NAMES: Final[dict[type[Struct], str]] = {
     ChangeAnswer: "ConsolidationChange",
     ContradictionReport: "Opposition",

@@ -31,7 +31,7 @@ JSON_LINES: Final = "application/x-ndjson"
 TEXT: Final = {"type": "string"}
 ANY_OBJECT: Final = {"type": "object"}
 _MAX_ID_CHARACTERS: Final = 200
-_PATTERN: Final = re.compile(r":[^}]*")  # of a path parameter, as the router states it: {path:.+}
+_PATTERN: Final = re.compile(r":[^}]*")  # pattern of a path parameter, as the router writes it: {path:.+}
 _ROUTES_ATTRIBUTE: Final = "declared_routes"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -52,7 +52,7 @@ class Route:
     id: str
     summary: str
     query: type[Struct] | None = None
-    any_query: bool = False  # True: the daemon does not read the query, as a view of the page does
+    any_query: bool = False  # True: any query is accepted, because the page reads it, not the daemon
     body: Any = None
     needs_body: bool = True  # False: it may be omitted
     takes: tuple[str, ...] = (JSON,)
@@ -60,7 +60,7 @@ class Route:
     answers: Mapping[str, Any]  # by media type
     errors: tuple[int, ...] = ()
     open: bool = False  # without the token
-    readers: Mapping[str, Reader]  # by parameter of the handler
+    readers: Mapping[str, Reader]  # by name of the handler's parameter
 
     @property
     def path(self) -> str:
