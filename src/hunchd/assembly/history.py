@@ -25,7 +25,7 @@ VERBATIM_TURNS: Final = 4  # turns at the end whose tool results are never repla
 OPENING_TURNS: Final = 2  # turns at the beginning that stay: the subject of the session
 MIN_KEPT_TURNS: Final = 3  # turns at the end that are never condensed
 MAX_KEPT_TURNS: Final = 10
-# A tool result beyond either is large: it is read once and rarely again.
+# A tool result that exceeds either limit is large: it is read once and rarely again.
 LARGE_CHARACTERS: Final = 5_000
 LARGE_TOKENS: Final = 1_000
 ENTRY_TOKENS: Final = 4  # tokens that a message costs in addition to its text

@@ -15,7 +15,7 @@ from functools import lru_cache
 from hunchd.domain.context import ContextCandidate, Level, Tier
 from hunchd.domain.memory import Trust
 
-# Less useful lines cost more trust than they help: fewer than one reader in twenty would use them.
+# Less useful lines cost more trust than they are worth: fewer than one reader in twenty would use them.
 MINIMUM_VALUE = 0.05
 # Share of the full text's usefulness that each form keeps.
 WORTH_BY_LEVEL: Mapping[Level, float] = {"full": 1.0, "summary": 0.85, "compressed": 0.6, "index": 0.35}
@@ -27,7 +27,7 @@ MINIMUM_GAIN = 1e-4
 MIN_SAME_WORDS = 0.8
 # … and two texts of one kind about the same paths if they share one in two.
 MIN_SAME_WORDS_SAME_PATHS = 0.5
-# Kinds of which a bundle has one piece per path.
+# Kinds of which a bundle contains at most one piece for each path.
 ONE_PER_PATH_KINDS = frozenset({"file", "skeleton", "test"})
 # Maximum share of one source, so that one commit message or page cannot crowd out the rest.
 MAX_SOURCE_SHARE = 0.3

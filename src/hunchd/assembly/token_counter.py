@@ -18,7 +18,7 @@ from itertools import accumulate, pairwise
 # no piece has both a visible character and white space after it, so counts of texts that begin with a newline
 # and end in a visible character add up exactly.
 _PIECES = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
-# Longer pieces are counted in parts: it keeps the work linear, and costs a token in a hundred on random letters,
+# Longer pieces are counted in parts: this keeps the work linear and adds one token in a hundred on random letters,
 # where other vocabularies take more than Claude's anyway.
 _MAX_PART = 48  # bytes
 _MAX_BLANK = 128

@@ -37,7 +37,7 @@ from hunchd.repository.git import Git
 
 BUDGETS = (2_000, 4_000, 8_000)  # tokens
 SMALLEST, LARGEST = 2, 8  # files of a change
-DEPTH = 30  # places of predictions and baselines that are scored
+DEPTH = 30  # ranks of predictions and baselines that are scored
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ class ReplayResults:
 
     repository: str
     rows: dict[str, dict[str, list[tuple[str, tuple[float, ...]]]]] = field(default_factory=dict)
-    confidences: dict[str, list[tuple[float, bool, bool]]] = field(default_factory=dict)  # value, first right, any gold
+    # Confidence, first file is right, has gold.
+    confidences: dict[str, list[tuple[float, bool, bool]]] = field(default_factory=dict)
     following: dict[str, list[tuple[str, tuple[float, ...]]]] = field(default_factory=dict)  # next in ten, by task
     milliseconds: list[float] = field(default_factory=list)
     learning: list[float] = field(default_factory=list)

@@ -20,7 +20,7 @@ TASKS = ("first-file", "growing", "growing-title", "title", "branch", "both", "s
 MAX_SEEDS = 3  # open files per unit, drawn at random
 MAX_ORDERS = 3  # orders of one unit's files, drawn at random
 MAX_GOLD = 15  # files
-MAX_GIVEN_FILES = 3  # files that are given
+MAX_GIVEN_FILES = 3  # maximum number of files given as open
 PROJECT_NAME = "replayed"
 
 # A branch name that consists only of these words and numbers is not informative, nor is a fork's own `main`.

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 CHECK_INTERVAL_SECONDS = 2.0  # seconds between two checks; each costs a few microseconds
-SETTLE_SECONDS = 0.5  # seconds: usually the other files are deleted right after the first
+SETTLE_SECONDS = 0.5  # seconds to wait, because the other files are usually deleted right after the first
 
 
 async def wait_for_lost_files(files: Iterable[Path]) -> list[Path]:

@@ -37,9 +37,9 @@ logger = logging.getLogger(__name__)
 IDLE_SECONDS: Final = 5.0  # seconds without a call; a run keeps the process alive with `hold`
 NICENESS: Final = 10
 PLAN_BATCH_SIZE: Final = 256  # memories per batch of changes
-COMPARED_FILE: Final = "compared"  # file beside the code cache: memories already compared
+COMPARED_FILE: Final = "compared"  # file beside the code cache that lists the memories already compared
 DRAFT_SUFFIX: Final = ".next"  # suffix of a file that is not in effect yet
-JUDGEMENTS_FILE: Final = "read"  # file beside it: the model's judgements of pairs
+JUDGEMENTS_FILE: Final = "read"  # file beside the code cache with the model's judgements of pairs
 # The set of rare words changes as memories change, so everything is compared again from time to time.
 COMPARED_MAX_AGE_SECONDS: Final = 30 * 86_400.0  # seconds
 

@@ -123,7 +123,7 @@ class StoreMaintenance:
                     more = await collection.read_ahead(self._pack_bodies) or more
             except StoreClosed:
                 more = True
-            except Exception:  # as in `_attempt`
+            except Exception:  # as in `_run_safely`
                 logger.exception("loading rows ahead of time failed; retrying in %.0f s", RETRY_DELAY_SECONDS)
                 pause = RETRY_DELAY_SECONDS
             if had_more and not more:  # the database read it all through its own buffers

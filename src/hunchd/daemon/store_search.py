@@ -104,7 +104,7 @@ class StoreSearch:
         collection = await self._collections.get_collection(filters.project)
         if not collection.is_word_index_complete:
             degradations.append("the word index is being rebuilt; until then, text search may miss some memories")
-        # A name is searched by its words; no vector is close to it.
+        # A name is searched for by its words, because no vector is close to it.
         mode = "lexical" if request.depth == "specific" else request.mode
         vector = self._get_vector(request.query, mode, request.embedding_wait, degradations)
         words = build_query_text(request.query) if mode != "dense" else ""

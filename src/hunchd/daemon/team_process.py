@@ -23,7 +23,7 @@ from hunchd.protocol.team_records import RecordKind, TeamRecord, compute_team_id
 from hunchd.store.team_credentials import load_store_options
 from hunchd.store.team_dataset import TeamDataset
 
-IDLE_SECONDS: Final = 120.0  # seconds: longer than the interval between two questions of an active team
+IDLE_SECONDS: Final = 120.0  # seconds: longer than the interval between two calls for an active team
 
 
 def main() -> int:

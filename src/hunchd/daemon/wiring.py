@@ -177,7 +177,7 @@ def find_last_port(places: AppPaths) -> int:
 
 
 def remember_port(places: AppPaths, url: str) -> None:
-    with suppress(OSError):  # the next daemon gets another port, nothing else
+    with suppress(OSError):  # the only effect is that the next daemon gets a different port
         file = places.state / PORT_FILE
         file.touch(mode=0o600)
         file.write_text(url.rpartition(":")[2], "ascii")

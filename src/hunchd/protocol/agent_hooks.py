@@ -42,7 +42,7 @@ class HookEvent(NamedTuple):
     session: str
     path: str = ""
     command: str = ""
-    text: str = ""  # of an error, or the agent's last message
+    text: str = ""  # text of an error, or the agent's last message
 
 
 def parse_event(agent: str, payload: Any) -> HookEvent | None:

@@ -75,7 +75,7 @@ class HelperProcess:
         self._is_stopped = False
         self._has_heard = False  # True if anything has arrived since the last check
         self.starts = 0
-        self.failures = 0  # times it ended unexpectedly
+        self.failures = 0  # number of times it ended unexpectedly
 
     @property
     def pid(self) -> int | None:
@@ -225,7 +225,7 @@ class HelperProcess:
             while frame := await process.stdout.readline():
                 self._has_heard = True
                 self._handle_frame(decode(frame, ReplyFrame))
-        except Exception:  # anything unreadable: the reader would stop, and calls would hang
+        except Exception:  # whatever cannot be read: otherwise the reader would stop, and calls would hang
             logger.exception("%s sent an unreadable frame; killing it", self.name)
             with contextlib.suppress(ProcessLookupError):
                 process.kill()

@@ -33,8 +33,8 @@ class ExportIntegrity:
 
     def __init__(self) -> None:
         self._line_count = 0  # lines since the last export was closed
-        self._is_announced = False  # the current export announced a closing line
-        self._has_closed = False  # at least one export was closed
+        self._is_announced = False  # True if the current export announced a closing line
+        self._has_closed = False  # True if at least one export was closed
         self._problems: list[str] = []
 
     def count_line(self) -> None:

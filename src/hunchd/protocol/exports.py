@@ -15,7 +15,7 @@ from hunchd.protocol.responses import Answer, Count, Rejection
 EXPORT_VERSION: Final = 1
 ExportType = Literal["memory", "message", "document", "signal", "contradiction", "feedback", "link", "project", "meta"]
 EXPORT_TYPES: Final[tuple[str, ...]] = get_args(ExportType)
-# Types of lines that hold a memory. Kinds that readers of an export look for have a type of their own.
+# Types of lines that hold a memory. Kinds that readers of an export look for have their own type.
 MEMORY_TYPES: Final[tuple[ExportType, ...]] = ("memory", "message", "document", "contradiction")
 
 MAX_LISTED_REJECTIONS: Final = 100  # per import; further ones are only counted

@@ -17,7 +17,7 @@ from hunchd.domain.json_values import JsonObject
 from hunchd.protocol.decoding import MAX_INTEGER, MalformedRequest, reject_unstorable
 from hunchd.protocol.responses import Rejection, make_rejection
 
-# A longer text is a file, not a memory. Traces and commands are shortened to it, contents are rejected.
+# A longer text is a file, not a memory. Traces and commands are shortened to this limit; contents are rejected.
 MAX_TEXT_BYTES: Final = 64 * 1024  # bytes of UTF-8
 MAX_NAME_CHARACTERS: Final = 1024  # characters of a title, branch, key, query word, …
 MAX_LIST_ENTRIES: Final = 200  # entries of tags, open files, links, …
@@ -26,7 +26,7 @@ MAX_LIST_ENTRIES: Final = 200  # entries of tags, open files, links, …
 MIN_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_TIME: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
-# Where unknown fields are ignored, as newer clients send them, one this similar to a missing field is refused.
+# Unknown fields may be ignored, because newer clients send them. One this similar to a missing field is rejected.
 _MISSPELLING_CUTOFF: Final = 0.8
 
 

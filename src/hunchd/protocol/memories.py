@@ -40,7 +40,7 @@ from hunchd.protocol.struct_decoding import (
 )
 
 MAX_DRAFTS: Final = 1000  # memories per request
-MAX_TITLE_CHARACTERS: Final = 120  # characters of a title made from the content
+MAX_TITLE_CHARACTERS: Final = 120  # characters of a title that is derived from the content
 # Exports may hold longer texts than clients may send.
 MAX_STORED_BYTES: Final = 1024 * 1024  # bytes of UTF-8
 # Kinds that clients may add. A category stands for a fact, as in bundles.

@@ -157,7 +157,7 @@ class ContextRequest:
     query: str = ""
     errors: tuple[str, ...] = ()  # texts, newest first
     changed: tuple[str, ...] = ()  # files of the uncommitted change, if no file is asked about
-    already_shown: frozenset[tuple[str, str]] = frozenset()  # ids and titles of items the reader already has
+    already_shown: frozenset[tuple[str, str]] = frozenset()  # ids and titles of items that the reader already has
     file_field: str = field(default="file", compare=False)
     open_files_field: str = field(default="open_files", compare=False)
 
@@ -231,7 +231,7 @@ class SearchRequest:
     as_of: datetime | None = None
     k: int = 10
     code: bool = True  # whether code is searched
-    memories: bool = True  # whether memories are
+    memories: bool = True  # whether memories are searched
 
 
 class ExpandRequest(Request, frozen=True, kw_only=True):

@@ -174,7 +174,7 @@ class CompileRequest(Request, frozen=True, kw_only=True):
     budget: Annotated[int, Meta(ge=MIN_BUDGET, le=MAX_BUDGET, description="tokens, never exceeded")] = (
         DEFAULT_COMPILE_BUDGET
     )
-    project: ProjectRef | None = None  # of a session that has no message yet
+    project: ProjectRef | None = None  # for a session that has no message yet
     system: Annotated[
         str,
         Meta(

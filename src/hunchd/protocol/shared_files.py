@@ -31,7 +31,7 @@ MAX_VALUE_CHARACTERS: Final = 2_000
 MAX_LIST_ENTRIES: Final = 50  # files or tags
 # However important others rate it, a shared memory does not displace conventions that tools enforce.
 MAX_IMPORTANCE: Final = 0.6
-_MAX_STEM_CHARACTERS: Final = 60  # characters of a file's name without what makes it unique
+_MAX_STEM_CHARACTERS: Final = 60  # characters of a file's name, without the suffix that makes it unique
 
 _PATH: Final = re.compile(
     rf"{re.escape(SHARED_FOLDER)}/(?P<folder>{'|'.join(SUBFOLDERS)})/"
@@ -69,7 +69,7 @@ class SharedFile:
     by: str = ""
     confidence: float = 1.0
     importance: float = 0.5
-    id: str = ""  # of the original memory; only if it has no key
+    id: str = ""  # id of the original memory; only if it has no key
 
 
 def is_shared_path(path: str) -> bool:

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.memory import Kind
 
-MAX_PAYLOAD_CHARACTERS: Final = 64 * 1024  # characters: as much as a shared file may have bytes
+MAX_PAYLOAD_CHARACTERS: Final = 64 * 1024  # characters; equal to the maximum number of bytes of a shared file
 _MAX_IDENTIFIER: Final = 128  # characters
 
 
@@ -30,9 +30,9 @@ class RecordKind(StrEnum):
     APPOINT = "appoint"  # makes a member a maintainer
     EXCLUDE = "exclude"  # voids all statements of a member
     READMIT = "readmit"
-    STATE = "state"  # states or changes the author's own word on a subject
-    RETRACT = "retract"  # ends it; the text stays in the history
-    ERASE = "erase"  # ends it; the text is removed everywhere
+    STATE = "state"  # states, or changes, what the author says about a subject
+    RETRACT = "retract"  # withdraws the statement; the text stays in the history
+    ERASE = "erase"  # withdraws the statement; the text is removed everywhere
     RESOLVE = "resolve"  # decides between the statements of several members
     UNRESOLVE = "unresolve"
     VOTE = "vote"  # rates a statement
@@ -51,9 +51,9 @@ class TeamRecord(Struct, frozen=True, kw_only=True):
     author: Identifier
     machine: Identifier
     clock: int  # hybrid logical clock
-    version: int  # number of the record among those of its machine
+    version: int  # number of the record among those from its machine
     kind: RecordKind
-    subject: Identifier  # hash of what it is about: an erased subject must not be readable
+    subject: Identifier  # hash of the subject, because an erased subject must not be readable
     payload: Annotated[str, Meta(max_length=MAX_PAYLOAD_CHARACTERS)] = ""  # JSON of one of the Structs below
     signature: Identifier = ""
 
@@ -74,7 +74,7 @@ class Statement(Struct, frozen=True, kw_only=True, omit_defaults=True):
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     files: tuple[str, ...] = ()
-    error: str | None = None  # fingerprint of the error that a fix is for
+    error: str | None = None  # for a fix: fingerprint of the error
     helped: int = 0  # times that a fix helped …
     tried: int = 0  # … and was tried
 

@@ -80,7 +80,8 @@ class AgentHandlers:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._sessions: OrderedDict[str, _SessionContext] = OrderedDict()  # by session
-        self._failed_commands: OrderedDict[tuple[str, str], None] = OrderedDict()  # root and command, until it passes
+        # Root and command, until the command succeeds.
+        self._failed_commands: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     @route(
         "POST /agents/{id}/events",

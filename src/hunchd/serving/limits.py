@@ -41,7 +41,7 @@ class ConnectionPool:
         self._max_connections = max_connections
         self._idle_connections: dict[web.RequestHandler, None] = {}  # longest waiting first
         self._busy_connections: set[web.RequestHandler] = set()
-        self.closed_count = 0  # connections closed by the limit
+        self.closed_count = 0  # connections closed because of the limit
 
     def admit(self, connection: web.RequestHandler) -> web.RequestHandler:
         """Register a new connection before its first byte arrives, and return it."""
@@ -55,7 +55,7 @@ class ConnectionPool:
             oldest = next(iter(self._idle_connections))
             del self._idle_connections[oldest]
             oldest.force_close()
-        # Its transport is set a moment later: until then it would look closed.
+        # The connection's transport is set a moment later; until then it would look closed.
         asyncio.get_running_loop().call_soon(self._idle_connections.setdefault, connection, None)
         return connection
 

@@ -156,7 +156,7 @@ def _bind_unix(path: Path) -> socket.socket:
     ensure_private_folder(path.parent)
     _remove_stale_socket(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    old_umask = os.umask(0o177)  # so that it is never open to others, not even for a moment
+    old_umask = os.umask(0o177)  # so that the socket is never open to others, not even for a moment
     try:
         listener.bind(str(path))
         listener.setblocking(False)

@@ -48,18 +48,18 @@ class Route:
     """
 
     method: str
-    pattern: str  # as the router reads it
+    pattern: str  # in the router's notation
     id: str
     summary: str
     query: type[Struct] | None = None
     any_query: bool = False  # True: any query is accepted, because the page reads it, not the daemon
     body: Any = None
-    needs_body: bool = True  # False: it may be omitted
+    needs_body: bool = True  # False: the body may be omitted
     takes: tuple[str, ...] = (JSON,)
     status: int = 200
     answers: Mapping[str, Any]  # by media type
     errors: tuple[int, ...] = ()
-    open: bool = False  # without the token
+    open: bool = False  # True: no token is needed
     readers: Mapping[str, Reader]  # by name of the handler's parameter
 
     @property

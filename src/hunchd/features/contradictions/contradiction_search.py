@@ -50,8 +50,9 @@ logger = logging.getLogger(__name__)
 
 MAX_QUEUE: Final = 20_000  # queued memories, of some kilobytes each; the nightly run handles the rest
 PAUSE_SECONDS: Final = 0.1  # seconds between two memories, each of which takes 20 ms
-# More queued memories come from an import. They are compared exactly with the nearest few, without an embedding of
-# each, and with pauses as long as that takes: 10 ms instead of 120. The nightly run compares them with all.
+# A longer queue comes from an import. Its memories are compared only by exact rules, and only with the nearest few,
+# without embedding each. Every pause is as long as the comparison before it: 10 ms instead of 120. The nightly run
+# compares them with all memories.
 BACKLOG: Final = 100  # queued memories
 BACKLOG_CANDIDATES: Final = 5
 # Until imported memories have their vectors, the processor is needed for that.
@@ -59,12 +60,16 @@ EMBEDDING_BACKLOG: Final = 100  # memories without a vector
 # Search requests have priority: while they keep coming, memories are compared only this often.
 QUIET_SECONDS: Final = 0.25  # seconds without a search request
 MAX_WAIT_SECONDS: Final = 3.0  # seconds
-EMBEDDING_TIMEOUT_SECONDS: Final = 0.5  # seconds to wait for an embedding: two tools of one kind share no word
+EMBEDDING_TIMEOUT_SECONDS: Final = (
+    0.5  # seconds to wait for an embedding, because two tools of one kind may share no word
+)
 SEARCH_TIMEOUT_SECONDS: Final = 3.0  # seconds that a client waits for similar statements: the store may be starting
 CLIENT_EMBEDDING_TIMEOUT_SECONDS: Final = (
     1.0  # seconds to wait for an embedding if a client asks, to find other wordings
 )
-MAX_CACHED_PAIRS: Final = 2_000  # cached pairs, so that other changes of a memory do not judge them again
+MAX_CACHED_PAIRS: Final = (
+    2_000  # cached pairs, so that unrelated changes to a memory do not cause its pairs to be judged again
+)
 # Minimum similarity of a statement that is reported: of 540 that contradict another one, 94 % are among the four
 # nearest above it (six development sets of pairs).
 MIN_SIMILARITY: Final = 0.35
@@ -93,7 +98,7 @@ class ContradictionSearch(Feature):
         self._models = models
         self._now = now
         self._judge = judge
-        self._uses_model = uses_model  # True if the model on this machine may read pairs
+        self._uses_model = uses_model  # True if the model on this machine may judge pairs
         self._pair_scores: OrderedDict[str, float] = OrderedDict()
         self._queue: dict[str, Memory] = {}
         self._work = asyncio.Event()
@@ -262,7 +267,7 @@ class ContradictionSearch(Feature):
         }
         try:
             new_scores = await self._models.rate_pairs(list(new.values())) if new else None
-        except HunchError as error:  # those of manifests are opened anyway
+        except HunchError as error:  # contradictions between manifests are stored anyway
             logger.warning("could not judge pairs of statements: %s", error.message)
             new_scores = None
         if new_scores is not None:

@@ -95,7 +95,7 @@ class FeedbackArguments(Arguments, frozen=True, kw_only=True):
     tool: ClassVar = "feedback"
     hints: ClassVar = _ADDS
 
-    id: str  # of a memory, or a file
+    id: str  # id of a memory, or path of a file
     outcome: Annotated[str, Meta(extra_json_schema={"enum": list(OUTCOMES)})]
 
 
@@ -118,7 +118,7 @@ def tool_definitions() -> list[Schema]:
 
 def _definition(of: type[Arguments], schema: Schema) -> Schema:
     properties = schema["properties"]
-    properties["project"] = properties.pop("project")  # the last one, as the least used
+    properties["project"] = properties.pop("project")  # moved to the end, because it is used least
     inputs = {key: schema[key] for key in ("type", "properties", "required") if key in schema}
     return {"name": of.tool, "description": schema["description"], "inputSchema": inputs, "annotations": of.hints}
 

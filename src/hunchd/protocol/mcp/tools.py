@@ -263,7 +263,7 @@ def _review(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conversatio
 def _call_feedback(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conversation[str]:
     root = yield from focus.resolve_root(arguments.get("project"))
     target = make_relative(arguments["id"], root)
-    # An id that is not a memory's is a file: bundles name files by their paths.
+    # An id that does not belong to a memory is a file's, because bundles name files by their paths.
     for identifier in (target, f"file:{target}") if not target.startswith("file:") else (target,):
         item = {"id": identifier, "outcome": arguments["outcome"], "project": root}
         answer = yield from request_in_project(root, DaemonRequest("/feedback", {"items": [item]}))
