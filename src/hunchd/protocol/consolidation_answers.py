@@ -16,7 +16,7 @@ from hunchd.protocol.steps import StepName
 
 RunStatus = Literal["dry_run", "running", "done", "rolled_back", "stopped", "interrupted", "undone"]
 # The fields of a memory that differ.
-MemoryState = Annotated[Mapping[str, Any] | None, Meta(description="null: no such memory at that time")]
+MemoryState = Annotated[Mapping[str, Any] | None, Meta(description="null: the memory did not exist at that time")]
 
 
 class RunCounts(Struct, kw_only=True):
@@ -53,12 +53,15 @@ class EditAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ChangeAnswer(Struct, frozen=True, kw_only=True):
-    change: Annotated[Count, Meta(description="its number")]
+    change: Annotated[Count, Meta(description="number of the change")]
     step: StepName
-    counts: Annotated[str, Meta(description="the number that it adds to", extra_json_schema={"enum": list(COUNTERS)})]
+    counts: Annotated[
+        str,
+        Meta(description="name of the counter to which the change adds", extra_json_schema={"enum": list(COUNTERS)}),
+    ]
     what: str
     why: str
-    project: Annotated[str | None, Meta(description="its name; null: your own memories, without a project")]
+    project: Annotated[str | None, Meta(description="name of the project; null: your own memories, without a project")]
     edits: Annotated[list[EditAnswer], Meta(description="the fields that differ")]
 
 
@@ -80,10 +83,15 @@ class GateFigures(Struct, frozen=True, kw_only=True):
     share: float = 0.0
     losses: list[LostAnswer] | UnsetType = UNSET  # unset where a memory was erased
     undone: Annotated[Count, Meta(description="changes that were rolled back")] | UnsetType = UNSET
-    left: Annotated[Count, Meta(description="changes that somebody has changed since")] | UnsetType = UNSET
-    undone_steps: Annotated[list[str], Meta(description="steps that lost answers; the others are kept")] | UnsetType = (
-        UNSET
-    )
+    left: (
+        Annotated[Count, Meta(description="changes left as they are, because the memory has changed since")] | UnsetType
+    ) = UNSET
+    undone_steps: (
+        Annotated[
+            list[str], Meta(description="steps that were rolled back because they lost results; the others are kept")
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class GateAnswer(GateFigures, frozen=True, kw_only=True):
@@ -96,24 +104,30 @@ class GateAnswer(GateFigures, frozen=True, kw_only=True):
 
 
 class RunAnswer(RunCounts, kw_only=True):
-    run: Annotated[str, Meta(description="its id")]
+    run: Annotated[str, Meta(description="id of the run")]
     status: RunStatus
     dry_run: bool | UnsetType = UNSET
-    changes: Annotated[list[ChangeAnswer], Meta(description="the first of them")] | UnsetType = UNSET
+    changes: (
+        Annotated[list[ChangeAnswer], Meta(description="the first changes; `more` is the number of others")] | UnsetType
+    ) = UNSET
     more: Count | UnsetType = UNSET
     total: Count | UnsetType = UNSET
     trigger: str | UnsetType = UNSET
     began: TimeText | UnsetType = UNSET
     ended: TimeText | UnsetType | None = UNSET
     seconds: float | UnsetType | None = UNSET
-    step: Annotated[str, Meta(description="of a run in progress")] | UnsetType = UNSET
+    step: Annotated[str, Meta(description="current step of a run in progress")] | UnsetType = UNSET
     project: Annotated[
-        str | UnsetType | None, Meta(description="of a run in progress; null: memories without a project")
+        str | UnsetType | None,
+        Meta(description="current project of a run in progress; null: memories without a project"),
     ] = UNSET
     gate: list[GateAnswer] | UnsetType = UNSET
     lost: (
         Annotated[
-            list[LostAnswer], Meta(description="of a run that was rolled back: which query lost what by which step")
+            list[LostAnswer],
+            Meta(
+                description="for a run that was rolled back: the queries that lost a memory, and the step responsible"
+            ),
         ]
         | UnsetType
     ) = UNSET

@@ -62,7 +62,7 @@ class DocumentAnswer(Struct, frozen=True, kw_only=True):
     path: Annotated[str, Meta(description=f"below one of: {', '.join('/' + root for root in ROOTS)}")]
     id: Annotated[str, Meta(description="for /memories/{id}/history and /memories/{id}/undo")]
     title: str
-    content: Annotated[str | UnsetType, Meta(description="not in lists")] = UNSET
+    content: Annotated[str | UnsetType, Meta(description="left out in lists")] = UNSET
     tags: list[str]
     metadata: JsonObject
     updated_at: TimeText

@@ -38,11 +38,11 @@ class ImportLine(NamedTuple):
 class ImportCounts(Struct, kw_only=True, omit_defaults=True):
     """Number of imported lines for each outcome, and the rejected lines."""
 
-    projects: Annotated[Count | None, Meta(description="not of a colleague's export")] = None
+    projects: Annotated[Count | None, Meta(description="not for a colleague's export")] = None
     memories: Count
-    signals: Annotated[Count | None, Meta(description="not of a colleague's export")] = None
+    signals: Annotated[Count | None, Meta(description="not for a colleague's export")] = None
     known: Count
-    contradictions: Annotated[Count | None, Meta(description="of a colleague's export")] = None
+    contradictions: Annotated[Count | None, Meta(description="only for a colleague's export")] = None
     skipped: Count
     rejected: Annotated[list[Rejection], Meta(description=f"the first {MAX_LISTED_REJECTIONS}")]
 

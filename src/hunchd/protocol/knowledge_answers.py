@@ -39,14 +39,14 @@ class UnderstoodAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class IdsAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    ids: Annotated[list[str], Meta(description="in the order of the stored entries")]
+    ids: Annotated[list[str], Meta(description="ids of the stored memories, in the order sent")]
     understood: Annotated[list[UnderstoodAnswer], Meta(description="how each was stored, in the same order")]
     rejected: list[Rejection] = []
 
 
 class FeedbackAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     accepted: Count
-    unknown: Annotated[list[str], Meta(description="ids that nothing has")]
+    unknown: Annotated[list[str], Meta(description="ids that do not exist")]
     rejected: list[Rejection] = []
 
 
@@ -79,7 +79,7 @@ class ValueChange(Struct, frozen=True, kw_only=True, rename={"before": "from", "
 
 class FactAnswer(Struct, frozen=True, kw_only=True):
     fact: MemoryRecord | None
-    changes: Annotated[list[ValueChange], Meta(description="the oldest first")]
+    changes: Annotated[list[ValueChange], Meta(description="oldest first")]
     rejected: Annotated[list[MemoryRecord], Meta(description="claims that were less certain than the current value")]
 
 
@@ -100,16 +100,16 @@ class ContradictionAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class NearMemoriesAnswer(Struct, frozen=True, kw_only=True):
-    items: Annotated[list[MemoryRecord], Meta(description="the nearest first")]
+    items: Annotated[list[MemoryRecord], Meta(description="nearest first")]
     degraded: list[str]
 
 
 class SharedFileAnswer(Struct, frozen=True, kw_only=True):
-    id: Annotated[str, Meta(description="of the memory")]
-    path: Annotated[str, Meta(description="below the root of the repository")]
+    id: Annotated[str, Meta(description="id of the memory")]
+    path: Annotated[str, Meta(description="relative to the root of the repository")]
     title: str
-    content: Annotated[str, Meta(description="of the file")]
-    trust: Annotated[Trust, Meta(description="user: in the user's own words")]
+    content: Annotated[str, Meta(description="content of the file")]
+    trust: Annotated[Trust, Meta(description="user: the content is in the user's own words")]
 
 
 class RefusedName(Struct, frozen=True, kw_only=True):

@@ -149,7 +149,9 @@ class MemoryBody(Request, frozen=True, kw_only=True):
     valid_to: Time | None = None
     supersedes: Annotated[
         Name | None,
-        Meta(description="id of the memory it replaces, of the same project, which is no longer valid from then on"),
+        Meta(
+            description="id of a memory in the same project that this one replaces; it is no longer valid from then on"
+        ),
     ] = None
     links: Annotated[
         tuple[Link, ...],

@@ -51,10 +51,11 @@ Question = Annotated[str, Meta(max_length=MAX_QUERY_BYTES)]
 Budget = Annotated[int, Meta(ge=1, le=MAX_BUDGET, description="tokens, never exceeded")]
 ResultCount = Annotated[int, Meta(ge=1, le=100)]
 PageSize = Annotated[int, Meta(ge=1, le=MAX_PAGE_SIZE)]
-Cursor = Annotated[Name | None, Meta(description="`next` of the page before")]
-OpenFiles = Annotated[tuple[PathText, ...], Meta(max_length=MAX_OPEN_FILES, description="the newest last")]
+Cursor = Annotated[Name | None, Meta(description="`next` from the previous page")]
+OpenFiles = Annotated[tuple[PathText, ...], Meta(max_length=MAX_OPEN_FILES, description="newest last")]
 AboutPath = Annotated[
-    PathText | None, Meta(description="of the file it is about; absolute, or relative to the project")
+    PathText | None,
+    Meta(description="path of the file that the results are about; absolute, or relative to the project"),
 ]
 OptionalProject = Annotated[
     ProjectRef | None, Meta(description="the path or the id of a project; if omitted, the user's own")
@@ -73,11 +74,11 @@ KindNames = Annotated[
 ]
 ResultKinds = Annotated[
     tuple[Annotated[str, Meta(extra_json_schema={"enum": list(KINDS_FOUND)})], ...],
-    Meta(description="a category of facts must be the only entry beside code"),
+    Meta(description="a category of facts must be the only entry besides code"),
 ]
 FileRoles = Annotated[
     tuple[Annotated[str, Meta(extra_json_schema={"enum": list(ROLES)})], ...],
-    Meta(description="of files; restricts the search to code"),
+    Meta(description="roles of files; restricts the search to code"),
 ]
 RESOLUTIONS: Final[tuple[str, ...]] = get_args(ResolutionOutcome)
 
@@ -109,7 +110,7 @@ class AssembleSignals(Request, frozen=True, kw_only=True):
     open_files: OpenFiles = ()
     recent_errors: Annotated[
         tuple[Annotated[str, Meta(min_length=1)] | RecentError, ...],
-        Meta(max_length=MAX_ERRORS, description="the newest first"),
+        Meta(max_length=MAX_ERRORS, description="newest first"),
         CustomReader(_recent_errors),
     ] = ()
     branch: Name = ""
@@ -171,7 +172,9 @@ class PredictRequest(Request, frozen=True, kw_only=True):
     query: Question = ""
     branch: Name = ""
     error: Annotated[
-        str, Meta(description="its middle is left out beyond 64 KiB"), CustomReader(Fields.get_shortened_text)
+        str,
+        Meta(description="text of the error; beyond 64 KiB its middle is left out"),
+        CustomReader(Fields.get_shortened_text),
     ] = ""
     k: ResultCount = 10
 
@@ -185,7 +188,7 @@ class SearchBody(Request, frozen=True, kw_only=True):
     kinds: ResultKinds = ()
     path_prefix: AboutPath = None
     roles: FileRoles = ()
-    languages: Annotated[Names, Meta(description="as `source.language` names it; restricts the search to code")] = ()
+    languages: Annotated[Names, Meta(description="as named in `source.language`; restricts the search to code")] = ()
     tags: Names = ()
     session: Name | None = None
     as_of: Time | None = None
@@ -209,7 +212,7 @@ class ReviewRequest(Request, frozen=True, kw_only=True):
     """Request for the files that a change seems to lack."""
 
     project: ProjectRef
-    base: Annotated[Name, Meta(description="a revision; what was committed since then is part of the change")] = ""
+    base: Annotated[Name, Meta(description="a revision; commits made since then are part of the change")] = ""
 
     def check(self, fields: Fields) -> None:
         if self.base.startswith("-"):
@@ -243,7 +246,7 @@ class ExpandRequest(Request, frozen=True, kw_only=True):
     topic: Annotated[Name | None, Meta(description="as named in a bundle")] = None
     level: Level = "full"
     project: Annotated[
-        ProjectRef | None, Meta(description="if omitted, the project that was last asked about and knows it")
+        ProjectRef | None, Meta(description="if omitted, the project used last that knows the id or topic")
     ] = None
 
     def check(self, fields: Fields) -> None:
@@ -254,11 +257,11 @@ class ExpandRequest(Request, frozen=True, kw_only=True):
 class FeedbackItem(Request, frozen=True, kw_only=True):
     """Feedback on one item that was shown."""
 
-    id: Annotated[RequiredName, Meta(description="of a memory, or `file:path` as a bundle names a file")]
+    id: Annotated[RequiredName, Meta(description="id of a memory, or `file:path` as a bundle names a file")]
     outcome: Outcome
     note: Note = ""
     project: Annotated[
-        ProjectRef | None, Meta(description="of a file; if omitted, the project that was last asked about and knows it")
+        ProjectRef | None, Meta(description="project of a file; if omitted, the project used last that knows the file")
     ] = None
 
 
@@ -273,11 +276,11 @@ class FactRequest(Request, frozen=True, kw_only=True):
 
     key: RequiredName
     project: OptionalProject = None
-    category: Annotated[Name | None, Meta(description="if omitted, any")] = None
+    category: Annotated[Name | None, Meta(description="if omitted, any category")] = None
     scope: Annotated[Scope | None, Meta(description="if omitted: project-shared in a project, else user-private")] = (
         None
     )
-    branch: Annotated[Name | None, Meta(description="if omitted, the one that is checked out")] = None
+    branch: Annotated[Name | None, Meta(description="if omitted, the branch that is checked out")] = None
     as_of: Time | None = None
 
 
@@ -285,8 +288,8 @@ class ContradictionReport(Request, frozen=True, kw_only=True):
     """Report that two memories contradict each other."""
 
     a: Annotated[RequiredName, Meta(description="id of a memory")]
-    b: Annotated[RequiredName, Meta(description="id of another one of the same project")]
-    note: Annotated[Note, Meta(description="why")] = ""
+    b: Annotated[RequiredName, Meta(description="id of another memory in the same project")]
+    note: Annotated[Note, Meta(description="reason for the contradiction")] = ""
 
 
 class ResolutionRequest(Request, frozen=True, kw_only=True):
@@ -302,7 +305,7 @@ class ShareRequest(Request, frozen=True, kw_only=True):
 
     project: ProjectRef
     names: Annotated[Names, Meta(description="ids of memories or keys of facts; if omitted, all shareable ones")] = ()
-    by: Annotated[Name, Meta(description="name of the person who shares it")] = ""
+    by: Annotated[Name, Meta(description="name of the person who shares the memories")] = ""
 
 
 class FocusQuery(Request, frozen=True, kw_only=True):
@@ -326,7 +329,7 @@ class PageSessionRequest(Request, frozen=True, kw_only=True):
 class NewProject(Request, frozen=True, kw_only=True):
     """Request to register a project."""
 
-    path: Annotated[PathText, Meta(min_length=1, description="of the working tree, or of a folder in it")]
+    path: Annotated[PathText, Meta(min_length=1, description="path of the working tree, or of a folder in it")]
 
 
 def _offset(fields: Fields, name: str) -> str:
@@ -360,14 +363,16 @@ class NearQuery(Request, frozen=True, kw_only=True):
 
 
 class ExportQuery(Request, frozen=True, kw_only=True):
-    project: Annotated[ProjectRef | None, Meta(description="of this project only")] = None
+    project: Annotated[ProjectRef | None, Meta(description="export only this project")] = None
 
 
 class ImportQuery(Request, frozen=True, kw_only=True):
     """Query parameters for POST /import; empty when users import their own export."""
 
-    colleague: Annotated[Annotated[str, Meta(max_length=100)] | None, Meta(description="who exported them")] = None
-    project: Annotated[ProjectRef | None, Meta(description="the project they are about")] = None
+    colleague: Annotated[
+        Annotated[str, Meta(max_length=100)] | None, Meta(description="name of the colleague who exported the lines")
+    ] = None
+    project: Annotated[ProjectRef | None, Meta(description="the project that the lines are about")] = None
 
     def check(self, fields: Fields) -> None:
         if (self.colleague is None) != (self.project is None):
@@ -385,9 +390,9 @@ class MemoriesQuery(Request, frozen=True, kw_only=True):
     ] = None
     kind: KindNames = ()
     scope: tuple[Scope, ...] = ()
-    status: Annotated[tuple[Status, ...], Meta(description="active if omitted")] = ()
+    status: Annotated[tuple[Status, ...], Meta(description="if omitted, active")] = ()
     branch: Name | None = None
-    tag: Annotated[Names, Meta(description="all of them")] = ()
+    tag: Annotated[Names, Meta(description="only memories with all of these tags")] = ()
     kinds: Annotated[KindNames, Meta(description="same as kind")] = ()
     tags: Annotated[Names, Meta(description="same as tag")] = ()
     category: Name | None = None

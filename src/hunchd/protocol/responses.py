@@ -40,7 +40,7 @@ def format_iso(moment: datetime) -> str:
 class ItemAnswer(Struct, frozen=True, kw_only=True):
     id: str
     kind: str
-    title: Annotated[str, Meta(description="its first line; text by others is quoted in «»")]
+    title: Annotated[str, Meta(description="first line of the item; text by others is quoted in «»")]
     tier: Annotated[int, Meta(ge=1, le=4)]
     level: Level
     tokens: Count
@@ -95,7 +95,10 @@ class OpenFileAnswer(Struct, frozen=True, kw_only=True):
 class OpenedFileAnswer(Struct, frozen=True, kw_only=True):
     path: str
     at: str
-    rank: Annotated[Count | None, Meta(description="predicted just before, from 1; null: it was not predicted")]
+    rank: Annotated[
+        Count | None,
+        Meta(description="rank predicted just before, where 1 is the first; null: the file was not predicted"),
+    ]
     probability: Fraction | None
 
 
@@ -112,7 +115,7 @@ class FocusAnswer(Struct, frozen=True, kw_only=True):
 
 class PageCodeAnswer(Struct, frozen=True, kw_only=True):
     code: Annotated[str, Meta(description="single-use")]
-    path: Annotated[str, Meta(description="of the page")]
+    path: Annotated[str, Meta(description="path of the page")]
     seconds: float
 
 
@@ -166,7 +169,9 @@ class ProjectAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     patterns: ProjectPatternsAnswer
     reading: ReadingAnswer | None = None
     index_error: str | None = None
-    paused: Annotated[bool, Meta(description="neither watched nor indexed; its signals are refused")] = False
+    paused: Annotated[
+        bool, Meta(description="true: the project is neither watched nor indexed, and its signals are rejected")
+    ] = False
 
 
 class RemovedAnswer(Struct, frozen=True, kw_only=True):
@@ -174,7 +179,7 @@ class RemovedAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ForgottenAnswer(Struct, frozen=True, kw_only=True):
-    forgotten: Annotated[str, Meta(description="the id or the path")]
+    forgotten: Annotated[str, Meta(description="id of the memory, or path of the document")]
 
 
 class HealthAnswer(Struct, frozen=True, kw_only=True):

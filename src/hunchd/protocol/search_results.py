@@ -20,7 +20,7 @@ class SearchResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     title: str
     snippet: str
     source: JsonObject
-    at: Annotated[str | None, Meta(description="when it happened or was said, if it has such a time")] = None
+    at: Annotated[str | None, Meta(description="time at which it happened or was said, if known")] = None
     score: float
     reasons: list[str]
 

@@ -16,12 +16,12 @@ from hunchd.protocol.session_requests import Role, get_role
 class MessagesAcceptedAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     session: str
     accepted: Count
-    ids: Annotated[list[str], Meta(description="in the order sent, including known messages")]
+    ids: Annotated[list[str], Meta(description="ids of the messages in the order sent, including those already known")]
     rejected: list[Rejection] = []
 
 
 class LoggedMessageAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    id: Annotated[str, Meta(description="of the memory that stores it")]
+    id: Annotated[str, Meta(description="id of the memory that stores the message")]
     session: str
     number: Count
     role: Role
@@ -53,7 +53,7 @@ class SessionEndedAnswer(SessionAnswer, frozen=True, kw_only=True):
 
 
 class SessionErasedAnswer(Struct, frozen=True, kw_only=True):
-    erased: Annotated[str, Meta(description="the session")]
+    erased: Annotated[str, Meta(description="id of the session")]
     memories: Count
 
 
@@ -62,13 +62,13 @@ class CompactedAnswer(Struct, frozen=True, kw_only=True):
     tokens_before: Count
     tokens_after: Count
     compactions: Count
-    condensed_until: Annotated[Count, Meta(description="number of a turn")]
+    condensed_until: Annotated[Count, Meta(description="number of the last condensed turn")]
 
 
 class PromptHistoryAnswer(Struct, frozen=True, kw_only=True):
     messages: Count
     compactions: Count
-    condensed_until: Annotated[Count, Meta(description="number of a turn")]
+    condensed_until: Annotated[Count, Meta(description="number of the last condensed turn")]
 
 
 class RetrievedAnswer(Struct, frozen=True, kw_only=True):
@@ -82,11 +82,11 @@ class RetrievedAnswer(Struct, frozen=True, kw_only=True):
 class PromptAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     messages: Annotated[
         list[Mapping[str, Any]],
-        Meta(description="the first holds the system blocks; cache_control marks where caching pays"),
+        Meta(description="the first contains the system blocks; cache_control marks where caching is worthwhile"),
     ]
     token_count: Count
     sections: Annotated[Mapping[str, Count], Meta(description="tokens by section")]
-    prefix_digest: Annotated[str, Meta(description="of the static prefix; the same for every session and day")]
+    prefix_digest: Annotated[str, Meta(description="digest of the static prefix; the same for every session and day")]
     pruned: Annotated[list[str], Meta(description="sections dropped to fit the budget")]
     history: PromptHistoryAnswer
     retrieved: list[RetrievedAnswer]

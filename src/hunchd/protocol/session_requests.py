@@ -97,10 +97,13 @@ class MessageBody(Request, frozen=True, kw_only=True):
         Meta(description="your own key: a message sent again with it is not stored twice"),
     ] = None
     role: Role
-    name: Annotated[Name | None, Meta(description="of the speaker, or of the tool")] = None
+    name: Annotated[Name | None, Meta(description="name of the speaker or of the tool")] = None
     content: Annotated[
         str,
-        Meta(max_length=MAX_MESSAGE_BYTES, description="a tool call may use event_data instead; a tool's text is cut"),
+        Meta(
+            max_length=MAX_MESSAGE_BYTES,
+            description="a tool call may use event_data instead; the text of a tool is shortened",
+        ),
         CustomReader(_content),
     ] = ""
     at: Time | None = None

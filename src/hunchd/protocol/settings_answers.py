@@ -12,17 +12,17 @@ from hunchd.protocol.struct_decoding import Name, Request
 class SettingAnswer(Struct, frozen=True, kw_only=True):
     section: str
     name: str
-    value: Annotated[str, Meta(description="in force, as written in TOML")]
-    written: Annotated[str, Meta(description="what the file says: in force from the next start on")]
+    value: Annotated[str, Meta(description="value in effect, as written in TOML")]
+    written: Annotated[str, Meta(description="value in the file, which takes effect at the next start")]
     default: str
-    origin: Annotated[Literal["default", "file"], Meta(description="file: the file gives another value")]
+    origin: Annotated[Literal["default", "file"], Meta(description="file: the file sets a different value")]
     about: str
     allowed: Annotated[str, Meta(description="the allowed values, in words")]
 
 
 class SettingsAnswer(Struct, frozen=True, kw_only=True):
-    file: Annotated[str, Meta(description="where settings are changed; the daemon reads it when it starts")]
-    problem: Annotated[str, Meta(description="why the file cannot be read; empty if it can")]
+    file: Annotated[str, Meta(description="file in which settings are changed; the daemon reads it when it starts")]
+    problem: Annotated[str, Meta(description="reason why the file cannot be read; empty if it can")]
     items: list[SettingAnswer]
 
 
@@ -45,7 +45,7 @@ class CheckAnswer(Struct, frozen=True, kw_only=True):
     verdict: Literal["ok", "note", "bad"]
     finding: str
     advice: str
-    fixable: Annotated[bool, Meta(description="POST /doctor/fix mends it")]
+    fixable: Annotated[bool, Meta(description="true: POST /doctor/fix repairs it")]
 
 
 class DoctorAnswer(Struct, frozen=True, kw_only=True):

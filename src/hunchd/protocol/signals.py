@@ -148,7 +148,8 @@ class SignalBody(Struct, frozen=True, kw_only=True):
     project: Annotated[PathText, Meta(min_length=1, description="absolute path of the working tree")]
     at: Time | None = None
     event_id: Annotated[
-        EventId | None, Meta(description="the same id twice is one event; may also be named id, except in `used`")
+        EventId | None,
+        Meta(description="two signals with the same id are one event; may also be named id, except in `used`"),
     ] = None
     source: Annotated[Annotated[str, Meta(max_length=64)] | None, Meta(description="editor, agent, hook, cli, …")] = (
         None
@@ -162,12 +163,14 @@ class SignalsBody(Struct, frozen=True, kw_only=True):
 
 class FileBody(SignalBody, frozen=True, kw_only=True):
     path: Annotated[PathText | None, Meta(description="absolute, or relative to the project")] = None
-    file: Annotated[PathText | None, Meta(description="of an error; in a file signal another name for path")] = None
+    file: Annotated[
+        PathText | None, Meta(description="for an error: its file; in a file signal, another name for path")
+    ] = None
 
 
 class BranchCheckoutBody(SignalBody, frozen=True, kw_only=True):
     branch: RequiredName
-    previous: Annotated[Name | None, Meta(description="the branch before")] = field(name="from", default=None)
+    previous: Annotated[Name | None, Meta(description="the previous branch")] = field(name="from", default=None)
 
 
 class CommitBody(SignalBody, frozen=True, kw_only=True):
@@ -186,7 +189,7 @@ class RewriteBody(SignalBody, frozen=True, kw_only=True):
 
 class ErrorBody(SignalBody, frozen=True, kw_only=True):
     text: Annotated[
-        str, Meta(description="of an error; its middle is left out beyond 64 KiB"), CustomReader(_required_text)
+        str, Meta(description="text of the error; beyond 64 KiB its middle is left out"), CustomReader(_required_text)
     ]
     command: Command | None = None
     exit_code: ExitCode | None = None
@@ -217,7 +220,7 @@ class SessionBody(SignalBody, frozen=True, kw_only=True):
 
 class UsedBody(SignalBody, frozen=True, kw_only=True):
     path: Annotated[PathText | None, Meta(description="absolute, or relative to the project")] = None
-    id: Annotated[Name | None, Meta(description="of `used`: the memory that was acted on")] = None
+    id: Annotated[Name | None, Meta(description="in `used`: id of the memory that was acted on")] = None
 
 
 BODY_OF_KIND: Final[Mapping[str, type[SignalBody]]] = {

@@ -48,7 +48,7 @@ class WatchingAnswer(Struct, frozen=True, kw_only=True):
 class ProjectStatusAnswer(ProjectAnswer, frozen=True, kw_only=True, omit_defaults=True):
     watching: WatchingAnswer | None = None
     cards: Annotated[StageAnswer | None, Meta(description="files whose signatures were embedded")] = None
-    team: Annotated[TeamProgress | None, Meta(description="if the project has a team")] = None
+    team: Annotated[TeamProgress | None, Meta(description="only if the project has a team")] = None
 
 
 class QueuesAnswer(Struct, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class CalibrationAnswer(Struct, frozen=True, kw_only=True):
     A suggested file counts as opened if it was opened within half an hour.
     """
 
-    above: Annotated[float, Meta(description="lower end of the range, which is 0.1 wide")]
+    above: Annotated[float, Meta(description="lower end of the range, which has a width of 0.1")]
     shown: Count
     opened: Count
 
@@ -97,9 +97,9 @@ class BaselineAnswer(Struct, frozen=True, kw_only=True):
     """
 
     opened: Count
-    foreseen: Annotated[int, Meta(description="among the first ten suggested")]
-    recent: Annotated[int, Meta(description="among the ten opened last")]
-    frequent: Annotated[int, Meta(description="among the ten opened most often")]
+    foreseen: Annotated[int, Meta(description="opened files that were among the first ten suggested")]
+    recent: Annotated[int, Meta(description="opened files that were among the ten opened last")]
+    frequent: Annotated[int, Meta(description="opened files that were among the ten opened most often")]
 
 
 class ForesightAnswer(Struct, frozen=True, kw_only=True):
@@ -139,7 +139,7 @@ class PrefetchAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ContradictionSearchAnswer(Struct, frozen=True, kw_only=True):
-    waiting: Annotated[Count, Meta(description="memories that were not compared with the others yet")]
+    waiting: Annotated[Count, Meta(description="memories that have not been compared with the others yet")]
 
 
 class ResourcesAnswer(Struct, frozen=True, kw_only=True):

@@ -58,7 +58,7 @@ RequiredName = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)
 LongText = Annotated[str, Meta(max_length=MAX_TEXT_BYTES)]
 PathText = Annotated[str, Meta(max_length=MAX_PATH_CHARACTERS)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=MAX_LIST_ENTRIES)]
-Time = Annotated[datetime, Meta(description="ISO 8601; without a zone it is UTC")]
+Time = Annotated[datetime, Meta(description="ISO 8601; a time without a time zone is in UTC")]
 ProjectRef = Annotated[
     str, Meta(min_length=1, max_length=MAX_PATH_CHARACTERS, description="the path or the id of a project")
 ]

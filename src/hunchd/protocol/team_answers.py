@@ -18,23 +18,25 @@ class TeamProgress(Struct, frozen=True, kw_only=True):
 
     state: TeamState
     in_step_at: datetime | None = None
-    failure: Annotated[str, Meta(description="why it is not in step")] = ""
-    sent: Annotated[Count, Meta(description="records since the start of the daemon")] = 0
+    failure: Annotated[str, Meta(description="reason why the machine is not in step")] = ""
+    sent: Annotated[Count, Meta(description="records sent since the daemon started")] = 0
     received: Count = 0
-    forged: Annotated[Count, Meta(description="records that their author had not signed; they are ignored")] = 0
+    forged: Annotated[
+        Count, Meta(description="records without a valid signature by their author; they are ignored")
+    ] = 0
 
 
 class TeamStatus(Struct, frozen=True, kw_only=True):
     """Team of a project, as far as this machine knows."""
 
     joined: bool
-    team: Annotated[str, Meta(description="its id")] = ""
+    team: Annotated[str, Meta(description="id of the team")] = ""
     uri: str = ""
-    name: Annotated[str, Meta(description="yours")] = ""
+    name: Annotated[str, Meta(description="your name in the team")] = ""
     member: Annotated[str, Meta(description="your public key")] = ""
     members: Count = 0
-    unsent: Annotated[Count, Meta(description="records that wait for the store")] = 0
-    unapplied: Annotated[Count, Meta(description="subjects that are received and not shown yet")] = 0
+    unsent: Annotated[Count, Meta(description="records that have not been sent to the team's store yet")] = 0
+    unapplied: Annotated[Count, Meta(description="subjects that were received but are not shown yet")] = 0
     progress: TeamProgress | None = None
 
 
@@ -43,7 +45,7 @@ class TeamJoined(Struct, frozen=True, kw_only=True):
 
     team: str
     uri: str
-    address: Annotated[str, Meta(description="for colleagues")]
+    address: Annotated[str, Meta(description="address to give to colleagues")]
     name: str
     member: str
 
@@ -85,7 +87,7 @@ class TeamMemberChanged(Struct, frozen=True, kw_only=True):
 class PlannedRecord(Struct, frozen=True, kw_only=True):
     action: str
     memory: str | None
-    content: Annotated[Mapping[str, Any], Meta(description="all that would be sent")]
+    content: Annotated[Mapping[str, Any], Meta(description="everything that would be sent")]
 
 
 class TeamPreview(Struct, frozen=True, kw_only=True):
@@ -103,7 +105,7 @@ class TeamStatement(Struct, frozen=True, kw_only=True):
     value: str | None
     content: str
     said_at: datetime
-    open: Annotated[bool, Meta(description="false: a resolution decided about it")]
+    open: Annotated[bool, Meta(description="false: a resolution has decided about it")]
 
 
 class TeamResolution(Struct, frozen=True, kw_only=True):

@@ -27,17 +27,17 @@ class JoinTeamRequest(Request, frozen=True, kw_only=True):
     project: ProjectRef
     uri: Address
     name: Annotated[RequiredName, Meta(description="the name that colleagues see")]
-    create: Annotated[bool, Meta(description="true: found the team there")] = False
+    create: Annotated[bool, Meta(description="true: create the team there")] = False
 
 
 class MemberActionRequest(Request, frozen=True, kw_only=True):
     """Decision by a maintainer about a member."""
 
     project: ProjectRef
-    member: Annotated[RequiredName, Meta(description="name, or the beginning of the id")]
+    member: Annotated[RequiredName, Meta(description="name of the member, or the beginning of the id")]
     action: Annotated[
         Literal["exclude", "readmit", "appoint"],
-        Meta(description="exclude: all that the member said is void everywhere"),
+        Meta(description="exclude: all of the member's statements become void everywhere"),
     ]
 
 
