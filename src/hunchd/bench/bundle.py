@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--answers", type=Path, metavar="FILE", help="write the answers to this file, for a reader to grade"
     )
     parser.add_argument("--weights", type=Path, metavar="FILE", help="weights to use instead of the shipped ones")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random draws")
+    parser.add_argument("--seed", type=int, default=0, help="seed for the random draws")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
 
 

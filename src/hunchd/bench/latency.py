@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--units", type=int, default=100_000, help="number of units of work in the history")
     parser.add_argument("--predictions", type=int, default=400, help="number of predictions to measure")
     parser.add_argument("--placed", type=int, default=50_000, help="number of files whose contents are known")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random draws")
+    parser.add_argument("--seed", type=int, default=0, help="seed for the random draws")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
 
 

@@ -155,7 +155,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dump", type=Path, metavar="FILE", help="write one JSON line for each question and search method"
     )
-    parser.add_argument("--seed", type=int, default=7, help="seed of the random draw")
+    parser.add_argument("--seed", type=int, default=7, help="seed for the random draw")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
 
 

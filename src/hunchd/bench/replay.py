@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shuffled", choices=("messages", "history"), help="shuffle messages or changed files, as a control"
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random draws")
+    parser.add_argument("--seed", type=int, default=0, help="seed for the random draws")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
 
 
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 def replay_repository(
     path: str, tasks: Sequence[str], options: argparse.Namespace, dump: IO[str] | None
 ) -> ReplayResults:
-    """Replay one repository and score its test window."""
+    """Replay the history of one repository and score its test window."""
     git = Git(path)
     units = list(history.iter_units(git))
     windows = ReplayWindows.create(len(units), options.test_units, options.development_units)

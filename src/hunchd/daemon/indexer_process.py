@@ -33,7 +33,7 @@ _first_models = UrgentTasks()  # projects without a model, for which nothing can
 
 
 async def handle_index(scope: IndexRequest) -> AsyncIterator[IndexStep]:
-    """Yield the history, files, models and episodes of one project.
+    """Index one project, yielding its history, files, models and episodes.
 
     The most useful results come first.
     """

@@ -22,7 +22,7 @@ Work = Callable[[], Awaitable[None]]
 
 @dataclass(slots=True)
 class SupervisedTask:
-    """State of one supervised task."""
+    """State of one supervised background task."""
 
     name: str
     task: asyncio.Task[None] | None = None

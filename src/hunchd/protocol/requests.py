@@ -293,7 +293,7 @@ class ContradictionReport(Request, frozen=True, kw_only=True):
 
 
 class ResolutionRequest(Request, frozen=True, kw_only=True):
-    """Resolution of a contradiction."""
+    """Request to resolve a contradiction."""
 
     resolution: ResolutionOutcome
     note: Note = ""
@@ -301,7 +301,7 @@ class ResolutionRequest(Request, frozen=True, kw_only=True):
 
 
 class ShareRequest(Request, frozen=True, kw_only=True):
-    """Request to share memories of a project."""
+    """Request to render memories of a project as files to be shared."""
 
     project: ProjectRef
     names: Annotated[Names, Meta(description="ids of memories or keys of facts; if omitted, all shareable ones")] = ()

@@ -22,7 +22,7 @@ _MAX_IDENTIFIER: Final = 128  # characters
 
 
 class RecordKind(StrEnum):
-    """Purpose of a record."""
+    """Kind of a record, which determines its purpose and its content."""
 
     FOUND = "found"  # creates the team; its author is the first maintainer
     JOIN = "join"  # names a member
@@ -102,7 +102,7 @@ class Vote(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Membership(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Content of a JOIN record."""
+    """Content of a JOIN record: the name of the member."""
 
     name: str
 

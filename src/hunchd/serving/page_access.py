@@ -139,7 +139,7 @@ def is_open_route(request: web.Request) -> bool:
 
 
 def is_allowed(request: web.Request, session: PageSession) -> bool:
-    """Return True if the session may use the request's route."""
+    """Return True if the session may use the route that the request matches."""
     route = get_canonical(request)
     if request.method == "GET":
         return route not in _UNREADABLE_ROUTES

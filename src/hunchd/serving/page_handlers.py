@@ -52,7 +52,7 @@ class PageHandlers:
     @route("GET /ui", "ui", status=302, answers=_HTML, open=True, any_query=True)
     @route("GET /ui/", "uiFolder", status=302, answers=_HTML, open=True, any_query=True)
     async def redirect_to_page(self) -> web.Response:
-        """Redirect to the page."""
+        """Redirect to the web page."""
         response = build_response(b"", status=302)
         response.headers[hdrs.LOCATION] = FIRST_VIEW
         return _protect(response)

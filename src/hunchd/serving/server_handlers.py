@@ -149,13 +149,13 @@ class ServerHandlers:
 
     @route("GET /metrics", "metrics", answers={"text/plain": TEXT})
     async def get_metrics(self) -> web.Response:
-        """Return counters for Prometheus."""
+        """Return metrics in the Prometheus text format."""
         text = await self._engine.metrics() + self.counts.render(self._connections, self.listeners)
         return build_response(text.encode(), type_="text/plain; version=0.0.4; charset=utf-8")
 
     @route("GET /openapi.json", "openapi", answers={JSON: ANY_OBJECT})
     async def get_openapi(self) -> web.Response:
-        """Return this document."""
+        """Return this OpenAPI document."""
         return build_response(self._document)
 
 

@@ -41,7 +41,7 @@ class SessionHandlers:
 
     @route("GET /sessions/{id}", "session", errors=(404,))
     async def get_session(self, session: str) -> SessionAnswer:
-        """Return the state of a session."""
+        """Return the state of a session, such as its title and number of messages."""
         return await self._sessions.get_session(session)
 
     @route("DELETE /sessions/{id}", "eraseSession", errors=(404, 429, 507))
