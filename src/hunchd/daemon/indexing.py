@@ -314,7 +314,8 @@ def _drop_contradicted_facts(candidates: Sequence[Memory], scope: IndexRequest) 
 def _update_cache(scope: IndexRequest, cache: CodeCache, paths: Sequence[str] | None = None) -> Iterator[ParsedFiles]:
     """Parse and cache the files whose content differs from the cached version.
 
-    If `paths` is None, all files of the project are compared. Each yielded step covers one batch.
+    If `paths` is None, all files of the project are compared. The first step lists the removed files; each later step
+    covers one batch of parsed files.
     """
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
     blobs = cache.load_blob_ids()

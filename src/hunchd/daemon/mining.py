@@ -164,7 +164,8 @@ def _update_cache(
 ) -> Iterator[tuple[int, int, Sequence[str]]]:
     """Parse and cache the files whose content differs from the cached version.
 
-    Yields, after each batch, the number of files done, the total, and the paths that were new, changed or removed.
+    Yields the number of files done, the total, and the paths that were new, changed or removed: first for the removed
+    files, then after each batch of parsed files.
     """
     rules = IgnoreRules.load(request.root, request.extra_ignore)
     blobs, stamps = cache.load_blob_ids(), cache.load_stamps()

@@ -170,7 +170,8 @@ class StoreService:
     async def _embed(self, texts: list[str]) -> TextVectors:
         """Return the vectors of `texts`, computed at low priority.
 
-        No user is waiting for them. The vectors are null if embedding is switched off or the model fails.
+        The priority is low because no user is waiting for them. The vectors are null if embedding is switched off or
+        the model fails.
         """
         model = self._model
         return await self._compute(None if model is None else lambda: model.get_model().embed(texts))
