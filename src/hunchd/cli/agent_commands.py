@@ -1,6 +1,6 @@
-"""Commands that connect hunchd to coding agents.
+"""Definitions of the commands that connect hunchd to coding agents.
 
-They are part of the table in `commands`.
+The table in `commands` includes them.
 """
 
 from __future__ import annotations

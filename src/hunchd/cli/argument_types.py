@@ -1,4 +1,4 @@
-"""Types of command-line arguments, with their error messages."""
+"""Parsers for command-line arguments, with their error messages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`hunch bench`: measures predictions and search.
+"""`hunch bench`: measures the quality of predictions and search.
 
-The benchmarks are heavy, so they are imported only when this command runs.
+The benchmark modules are slow to import, so they are imported only when this command runs.
 """
 
 from __future__ import annotations

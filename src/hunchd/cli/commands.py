@@ -1,4 +1,4 @@
-"""Table of all commands, with the purpose, the arguments and the function of each."""
+"""Table of all commands: what each is for, its arguments, and the function it runs."""
 
 from __future__ import annotations
 

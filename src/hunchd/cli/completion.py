@@ -16,9 +16,9 @@ from hunchd.cli.parser import build_parser
 
 
 class CommandCompletions(NamedTuple):
-    """Completions of one command.
+    """What a shell can offer to complete after one command.
 
-    `values` maps options to their fixed values.
+    `values` lists the options that take one of several fixed values.
     """
 
     name: str

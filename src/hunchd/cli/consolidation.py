@@ -1,4 +1,4 @@
-"""`hunch consolidate`: condenses, assesses and forgets memories, with preview and undo."""
+"""`hunch consolidate`: condenses, assesses and archives memories, with preview and undo."""
 
 from __future__ import annotations
 
@@ -77,7 +77,10 @@ def consolidate(arguments: Namespace) -> int:
 
 
 def _follow_run(client: Client, run_record: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
-    """Print the progress of a run and wait for its end."""
+    """Print a run's progress until it ends, and return its final record.
+
+    Nothing is printed if `quiet` is True.
+    """
     last_shown = ""
     while True:
         answer: dict[str, Any] = client.get(_run_path(run_record["run"]))
@@ -126,8 +129,8 @@ def _print_run(answer: dict[str, Any], arguments: Namespace) -> int:
 def _select_changes(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the changes to print.
 
-    These are all changes of a short run, and the first ones of each step of a long run. Otherwise the last steps, such
-    as archiving, would not be shown.
+    A short run is printed in full. Of a long run, the first changes of each step are printed; otherwise the last
+    steps, such as archiving, would not be shown at all.
     """
     steps = Counter(change["step"] for change in changes)
     max_per_step = MAX_ROWS if len(changes) <= MAX_ROWS else max(MIN_ROWS_PER_STEP, MAX_ROWS // len(steps))
@@ -139,7 +142,7 @@ def _select_changes(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any
 
 
 def summarize_run(run: Mapping[str, Any]) -> str:
-    """Summarize what a run did, or would do.
+    """Summarize what a run did, or would do, as one line.
 
     Returns "" if the run changed nothing.
     """
@@ -181,7 +184,7 @@ def _list_runs(client: Client, arguments: Namespace) -> int:
 
 
 def _with_long_timeout(client: Client) -> Client:
-    """Return a client for requests that take minutes without progress reports."""
+    """Return a client for requests that take minutes to answer."""
     return Client(client.daemon, timeout=REQUEST_TIMEOUT_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""`hunch context` and `hunch predict`: show the files and facts needed next."""
+"""`hunch context`, `predict` and `review`: show the files and facts that the user needs next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _POLL_INTERVAL_SECONDS: Final = 0.1  # seconds between two checks of a project t
 
 
 def context(arguments: Namespace) -> int:
-    """Print the bundle for a file, or for the current project."""
+    """Print the bundle for a file, or for the current project if no file is given."""
     path = resolve_text_file(arguments.file, optional=True) if arguments.file else None
     client = connect(start=not arguments.no_start)
     root = find_project_root(path or str(Path.cwd()), client)
@@ -55,7 +55,10 @@ def context(arguments: Namespace) -> int:
 
 
 def predict(arguments: Namespace) -> int:
-    """Print the predicted files, most likely first."""
+    """Print the files that the user will probably touch next, most likely first.
+
+    The most likely commands follow.
+    """
     if not arguments.file and not arguments.query:
         raise WrongUsage("name the FILE you open, or describe with --query what you are looking for.")
     path = resolve_text_file(arguments.file) if arguments.file else None
@@ -91,7 +94,7 @@ def predict(arguments: Namespace) -> int:
 
 
 def review(arguments: Namespace) -> int:
-    """Print what the uncommitted change still lacks.
+    """Print the files that the uncommitted change probably still lacks.
 
     Prints nothing if the change looks complete.
     """
@@ -112,9 +115,9 @@ def review(arguments: Namespace) -> int:
 
 
 def request_bundle(client: Client, root: str, question: dict[str, Any], *, wait: float) -> Any:
-    """Request the bundle; while the project is indexed, wait until it is useful.
+    """Request a bundle, and wait for a useful one while the project is being indexed.
 
-    Returns the best bundle so far after `wait` seconds.
+    Returns the latest bundle after `wait` seconds at most.
     """
     deadline = time.monotonic() + wait
     bundle = request_in_project(client, root, lambda: client.get("/context", **question))
@@ -133,9 +136,9 @@ def request_bundle(client: Client, root: str, question: dict[str, Any], *, wait:
 
 
 def request_in_project(client: Client, root: str, request: Any) -> Any:
-    """Send a request to the daemon.
+    """Call `request`, which sends a request about the project at `root`.
 
-    If the project is unknown to the daemon, it is registered and the request is sent again.
+    If the daemon does not know the project, it is registered and `request` is called again.
     """
     try:
         return request()
@@ -147,9 +150,9 @@ def request_in_project(client: Client, root: str, request: Any) -> Any:
 
 
 def _is_useful(bundle: Any) -> bool:
-    """Return True if the bundle has items about the focus.
+    """Return True if the bundle has items about what the user is working on.
 
-    General conventions do not count.
+    Items in tiers 3 and 4, such as general conventions, do not count.
     """
     return any(item["tier"] <= 2 for item in bundle["items"])
 
@@ -167,7 +170,7 @@ def format_progress(project: dict[str, Any]) -> str:
 
 
 def format_last_report(project: Mapping[str, Any]) -> str:
-    """Format the last progress report of a running index job, and its age.
+    """Format the last progress report from a running index job, with its age.
 
     Returns "" if there is no report.
     """

@@ -31,9 +31,10 @@ DAEMON_COMMAND: Final = (sys.executable, "-m", "hunchd.daemon.main")
 
 
 def connect(*, start: bool = True) -> Client:
-    """Return a client of the running daemon.
+    """Return a client for the running daemon.
 
-    If no daemon is running, one is started, or NoDaemon is raised if `start` is False.
+    If no daemon is running, one is started, or NoDaemon is raised if `start` is False. NoDaemon is also raised if
+    the daemon uses a different version of the protocol.
     """
     daemon = find_running()
     if daemon is None:
@@ -45,9 +46,9 @@ def connect(*, start: bool = True) -> Client:
 
 
 def find_running(paths: AppPaths | None = None) -> Rendezvous | None:
-    """Return the running daemon, or None if there is none.
+    """Return the address of the running daemon, or None if none is running.
 
-    Raises NoDaemon if the daemon is not responding.
+    Raises NoDaemon if there is a daemon, but it does not respond.
     """
     daemon = read_rendezvous((paths or resolve_app_paths()).rendezvous_file)
     if daemon is None or is_answering(daemon):
@@ -62,9 +63,9 @@ def find_running(paths: AppPaths | None = None) -> Rendezvous | None:
 
 
 def launch_daemon() -> Rendezvous:
-    """Start a daemon and wait until it answers.
+    """Start the daemon and wait until it answers.
 
-    If several processes call this at once, one of them starts the daemon and the others wait.
+    If several processes call this at once, one of them starts the daemon and the others wait for it.
     """
     paths = resolve_app_paths()
     for folder in (paths.runtime, paths.state):
@@ -92,9 +93,9 @@ def _start_process(paths: AppPaths) -> subprocess.Popen[bytes]:
 
 
 def _activate_service(paths: AppPaths, deadline: float) -> bool:
-    """Let the service manager start the daemon, if it listens for it.
+    """Let the service manager start the daemon, if it listens on the daemon's socket.
 
-    The connection to the socket makes the service manager start the daemon. Returns False if nobody listens. Raises
+    Connecting to the socket makes the service manager start the daemon. Returns False if nobody listens. Raises
     NoDaemon if the daemon does not start.
     """
     address = http.Address(str(paths.socket_file), "", 0)
@@ -139,7 +140,8 @@ def _wait_until_ready(paths: AppPaths, process: subprocess.Popen[bytes] | None, 
 def stop_process(pid: int) -> None:
     """Stop the daemon and wait until its process has ended.
 
-    The process is killed if it does not stop on request.
+    If the process does not end when asked to, it is killed. Raises CommandError if it belongs to another user or
+    cannot be stopped.
     """
     for signal_number, timeout in ((signal.SIGTERM, STOP_TIMEOUT_SECONDS), (signal.SIGKILL, 2.0)):
         try:
@@ -159,8 +161,9 @@ def stop_process(pid: int) -> None:
 def find_lock_holder(paths: AppPaths | None = None) -> int | None:
     """Return the id of the process that holds the daemon's lock, or None.
 
-    The process is certainly a live daemon, even if it does not answer: the kernel maintains the lock, so neither a
-    crash nor a reused process id can lead to a wrong result.
+    The process is certainly a live daemon, even if it does not answer requests: the kernel maintains the lock, so
+    neither a crash nor a reused process id can lead to a wrong result. Where there are no such locks (Windows),
+    this returns the id of a daemon that answers.
     """
     if os.name != "posix":
         daemon = read_rendezvous((paths or resolve_app_paths()).rendezvous_file)
@@ -222,7 +225,7 @@ def _start_lock(paths: AppPaths, deadline: float) -> Iterator[None]:
 def _open_log(paths: AppPaths) -> Iterator[int]:
     """Open the log file for the output of the daemon's process.
 
-    It receives what the process prints before its logging is set up, or instead of it.
+    The file receives what the process prints before its logging is set up, or if it ends before that.
     """
     descriptor = os.open(paths.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
@@ -232,7 +235,10 @@ def _open_log(paths: AppPaths) -> Iterator[int]:
 
 
 def _read_last_log_line(paths: AppPaths) -> str:
-    """Return the last line of the log, which usually states the cause."""
+    """Return a sentence with the log's last line, which usually states the cause of a failure.
+
+    Returns "" if there is no such line.
+    """
     try:
         lines = paths.log_file.read_bytes()[-4096:].decode(errors="replace").split("\n")
     except OSError:

@@ -16,9 +16,9 @@ _VERDICT_SIGNS: Final = {"ok": ("✓", GREEN), "note": ("•", YELLOW), "bad": (
 
 
 def doctor(arguments: Namespace) -> int:
-    """Run the checks and print their findings.
+    """Run the checks and print their results.
 
-    Returns exit code 0 if no problem is left, else 1.
+    Returns exit code 0 if no problem is left, and 1 otherwise.
     """
     paths = resolve_app_paths()
     findings = [
@@ -41,9 +41,9 @@ def doctor(arguments: Namespace) -> int:
 
 
 def apply_fix(check: Check) -> Check:
-    """Apply the fix of a check, if it has one.
+    """Apply the fix that a check offers, if it offers one.
 
-    Returns the check with its finding after the fix.
+    Returns the check's result after the fix, or unchanged if there is no fix.
     """
     if check.fix is None:
         return check
@@ -62,9 +62,9 @@ def _print_check(check: Check) -> None:
 
 
 def _mask_home(text: str) -> str:
-    """Replace the home folder, which contains the user's name, by ~.
+    """Replace the home folder, which contains the user's name, with ~.
 
-    The output may be pasted into a public report.
+    Users may paste the output into a public bug report.
     """
     home = str(Path.home())
     return strip_controls(text).replace(home + os.sep, "~" + os.sep) if len(home) > 1 else strip_controls(text)

@@ -1,6 +1,6 @@
-"""Commands for documents.
+"""Commands for documents, the texts in the user's knowledge base.
 
-A command-line argument that begins with "/" is a path in the knowledge base.
+A command-line argument that begins with "/" is the path of a document.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def show_document(client: Client, arguments: Namespace) -> int:
 def edit_document(
     client: Client, arguments: Namespace, changes: dict[str, Any], edit_text: Callable[[str], str]
 ) -> int:
-    """Store the changes given by options, or the text returned by the editor.
+    """Change a document as the options say, or open it in the editor if there are none.
 
-    A document that does not exist is created.
+    `edit_text` opens the editor and returns the new text. A document that does not exist is created.
     """
     try:
         page = client.get(document_address(arguments.id))
@@ -69,7 +69,7 @@ def edit_document(
 
 
 def documents(arguments: Namespace) -> int:
-    """List the documents below a path."""
+    """List the documents whose path starts with a prefix."""
     client = connect(start=not arguments.no_start)
     answer = client.get("/documents", prefix=arguments.prefix, limit=1000)
     if arguments.json:

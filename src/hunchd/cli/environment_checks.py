@@ -1,6 +1,6 @@
-"""Checks of `hunch doctor` on the environment of the daemon.
+"""Checks that `hunch doctor` runs on the daemon's environment.
 
-They cover parent folders, port, locks, spool, hooks and service.
+They cover parent folders, port, locks, problems that the daemon reports, spool, hooks and service.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_SPOOL_BYTES: Final = 1_000_000  # bytes: thousands of unread signals
 
 
 def run_environment_checks(paths: AppPaths) -> Iterator[Check]:
-    """Run all checks on the environment and yield their findings."""
+    """Run all checks on the daemon's environment and yield their results."""
     yield from check_parent_folders(paths)
     yield from check_port(paths)
     yield from check_locks(paths)
@@ -59,9 +59,9 @@ def _nearest_existing(folder: Path) -> Path:
 
 
 def check_port(paths: AppPaths) -> Iterator[Check]:
-    """Check that a configured port is free.
+    """Check that the port in the settings is free.
 
-    A port chosen by the system is always free.
+    If the settings leave the choice to the system, it always finds a free port.
     """
     try:
         serving = load_settings(paths.config_file).serving
@@ -88,9 +88,9 @@ def check_port(paths: AppPaths) -> Iterator[Check]:
 
 
 def check_locks(paths: AppPaths) -> Iterator[Check]:
-    """Check for a process that holds a lock but does not answer.
+    """Check for a process that holds a lock but cannot be reached.
 
-    Locks of dead processes need no check, because the kernel releases them.
+    The kernel releases the locks of processes that have ended, so these need no check.
     """
     pid = find_lock_holder(paths)
     rendezvous = read_rendezvous(paths.rendezvous_file)
@@ -122,7 +122,7 @@ def _is_locked(file: Path) -> bool:
 
 
 def check_degraded(paths: AppPaths) -> Iterator[Check]:
-    """Report the problems that the running daemon itself reports."""
+    """Report the problems that the running daemon lists in its status."""
     rendezvous = read_rendezvous(paths.rendezvous_file)
     if rendezvous is None or not is_answering(rendezvous):
         return
@@ -140,7 +140,7 @@ def check_degraded(paths: AppPaths) -> Iterator[Check]:
 
 
 def check_spool(paths: AppPaths) -> Iterator[Check]:
-    """Check for spool messages that are invalid or have not been read."""
+    """Check for spool messages that are invalid or that nobody has read yet."""
     invalid = _list_entries(paths.spool / "aside")
     if invalid:
         finding = f"{len(invalid)} messages of hooks are invalid; they are in {paths.spool / 'aside'}"
@@ -165,7 +165,7 @@ def _list_entries(folder: Path) -> list[Path]:
 
 
 def check_hooks(paths: AppPaths) -> Iterator[Check]:
-    """Check for git hooks that were changed or removed since their installation."""
+    """Check for git hooks that were changed or removed after they were installed."""
     from hunchd.cli.hook_files import find_hooks_folder, list_hooks
     from hunchd.cli.hooks import load_records
 

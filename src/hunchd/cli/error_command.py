@@ -1,6 +1,6 @@
 """`hunch error`: explains a pasted error.
 
-It prints what the error is, how it was fixed earlier, and which files to look at.
+It prints where the error occurred, how it was fixed earlier, and which files to look at.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def _read_error_text(file: str | None) -> str:
 
 
 def _request_report(client: Client, root: str) -> dict[str, Any]:
-    """Return the newest error, with its fix if one is known.
+    """Return the error that the daemon has just stored, with its fix if one is known.
 
-    Waits briefly, because the daemon searches the history for the fix meanwhile.
+    Waits briefly for the fix, because the daemon may still be searching the history for it.
     """
     deadline = time.monotonic() + _HISTORY_WAIT_SECONDS
     while not (newest := _find_newest_error(client, root))["source"].get("fix") and time.monotonic() < deadline:

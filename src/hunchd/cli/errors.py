@@ -1,8 +1,9 @@
 """Errors of commands, with their exit codes.
 
-CommandError         1  the operation failed ├── WrongUsage       2  the arguments are invalid; the message says which,
-and what is valid ├── NoDaemon         3  no daemon is running, or the running one cannot be used └── RequestRejected  1
-the daemon rejected the request and gave a reason; 2 if the request was invalid
+CommandError         1  the operation failed
+├── WrongUsage       2  the arguments are invalid; the message says which, and what is valid
+├── NoDaemon         3  no daemon is running, or the running one cannot be used
+└── RequestRejected  1  the daemon rejected the request and gave a reason; 2 if the request was invalid
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ class NoDaemon(CommandError):
 
 
 class RequestRejected(CommandError):
-    """Error response of the daemon.
+    """Error response from the daemon.
 
-    `status` is the HTTP status, `reason` is the daemon's error code.
+    `status` is the HTTP status; `reason` is the daemon's error code.
     """
 
     def __init__(self, message: str, *, status: int, reason: str, hint: str | None = None) -> None:

@@ -16,10 +16,7 @@ RESOLUTIONS = {"a": "a_wins", "b": "b_wins", "both": "both_valid", "merged": "me
 
 
 def undo(arguments: Namespace) -> int:
-    """Undo the last change of a memory or a document.
-
-    If the argument is a resolved contradiction, it is reopened.
-    """
+    """Undo the last change to a memory or document, or reopen a resolved contradiction."""
     client = connect(start=not arguments.no_start)
     identity = _resolve_id(client, arguments.id)
     memory = client.post(f"/memories/{quote_segment(identity)}/undo", {})
@@ -33,7 +30,7 @@ def undo(arguments: Namespace) -> int:
 
 
 def history(arguments: Namespace) -> int:
-    """Print the changes of a fact's key, or the versions of a memory."""
+    """Print the values that a fact's key has had, or the versions of a memory."""
     client = connect(start=not arguments.no_start)
     question = {
         "key": arguments.subject,
@@ -143,7 +140,7 @@ def _report_contradiction(client: Client, arguments: Namespace) -> int:
 
 
 def _resolve_id(client: Client, subject: str) -> str:
-    """Return the id of a memory, given by its id or by a document path."""
+    """Return the id of a memory that is given as an id or a document path."""
     return str(client.get(document_address(subject))["id"]) if is_document(subject) else subject
 
 

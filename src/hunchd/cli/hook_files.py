@@ -1,6 +1,6 @@
-"""Files of a repository's git hooks.
+"""Git hook files of a repository.
 
-The functions find these files, inspect their state, and add and remove hunchd's lines.
+The functions find these files, inspect their state, and add and remove the lines that hunchd needs.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ _EXCLUDE_END: Final = b"# <<< hunch <<<\n"
 
 
 class HooksFolder(NamedTuple):
-    """Hooks folder of one repository.
+    """Folder in which git looks for a repository's hooks.
 
-    `folder` is the folder in which git looks for hooks. `is_in_worktree` is True if it is part of the working tree,
-    `is_shared` if other repositories use it too.
+    `is_in_worktree` is True if the folder is part of the working tree, `is_shared` if other repositories use it too.
     """
 
     root: Path
@@ -50,7 +49,7 @@ class HooksFolder(NamedTuple):
 
 
 class GitHook(NamedTuple):
-    """Git hook with its state."""
+    """File that git runs on an event, and whether hunchd is installed in it."""
 
     event: str
     file: Path
@@ -88,7 +87,7 @@ def find_hooks_folder(path: Path) -> HooksFolder:
 
 
 def list_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> list[GitHook]:
-    """Return the state of each hook."""
+    """Return the repository's hooks with their states, one for each event."""
     if hooks_folder.folder.exists() and not hooks_folder.folder.is_dir():
         note = f"core.hooksPath is {hooks_folder.folder}, which is not a folder"
         return [GitHook(event, hooks_folder.folder, "switched off", note) for event in EVENTS]
@@ -117,9 +116,10 @@ def _inspect_hook(hooks_folder: HooksFolder, event: str, paths: AppPaths) -> Git
 
 
 def install_hook(hooks_folder: HooksFolder, event: str, paths: AppPaths) -> None:
-    """Install one hook beside any existing ones.
+    """Install the hook for one event beside any existing hook.
 
-    A file that git tracks is never changed.
+    A shell script gets hunchd's lines inserted. Any other file is renamed, and hunchd's hook calls it. A file that
+    git tracks is never changed.
     """
     hook = _inspect_hook(hooks_folder, event, paths)
     if hook.state in ("installed", "tracked"):
@@ -150,9 +150,9 @@ def install_hook(hooks_folder: HooksFolder, event: str, paths: AppPaths) -> None
 
 
 def uninstall_hook(hooks_folder: HooksFolder, event: str) -> bytes | None:
-    """Uninstall one hook and restore the previous one.
+    """Uninstall the hook for one event and restore the previous one.
 
-    Returns the file's content, or None if there is no file.
+    Returns the content of the hook file afterwards, or None if there is no file.
     """
     file = hooks_folder.folder / event
     for other in (file, *(file.with_name(event + ending) for ending in _SUFFIXES_OF_OTHER_TOOLS)):
@@ -188,7 +188,7 @@ def clear_exclusions(hooks_folder: HooksFolder) -> None:
 def _exclude_from_git(hooks_folder: HooksFolder, hook: Path) -> None:
     """Hide a hook file in the working tree from `git status`.
 
-    The file is added to the repository's exclude file.
+    It is listed in the repository's exclude file.
     """
     file = hooks_folder.common_dir / "info" / "exclude"
     content = _read_content(file) or b""
@@ -206,7 +206,7 @@ def _exclude_from_git(hooks_folder: HooksFolder, hook: Path) -> None:
 
 
 def _core_lines(lines: bytes) -> bytes:
-    """Return those of hunchd's lines that are the same in every installation.
+    """Return those of hunchd's lines that are the same in every hook for an event.
 
     The first line depends on how the lines were added; other parts are optional.
     """
@@ -220,7 +220,7 @@ def _backup_path(file: Path) -> Path:
 def _backup_link(file: Path) -> Path:
     """Return the path of the link through which hunchd's hook calls an earlier hook.
 
-    The link has the hook's original name, because some hooks check the name under which they are called.
+    The link bears the earlier hook's original name, because some hooks check the name under which they are called.
     """
     return file.parent / BACKUP_SUFFIX / file.name
 
@@ -273,7 +273,7 @@ def _git_succeeds(root: Path, *arguments: str) -> bool:
 
 
 def _run_git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run git, and prevent the repository's settings from starting other programs."""
+    """Run git in a way that the repository's settings cannot start other programs."""
     return subprocess.run(
         ["git", "-C", str(root), "-c", "core.fsmonitor=false", *arguments],
         capture_output=True,

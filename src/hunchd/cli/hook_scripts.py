@@ -1,6 +1,6 @@
 """Text of the git hooks: POSIX shell code for each event.
 
-The functions add a few lines to a hook, or remove them.
+The functions render hunchd's lines, add them to a hook script and remove them from it.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ _SHELL_SHEBANG: Final = re.compile(
 def render_block(
     event: str, *, spool: Path, rendezvous: Path, note: str = "", chained_file: Path | None = None
 ) -> bytes:
-    """Return the lines for one event, to be inserted into a shell script.
+    """Return hunchd's lines for one event, ready to insert into a shell script.
 
-    `chained_file` is the file that will contain the lines, if they must call an earlier hook.
+    If the lines must call an earlier hook, `chained_file` is the hook file that will contain them.
     """
     is_rewrite = event == "post-rewrite"
     text = _load_template()
@@ -100,7 +100,7 @@ def render_block(
 
 
 def render_own_script(event: str, *, spool: Path, rendezvous: Path, chained_file: Path | None = None) -> bytes:
-    """Return a hook that contains only hunchd's lines."""
+    """Return a hook script that contains only hunchd's lines."""
     return SHEBANG + render_block(
         event, spool=spool, rendezvous=rendezvous, note=_CREATED_NOTE, chained_file=chained_file
     )
@@ -118,10 +118,7 @@ def add_block(script: bytes, event: str, *, spool: Path, rendezvous: Path) -> by
 
 
 def remove_block(script: bytes) -> bytes | None:
-    """Return the script without hunchd's lines.
-
-    Returns None if hunchd created the script.
-    """
+    """Return the script without hunchd's lines, or None if hunchd created the script."""
     match = _BLOCK.search(script)
     if match is None:
         return script
@@ -141,7 +138,7 @@ def is_own(script: bytes) -> bool:
 
 
 def is_shell(script: bytes) -> bool:
-    """Return True if shell code can be inserted into the script."""
+    """Return True if the script is for a POSIX shell, so that shell code can be inserted."""
     return _SHELL_SHEBANG.match(script.partition(b"\n")[0]) is not None and b"\0" not in script
 
 

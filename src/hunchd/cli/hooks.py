@@ -1,4 +1,4 @@
-"""`hunch hooks`: git hooks that report events to the daemon.
+"""`hunch hooks`: installs git hooks that report events to the daemon.
 
 The hooks report commits, checkouts, merges and rewrites, even while no daemon is running.
 """
@@ -52,7 +52,7 @@ def _install_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> None:
 
 
 def uninstall_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> None:
-    """Uninstall the hooks and restore the previous ones."""
+    """Uninstall hunchd's hooks from a hooks folder and restore the previous ones."""
     if hooks_folder.folder.is_dir():
         for event in EVENTS:
             uninstall_hook(hooks_folder, event)
@@ -64,9 +64,9 @@ def uninstall_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> None:
 
 
 def uninstall_all_hooks(paths: AppPaths) -> list[str]:
-    """Uninstall the hooks from every repository.
+    """Uninstall hunchd's hooks from every repository that has them.
 
-    Returns the roots of the repositories.
+    Returns the roots of these repositories.
     """
     roots = []
     for folder, record in load_records(paths).items():
@@ -82,9 +82,9 @@ def uninstall_all_hooks(paths: AppPaths) -> list[str]:
 
 
 def load_records(paths: AppPaths) -> dict[str, dict[str, Any]]:
-    """Return the recorded hooks folders.
+    """Return a record for each folder that has hunchd's hooks, keyed by the folder's path.
 
-    Each record contains the repository root, and whether hunchd created the folder.
+    A record contains the repository root, and whether hunchd created the folder.
     """
     try:
         records = json.loads(_records_file(paths).read_bytes())

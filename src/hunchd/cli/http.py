@@ -1,7 +1,7 @@
 """Minimal HTTP/1.1 client for one local daemon.
 
 Each request has its own connection; bodies have a known length or are sent in chunks. `http.client` is not used,
-because it imports the libraries for mail and TLS first, which takes a third of the run time of a short command.
+because it first imports the libraries for mail and TLS, which takes a third of the run time of a short command.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Body = bytes | Iterable[bytes]
 
 
 class Address(NamedTuple):
-    """Path of a Unix socket, or host and port if there is no socket."""
+    """Path of the daemon's Unix socket, or its host and port if it has no socket."""
 
     path: str | None
     host: str
@@ -29,13 +29,13 @@ class Address(NamedTuple):
 
 
 class MalformedResponse(OSError):
-    """The data received is not a complete HTTP response."""
+    """Error: the data received is not a complete HTTP response."""
 
 
 class HttpResponse:
-    """Response whose body has not been read yet.
+    """HTTP response whose body has not been read yet.
 
-    The caller must close it or read it to its end.
+    The caller must close the response or read it to its end.
     """
 
     def __init__(self, status: int, headers: Mapping[str, str], stream: BinaryIO, connection: socket.socket) -> None:
@@ -49,11 +49,14 @@ class HttpResponse:
         self._connection.close()
 
     def read_body(self) -> bytes:
-        """Read the whole body. Raises MalformedResponse if it is cut short."""
+        """Read the whole body.
+
+        Raises MalformedResponse if the response ends early.
+        """
         return b"".join(self.iterate_pieces())
 
     def iterate_lines(self) -> Iterator[bytes]:
-        """Yield the lines of the body with their newlines, as they arrive."""
+        """Yield the lines of the body as they arrive, each with its newline."""
         partial_line = b""
         for piece in self.iterate_pieces():
             *complete, partial_line = (partial_line + piece).split(b"\n")
@@ -63,7 +66,7 @@ class HttpResponse:
             yield partial_line
 
     def iterate_pieces(self) -> Iterator[bytes]:
-        """Yield the body in pieces, as they arrive."""
+        """Yield pieces of the body as they arrive, and close the response at its end."""
         try:
             if self._headers.get("transfer-encoding", "").lower() == "chunked":
                 yield from self._iterate_chunks()
@@ -97,9 +100,10 @@ def send_request(
     body: Body | None = None,
     timeout: float,
 ) -> HttpResponse:
-    """Send a request and return the response once its headers have arrived.
+    """Send a request, and return the response once its headers have arrived.
 
-    `timeout` (seconds) applies to each wait. Raises OSError.
+    `timeout` is in seconds and applies to each single wait, not to the whole exchange. Raises OSError if the
+    exchange fails.
     """
     connection = connect(address, timeout=timeout)
     try:
@@ -155,7 +159,7 @@ def _write_request(
 
 
 def _read_head(stream: BinaryIO) -> tuple[int, dict[str, str]]:
-    """Return the status and the headers, with lower-case header names."""
+    """Return the status and the headers; the header names are in lower case."""
     first = stream.readline(_MAX_LINE_BYTES)
     if not first:
         raise MalformedResponse("the connection was closed without a response")

@@ -1,6 +1,6 @@
-"""Commands for history and the knowledge base.
+"""Definitions of the commands for history and the knowledge base.
 
-They are part of the table in `commands`.
+The table in `commands` includes them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`hunch logs`: prints and follows the daemon's log.
-
-The output is text, or JSON Lines.
-"""
+"""`hunch logs`: prints and follows the daemon's log, as text or JSON Lines."""
 
 from __future__ import annotations
 
@@ -46,9 +43,9 @@ def logs(arguments: Namespace) -> int:
 
 
 def to_json_line(line: str) -> str:
-    """Convert a log line to a JSON object with time, level, logger and message.
+    """Convert a line of the log to a JSON object with time, level, logger and message.
 
-    A line that continues the previous entry, as in a traceback, is converted to an object with only a message.
+    If the line continues the previous entry, as in a traceback, the object contains only the message.
     """
     entry = _ENTRY.fullmatch(line)
     if entry is None:
@@ -61,7 +58,7 @@ def to_json_line(line: str) -> str:
 def read_last_lines(file: BinaryIO, count: int) -> list[str]:
     """Return the last `count` lines of the file.
 
-    The file is read from its end, so that a long log takes no more time than a short one.
+    The file is read backwards from its end, so that a long log takes no more time than a short one.
     """
     position = file.seek(0, os.SEEK_END)
     tail = b""
@@ -76,7 +73,7 @@ def read_last_lines(file: BinaryIO, count: int) -> list[str]:
 
 
 def _follow_log(path: Path, file: BinaryIO, format_line: Callable[[str], str]) -> None:
-    """Print appended lines until interrupted.
+    """Print lines as they are appended, until the user interrupts.
 
     When the log is rotated, printing continues with the new file.
     """

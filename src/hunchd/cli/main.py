@@ -1,6 +1,6 @@
 """Entry point of `hunch`.
 
-It parses the arguments, runs one command, and converts errors to a one-line message and an exit code.
+It parses the arguments, runs one command, and converts an error to a one-line message and an exit code.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ PIPE_CLOSED = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `hunch` with the arguments `argv`.
+    """Run `hunch` with the arguments `argv`, or with those of the process.
 
-    Returns the exit code: 0 done, 1 failed, 2 wrong usage, 3 no daemon.
+    Returns the exit code: 0 done, 1 failed, 2 wrong usage, 3 no daemon; or, as a shell would report it, 130 if the
+    user interrupted the command and 141 if the reader of its output has gone.
     """
     _open_standard_streams()
     words = sys.argv[1:] if argv is None else argv
@@ -60,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _open_standard_streams() -> None:
     """Open /dev/null in place of standard streams that are closed.
 
-    Otherwise another file would get their descriptors.
+    Otherwise their descriptors would go to the next files that are opened.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -94,9 +95,10 @@ def _suggest_fix(error: OSError) -> str | None:
 
 
 def _run_wrapped_command(words: Sequence[str], *, is_own_process: bool) -> int:
-    """Run `hunch run -- WORDS` without importing anything it does not need.
+    """Run `hunch run -- WORDS` and import no more modules than that needs.
 
-    The user waits for the command, so every import counts. If `is_own_process`, the process exits without cleaning up.
+    The user waits for the command, so every import counts. If `is_own_process` is True, the process then exits at
+    once, without cleaning up.
     """
     try:
         from hunchd.cli.running.run import run_command

@@ -1,8 +1,8 @@
 """`hunch mcp`: the Model Context Protocol over standard input and output.
 
-It is meant for agents that start their own servers. Static requests are answered at once; the others are forwarded to
-the daemon, which is started if necessary and may restart meanwhile. The official SDK would take a second to import and
-55 MB in each agent's session: docs/decisions/0011-mcp-without-its-sdk.md.
+It is meant for agents that start their own servers. Static requests are answered at once; the others are forwarded
+to the daemon, which is started if necessary and may be restarted while an agent is connected. The official SDK
+would take a second to import and 55 MB in each agent's session: docs/decisions/0011-mcp-without-its-sdk.md.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
 
 
 def serve(arguments: Namespace) -> int:
-    """Answer requests until standard input ends."""
+    """Answer requests from the agent until standard input ends."""
     folder = os.path.realpath(arguments.project or os.environ.get(_PROJECT_VARIABLE) or ".")
     if not os.path.isdir(folder):  # noqa: PTH112 - pathlib is not loaded here
         raise WrongUsage(f"no such folder: {folder!r}.")
@@ -48,7 +48,10 @@ def serve(arguments: Namespace) -> int:
 
 
 def find_root(path: str) -> str | None:
-    """Return the root of the repository that contains `path`, or None."""
+    """Return the root of the repository that contains `path`.
+
+    Returns None if there is no repository, or git cannot use it.
+    """
     from pathlib import Path
 
     from hunchd.repository.layout import find_repository
@@ -58,9 +61,10 @@ def find_root(path: str) -> str | None:
 
 
 class ConversationDriver:
-    """Driver of conversations that sends their requests to the running daemon.
+    """Driver that sends the requests of a conversation to the running daemon.
 
-    It reconnects if the daemon has been replaced.
+    A conversation is a generator that yields the requests it needs and returns the response for the agent. If the
+    daemon has been replaced, the driver connects to the new one.
     """
 
     def __init__(self, *, start: bool) -> None:
@@ -68,9 +72,9 @@ class ConversationDriver:
         self._client: Client | None = None
 
     def drive(self, conversation: Conversation[Result]) -> Result:
-        """Run the conversation until it returns its result.
+        """Run the conversation to its end and return its result.
 
-        This blocks; several threads may each run one conversation.
+        This blocks; several threads may each run a conversation of their own.
         """
         step: DaemonRequest | Pause
         try:
@@ -93,7 +97,8 @@ class ConversationDriver:
     def send(self, request: DaemonRequest) -> Any:
         """Send a request to the daemon and return the response.
 
-        Reconnects once if the daemon has ended or its token has changed.
+        Reconnects once if the daemon has ended or its token has changed. Raises RequestFailed if the daemon rejects
+        the request or cannot be reached.
         """
         client_before = self._client
         if client_before is not None:
@@ -128,10 +133,10 @@ def _to_request_failed(rejection: RequestRejected) -> RequestFailed:
 
 
 class StdioServer:
-    """Server that reads one JSON-RPC message per line.
+    """Server that reads JSON-RPC messages from standard input, one per line.
 
-    Each request that may have to wait gets its own thread, so that pings are answered meanwhile. A cancelled request is
-    not answered.
+    Each request that may have to wait gets its own thread, so that pings are answered meanwhile. A request that the
+    agent cancels is not answered.
     """
 
     def __init__(self, resolver: ProjectResolver, driver: ConversationDriver, output: BinaryIO) -> None:
@@ -174,9 +179,9 @@ class StdioServer:
             )
 
     def _start_request(self, request: JsonObject) -> None:
-        """Start processing a request.
+        """Start to process a request.
 
-        Requests that need no daemon are answered at once and in order.
+        Requests that do not need the daemon are answered at once, in the order in which they arrive.
         """
         conversation = jsonrpc.answer_request(request, self._resolver, stateless=jsonrpc.is_stateless(request))
         key = _request_key(request["id"])
@@ -214,5 +219,5 @@ class StdioServer:
 
 
 def _request_key(identifier: Any) -> str:
-    """Return a key for a request id that distinguishes 1 from "1"."""
+    """Return a key for a JSON-RPC request id; the keys for 1 and "1" differ."""
     return repr(identifier)

@@ -83,9 +83,9 @@ def remember(arguments: Namespace) -> int:
 
 
 def _print_similar(client: Client, understanding: Mapping[str, Any]) -> None:
-    """Print the existing statements that are similar to a new one.
+    """Print existing statements that are similar to one just stored.
 
-    Only the user can judge whether all of them are true.
+    They may contradict it, which only the user can judge.
     """
     if understanding.get("verdict") not in ("new", "replaced") or "contradiction" in understanding:
         return
@@ -164,9 +164,9 @@ def search(arguments: Namespace) -> int:
 
 
 def _search_all_projects(client: Client, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Search every watched project.
+    """Search every watched project, one after another.
 
-    Returns the results of all projects, best first, each with the name of its project.
+    Returns the best results of all projects, best first, each with the name of its project.
     """
     results: dict[str, dict[str, Any]] = {}
     degradations: list[str] = []
@@ -182,7 +182,7 @@ def _search_all_projects(client: Client, body: Mapping[str, Any]) -> dict[str, A
 
 
 def _format_results(result: Mapping[str, Any]) -> list[str]:
-    """Format a memory found by a search, as lines of output."""
+    """Format one memory that a search has found, as lines of output."""
     path = result["source"].get("path") if result["kind"] == "fact" else None
     details = [result["kind"], str(path or ""), str(result.get("at") or "")[:10], result["id"]]
     described = strip_controls(" · ".join(filter(None, details)))
@@ -193,7 +193,7 @@ def _format_results(result: Mapping[str, Any]) -> list[str]:
 
 
 def _found_code(result: Mapping[str, Any]) -> list[str]:
-    """Format code found by a search, as lines of output.
+    """Format one piece of code that a search has found, as lines of output.
 
     The location comes first, in a form that an editor or terminal can open, then the signature and the code.
     """
@@ -333,7 +333,7 @@ def _explain_file(arguments: Namespace) -> int:
 
 
 def _format_item(item: Mapping[str, Any]) -> str:
-    """Format an item of a context, with the reasons for it below."""
+    """Format an item of a bundle, with its reasons on the next line."""
     is_path = item["id"].startswith(("file:", "files:"))  # one file, or a list of them
     title = format_line(item.get("title") or item["source"].get("path") or item["id"], 80).rstrip(":")
     details = [
@@ -367,7 +367,7 @@ def expand(arguments: Namespace) -> int:
 
 
 def _request_expansion(client: Client, subject: str, level: str, root: str | None) -> Any:
-    """Return the full text behind the id or topic `subject`."""
+    """Request the full text behind `subject`, first as an id and then as a topic."""
     common = {"level": level} | ({"project": root} if root else {})
     try:
         return client.post("/expand", {"id": subject, **common})
@@ -407,9 +407,9 @@ def _read_text(argument: str) -> str:
 
 
 def edit_in_editor(text: str) -> str:
-    """Let the user edit a text, and return the result.
+    """Open `text` in the user's editor and return what the user saved.
 
-    Raises CommandError if the editor fails.
+    Raises WrongUsage if no editor is configured, and CommandError if the editor fails.
     """
     # Imported here because no other command needs these.
     import shlex

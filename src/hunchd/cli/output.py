@@ -1,6 +1,6 @@
-"""Output of commands: JSON for programs, columns for people.
+"""Output of commands: JSON for programs, aligned text for people.
 
-Colours are used only on a terminal that supports and allows them.
+Colours are used only if the output is a terminal and the user has not disabled them.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def print_json(value: Any) -> None:
 def strip_controls(text: object) -> str:
     """Remove characters that control a terminal.
 
-    The text may come from a repository that is not trusted.
+    The text may come from a repository that the user does not trust.
     """
     return str(text).translate(_CONTROL_CHARACTERS)
 
 
 def format_line(text: object, width: int = 100) -> str:
-    """Return `text` on one line of at most `width` characters."""
+    """Return `text` as one line, shortened to `width` characters if necessary."""
     flat = " ".join(strip_controls(text).split())
     return flat if len(flat) <= width else flat[: width - 1].rstrip() + "…"
 
@@ -54,9 +54,9 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Format rows as aligned columns.
+    """Format rows as aligned columns below a header.
 
-    Columns whose index is in `right` are right-aligned.
+    `right` contains the indexes of the columns to align on the right.
     """
     cells = [tuple(header), *(tuple(" ".join(cell.splitlines()) for cell in row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
@@ -86,7 +86,7 @@ def format_size(count: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration with a readable unit."""
+    """Format a duration in seconds with a readable unit."""
     for length, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= length:
             return f"{seconds / length:.0f} {unit}"
@@ -94,9 +94,9 @@ def format_duration(seconds: float) -> str:
 
 
 def format_age(time: str | None, *, now: datetime | None = None) -> str:
-    """Format how long ago an ISO 8601 time was.
+    """Format how long ago `time`, an ISO 8601 time, was.
 
-    Returns the time unchanged if it cannot be parsed.
+    Returns "never" for None, and the text itself if it cannot be parsed.
     """
     if not time:
         return "never"
@@ -111,12 +111,12 @@ def format_age(time: str | None, *, now: datetime | None = None) -> str:
 
 
 def print_note(text: str) -> None:
-    """Print a remark to standard error, because it is not part of the result."""
+    """Print a remark to standard error, to keep it out of the command's result."""
     print(colourize(f"hunch: {text}", DIM, sys.stderr), file=sys.stderr)
 
 
 def require_confirmation(question: str, *, is_confirmed: bool, otherwise: str) -> None:
-    """Ask the user for confirmation unless `is_confirmed`.
+    """Ask the user for confirmation, unless `is_confirmed` is True.
 
     Raises CommandError with the message `otherwise` if the user declines.
     """
@@ -125,9 +125,9 @@ def require_confirmation(question: str, *, is_confirmed: bool, otherwise: str) -
 
 
 def _ask_user(question: str) -> bool:
-    """Return True if the user confirms at the terminal.
+    """Ask a question at the terminal; return True if the user answers yes.
 
-    Returns False if there is no terminal.
+    Returns False without asking if standard input is not a terminal.
     """
     if not sys.stdin.isatty():
         return False

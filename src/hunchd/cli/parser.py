@@ -1,6 +1,6 @@
-"""Argument parser of `hunch`.
+"""Argument parsing for `hunch`.
 
-It prints the overview, the help of each command, and errors of one line.
+The parser prints the overview and the help for each command, and reports errors as one line.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from hunchd.cli.errors import WrongUsage
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Parser that raises an exception for `main` to print, instead of exiting."""
+    """Argument parser that raises WrongUsage, for `main` to print, instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
         raise WrongUsage(self._add_choices(message), hint=f"{self.prog} --help shows its arguments.")
 
     def _add_choices(self, message: str) -> str:
-        """Add the allowed values to a message about missing arguments."""
+        """Add the allowed values of the arguments named in an error message.
+
+        Only messages about missing arguments name any.
+        """
         head, marker, names = message.partition("are required: ")
         choices = {str(each.metavar or each.dest): each.choices for each in self._actions if not each.option_strings}
         descriptions = [
@@ -33,9 +36,10 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments.
+    """Parse the words after `hunch`.
 
-    The attribute `runs` of the result names the function to call. `--help` and `--version` print their text and exit.
+    In the result, `runs` names the function to call. For `--help` and `--version`, this prints the text and raises
+    SystemExit.
     """
     if not argv:
         print(render_overview())
@@ -59,7 +63,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _parse_verb(noun: Noun, argv: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments after a noun: a verb and the verb's own arguments."""
+    """Parse the words after a noun: a verb and the verb's own arguments."""
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(render_noun(noun))
         raise SystemExit(0)
@@ -106,9 +110,9 @@ def _add_arguments(parser: argparse.ArgumentParser, arguments: Iterable[Argument
 
 
 def render_overview() -> str:
-    """Return the text that `hunch` without arguments prints.
+    """Return the text that `hunch` prints if it is called without arguments.
 
-    It has one line for each command or noun, ordered by group.
+    It has one line for each command or noun, in groups.
     """
     commands = [command for command in COMMANDS if command.name not in GROUPED_COMMANDS]
     width = max(len(command.name) for command in commands) + 2
@@ -129,10 +133,7 @@ def render_overview() -> str:
 
 
 def render_noun(noun: Noun) -> str:
-    """Return the help text of a noun (a command group).
-
-    It has one line for each verb (subcommand).
-    """
+    """Return the help text for a noun, with one line for each of its verbs."""
     width = max(map(len, noun.verbs)) + 2
     summaries = {command.name: command.summary for command in COMMANDS}
     return "\n".join(

@@ -1,4 +1,4 @@
-"""Line on the terminal that shows the current progress."""
+"""Progress line on the terminal, for commands that wait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hunchd.cli.output import wants_colour
 
 @contextmanager
 def show_progress(stream: TextIO) -> Iterator[Callable[[str], None]]:
-    """Yield a function that replaces the progress line by a given text.
+    """Show a progress line; yield a function that replaces its text.
 
     The function does nothing if `stream` is not a terminal.
     """

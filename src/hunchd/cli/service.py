@@ -1,4 +1,4 @@
-"""`hunch service`: the daemon as a service of systemd or launchd.
+"""`hunch service`: installs the daemon as a service under systemd or launchd.
 
 The service manager starts the daemon on the first request or at login, and supervises it.
 """
@@ -44,7 +44,7 @@ def service(arguments: Namespace) -> int:
 
 
 def build_service_files(manager: str, paths: AppPaths, environment: Mapping[str, str]) -> dict[Path, bytes]:
-    """Return the service files to write, mapped to their content."""
+    """Return the content of each service file to be written, keyed by its path."""
     home = environment.get("HUNCHD_HOME")
     if manager == "launchd":
         return {Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist": _render_plist(paths, home)}
@@ -53,9 +53,9 @@ def build_service_files(manager: str, paths: AppPaths, environment: Mapping[str,
 
 
 def install_service(manager: str, paths: AppPaths, files: Mapping[Path, bytes]) -> None:
-    """Write the files, stop a running daemon, and start the service.
+    """Write the service files, stop any running daemon, and start the service.
 
-    It is safe to repeat this after an upgrade.
+    This can safely be repeated, for example after an upgrade.
     """
     if manager == "systemd":
         _run_systemctl("show-environment")  # fails before anything is written if no manager responds
@@ -77,9 +77,9 @@ def install_service(manager: str, paths: AppPaths, files: Mapping[Path, bytes]) 
 
 
 def uninstall_service(manager: str, files: Mapping[Path, bytes]) -> None:
-    """Stop the daemon and delete the service files.
+    """Stop the service and delete its files.
 
-    Any later command starts the daemon again.
+    Afterwards, commands start the daemon themselves again.
     """
     if not any(path.exists() for path in files):
         return
@@ -95,7 +95,10 @@ def uninstall_service(manager: str, files: Mapping[Path, bytes]) -> None:
 
 
 def find_installed_manager(paths: AppPaths) -> str | None:
-    """Return the service manager that runs the daemon of these folders, or None."""
+    """Return the service manager that runs the daemon for hunchd's current folders.
+
+    Returns None if no service is installed, or only one for other folders.
+    """
     home = os.environ.get("HUNCHD_HOME")
     for manager in ("systemd", "launchd"):
         for path in build_service_files(manager, paths, os.environ):
@@ -106,7 +109,7 @@ def find_installed_manager(paths: AppPaths) -> str | None:
 
 
 def get_service_state(manager: str, files: Mapping[Path, bytes]) -> dict[str, Any]:
-    """Return the state of the service, as `--json` shows it."""
+    """Return the state of the service, in the form that `--json` prints."""
     current = {path: path.read_bytes() if path.exists() else None for path in files}
     report: dict[str, Any] = {
         "manager": manager,
@@ -155,7 +158,10 @@ def _render_unit(name: str, paths: AppPaths, home: str | None) -> str:
 
 
 def _load_template(name: str) -> str:
-    """Read a service template from the package, or from the source tree."""
+    """Read a template for a systemd unit from the package, or from the source tree.
+
+    Raises CommandError if neither contains it.
+    """
     package = Path(hunchd.__file__).parent
     for folder in (package / "systemd", package.parents[1] / "systemd"):
         if (folder / name).is_file():
@@ -164,13 +170,16 @@ def _load_template(name: str) -> str:
 
 
 def _quote_word(word: str) -> str:
-    """Quote a word so that a systemd unit takes it literally in a command line."""
+    """Quote a word so that systemd takes it literally in a unit file."""
     escaped_word = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped_word}"' if any(sign in escaped_word for sign in " \t\\'\";") else escaped_word
 
 
 def _render_plist(paths: AppPaths, home: str | None) -> bytes:
-    """Render a launchd agent that starts at login and is restarted when it fails."""
+    """Render the property list of a launchd agent.
+
+    launchd starts the daemon at login and restarts it if it fails.
+    """
     return plistlib.dumps(
         {
             "Label": LABEL,

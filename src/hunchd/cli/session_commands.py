@@ -1,6 +1,6 @@
-"""Commands for agents' sessions.
+"""Definitions of the commands for agents' sessions.
 
-They are part of the table in `commands`.
+The table in `commands` includes them.
 """
 
 from __future__ import annotations

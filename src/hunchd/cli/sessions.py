@@ -1,4 +1,4 @@
-"""`hunch sessions`: lists, shows, ends, deletes and compiles agents' sessions."""
+"""`hunch sessions`: lists, shows, ends and deletes agents' sessions, and compiles prompts from them."""
 
 from __future__ import annotations
 

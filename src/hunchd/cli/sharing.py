@@ -1,4 +1,4 @@
-"""`hunch share` and `unshare`: memories as files in the repository.
+"""`hunch share` and `unshare`: write memories to files in the repository and delete such files.
 
 Colleagues can review, commit and pull the files.
 """
@@ -36,9 +36,9 @@ may anyone else. Edit, review and delete them like any other file.
 
 
 class SharedEntry(NamedTuple):
-    """File below the shared folder.
+    """File below the shared folder, with its content.
 
-    It has its parsed content, or the reason why it could not be parsed.
+    `parsed_file` is None if the file could not be parsed; `problem` then states the reason.
     """
 
     path: str
@@ -48,9 +48,9 @@ class SharedEntry(NamedTuple):
 
 
 def share(arguments: Namespace) -> int:
-    """Share the named memories, or list what is shared.
+    """Write the named memories to files in the repository.
 
-    Writes files into the repository. Without names, lists the memories that are shared and those that could be.
+    Without names, lists the memories that are shared and those that could be.
     """
     root = Path(_get_root(arguments))
     if not (arguments.names or arguments.all) and not arguments.list:
@@ -79,7 +79,7 @@ def share(arguments: Namespace) -> int:
 
 
 def unshare(arguments: Namespace) -> int:
-    """Delete shared files; the memories stay in the local store."""
+    """Delete shared files; the user's own memories stay in the local store."""
     root = Path(_get_root(arguments))
     existing = list(list_shared_files(root))
     removed_files: list[SharedEntry] = []
@@ -102,9 +102,9 @@ def unshare(arguments: Namespace) -> int:
 
 
 def list_shared_files(root: Path) -> Iterator[SharedEntry]:
-    """Yield the shared files of a working tree, ordered by path.
+    """Yield the shared files in a working tree, ordered by path within each subfolder.
 
-    They are read in the same way as by the daemon.
+    They are read in the same way as the daemon reads them.
     """
     for name in SUBFOLDERS:
         folder_path = root / SHARED_FOLDER / name
@@ -136,9 +136,9 @@ def _request_shared(client: Client, root: Path, names: list[str]) -> Any:
 
 
 def get_git_user(root: Path) -> str:
-    """Return the user's name from git's settings.
+    """Return the user's name from git's settings, or "" if it cannot be read.
 
-    Sharing it reveals nothing new, because each commit contains it.
+    Sharing the name reveals nothing new, because every commit contains it.
     """
     command = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "config", "user.name"]
     try:
@@ -151,7 +151,7 @@ def get_git_user(root: Path) -> str:
 
 
 def _choose_path(entry: dict[str, Any], existing: dict[str, SharedEntry]) -> str:
-    """Return the path of the file for a memory.
+    """Return the path of the file to which a memory is written.
 
     A memory that is already shared keeps its file, even if its title has changed.
     """
@@ -174,7 +174,7 @@ def _write_all(root: Path, files: list[dict[str, Any]]) -> None:
 
 
 def _write_file(root: Path, path: str, content: str) -> None:
-    """Write a file atomically, but never through a symlink."""
+    """Write a shared file atomically, but never through a symlink."""
     if path != _README_PATH and not is_shared_path(path):
         raise CommandError(f"{path!r} is not a path for a shared file.")
     target = _resolve_without_links(root, path)
@@ -191,9 +191,9 @@ def _write_file(root: Path, path: str, content: str) -> None:
 
 
 def _resolve_without_links(root: Path, path: str) -> Path:
-    """Return the absolute path of a file below the root.
+    """Return the absolute path of a file below `root`.
 
-    Raises CommandError if a symlink leads out of the root.
+    Raises CommandError if the file or any folder on the path is a symlink.
     """
     target = root
     for part in path.split("/"):

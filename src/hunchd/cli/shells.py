@@ -1,4 +1,4 @@
-"""`hunch shell-init`: shell code that reports each command when it ends."""
+"""`hunch shell-init`: prints shell code that reports each command when it has ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def shell_init(arguments: Namespace) -> int:
 
 
 def render_script(shell: str, paths: AppPaths, private_folders: tuple[str, ...]) -> str:
-    """Return the code that `shell` evaluates when it starts."""
+    """Return the code that the given shell evaluates when it starts.
+
+    Commands that are run below one of the `private_folders` are never reported.
+    """
     quote = _quote_fish if shell == "fish" else shlex.quote
     folders = [os.path.realpath(expand_path(folder)) for folder in private_folders]
     text = (Path(__file__).parent / "shell" / f"init.{shell}").read_text(encoding="utf-8")

@@ -67,10 +67,10 @@ def status(arguments: Namespace) -> int:
 
 
 def format_prefetch_metrics(prefetch: Mapping[str, Any]) -> str:
-    """Format the prefetch metrics.
+    """Format the prefetch metrics as a table with one row for each period.
 
-    They state how many of the opened files were expected, and how long before; how many of the files expected with
-    confidence were opened; and how many of the requested bundles were ready.
+    They state how many of the opened files were expected, and how long before they were opened; how many of the
+    files that were confidently expected were opened; and how many of the requested bundles were ready.
     """
     rows = []
     for name, label in PERIODS.items():
@@ -96,7 +96,7 @@ def _format_rate(share: float | None) -> str:
 
 
 def _summarize_responses(prefetch: Mapping[str, Any]) -> str:
-    """Summarize the bundle requests answered since the daemon's start."""
+    """Summarize how bundle requests have been answered since the daemon started."""
     if not prefetch.get("answers"):
         return "none requested yet"
     words = [
@@ -118,7 +118,7 @@ def _summarize_run(run: Mapping[str, Any]) -> str:
 
 
 def _summarize_tasks(tasks: Sequence[Mapping[str, Any]]) -> str:
-    """Count the healthy tasks, and list the others with their state."""
+    """Count the healthy background tasks, and list the others with their state."""
     unhealthy = [task for task in tasks if task.get("state") not in ("running", "done", "ended")]
     words = [f"{len(tasks) - len(unhealthy)} healthy"]
     words += [f"{task['name']} {task['state']}" for task in unhealthy]
@@ -126,9 +126,9 @@ def _summarize_tasks(tasks: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _summarize_patterns(projects: Sequence[Mapping[str, Any]]) -> str:
-    """Summarize the code patterns of each project.
+    """Summarize how many code patterns are known in each project.
 
-    While a project is being searched for patterns, its progress is shown.
+    For a project that is being searched for patterns, the progress is shown instead.
     """
     words = []
     for project in projects:
@@ -148,7 +148,7 @@ def _format_uptime(report: Mapping[str, Any]) -> list[str]:
 def format_value(value: Any) -> str:
     """Format a small JSON value for display.
 
-    The unit follows from the suffix of a field's name.
+    The unit of a number follows from the suffix of its field's name, such as `_bytes`.
     """
     if isinstance(value, Mapping):
         return " · ".join(
@@ -201,7 +201,10 @@ def format_index_reports(projects: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _format_progress(project: dict[str, object], stage: str) -> str:
-    """Format progress as "1,200 of 15,000", or only the total at the end."""
+    """Format progress as "1,200 of 15,000", or only the total once it is reached.
+
+    Returns "–" if there is no progress for `stage`.
+    """
     progress = project["progress"]
     counts = progress.get(stage) if isinstance(progress, dict) else None
     if not counts:

@@ -1,4 +1,4 @@
-"""Functions that resolve arguments to files, folders and projects."""
+"""Functions that find the file, folder or project that an argument names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _BINARY_CHECK_BYTES: Final = 8_000  # bytes
 
 
 def resolve_text_file(argument: str, *, optional: bool = False) -> str:
-    """Return the absolute path of an existing text file.
+    """Return the absolute path of the text file that an argument names.
 
-    Symlinks in the path of its folder are resolved; the file itself may be a symlink. If `optional`, the error
-    message says that FILE can be left out.
+    Symlinks in the path of its folder are resolved; the file itself may be a symlink. Raises WrongUsage if the
+    argument names no readable text file; if `optional` is True, the message says that FILE can be left out.
     """
     path_given = Path(argument)
     # The name ".." stands for a folder too; the check below rejects it.
@@ -53,7 +53,8 @@ def resolve_text_file(argument: str, *, optional: bool = False) -> str:
 def find_project_root(path: str, client: Client | None = None) -> str:
     """Return the root of the project that contains `path`.
 
-    The root is that of the git repository, or a registered plain folder.
+    This is the root of the git repository, or, if `client` is given, a plain folder that is registered with the
+    daemon. Raises WrongUsage if there is neither.
     """
     layout = find_repository(Path(path))
     if layout is not None:
@@ -68,9 +69,9 @@ def find_project_root(path: str, client: Client | None = None) -> str:
 
 
 def find_project_root_or_none(directory: str | None) -> str | None:
-    """Return the root of the project for `--project DIR` or the current folder.
+    """Return the root of the project named by `--project`, or of the current one.
 
-    Returns None outside of any project.
+    Returns None if no project is named and the current folder is in none.
     """
     if directory is not None:
         return find_project_root(resolve_folder(directory))
@@ -79,7 +80,10 @@ def find_project_root_or_none(directory: str | None) -> str | None:
 
 
 def find_registered_project(client: Client, argument: str) -> dict[str, Any]:
-    """Return the registered project with this id, name or folder."""
+    """Return the registered project with the given id, folder or name.
+
+    Raises WrongUsage if there is none, or if several have that name.
+    """
     projects = get_items(client.get("/projects"))
     for project in projects:
         if argument == project["id"]:
@@ -99,7 +103,10 @@ def find_registered_project(client: Client, argument: str) -> dict[str, Any]:
 
 
 def resolve_folder(argument: str) -> str:
-    """Return the absolute path of an existing folder."""
+    """Return the absolute path of an existing folder.
+
+    Raises WrongUsage if there is no such folder.
+    """
     path = Path(argument).resolve()
     if not is_folder(path):
         if is_folder(path.parent) and os.access(path, os.F_OK):
@@ -109,5 +116,5 @@ def resolve_folder(argument: str) -> str:
 
 
 def get_items(answer: Any) -> list[dict[str, Any]]:
-    """Return the items of a list response, with or without pagination."""
+    """Return the items in a list response, whether or not it is paginated."""
     return list(answer["items"] if isinstance(answer, dict) else answer)

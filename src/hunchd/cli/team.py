@@ -33,7 +33,7 @@ _MAX_ADDRESS_FILE_BYTES: Final = 4_096
 
 
 def team(arguments: Namespace) -> int:
-    """Run the action of `hunch team`."""
+    """Run the action named after `hunch team`."""
     root = Path(find_project_root(resolve_folder(arguments.project) if arguments.project else str(Path.cwd())))
     client = connect(start=not arguments.no_start)
     return _ACTIONS[arguments.action](client, root, arguments)
@@ -50,10 +50,9 @@ def _join(client: Client, root: Path, arguments: Namespace) -> int:
 
 
 def _enter(client: Client, root: Path, arguments: Namespace, address: str, *, is_new: bool) -> int:
-    """Join or create a team, after the user's confirmation.
+    """Join or create a team, after the user has confirmed it.
 
-    The address and the number of memories that would be sent are shown first, because a repository may name any
-    address.
+    The address and the number of memories to send are shown first, because a repository may name any address.
     """
     name = arguments.name or get_git_user(root)
     if not name:
@@ -79,7 +78,10 @@ def _enter(client: Client, root: Path, arguments: Namespace, address: str, *, is
 
 
 def _read_address(root: Path) -> str:
-    """Return the team's address that the repository names. Raises WrongUsage."""
+    """Return the team's address from the file in the repository.
+
+    Raises WrongUsage if the file is missing or contains no valid address.
+    """
     content = read_file(root, ADDRESS_FILE, limit=_MAX_ADDRESS_FILE_BYTES)
     if content is None:
         raise WrongUsage(

@@ -32,7 +32,7 @@ RETRY_SECONDS: Final = 120.0  # seconds to wait for a daemon that cannot keep up
 
 @dataclass
 class ImportTally:
-    """Counts and problems of an import."""
+    """Counts and problems of an import, to be printed at its end."""
 
     sessions: list[dict[str, Any]] = field(default_factory=list)
     unknown: dict[str, int] = field(default_factory=dict)  # folder outside the known projects → number of sessions
@@ -65,7 +65,10 @@ def import_transcripts(arguments: Namespace) -> int:
 
 
 class _ProjectLookup:
-    """Lookup of the registered project for a folder."""
+    """Lookup table that finds the registered project for an agent's folder.
+
+    Agents name the folder by its path, or by a hash or name derived from the path.
+    """
 
     def __init__(self, projects: Sequence[dict[str, Any]]) -> None:
         self._by_path = {path: one for one in projects for path in (one["path"], *one.get("worktrees", ()))}
@@ -83,9 +86,9 @@ class _ProjectLookup:
 def _read_transcripts(
     agents: Iterable[str], file_names: Sequence[str], projects: Sequence[Mapping[str, Any]], tally: ImportTally
 ) -> Iterator[Transcript]:
-    """Yield every session in every file.
+    """Yield every session with messages in every transcript file.
 
-    Files that cannot be read are recorded in `tally` and skipped.
+    Files that cannot be read, or in which no session is found, are recorded in `tally`.
     """
     for agent in agents:
         reader = READERS[agent]
@@ -117,7 +120,7 @@ def _list_files(agent: str, file_names: Sequence[str], projects: Sequence[Mappin
 
 
 def _detect_agent(file: Path) -> str:
-    """Return the agent that wrote a transcript, according to its file name."""
+    """Guess from its file name which agent wrote a transcript."""
     if file.name.endswith(".md"):
         return "aider"
     if file.suffix == ".vscdb":
@@ -130,9 +133,9 @@ def _detect_agent(file: Path) -> str:
 
 
 def _upload_session(client: Client, transcript: Transcript, project: Mapping[str, Any] | None) -> int:
-    """Upload the session, and end it unless its agent may still be active.
+    """Upload a session, and end it unless its agent may still be active.
 
-    Returns the number of new messages.
+    Returns the number of messages that the daemon did not know yet.
     """
     path = f"/sessions/{quote_segment(transcript.session)}"
     accepted_count = 0
@@ -145,9 +148,10 @@ def _upload_session(client: Client, transcript: Transcript, project: Mapping[str
 
 
 def _may_be_active(transcript: Transcript) -> bool:
-    """Return True if the file was just written and does not say that its last message is older.
+    """Return True if both the file and its last message are recent.
 
-    A file that was copied or restored is new, whatever is in it.
+    A file that was just copied or restored is recent itself, so the time of its last message counts too, if the
+    file states it.
     """
     now = time.time()
     times = [datetime.fromisoformat(one["at"]).timestamp() for one in transcript.messages if one.get("at")]
@@ -155,7 +159,7 @@ def _may_be_active(transcript: Transcript) -> bool:
 
 
 def _post_with_retry(client: Client, path: str, body: Mapping[str, Any]) -> Any:
-    """Send a request; retry while the daemon is overloaded."""
+    """Send a request; repeat it for up to RETRY_SECONDS while the daemon is overloaded."""
     deadline = time.monotonic() + RETRY_SECONDS
     while True:
         try:

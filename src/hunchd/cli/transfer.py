@@ -1,4 +1,4 @@
-"""`hunch export`, `import` and `erase`: export, import and deletion of the user's data."""
+"""`hunch export`, `import` and `erase`: export, import and delete the user's data."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def export(arguments: Namespace) -> int:
 
 
 def _write_atomically(path: Path, lines: Iterator[bytes]) -> int:
-    """Write the lines to a private file that appears only when complete.
+    """Write the lines to a file that only the user can read.
 
-    Returns the number of lines.
+    The file appears only when it is complete. Returns the number of lines.
     """
     if path.is_dir():
         raise WrongUsage(f"{str(path)!r} is a folder.", hint="Name a file in it.")
@@ -104,7 +104,7 @@ def import_(arguments: Namespace) -> int:
 
 
 def _summarize_rejections(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """List each reason for rejected lines once."""
+    """Return one line for each reason for which lines were rejected."""
     lines = defaultdict[str, list[int]](list)
     for one in entries:
         lines[strip_controls(one["error"]["message"])].append(one["index"] + 1)
@@ -164,9 +164,9 @@ def _print_erased(folders: Sequence[Path], *, as_json: bool) -> None:
 
 
 def list_data_folders(paths: AppPaths) -> tuple[Path, ...]:
-    """Return the folders that hunchd writes to.
+    """Return the folders that hunchd writes to, none of which is inside another.
 
-    No folder is inside another. The folder with the rendezvous file comes first.
+    The folder with the rendezvous file comes first.
     """
     folders = dict.fromkeys((paths.runtime, paths.cache, paths.state, paths.data, paths.config))
     return tuple(folder for folder in folders if not any(other in folder.parents for other in folders))

@@ -1,4 +1,4 @@
-"""`hunch ui`: opens the daemon's page in the browser."""
+"""`hunch ui`: opens hunchd's page in the browser."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ui(arguments: Namespace) -> int:
 
 
 def _open_browser(url: str) -> bool:
-    """Open a browser on a private file that redirects to `url`.
+    """Open `url` in the browser, by way of a private file that redirects to it.
 
     Returns False if no browser is available.
     """

@@ -1,6 +1,6 @@
-"""Commands for workflows.
+"""Definitions of the commands for workflows and shell history.
 
-They are part of the table in `commands`.
+The table in `commands` includes them.
 """
 
 from __future__ import annotations

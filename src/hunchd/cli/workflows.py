@@ -1,4 +1,4 @@
-"""`hunch workflows` and `hunch import-history`: workflows of files, and the shell's earlier commands."""
+"""`hunch workflows` and `import-history`: workflows that files define, and commands from shell history."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ def _request_workflows(client: Client, root: str) -> list[dict[str, Any]]:
 
 
 def import_history(arguments: Namespace) -> int:
-    """Import a project's commands from a shell's history, after confirmation."""
+    """Import the commands that were run in a project from a shell's history file.
+
+    The user is asked for confirmation first. Commands run in private folders are left out.
+    """
     root = find_project_root(resolve_folder(arguments.project or "."))
     file, shell = _resolve_history_file(arguments.source)
     try:
@@ -143,9 +146,9 @@ def _resolve_history_file(source: str) -> tuple[Path, Shell]:
 
 
 def _is_in_project(folder_path: str | None, root: str) -> bool:
-    """Return True if a folder belongs to the project.
+    """Return True if a folder belongs to the project at `root`.
 
-    It must be inside the project's tree, but not in a nested repository.
+    The folder must be inside the project's tree, but not in a nested repository.
     """
     if folder_path is None or not Path(folder_path).is_relative_to(root):
         return False

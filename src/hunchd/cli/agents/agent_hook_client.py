@@ -1,8 +1,8 @@
 """`hunch agent-hook AGENT`: sends a hook's payload to the daemon and prints the response.
 
-If curl is available, `cli/shell/agent-hook` does the same without starting Python. Neither of the two waits for a
-daemon to start, fails, or delays an agent: a response that takes longer than a tenth of a second, or half a second at
-the start of a session, is dropped.
+If curl is available, `cli/shell/agent-hook` does the same without starting Python. Neither of the two waits for the
+daemon to start, fails, or delays the agent: a response that takes longer than a tenth of a second, or half a second
+at the start of a session, is dropped.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def agent_hook(arguments: Namespace) -> int:
 
 
 def answer_hook(agent: str) -> int:
-    """Send a hook's payload to the daemon and print its response.
+    """Send the hook's payload to the daemon and print the response.
 
-    Always returns 0, because an agent must not stop because of hunchd.
+    The payload is read from standard input. Always returns 0, because a failure of hunchd must not stop the agent.
     """
     answer = EMPTY_REPLIES.get(agent, "")
     try:
@@ -77,7 +77,7 @@ def _get_timeout(payload: bytes) -> float:
 def _start_daemon() -> None:
     """Start the daemon without waiting for it.
 
-    The hook's next request will find it running.
+    It will be running when the next hook sends its request.
     """
     if not hasattr(os, "posix_spawn"):
         return

@@ -1,6 +1,6 @@
-"""Section of a repository's AGENTS.md that explains hunchd to any agent.
+"""Section in a repository's AGENTS.md that explains hunchd to any agent.
 
-It is written only on request.
+It is written only if the user asks for it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _EXISTING_BLOCK = re.compile(rf"\n?{re.escape(_BEGIN)}.*?{re.escape(_END)}\n?", 
 
 
 def find_agents_md(folder: Path) -> Path:
-    """Return the path of AGENTS.md at the root of the folder's repository."""
+    """Return the path of AGENTS.md in the root of the repository that contains `folder`.
+
+    Raises WrongUsage if the folder is not in a repository.
+    """
     layout = find_repository(folder)
     if layout is None:
         raise WrongUsage("AGENTS.md belongs in a repository, but this folder is not part of one.")

@@ -17,9 +17,9 @@ from hunchd.config.app_paths import resolve_app_paths
 
 
 def install(arguments: Namespace) -> int:
-    """Add hunchd to an agent's settings.
+    """Add hunchd to an agent's settings, to AGENTS.md, or to both.
 
-    Running it again changes nothing.
+    Installing it a second time changes nothing.
     """
     if arguments.agent is None and not arguments.agents_md:
         raise WrongUsage(
@@ -47,7 +47,10 @@ def install(arguments: Namespace) -> int:
 
 
 def uninstall(arguments: Namespace) -> int:
-    """Remove hunchd from an agent's settings and restore their previous content."""
+    """Remove hunchd from an agent's settings, from AGENTS.md, or from both.
+
+    Settings that have not changed since the installation get their previous content back.
+    """
     if arguments.agent is None and not arguments.agents_md:
         raise WrongUsage(
             "name an agent.", hint=f"One of: {', '.join(agent.name for agent in AGENTS)}; or use --agents-md."
@@ -76,9 +79,9 @@ def _get_agent(name: str) -> tuple[SupportedAgent, SettingsBackup]:
 
 
 def _edit_agents_md(arguments: Namespace, edit: Callable[[str], str]) -> dict[str, str | None]:
-    """Edit hunchd's section in AGENTS.md.
+    """Apply `edit` to the repository's AGENTS.md.
 
-    No backup is made, because the repository's history contains the file.
+    No backup is made, because the file is under version control.
     """
     path = find_agents_md(Path.cwd())
     before = read_content(path)

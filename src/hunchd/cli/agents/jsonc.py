@@ -1,4 +1,4 @@
-"""Editor for JSON as text: comments, order, indentation and trailing commas stay unchanged."""
+"""Editor for JSON text that keeps comments, order, indentation and trailing commas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,\]}/]+', re.DOTALL)
 
 
 class InvalidJson(ValueError):
-    """Text that is not JSON, even with comments and trailing commas allowed."""
+    """Error: the text is not JSON, even if comments and trailing commas are allowed."""
 
 
 @dataclass(slots=True)
@@ -35,14 +35,17 @@ class JsonNode:
 
 @dataclass(slots=True)
 class JsonMember:
-    """Member of an object with the position of its name."""
+    """Member of a JSON object, with the position of its name."""
 
     start: int  # of its name
     node: JsonNode
 
 
 def parse(text: str) -> JsonNode:
-    """Parse the text. Raises InvalidJson."""
+    """Parse JSON text, which may contain comments and trailing commas.
+
+    Raises InvalidJson if the text is malformed.
+    """
     node = _parse_value(text, _skip_space(text, 0))
     if _skip_space(text, node.end) != len(text):
         raise InvalidJson(f"unexpected text after the value at character {node.end}")
@@ -50,9 +53,9 @@ def parse(text: str) -> JsonNode:
 
 
 def set_value(text: str, path: tuple[str, ...], value: Any) -> str:
-    """Set the value at the path.
+    """Return `text` with the value at `path` set to `value`.
 
-    Missing objects are created; an existing value is replaced.
+    Missing objects on the path are created; an existing value is replaced.
     """
     node = parse(text)
     for depth, name in enumerate(path):
@@ -74,7 +77,7 @@ def set_value(text: str, path: tuple[str, ...], value: Any) -> str:
 
 
 def append_item(text: str, path: tuple[str, ...], value: Any) -> str:
-    """Append a value to the list at the path.
+    """Return `text` with `value` appended to the list at `path`.
 
     The list is created if it is missing.
     """
@@ -87,9 +90,9 @@ def append_item(text: str, path: tuple[str, ...], value: Any) -> str:
 
 
 def remove_member(text: str, path: tuple[str, ...]) -> str:
-    """Remove the member at the path.
+    """Return `text` without the object member at `path`.
 
-    Objects that become empty are removed as well.
+    Objects that become empty are removed as well. If there is no such member, the text is returned unchanged.
     """
     parent = find_node(text, path[:-1])
     if parent is None or parent.members is None or path[-1] not in parent.members:
@@ -102,9 +105,9 @@ def remove_member(text: str, path: tuple[str, ...]) -> str:
 
 
 def remove_items(text: str, path: tuple[str, ...], is_unwanted: Callable[[Any], bool]) -> str:
-    """Remove the items of a list for which `is_unwanted` returns True.
+    """Return `text` without the list items for which `is_unwanted` returns True.
 
-    If the list or the objects around it become empty, they are removed as well.
+    If the list at `path` or the objects around it become empty, they are removed as well.
     """
     while (node := find_node(text, path)) is not None and node.is_list:
         index = next((number for number, item in enumerate(node.items) if is_unwanted(item.to_value())), None)
@@ -151,7 +154,7 @@ def _insert_entry(text: str, parent: JsonNode, starts: list[int], value: Any, na
 
 
 def _cut_entry(text: str, spans: list[tuple[int, int]], index: int) -> str:
-    """Remove an entry, its line, and the comma that it no longer needs."""
+    """Remove an entry together with its line and the comma that is no longer needed."""
     start, end = spans[index]
     comma = _SPACE.match(text, end)
     if comma is not None and text[comma.end() : comma.end() + 1] == ",":

@@ -1,4 +1,4 @@
-"""Writer of an agent's settings that backs up and restores the previous content."""
+"""Writing of agents' settings files, with backups from which the previous content is restored."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Edit = Callable[[str], str]
 
 
 class SettingsFile(NamedTuple):
-    """Settings file of an agent, with the functions that add and remove hunchd's entries.
+    """Settings file of an agent, with functions that add and remove hunchd's entries.
 
-    `is_own` is True if the file belongs to hunchd alone.
+    `is_own` is True if nobody but hunchd writes to the file.
     """
 
     path: Path
@@ -31,7 +31,7 @@ class SettingsFile(NamedTuple):
 
 
 class SettingsChange(NamedTuple):
-    """Change of a file, given by its content before and after."""
+    """Change to a settings file: its content before and after."""
 
     path: Path
     before: bytes | None  # None: the file does not exist
@@ -50,7 +50,7 @@ class SettingsChange(NamedTuple):
 
 
 class SettingsBackup:
-    """Backups of one agent's settings files, stored in a folder of hunchd."""
+    """Backups of one agent's settings files, stored in hunchd's state folder."""
 
     def __init__(self, paths: AppPaths, agent: str) -> None:
         self.folder = paths.state / "agents" / agent
@@ -67,8 +67,8 @@ class SettingsBackup:
     def plan_uninstall(self, settings: SettingsFile) -> SettingsChange:
         """Compute the change that removes hunchd from a settings file.
 
-        A file that was not modified since the installation is restored byte for byte. If the user has modified it, only
-        hunchd's entries are removed and the user's changes stay.
+        If the file has not been modified since the installation, its previous content is restored byte for byte. If
+        the user has modified it, only hunchd's entries are removed and the user's changes stay.
         """
         before = read_content(settings.path)
         record = self._load_records().get(str(settings.path))
@@ -82,9 +82,9 @@ class SettingsBackup:
         return SettingsChange(settings.path, before, None if settings.is_own or not after.strip() else after)
 
     def apply_install(self, change: SettingsChange, settings: SettingsFile) -> Path | None:
-        """Write the change that adds hunchd.
+        """Write the change that adds hunchd, after backing up the previous content.
 
-        Returns the path of the backup of the previous content, or None if there is no backup.
+        Returns the path of the backup, or None if there was nothing to back up.
         """
         ensure_private_folder(self.folder)
         records = self._load_records()
@@ -122,7 +122,7 @@ class SettingsBackup:
             replace_file(change.path, change.after)
 
     def delete_backups(self) -> None:
-        """Delete the backups, and empty folders that were created for the agent's files."""
+        """Delete the backups and any empty folders that the installation created."""
         for record in self._load_records().values():
             if record["kept"]:
                 (self.folder / record["kept"]).unlink(missing_ok=True)
@@ -150,9 +150,9 @@ def read_content(path: Path) -> bytes | None:
 
 
 def replace_file(path: Path, text: bytes, *, private: bool = False) -> None:
-    """Replace the file atomically.
+    """Replace the content of a file atomically.
 
-    A symlink is followed; the file's permissions stay unless `private` restricts them to the user.
+    A symlink is followed. The file keeps its permissions unless `private` is True, which restricts access to the user.
     """
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -170,7 +170,7 @@ def replace_file(path: Path, text: bytes, *, private: bool = False) -> None:
 
 
 def _list_missing_folders(folder: Path) -> list[Path]:
-    """Return the folders that must be created, innermost first."""
+    """Return `folder` and those of its parents that do not exist, innermost first."""
     return [each for each in (folder, *folder.parents) if not each.exists()]
 
 

@@ -1,4 +1,4 @@
-"""Supported agents, with the locations of their settings and the entries added to them."""
+"""Coding agents that hunchd supports: where their settings are, and which entries are added."""
 
 from __future__ import annotations
 
@@ -29,19 +29,22 @@ class SupportedAgent(NamedTuple):
 
 
 class LaunchCommand(NamedTuple):
-    """Command line with which agents start hunch, and the environment variables it needs."""
+    """Command line that agents use to start hunch, and the environment variables it needs."""
 
     words: tuple[str, ...]
     variables: Mapping[str, str]
 
     @property
     def build_server_entry(self) -> JsonObject:
-        """Return the settings entry of the MCP server in most agents' format."""
+        """Settings entry for the MCP server, in the format that most agents use."""
         entry: JsonObject = {"command": self.words[0], "args": [*self.words[1:], "mcp"]}
         return entry | ({"env": dict(self.variables)} if self.variables else {})
 
     def build_hook_line(self, agent: str) -> str:
-        """Return a shell command that never fails and prints nothing but the response."""
+        """Return the shell command for the hooks of `agent`.
+
+        The command never fails, and prints nothing but the daemon's response.
+        """
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.variables.items()]
         return " ".join((*variables, shlex.join(("sh", str(_HOOK_SCRIPT), agent, *self.words)), "2>/dev/null || :"))
 
@@ -58,7 +61,7 @@ def get_launch_command(environment: Mapping[str, str]) -> LaunchCommand:
 
 
 def _config_folder(variable: str, default: str) -> Path:
-    """Return the folder of an agent's settings.
+    """Return the folder that contains an agent's settings.
 
     The agent's environment variable `variable` takes precedence; `default` is relative to the home folder.
     """
@@ -89,10 +92,10 @@ def _server_edits(key: str, entry: JsonObject) -> tuple[Callable[[str], str], Ca
 
 
 def _hook_edits(agent: str, entries: Mapping[str, JsonObject]) -> tuple[Callable[[str], str], Callable[[str], str]]:
-    """Return two edits of a settings text that add and remove hunchd's hooks.
+    """Return two functions that edit settings text: one adds hunchd's hooks, the other removes them.
 
-    The hooks are entries in the lists below "hooks", one list per event. Hunchd's own entries are recognised by
-    their command.
+    The hooks are entries in the lists below "hooks"; there is one list for each event. Hunchd's own entries are
+    recognised by their command.
     """
 
     def is_own_entry(entry: Any) -> bool:
@@ -125,7 +128,7 @@ def _hook_edits(agent: str, entries: Mapping[str, JsonObject]) -> tuple[Callable
 def _group_hooks(command: str, *, timeout: int = _HOOK_TIMEOUT_SECONDS, **events: str) -> dict[str, JsonObject]:
     """Build the hook entries for Claude Code, Codex and Gemini CLI.
 
-    Each entry consists of a matcher and its commands; an empty matcher matches everything.
+    `events` maps the name of each event to a matcher for the agent's tools; an empty matcher matches all of them.
     """
     hook = {"type": "command", "command": command, "timeout": timeout}
     return {event: ({"matcher": tools} if tools else {}) | {"hooks": [hook]} for event, tools in events.items()}
@@ -180,7 +183,7 @@ def _cursor_settings(launch: LaunchCommand) -> tuple[SettingsFile, ...]:
         return text if jsonc.find_node(text, ("version",)) is not None else jsonc.set_value(text, ("version",), 1)
 
     def remove_lone_version(text: str) -> str:
-        """Empty a file that contains only the version, because hunchd created it."""
+        """Remove the version if the file contains nothing else, because hunchd created that file."""
         return jsonc.remove_member(text, ("version",)) if jsonc.parse(text).to_value() == {"version": 1} else text
 
     return (

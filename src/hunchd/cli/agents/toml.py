@@ -1,4 +1,4 @@
-"""Editor that adds or removes a table in TOML text and leaves the rest unchanged."""
+"""Editor for TOML text that adds or removes one table and leaves the rest unchanged."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 
 
 class InvalidToml(ValueError):
-    """Text that is not TOML, or to which no table can be added."""
+    """Error: the text is not TOML, or the table cannot be added to it."""
 
 
 def set_table(text: str, path: tuple[str, ...], values: Mapping[str, str | Sequence[str] | Mapping[str, str]]) -> str:
-    """Append the table at the end of the text.
+    """Return `text` with the table appended at the end.
 
-    A table of the same name is replaced.
+    An existing table with the same name is removed first.
     """
     existing: object = _parse(text)
     for name in path:
@@ -31,7 +31,7 @@ def set_table(text: str, path: tuple[str, ...], values: Mapping[str, str | Seque
 
 
 def remove_table(text: str, path: tuple[str, ...]) -> str:
-    """Remove the table and its subtables."""
+    """Return `text` without the table and its subtables."""
     name = ".".join(path)
     remaining: list[str] = []
     is_inside = False

@@ -1,6 +1,6 @@
-"""Editor for a list in YAML text (aider's `read:`).
+"""Editor for a list in YAML text, such as aider's `read:`.
 
-Only the three notations in aider's documentation are supported; a list in any other notation stays unchanged.
+Only the three notations in aider's documentation are supported; a list in any other notation raises UnsupportedYaml.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ import re
 
 
 class UnsupportedYaml(ValueError):
-    """List in a YAML notation that is not supported."""
+    """Error: the list is written in a YAML notation that is not supported."""
 
 
 def add_entry(text: str, key: str, entry: str) -> str:
-    """Add `entry` to the list `key`.
+    """Return `text` with `entry` added to the list `key`.
 
-    If the list is missing, it is created at the end of the text.
+    If the list is missing, it is created at the end of the text. Raises UnsupportedYaml if the value of `key` is not a
+    list in a supported notation.
     """
     match = _key_pattern(key).search(text)
     if match is None:
@@ -38,7 +39,7 @@ def add_entry(text: str, key: str, entry: str) -> str:
 
 
 def remove_entry(text: str, key: str, entry: str) -> str:
-    """Remove `entry` from the list `key`.
+    """Return `text` without `entry` in the list `key`.
 
     The list is removed if it becomes empty.
     """
@@ -63,7 +64,7 @@ def _key_pattern(key: str) -> re.Pattern[str]:
 
 
 def _match_items(text: str, position: int) -> list[re.Match[str]]:
-    """Return the matches of the `- item` lines from `position` on.
+    """Return a match for each of the consecutive `- item` lines that follow `position`.
 
     Each match includes the line break before the item.
     """

@@ -1,6 +1,6 @@
-"""Child process of `hunch run`.
+"""Functions that `hunch run` uses to control the command it runs.
 
-The functions start the command, forward signals to it, and report its stops and its end.
+They start the command, forward signals to it, and report when it stops or ends.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def block_signals() -> Collection[int]:
 def wait_for_signal() -> tuple[int, bool]:
     """Wait for the next signal in FORWARDED_SIGNALS.
 
-    Returns its number, and True if a terminal sent it to the whole job.
+    Returns its number, and whether a terminal sent it to the whole job.
     """
     if hasattr(signal, "sigwaitinfo"):
         info = signal.sigwaitinfo(FORWARDED_SIGNALS)
@@ -56,9 +56,10 @@ def wait_for_signal() -> tuple[int, bool]:
 
 
 def exec_command(words: Sequence[str], mask: Collection[int], descriptors: Mapping[int, int]) -> NoReturn:
-    """Replace a forked process by the command.
+    """Replace the current process, a fork of `hunch run`, with the command.
 
-    `mask` is the signal mask to restore; `descriptors` maps the command's descriptors to those of this process.
+    `mask` is the signal mask to restore; `descriptors` maps each descriptor of the command to the one in this
+    process that it duplicates. If the command cannot be executed, the process exits with code 126 or 127.
     """
     code = _NOT_EXECUTABLE
     try:
@@ -82,7 +83,7 @@ def exec_command(words: Sequence[str], mask: Collection[int], descriptors: Mappi
 
 
 def _exec_in_path(words: list[str]) -> NoReturn:
-    """Search the PATH for the command and execute it, like os.execvp.
+    """Search the PATH for the command and execute it, as os.execvp does.
 
     os.execvp itself is not used, because it imports `warnings` first. A script without a shebang is run with sh.
     """
@@ -101,9 +102,9 @@ def _exec_in_path(words: list[str]) -> NoReturn:
 
 
 def stop_like(number: int, *, whole_job: bool) -> None:
-    """Stop this process with the signal that stopped the command.
+    """Stop this process, as the signal `number` has stopped the command.
 
-    Returns when the process is continued. If `whole_job`, the whole job is stopped.
+    Returns when this process is continued. If `whole_job` is True, the whole job is stopped.
     """
     number = number if number == signal.SIGTSTP else signal.SIGSTOP
     if number == signal.SIGTSTP:
@@ -114,7 +115,7 @@ def stop_like(number: int, *, whole_job: bool) -> None:
 
 
 def send_signal(process: int, number: int) -> None:
-    """Send a signal to a process; do nothing if it has ended."""
+    """Send a signal to a process; do nothing if the process has ended."""
     try:
         os.kill(process, number)
     except ProcessLookupError:
@@ -122,7 +123,7 @@ def send_signal(process: int, number: int) -> None:
 
 
 def is_in_foreground(terminal: int) -> bool:
-    """Return True if this job is the terminal's foreground job."""
+    """Return True if this process belongs to the terminal's foreground job."""
     try:
         return os.tcgetpgrp(terminal) == os.getpgrp()
     except OSError:
@@ -132,9 +133,10 @@ def is_in_foreground(terminal: int) -> bool:
 def wait_for_child(
     child: int, *, forward: Callable[[int, bool], None], on_stop: Callable[[int], None] | None = None
 ) -> int:
-    """Wait until `child` has ended; return its wait status.
+    """Wait until `child` has ended, and return its wait status.
 
-    If the child is stopped, `on_stop` is called with the signal. All other signals are passed to `forward`.
+    Each time the child is stopped, `on_stop` is called with the signal that stopped it. All other signals are
+    passed to `forward`, with True if a terminal sent them to the whole job.
     """
     while True:
         number, from_terminal = wait_for_signal()
@@ -151,5 +153,5 @@ def wait_for_child(
 
 
 def _ignore_signal(number: int, frame: object) -> None:
-    """Do nothing, because `wait_for_signal` receives the signal."""
+    """Do nothing, because `wait_for_signal` receives the signal instead."""
     del number, frame

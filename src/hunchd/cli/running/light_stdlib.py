@@ -1,4 +1,4 @@
-"""Lightweight replacements for heavier modules of the standard library, for a fast start."""
+"""Replacements for parts of the standard library that take long to import."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["run_in_thread", "signal", "suppress"]
 
 
 class suppress:
-    """Context manager that suppresses errors, like contextlib.suppress, which takes longer to import."""
+    """Context manager that suppresses errors, like contextlib.suppress but faster to import."""
 
     def __init__(self, *errors: type[BaseException]) -> None:
         self._errors = errors
@@ -28,10 +28,7 @@ class suppress:
 
 
 def run_in_thread(work: Callable[..., object], *arguments: object) -> Callable[[], object]:
-    """Run `work` in a thread.
-
-    Returns a function that waits until the thread has ended.
-    """
+    """Run `work` in a thread; return a function that waits for its end."""
     end_lock = _thread.allocate_lock()
     end_lock.acquire()
 

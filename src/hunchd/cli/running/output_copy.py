@@ -1,6 +1,6 @@
-"""Loop that copies a command's output.
+"""Copying of a command's output, at once and unchanged.
 
-The output is passed on at once and unchanged, and its last part is recorded.
+The caller can record each piece that is copied.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ PIECE_BYTES: Final = 64 * 1024  # bytes read at once: the capacity of a pipe
 def copy_output(source: int, target: int, on_piece: Callable[[bytes], None], end_marker: int) -> bool:
     """Copy from `source` to `target` until the source ends.
 
-    The command has ended once the other side of `end_marker` is closed; the rest of its output is then copied. Returns
-    False if another process keeps the source open after that. If the target cannot be written (no reader, full disk),
-    returns True, and the caller closes the source so that the writer notices.
+    Each piece is first passed to `on_piece`. When the command ends, the other side of `end_marker` is closed, and
+    the rest of the command's output is copied. Returns False if another process keeps the source open after that.
+    If the target cannot be written (no reader, full disk), returns True; the caller then closes the source, so that
+    the command notices.
     """
     while True:
         if source not in select.select([source, end_marker], [], [])[0]:
@@ -37,9 +38,9 @@ def copy_output(source: int, target: int, on_piece: Callable[[bytes], None], end
 
 
 def read_piece(source: int) -> bytes:
-    """Read the available bytes.
+    """Read the bytes that are available.
 
-    Returns b"" at the end of the output, which a closed pseudo-terminal reports as EIO.
+    Returns b"" at the end of the output, which a closed pseudo-terminal reports as the error EIO.
     """
     try:
         return os.read(source, PIECE_BYTES)
@@ -50,10 +51,7 @@ def read_piece(source: int) -> bytes:
 
 
 def write_all(target: int, piece: bytes) -> None:
-    """Write all of `piece`.
-
-    Waits for a slow reader, even if the target is non-blocking.
-    """
+    """Write all of `piece`, even if the target is non-blocking and its reader slow."""
     rest = memoryview(piece)
     while rest:
         try:

@@ -11,7 +11,7 @@ MAX_TAIL_BYTES: Final = 48 * 1024  # bytes
 
 
 class OutputTail:
-    """Buffer of the last `most` bytes, at times twice as many.
+    """Buffer for the last `max_bytes` bytes of an output; it holds up to twice as many.
 
     Two threads may add to it.
     """
@@ -26,9 +26,9 @@ class OutputTail:
             del self._bytes[: -self._max_bytes]
 
     def get_tail(self) -> bytes:
-        """Return the recorded last part of the output.
+        """Return the last part of the output.
 
-        If earlier output was dropped, the result begins at the start of a line.
+        If earlier output has been dropped, the result begins at the start of a line where possible.
         """
         if len(self._bytes) <= self._max_bytes:
             return bytes(self._bytes)

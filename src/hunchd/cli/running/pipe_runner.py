@@ -1,7 +1,7 @@
-"""Runner for a command whose output goes to files and pipes.
+"""Runner for a command whose standard output is not a terminal.
 
-Each stream is copied separately, in the order in which it was written. The command stays in the job of `hunch run`, so
-it receives the terminal's signals directly.
+Standard output and standard error are copied separately, each in the order in which it was written. The command
+stays in the job of `hunch run`, so it receives the terminal's signals directly.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _FIRST_FREE: Final = 3  # lower numbers are the standard streams, which may be c
 
 
 def run_with_pipes(words: Sequence[str], tail: OutputTail, while_running: Callable[[], None]) -> tuple[int, bool]:
-    """Run the command, and call `while_running` meanwhile.
+    """Run the command, and call `while_running` once it has started.
 
-    Returns the command's wait status, and True if a termination signal was received.
+    Returns the command's wait status, and True if `hunch run` received a signal that asks the command to end.
     """
     channels = _create_channels()
     mask = block_signals()
@@ -74,9 +74,10 @@ def run_with_pipes(words: Sequence[str], tail: OutputTail, while_running: Callab
 
 
 def _create_channels() -> dict[int, tuple[int, int]]:
-    """Map each open output stream to (our read end, the command's write end).
+    """Create the pipes or pseudo-terminals through which the command writes its output.
 
-    Two streams with the same destination share a channel.
+    Returns the read end and the command's write end for each of our output streams that is open. If both streams
+    have the same destination, they share the channel of standard output.
     """
     open_streams = [stream for stream in (_OUT, _ERR) if _is_open(stream)]
     if open_streams == [_OUT, _ERR] and os.path.sameopenfile(_OUT, _ERR):
@@ -85,7 +86,7 @@ def _create_channels() -> dict[int, tuple[int, int]]:
 
 
 def _route_streams(channels: Mapping[int, object]) -> dict[int, int]:
-    """Map each output stream of the command to the key of its channel."""
+    """Map each output stream of the command to the stream whose channel it uses."""
     shares_channel = _OUT in channels and _ERR not in channels and _is_open(_ERR)
     return {stream: stream for stream in channels} | ({_ERR: _OUT} if shares_channel else {})
 
@@ -98,7 +99,7 @@ def _copy_channel(target: int, source: int, tail: OutputTail, end_marker: int, s
 
 
 def _fork_forwarder(sources: Mapping[int, int]) -> None:
-    """Fork a process that forwards the output of background processes.
+    """Fork a process that forwards what the command's background processes still write.
 
     It runs until they end.
     """
@@ -128,10 +129,10 @@ def _create_pipe() -> tuple[int, int]:
 
 
 def _create_pty(stream: int) -> tuple[int, int]:
-    """Create a pseudo-terminal for output only.
+    """Create a pseudo-terminal for one output stream.
 
-    The command keeps its colours, because it writes to a terminal. The pseudo-terminal is raw: the real terminal
-    processes the output.
+    Because the command writes to a terminal, it keeps its colours. The pseudo-terminal is raw, so that only the
+    real terminal processes the output.
     """
     outer, inner = os.openpty()
     import tty
@@ -145,7 +146,7 @@ def _create_pty(stream: int) -> tuple[int, int]:
 
 
 def _move_above_standard(end: int) -> int:
-    """Move a descriptor above the numbers of the standard streams."""
+    """Return the descriptor, moved above the numbers of the standard streams."""
     if end >= _FIRST_FREE:
         return end
     new_descriptor = fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)

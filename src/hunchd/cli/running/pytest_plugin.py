@@ -1,8 +1,8 @@
 """pytest plugin that reports test outcomes to the daemon.
 
-It reports which tests failed and how, and which earlier failures now pass. pytest loads it automatically if hunchd is
-installed. The plugin does nothing if no daemon is running. It reports once, when the tests are done, and its own errors
-never affect the tests.
+It reports which tests failed and how, and which tests pass that failed earlier. pytest loads it automatically if
+hunchd is installed. The plugin does nothing if no daemon is running. It reports once, after the last test, and its
+own errors never affect the tests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ REQUEST_TIMEOUT_SECONDS: Final = 1.0  # seconds for the daemon to list the open 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the listener if a daemon is running.
 
-    Does nothing if `hunch run` or the controller of parallel test workers already reports the outcomes.
+    Does nothing in a test run that `hunch run` reports, in a worker of parallel tests, whose controller reports, or
+    if tests are only collected.
     """
     if "HUNCH_RUN" in os.environ or hasattr(config, "workerinput") or config.option.collectonly:
         return
@@ -46,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class ReportListener:
-    """Listener that collects the outcome of each test."""
+    """pytest plugin object that collects test outcomes and reports them at the end."""
 
     def __init__(self, daemon: Rendezvous, root: str) -> None:
         self._daemon = daemon
@@ -91,7 +92,7 @@ class ReportListener:
             write_messages(list(messages), "pytest")
 
     def _list_fixed_tests(self) -> list[str]:
-        """Return the tests that passed but have open errors."""
+        """Return the tests that have passed although the daemon lists an error for them."""
         if not self._passed_tests:
             return []
         from hunchd.cli.client import Client
@@ -104,6 +105,6 @@ class ReportListener:
 def rerun_command(test: str) -> str:
     """Return the command that reruns one test.
 
-    The errors of the test are recorded and cleared under this command.
+    The daemon records and clears the test's errors under this command.
     """
     return f"pytest {test}"

@@ -1,6 +1,6 @@
-"""`hunch run -- COMMAND`: runs a command transparently.
+"""`hunch run -- COMMAND`: runs a command as if it had been started directly.
 
-It passes through exit code, output and terminal, then writes a spool message.
+Exit code, output and terminal are passed through; then a spool message about the command is written.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def run(arguments: Namespace) -> int:
 
 
 def run_command(words: Sequence[str]) -> int:
-    """Run the command; return its exit code.
+    """Run the command and return its exit code.
 
-    If a signal ended the command, this function does not return: the process ends by the same signal.
+    If a signal ended the command, this function does not return: the same signal ends this process.
     """
     if not words:
         from hunchd.cli.errors import WrongUsage
@@ -55,17 +55,17 @@ def run_command(words: Sequence[str]) -> int:
 
 
 def _preload_modules() -> None:
-    """Import the modules for the spool message while the command runs.
+    """Import the modules for the spool message while the command is running.
 
-    This saves time after the command's end.
+    This saves time after the command has ended.
     """
     import hunchd.cli.running.spool_message  # noqa: F401
 
 
 def _end_by_signal(number: int) -> int:
-    """End this process by the command's signal, so that the shell reports it.
+    """End this process with the signal that ended the command, so that the shell reports it.
 
-    No second core dump is written.
+    No second core dump is written. Returns the exit code for the signal if the process survives it.
     """
     import resource
 

@@ -1,7 +1,7 @@
-"""Spool message about a command that has ended.
+"""Spool messages about a command that has ended.
 
-The daemon reads it at once, or when it starts. This module avoids json, pathlib and re, because the user waits for each
-import.
+The daemon reads them at once if it is running, or else when it starts. This module avoids json, pathlib and re,
+because the user waits for each import.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ _SAFE_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ
 def report_command(words: Sequence[str], code: int, output: bytes, *, at: float, seconds: float) -> None:
     """Write the spool messages about a command that has ended.
 
-    `code` is the exit code, or the negative number of the signal that ended the command. `at` is its start, `seconds`
-    its duration. Errors are ignored, because the command itself has ended regardless.
+    `code` is the exit code, or the negative number of the signal that ended the command. `at` is the time at which
+    it started (seconds since the epoch), `seconds` its duration. If the messages cannot be written, nothing is
+    reported, because that must not change how the command ends.
     """
     try:
         end_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at + seconds))
@@ -60,7 +61,7 @@ def report_command(words: Sequence[str], code: int, output: bytes, *, at: float,
 
 
 def extract_error_text(code: int, output: bytes) -> str:
-    """Return the text of the error.
+    """Return the text of the error that a command has printed.
 
     Returns "" if the command succeeded, was interrupted or could not be started.
     """
@@ -75,9 +76,9 @@ def extract_error_text(code: int, output: bytes) -> str:
 
 
 def to_screen_text(output: bytes) -> str:
-    """Return the output as it finally looked on the screen.
+    """Return the output as the screen showed it in the end.
 
-    Colours and overwritten lines are removed; the result is short enough for a message.
+    Colours and overwritten text are removed, and the text is shortened until it fits into a message.
     """
     text = output.decode("utf-8", "replace")
     if "\x1b" in text:
@@ -97,14 +98,14 @@ def to_screen_text(output: bytes) -> str:
 
 
 def truncate_to_message(text: str) -> str:
-    """Return the last part of `text` that fits into a message."""
+    """Return the end of `text` that fits into a spool message."""
     while len(_encode(to_json(text))) > _MAX_MESSAGE_BYTES - 2 * _MAX_COMMAND_CHARACTERS * 4:
         text = text[len(text) // 4 :]
     return text if text.strip() else ""
 
 
 def quote_words(words: Sequence[str]) -> str:
-    """Quote the words for use in a shell command."""
+    """Join the words to a shell command, and quote them where necessary."""
     return " ".join(
         word if word and _SAFE_CHARACTERS.issuperset(word) else "'" + word.replace("'", "'\"'\"'") + "'"
         for word in words
@@ -116,7 +117,10 @@ def to_json(value: str | int) -> str:
 
 
 def write_messages(messages: Sequence[Mapping[str, str | int]], sender: str) -> None:
-    """Write messages into the spool, each atomically. Raises OSError."""
+    """Write messages to the spool, each atomically.
+
+    Raises OSError if a message cannot be written.
+    """
     spool = _prepare_spool()
     for number, message in enumerate(messages):
         fields = ", ".join(f'"{name}": {to_json(value)}' for name, value in message.items())
@@ -128,9 +132,9 @@ def write_messages(messages: Sequence[Mapping[str, str | int]], sender: str) -> 
 
 
 def get_spool_folder() -> str:
-    """Return the path of the spool.
+    """Return the path of the spool folder.
 
-    It equals that of `hunchd.config.app_paths`, which takes longer to import.
+    It must equal the path in `hunchd.config.app_paths`, which takes longer to import.
     """
     if home := os.environ.get("HUNCHD_HOME"):
         return os.path.abspath(os.path.expanduser(home)) + "/state/spool"
@@ -143,7 +147,7 @@ def get_spool_folder() -> str:
 
 
 def _prepare_spool() -> str:
-    """Create the spool with private folders; return the path of the spool."""
+    """Create the spool's folders, which only the user can access; return the spool's path."""
     spool = get_spool_folder()
     folders = (spool, f"{spool}/tmp", f"{spool}/new")
     if not all(_is_private(folder) for folder in folders):

@@ -1,8 +1,9 @@
-"""Runner for a command at a terminal.
+"""Runner for a command whose output is a terminal.
 
-The command gets a pseudo-terminal of the same size and kind, and its input comes from the keyboard. Like a shell, a
-session leader runs between `hunch run` and the command: without it, nothing could stop and continue the command. The
-real terminal is in raw mode meanwhile, so that the pseudo-terminal interprets each key.
+The command gets a pseudo-terminal with the size and settings of the real one, and its input comes from the
+keyboard. Between `hunch run` and the command runs a session leader, as a shell would: without it, nothing could
+stop and continue the command. The real terminal is in raw mode meanwhile, so that only the pseudo-terminal
+interprets the keys.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ _FOREGROUND_POLL_SECONDS: Final = 0.1  # seconds between two checks for the fore
 
 
 def run_on_terminal(words: Sequence[str], tail: OutputTail, while_running: Callable[[], None]) -> tuple[int, bool]:
-    """Run the command, and call `while_running` meanwhile.
+    """Run the command, and call `while_running` once it has started.
 
-    Returns the command's wait status, and True if the user or a signal told it to end.
+    Returns the command's wait status, and True if the user or a signal asked the command to end.
     """
     keyboard = _open_keyboard()
     outer, inner = os.openpty()
@@ -69,7 +70,7 @@ def run_on_terminal(words: Sequence[str], tail: OutputTail, while_running: Calla
 
 
 class _TerminalSession:
-    """Terminal session as `hunch run` sees it: screen, keyboard and signals."""
+    """Terminal session from the point of view of `hunch run`: screen, keyboard and signals."""
 
     def __init__(self, leader: int, outer: int, reports: int, keyboard: int | None) -> None:
         self._leader = leader
@@ -121,7 +122,8 @@ class _TerminalSession:
     def _read_report(self) -> int | None:
         """Return the session leader's next report, or None if there is none yet.
 
-        If the leader was killed, its own end is returned.
+        The first report is the command's process id, the others are wait statuses. If the leader was killed,
+        SIGKILL is returned as the command's wait status.
         """
         if self._command and not select.select([self._reports], [], [], 0)[0]:
             return None
@@ -142,15 +144,15 @@ class _TerminalSession:
             os.killpg(self._command, signal.SIGCONT)
 
     def _resize(self) -> None:
-        """Copy the terminal's size to the pseudo-terminal.
+        """Copy the real terminal's size to the pseudo-terminal.
 
-        If the size changed, the kernel sends SIGWINCH to the command.
+        If the size has changed, the kernel sends SIGWINCH to the command.
         """
         with suppress(OSError):
             copy_size(1, self._outer)
 
     def _make_raw(self) -> None:
-        """Put the real terminal into raw mode, if this job is in its foreground."""
+        """Put the real terminal into raw mode, if this job is its foreground job."""
         if self._keyboard is None or self._saved_settings is not None or not is_in_foreground(self._keyboard):
             return
         with suppress(termios.error):
@@ -164,17 +166,20 @@ class _TerminalSession:
                 termios.tcsetattr(self._keyboard, termios.TCSADRAIN, settings)
 
     def _is_termination_key(self, keys: bytes) -> bool:
-        """Return True if these keys tell the command to end.
+        """Return True if the last of these keys asks the command to end.
 
-        This is the case only if no other keys follow: to an editor, Ctrl-C is an ordinary key, and a shell only drops
-        its current line.
+        The caller keeps the answer for the keys typed last: an editor takes Ctrl-C for an ordinary key, and a shell
+        only drops its current line, so more keys follow there.
         """
         settings = termios.tcgetattr(self._outer)
         termination_keys = (settings[6][termios.VINTR], settings[6][termios.VQUIT])
         return bool(settings[3] & termios.ISIG) and keys[-1:] in termination_keys
 
     def _forward_keys(self, keyboard: int, end_marker: int) -> None:
-        """Forward typed keys to the command while this job is in the foreground."""
+        """Forward the keys that the user types to the command.
+
+        Keys are read only while this job is in the foreground.
+        """
         while end_marker not in select.select([keyboard, end_marker], [], [])[0]:
             if not is_in_foreground(keyboard):
                 select.select([end_marker], [], [], _FOREGROUND_POLL_SECONDS)
@@ -190,12 +195,12 @@ class _TerminalSession:
 
 
 def copy_size(source: int, target: int) -> None:
-    """Copy the numbers of rows and columns from one terminal to another."""
+    """Copy the number of rows and columns from one terminal to another."""
     fcntl.ioctl(target, termios.TIOCSWINSZ, fcntl.ioctl(source, termios.TIOCGWINSZ, b"\0" * 8))
 
 
 def _open_keyboard() -> int | None:
-    """Return a descriptor of the terminal from which keys are read.
+    """Return a descriptor for the terminal on which the user types.
 
     This works even if standard input is not the terminal. Returns None if there is no terminal.
     """
@@ -210,11 +215,11 @@ def _open_keyboard() -> int | None:
 def _lead_session(
     words: Sequence[str], terminal: int, descriptors: Mapping[int, int], mask: Collection[int], report: int, leave: int
 ) -> NoReturn:
-    """Run as the leader of the command's session.
+    """Run the command as the leader of its own session, and never return.
 
-    The leader starts the command in the foreground, and reports its stops and its end. FORWARDED_SIGNALS stay
-    blocked in the leader: a Ctrl-C before the
-    command runs is not meant for it, and the blocked signals allow it to choose the terminal's foreground job.
+    The leader starts the command in the foreground, and reports when it stops or ends. FORWARDED_SIGNALS stay
+    blocked in the leader: a Ctrl-C before the command runs is not meant for it, and only with these signals blocked
+    may it choose the terminal's foreground job.
     """
     parent_pid = os.getppid()
     try:
