@@ -1,12 +1,12 @@
-"""Client library of the daemon, for agents and tools written in Python.
+"""Client library for the daemon, for agents and tools written in Python.
 
     from hunchd.client import Client
 
     with Client().open_session("review-42", project=".") as session:
         prompt = session.compile_prompt("Which archive format did we decide on?")
 
-`AsyncClient` has the same methods as coroutines. Both connect to the daemon's Unix socket and start the daemon if none
-is running. The OpenAPI document (GET /openapi.json) describes the fields of the answers.
+`AsyncClient` has the same methods as coroutines. Both connect to the daemon's Unix socket and start the daemon if
+it is not running. The OpenAPI document (GET /openapi.json) describes the fields of the responses.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Compiled prompt of a session's next turn."""
+    """Prompt compiled for the next turn of a session."""
 
     answer: JsonObject = field(repr=False)  # of POST /context/compile
 
@@ -47,15 +47,18 @@ class Prompt:
         return list(self.answer["pruned"])
 
     def to_anthropic(self) -> JsonObject:
-        """Return the arguments `system`, `messages` and `tools` of Anthropic's Messages API, with cache marks."""
+        """Return `system`, `messages` and `tools` for Anthropic's Messages API.
+
+        The blocks that a cache should keep are marked.
+        """
         first, *rest = self.answer["messages"]
         tools = {"tools": self.answer["tools"]} if self.answer.get("tools") else {}
         return {"system": first["content"], "messages": rest, **tools}
 
     def to_openai(self) -> list[JsonObject]:
-        """Return the messages for OpenAI's chat completions API and servers compatible with it.
+        """Return the messages for OpenAI's chat completions API and compatible servers.
 
-        Their caches need no marks; the blocks of a message become one text.
+        Their caches need no marks; the blocks in each message are joined into one text.
         """
         return [
             {"role": message["role"], "content": "\n\n".join(block["text"] for block in message["content"])}
@@ -64,14 +67,17 @@ class Prompt:
 
 
 class Client:
-    """Synchronous client of the running daemon.
+    """Synchronous client for the running daemon.
 
-    Every method raises NoDaemon if the daemon cannot be reached and RequestRejected if it rejects the request; the
-    message names the field and what is allowed.
+    Every method raises NoDaemon if the daemon cannot be reached, and RequestRejected if the daemon rejects the
+    request; the message names the field and states what is allowed.
     """
 
     def __init__(self, *, start: bool = True) -> None:
-        """Connect to the daemon; start one if none is running, unless `start` is False."""
+        """Connect to the daemon.
+
+        If no daemon is running, one is started, or NoDaemon is raised if `start` is False.
+        """
         self._connection: Connection = connect(start=start)
 
     def get_context(
@@ -83,10 +89,10 @@ class Client:
         activity: str | None = None,
         query: str | None = None,
     ) -> JsonObject:
-        """Return the context of a file, or of the uncommitted change (GET /context).
+        """Return the context for a file, or for the uncommitted change (GET /context).
 
-        `budget` is in tokens and never exceeded. `activity` is coding, debugging, new_feature or reviewing; `query` is
-        what you are looking for, in words.
+        The result never exceeds `budget` tokens. `activity` is coding, debugging, new_feature or reviewing; `query`
+        says in words what you are looking for.
         """
         name = None if file is None else str(file)
         answer: JsonObject = self._connection.get(
@@ -102,9 +108,10 @@ class Client:
         kinds: Sequence[str] | None = None,
         limit: int | None = None,
     ) -> list[JsonObject]:
-        """Return at most `limit` results for a question in words, the best first (POST /search).
+        """Return at most `limit` results for a question in words, best first (POST /search).
 
-        Without a project, the user's own memories are searched. `kinds` restricts the results, for example to `code`.
+        If no project is given, the user's own memories are searched. `kinds` restricts the results, for example to
+        `code`.
         """
         fields = {"query": query, "project": _resolve_project(project), "kinds": kinds, "k": limit}
         return list(self._connection.post("/search", _drop_none(fields))["results"])
@@ -117,9 +124,9 @@ class Client:
         tags: Sequence[str] | None = None,
         ref: str | None = None,
     ) -> str:
-        """Store a fact in the user's words and return its id (POST /memories).
+        """Store a fact in the user's own words and return its id (POST /memories).
 
-        A fact sent again with the same `ref`, which is the caller's own key, is not stored twice.
+        `ref` is a key of the caller's choice: a fact with the same `ref` is not stored twice.
         """
         fields = {"kind": "fact", "content": text, "project": _resolve_project(project), "tags": tags, "ref": ref}
         return str(self._connection.post("/memories", {"memories": [_drop_none(fields)]})["ids"][0])
@@ -129,22 +136,28 @@ class Client:
         self._connection.delete(f"/memories/{quote_segment(memory_id)}")
 
     def add_project(self, folder: str | Path) -> JsonObject:
-        """Add a Git repository; it is indexed in the background (POST /projects)."""
+        """Register a git repository, which is then indexed in the background (POST /projects)."""
         answer: JsonObject = self._connection.post("/projects", {"path": _resolve_project(folder)})
         return answer
 
     def send_signal(self, kind: str, /, *, project: str | Path = ".", **fields: Any) -> None:
-        """Report what happened, for example `send_signal("file_opened", path="src/app.py")` (POST /signals)."""
+        """Report an event to the daemon (POST /signals).
+
+        For example: `send_signal("file_opened", path="src/app.py")`.
+        """
         signal = {"kind": kind, "project": _resolve_project(project), **fields}
         self._connection.post("/signals", {"signals": [signal]})
 
     def open_session(self, id_: str, *, project: str | Path | None = None) -> Session:
-        """Return the session with this id, which is created by its first message."""
+        """Return the session with this id; its first message creates it in the daemon."""
         return Session(self._connection, id_, _resolve_project(project))
 
 
 class Session:
-    """Conversation of an agent with a person; as a context manager it is ended on leaving."""
+    """Conversation between an agent and a person.
+
+    As a context manager, it ends the session on leaving the block.
+    """
 
     def __init__(self, connection: Connection, id_: str, project: str | None) -> None:
         self.id = id_
@@ -159,15 +172,18 @@ class Session:
         self.end()
 
     def add_message(self, role: Role, content: str, *, ref: str | None = None) -> str:
-        """Append what was said and return the id of the message.
+        """Append a message to the session and return the message's id.
 
-        A message sent again with the same `ref`, which is the caller's own key, is not stored twice.
+        `ref` is a key of the caller's choice: a message with the same `ref` is not stored twice.
         """
         [id_] = self.add_messages([_drop_none({"role": role, "content": content, "ref": ref})])
         return id_
 
     def add_messages(self, messages: Sequence[JsonObject]) -> list[str]:
-        """Append messages in the form of POST /sessions/{id}/messages and return their ids."""
+        """Append messages and return their ids.
+
+        The messages have the fields that POST /sessions/{id}/messages takes.
+        """
         body = _drop_none({"messages": list(messages), "project": self._project})
         return list(self._connection.post(f"{self._path}/messages", body)["ids"])
 
@@ -180,16 +196,16 @@ class Session:
         task: str = "",
         budget: int | None = None,
     ) -> Prompt:
-        """Compile the prompt for a new message of the user, which is not added to the log.
+        """Compile the prompt for the user's new message, which is not added to the session.
 
-        `system` and `tools` are the agent's own; `budget` is in tokens and never exceeded.
+        `system` and `tools` are the agent's own. The prompt never exceeds `budget` tokens.
         """
         fields = {"message": message, "system": system, "tools": list(tools), "task": task, "budget": budget}
         body = _drop_none({"session": self.id, "project": self._project, **fields})
         return Prompt(self._connection.post("/context/compile", body))
 
     def end(self, outcome: Literal["", "success", "partial", "interrupted"] = "") -> JsonObject:
-        """End the session; return what remains of it: episodes, facts and a summary."""
+        """End the session; return the episodes, facts and summary that were extracted from it."""
         answer: JsonObject = self._connection.post(f"{self._path}/end", {"outcome": outcome})
         return answer
 
@@ -197,7 +213,7 @@ class Session:
 def _run_in_thread(
     method: Callable[Concatenate[Any, Parameters], Result],
 ) -> Callable[Concatenate[Any, Parameters], Awaitable[Result]]:
-    """Make a coroutine of a method of the wrapped object."""
+    """Convert a method to a coroutine that calls it on `self.wrapped` in a thread."""
 
     @functools.wraps(method)
     async def run(self: Any, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -226,14 +242,17 @@ class AsyncSession:
 
 
 class AsyncClient:
-    """Client whose methods are coroutines. `await AsyncClient.connect()` creates one."""
+    """Client whose methods are coroutines; `await AsyncClient.connect()` creates one."""
 
     def __init__(self, client: Client) -> None:
         self.wrapped = client
 
     @classmethod
     async def connect(cls, *, start: bool = True) -> Self:
-        """Connect to the daemon; start one if none is running, unless `start` is False."""
+        """Connect to the daemon.
+
+        If no daemon is running, one is started, or NoDaemon is raised if `start` is False.
+        """
         return cls(await asyncio.to_thread(Client, start=start))
 
     get_context = _run_in_thread(Client.get_context)
@@ -244,12 +263,12 @@ class AsyncClient:
     send_signal = _run_in_thread(Client.send_signal)
 
     def open_session(self, id_: str, *, project: str | Path | None = None) -> AsyncSession:
-        """Return the session with this id, which is created by its first message."""
+        """Return the session with this id; its first message creates it in the daemon."""
         return AsyncSession(self.wrapped.open_session(id_, project=project))
 
 
 def _resolve_project(project: str | Path | None) -> str | None:
-    """Return the id of a project as it is, and a folder as an absolute path."""
+    """Return the absolute path of an existing folder; return an id or None unchanged."""
     if project is None or (isinstance(project, str) and not Path(project).exists()):
         return project
     return str(Path(project).resolve())

@@ -1,4 +1,4 @@
-"""Facade of the application: write path (signals, memories), read path (context, predict, search)."""
+"""Facade of the application: stores signals and memories, and answers all requests."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ DRAIN_TIMEOUT_SECONDS = 0.8  # seconds that a shutdown waits for the store
 
 
 class Engine:
-    """Facade that the routes call.
+    """Facade that the HTTP routes call; it creates the features and connects them.
 
     Signals and memories are durable once the call that stores them returns.
     """
@@ -145,7 +145,8 @@ class Engine:
     def _create_features(self, parts: Dependencies, features: Features) -> None:
         """Create the features, in the order in which they are notified of a change.
 
-        Patterns and fixes compare a change with what their project still knows, so they must come before the projects.
+        Patterns and fixes compare a change with what their project still knows, so they must be notified before the
+        projects.
         """
         memories, projects = self._memories, self._projects
         ledger = create_ledger(parts)
@@ -218,25 +219,34 @@ class Engine:
 
     @property
     def idle_seconds(self) -> float:
-        """Number of seconds since the last request of a client."""
+        """Number of seconds since the last request from a client."""
         return self._activity.idle_seconds
 
     # Lifecycle
 
     def open(self) -> None:
-        """Start the features; requests can be answered while the journal is still being replayed."""
+        """Start the features.
+
+        Requests can be answered even while the journal is being replayed.
+        """
         self._features.start(self._dependencies.tasks)
         self._dependencies.tasks.start("warm-up", self._warm_up)
 
     async def drain_writer(self) -> None:
-        """Give queued writes a moment to reach the store, so that the next start replays nothing."""
+        """Wait briefly until queued writes have reached the store.
+
+        The next start then has nothing to replay. Returns after DRAIN_TIMEOUT_SECONDS in any case.
+        """
         if self._writer.pending and self._dependencies.store_process.pid is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):
                     await self._writer.drain()
 
     async def close(self) -> None:
-        """Stop the features; accepted records that are not stored yet are safe in the journal."""
+        """Stop the features.
+
+        Accepted records that have not been stored yet are safe in the journal.
+        """
         await self._features.stop()
 
     async def _warm_up(self) -> None:
@@ -261,19 +271,22 @@ class Engine:
         return self._status.describe_project(project)
 
     async def list_projects(self) -> list[ProjectAnswer]:
-        """Return all projects."""
+        """Return a description of each registered project."""
         return [summary for _, summary in await self._status.list_projects()]
 
     def change_project(self, identifier: str, change: ProjectChange) -> ProjectAnswer:
-        """Pause or resume a project. Raises NotFound."""
+        """Pause or resume a project.
+
+        Raises NotFound if the project is unknown.
+        """
         project = self._projects.set_paused(identifier, is_paused=change.paused)
         self.events.publish("project", project=project.id, path=str(project.root))
         return self._status.describe_project(project)
 
     async def remove_project(self, identifier: str) -> RemovedAnswer:
-        """Erase a project, including from disk.
+        """Erase everything stored about a project, in memory and on disk.
 
-        An erasure interrupted by a crash is completed later.
+        An erasure that a crash interrupts is completed at the next start. Raises NotFound if the project is unknown.
         """
         try:
             project, _ = self._projects.find(identifier)
@@ -283,17 +296,20 @@ class Engine:
         return RemovedAnswer(removed=project.id)
 
     def require_project(self, project: str) -> None:
-        """Raise NotFound if the project `project` is unknown."""
+        """Raise NotFound if the project is unknown."""
         self._projects.find(project)
 
     # Read path
 
     def get_focus(self, project: str) -> FocusAnswer:
-        """Return the open files of a project, and the recently opened ones with their predictions."""
+        """Return the open files, and recently opened files with how well each was predicted."""
         return self._context_service.get_focus(*self._projects.find(project))
 
     async def get_context(self, request: ContextRequest) -> Bundle:
-        """Return the bundle for a request."""
+        """Return the bundle for a request.
+
+        A request that names nothing is answered for the uncommitted change.
+        """
         self._activity.touch()
         project, tree = self._projects.find(request.project)
         if request.file is None and not (request.open_files or request.query):
@@ -313,9 +329,9 @@ class Engine:
         return structs.replace(answer, degraded=list(self._health.list_problems([project])))
 
     async def search(self, request: SearchRequest) -> SearchAnswer:
-        """Search code and memories of a project, or memories of the user.
+        """Search a project's code and memories, or the user's own memories.
 
-        If only a session is given, its project is searched.
+        If a session is given instead of a project, the session's project is searched.
         """
         if request.project is None and request.session is not None:
             request = replace(request, project=self.conversations.find_project_id(request.session))
@@ -347,7 +363,7 @@ class Engine:
         return await self.knowledge.add_fact_histories(request, answer, project.facts.values())
 
     async def _search_with_own(self, request: SearchRequest, project: Project, tree: WorkingTree) -> SearchAnswer:
-        """Search the memories of a project, and those of the user that are useful in every project."""
+        """Search a project's memories and those of the user's own that apply to every project."""
         own_search = build_own_request(request)
         if own_search is None:
             return await self._search_service.search(request, project.id, tree.branch)
@@ -364,7 +380,7 @@ class Engine:
         return join_answers(answer, structs.replace(own, results=list(filter(is_shown, own.results))), request.k)
 
     async def expand(self, request: ExpandRequest) -> ExpandAnswer:
-        """Return the detailed text of a memory, file or topic."""
+        """Return the full text behind a memory, file or topic."""
         if request.id is not None and not request.id.startswith("file:"):
             owner = self._projects.find(request.project)[0].id if request.project else None
             memory = await self._memories.get(request.id, [owner] if owner else self._projects.ids)
@@ -376,7 +392,10 @@ class Engine:
         return await self._expand_without_project(request)
 
     async def _expand_without_project(self, request: ExpandRequest) -> ExpandAnswer:
-        """Expand a file or topic if no project is given, trying recently used projects first."""
+        """Expand a file or topic although no project is given.
+
+        The projects are tried in turn, the most recently used first. Raises NotFound if none has it.
+        """
         unknown = NotFound("there are no projects to search", hint="add a project first: POST /projects (`hunch add`)")
         for number, project in enumerate(sorted(self._projects, key=lambda one: -one.last_request_at)):
             try:
@@ -394,12 +413,15 @@ class Engine:
     # Memories
 
     async def store_drafts(self, drafts: Sequence[MemoryDraft]) -> IdsAnswer:
-        """Store `drafts`; return the ids and how each draft was understood."""
+        """Store new memories; return their ids and how each text was understood."""
         owners = [self._projects.find(draft.project)[0].id if draft.project else None for draft in drafts]
         return await self.knowledge.store_drafts(drafts, owners)
 
     async def list_memories(self, filters: Filters, limit: int, cursor: str | None) -> PageAnswer[MemoryRecord]:
-        """Return a page of the matching memories; without a project, those of all projects."""
+        """Return a page of the memories that match `filters`.
+
+        If the filters name no project, memories of all projects and the user's own are returned.
+        """
         if filters.project is not None:
             project, tree = self._projects.find(filters.project)
             prefix = to_relative_prefix(filters.path_prefix, tree.root)
@@ -411,7 +433,10 @@ class Engine:
         return PageAnswer(items=items, next=page.next, total=page.total)
 
     async def get_memory(self, identifier: str) -> Memory:
-        """Return the memory with this id, including its recent usage. Raises NotFound."""
+        """Return the memory with this id, including its recent usage.
+
+        Raises NotFound if there is none.
+        """
         return self._maintenance.add_recent_usage(await self._memories.get(identifier, self._projects.ids))
 
     async def get_memory_history(self, identifier: str) -> list[Memory]:
@@ -419,11 +444,11 @@ class Engine:
         return await self._memories.list_history(identifier, self._projects.ids)
 
     async def get_memory_usage(self, identifier: str) -> MemoryUsageAnswer:
-        """Return the usage and consolidation history of a memory."""
+        """Return how often a memory was used, and what consolidation did with it."""
         return await self._maintenance.get_memory_usage(await self._memories.get(identifier, self._projects.ids))
 
     async def forget(self, identifier: str) -> None:
-        """Erase a memory and everything that quotes it, including from disk."""
+        """Erase a memory, and all memories that quote it, in memory and on disk."""
         memory = await self._memories.get(identifier, self._projects.ids)
         others = await self._memories.find(list_quoted_ids(memory), memory.project)
         erased_ids = [identifier, *(one.id for one in others.values() if repeats(one, memory))]
@@ -436,9 +461,9 @@ class Engine:
                     raise failure
 
     async def record_feedback(self, items: Sequence[FeedbackItem]) -> FeedbackAnswer:
-        """Count feedback on memories and predicted files.
+        """Record which memories and predicted files were useful, as clients report.
 
-        Feedback on a file (`file:path`) trains the predictor of its project.
+        Feedback on a file (`file:path`) trains its project's predictor.
         """
         memories = await self._memories.record_feedback(
             [item for item in items if not item.id.startswith("file:")], self._projects.ids
@@ -448,9 +473,9 @@ class Engine:
         return FeedbackAnswer(accepted=len(items) - len(unknown), unknown=unknown)
 
     def _train_predictor(self, item: FeedbackItem) -> bool:
-        """Train the predictor with feedback on a file.
+        """Train the predictor with the feedback on a file.
 
-        Returns False if no project knows the file.
+        Returns False if the item is not a file, or no project knows the file.
         """
         path = item.id.removeprefix("file:")
         if path == item.id:
@@ -472,7 +497,7 @@ class Engine:
     # Settings and status
 
     def describe_settings(self) -> SettingsAnswer:
-        """Return the effective settings, what the file says, and where they are changed."""
+        """Return the settings in effect, those in the settings file, and the file's path."""
         file = self._dependencies.paths.config_file
         described = list(describe_settings(self._dependencies.settings))
         problem, written = "", described
@@ -492,7 +517,10 @@ class Engine:
         )
 
     def change_setting(self, change: SettingChange) -> SettingsAnswer:
-        """Write a setting to the file; it takes effect when the daemon starts. Raises InvalidInput."""
+        """Write a setting to the settings file; it takes effect when the daemon restarts.
+
+        Raises InvalidInput if the value is not allowed.
+        """
         try:
             write_setting(self._dependencies.paths.config_file, change.section, change.name, change.value)
         except ConfigError as error:
@@ -500,7 +528,7 @@ class Engine:
         return self.describe_settings()
 
     async def run_doctor(self, *, fix: bool) -> list[CheckAnswer]:
-        """Run the checks of `hunch doctor`, and with `fix` its safe fixes."""
+        """Run the checks of `hunch doctor`; if `fix` is True, apply the safe fixes."""
         return await run_doctor(fix=fix)
 
     async def status(self) -> StatusAnswer:
@@ -508,5 +536,5 @@ class Engine:
         return await self._status.status()
 
     async def metrics(self) -> str:
-        """Return the metrics as Prometheus text."""
+        """Return the metrics in Prometheus text format."""
         return await self._status.render_metrics()

@@ -1,4 +1,4 @@
-"""Folders of the application, and checks that they are private.
+"""Folders in which hunchd stores its files, and checks that they are private.
 
 This is the only module that uses platformdirs.
 """
@@ -23,9 +23,9 @@ MAX_SOCKET_PATH_BYTES = 103  # bytes
 
 
 class AppPaths(NamedTuple):  # NamedTuple: used by every command, faster to load than a dataclass
-    """Folders and files that hunchd uses for one user.
+    """Paths of the folders and files that hunchd uses for one user.
 
-    If HUNCHD_HOME is set, all of them are below that folder.
+    If HUNCHD_HOME is set, all of them are below that folder, except perhaps the socket.
     """
 
     config: Path  # config.toml
@@ -53,9 +53,9 @@ class AppPaths(NamedTuple):  # NamedTuple: used by every command, faster to load
 
 
 def resolve_app_paths(environment: dict[str, str] | None = None) -> AppPaths:
-    """Return the folders for `environment` (default: this process's environment).
+    """Return the paths that follow from the environment variables.
 
-    No folder is created.
+    `environment` replaces this process's environment. No folder is created.
     """
     variables = os.environ if environment is None else environment
     if home := get_absolute_home(variables).get("HUNCHD_HOME"):
@@ -78,7 +78,7 @@ def resolve_app_paths(environment: dict[str, str] | None = None) -> AppPaths:
 
 
 def get_absolute_home(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return HUNCHD_HOME with an absolute path, as an environment for child processes.
+    """Return an environment for child processes, with HUNCHD_HOME as an absolute path.
 
     A child process may run in another folder, where a relative path would be wrong. Returns an empty dict if the
     variable is not set.
@@ -96,11 +96,11 @@ def _resolve_runtime_dir(xdg: str | None, ask: PlatformDirs) -> Path:
 
 
 def _choose_socket_path(runtime: Path, xdg: str | None) -> Path:
-    """Return the path of the daemon's socket for this runtime folder.
+    """Return the path of the socket that belongs to a runtime folder.
 
-    If the path would be too long, a folder with a short path is used. Several homes share that folder, so the
-    socket is named after the runtime folder.
-    Callers must first check that the folder belongs to this user, because anybody can create one in /tmp.
+    If that path is too long for a socket, a folder with a short path is used instead. Daemons with different homes
+    share this folder, so the socket is named after the runtime folder. Callers must first check that the folder
+    belongs to this user, because anybody can create a folder in /tmp.
     """
     usual = runtime / "hunchd.sock"
     if os.name != "posix" or _fits_socket_path(usual):
@@ -117,20 +117,20 @@ def _fits_socket_path(socket: Path) -> bool:
 
 
 def expand_path(path: str) -> Path:
-    """Expand ~ and ~NAME in a path.
+    """Expand ~ or ~NAME at the beginning of a path.
 
-    Returns the path unchanged if the user does not exist or the system knows no home folder.
+    Returns the path unchanged if there is no such user or the system knows no home folder.
     """
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises RuntimeError then
 
 
 def format_foreign_folder_hint(folder: Path) -> str:
-    """Return the hint for a folder that belongs to another user."""
+    """Return a hint on what to do about a folder that belongs to another user."""
     return f"If it is yours: sudo chown -R {os.getuid()} {folder}. Set HUNCHD_HOME to use another folder."
 
 
 def is_private(folder: Path) -> bool:
-    """Return True if only this user and root own or can write `folder`.
+    """Return True if nobody but this user and root owns `folder` or can write to it.
 
     A missing folder counts as private.
     """
@@ -145,9 +145,10 @@ def is_private(folder: Path) -> bool:
 
 
 def ensure_private_folder(folder: Path) -> Path:
-    """Create `folder` for this user alone (0700), or restrict an existing one.
+    """Create `folder` so that only this user can access it (mode 0700).
 
-    Raises ConfigError if that is not possible.
+    Access to an existing folder is restricted in the same way. Raises ConfigError if the folder is not safe: if it
+    is a symlink, belongs to another user, or can be written or replaced by others.
     """
     for missing in reversed([parent for parent in folder.parents if not parent.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
@@ -172,7 +173,7 @@ def ensure_private_folder(folder: Path) -> Path:
 def _check_parent_safe(above: Path) -> None:
     """Check that no other user can replace a folder inside `above`.
 
-    The owner of `above`, and anybody who can write to it, could do so. Raises ConfigError.
+    The owner of `above`, and anybody who can write to it, could do so. Raises ConfigError if that is another user.
     """
     parent_stat = above.stat()
     if parent_stat.st_uid not in (0, os.getuid()):

@@ -1,4 +1,4 @@
-"""Effective settings with their defaults and purpose, for people."""
+"""Descriptions of the settings in effect, for display to the user."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from hunchd.config.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class SettingDescription:
-    """Setting of a section; values as they are written in TOML."""
+    """Setting with its current value, default, purpose and allowed values.
+
+    `value` and `default` are in the form in which TOML writes them.
+    """
 
     section: str
     name: str
@@ -27,7 +30,7 @@ class SettingDescription:
 
 
 def describe_settings(settings: Settings) -> Iterator[SettingDescription]:
-    """Yield each setting in the order of the file."""
+    """Yield a description of each setting, in the order of the settings file."""
     source = inspect.getsource(settings_module)
     classes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
     defaults = Settings()

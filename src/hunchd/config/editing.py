@@ -1,4 +1,4 @@
-"""Changes of single settings in the user's file, which keep its comments and order."""
+"""Changes to single settings in the user's file that keep its comments and order."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _ONLY_IN_FILE: Final = frozenset({"language", "embedding.model"})
 
 
 def write_setting(path: Path, section: str, name: str, value: str | None) -> None:
-    """Write a setting, given as in TOML, to the file; None removes it, which means the default.
+    """Write one setting to the settings file.
 
-    Raises ConfigError, and changes nothing, if the result would not be valid.
+    `value` is written as in TOML; None removes the setting, so that the default applies. Raises ConfigError, and
+    leaves the file unchanged, if the result would not be valid.
     """
     key = f"{section}.{name}"
     if _ONLY_IN_FILE & {section, key}:
@@ -50,15 +51,18 @@ def _parse_value(text: str, key: str) -> object:
 
 
 def _set_in_table(table: Mapping[str, Any], section: str, name: str, value: object) -> Mapping[str, object]:
-    """Return a copy of a parsed file with the changed setting."""
+    """Return a copy of a parsed settings file in which one setting is changed.
+
+    The setting is removed if `value` is None.
+    """
     entries = {key: old for key, old in dict(table.get(section, {})).items() if key != name}
     return {**table, section: entries if value is None else {**entries, name: value}}
 
 
 def _iter_edits(text: str, section: str, name: str, value: str | None) -> Iterator[str]:
-    """Yield candidates of the edited text; the caller takes the first that means what is wanted.
+    """Yield possible edits of the file's text; the caller takes the first that parses as wanted.
 
-    A value may span several lines, so each number of replaced lines is tried.
+    A value may span several lines, so the edits differ in how many lines they replace.
     """
     lines = text.splitlines()
     new_lines = [] if value is None else [f"{name} = {value}"]

@@ -1,4 +1,4 @@
-"""TOML file of all settings, documented by comments.
+"""Example settings file: all settings in TOML, documented by comments.
 
 Run `python -m hunchd.config.example > config.example.toml` to write it.
 """
@@ -23,9 +23,10 @@ _HEAD = """\
 
 
 def render_example() -> str:
-    """Render all settings, with the purpose of each section.
+    """Render all settings as TOML, with comments.
 
-    Each key is shown with its default and its reason; the reasons are the comments in `settings.py`.
+    Each section is shown with its purpose, and each key with its default and its reason; the reasons are the
+    comments in `settings.py`.
     """
     source = inspect.getsource(settings)
     classes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
@@ -36,7 +37,7 @@ def render_example() -> str:
 
 
 def _render_section(name: str, kind: Any, classes: dict[str, ast.ClassDef], lines: list[str]) -> str:
-    """Render one section of the settings.
+    """Render one section of the settings file.
 
     `kind` is the name of the section's class, because annotations in `settings.py` are not evaluated.
     """
@@ -47,7 +48,7 @@ def _render_section(name: str, kind: Any, classes: dict[str, ast.ClassDef], line
 
 
 def iter_comments(node: ast.ClassDef, lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the names and comments of a class of settings."""
+    """Yield the name of each setting in a settings class, and the comment after it."""
     for statement in node.body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             _, _, comment = lines[(statement.end_lineno or statement.lineno) - 1].partition("  # ")

@@ -1,4 +1,4 @@
-"""Loader of the user's TOML settings.
+"""Loading of the user's settings from a TOML file.
 
 Error messages state the file, the key and the allowed values.
 """
@@ -79,16 +79,19 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def load_settings(path: Path) -> Settings:
-    """Load the settings from `path`.
+    """Load the settings from the file `path`.
 
-    If the file is missing, the defaults are returned. Raises ConfigError if the file cannot be read or a value is
-    not allowed.
+    If the file is missing, the defaults are returned. Raises ConfigError if the file cannot be read or parsed, or
+    if a key or value is not allowed.
     """
     return build_settings(_load_table(path), file=path.name)
 
 
 def describe_retired(path: Path) -> str:
-    """Return a notice about the keys in the file that have no effect any more, or ""."""
+    """Return a notice that lists the keys in the file that no longer have any effect.
+
+    Returns "" if there are none.
+    """
     keys = [
         f"[{section}] {name}"
         for section, content in _load_table(path).items()
@@ -110,9 +113,10 @@ def _load_table(path: Path) -> JsonObject:
 
 
 def build_settings(table: Mapping[str, Any], *, file: str) -> Settings:
-    """Build settings from a parsed TOML table.
+    """Build the settings from a parsed TOML file.
 
-    Missing keys take their defaults. `file` is the name of the file in error messages.
+    Missing keys take their defaults. `file` is the file's name for error messages. Raises ConfigError if a key or
+    value is not allowed.
     """
     sections = get_type_hints(Settings)
     _reject_unknown_keys(table, sections, where=f"{file}: there is no section", kind="It has")
@@ -135,7 +139,10 @@ def build_settings(table: Mapping[str, Any], *, file: str) -> Settings:
 
 
 def _is_secure_url(url: str) -> bool:
-    """Return True if nobody can intercept data, such as a key, sent to `url`."""
+    """Return True if nobody can intercept what is sent to `url`, such as an API key.
+
+    This holds for https, and for http on this machine.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -154,7 +161,7 @@ def _build_section(section: type, name: str, content: Mapping[str, Any], file: s
 
 
 def describe_allowed_values(section: str, name: str) -> str:
-    """Return the values that a setting may have, in words."""
+    """Describe in words which values a setting may have."""
     hint = get_type_hints(get_type_hints(Settings)[section])[name]
     if get_origin(hint) is Literal:
         return f"one of: {', '.join(get_args(hint))}"

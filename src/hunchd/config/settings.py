@@ -1,6 +1,6 @@
 """All settings with their defaults.
 
-The comment after a setting is its documentation (see config.example.toml).
+The comment after each setting is its documentation (see config.example.toml).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class EmbeddingSettings:
 
     @property
     def judges_pairs(self) -> bool:
-        """True if a model judges pairs of statements that the rules cannot decide."""
+        """True if a model judges the pairs of statements that rules cannot decide."""
         return self.enabled and self.contradictions
 
 
@@ -128,7 +128,7 @@ class DaemonSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All sections of the settings."""
+    """All settings, one field for each section of the file."""
 
     serving: ServingSettings = field(default_factory=ServingSettings)
     context: ContextSettings = field(default_factory=ContextSettings)

@@ -1,1 +1,1 @@
-"""Context and prediction requests, answered from prefetched bundles where possible."""
+"""Answers to context and prediction requests, from prefetched bundles where possible."""

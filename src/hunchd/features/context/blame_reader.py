@@ -1,6 +1,6 @@
-"""Background reader of line authorship (git blame) of the open files.
+"""Background reading of who last changed each line (git blame) of the open files.
 
-A file is read once it has been open for a while, and again after it was committed.
+A file is read after it has been open for a while, and again after it has been committed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEBOUNCE_SECONDS: Final = 1.0  # seconds; a file that is only glanced at is skip
 
 
 class BlameReader(Feature):
-    """Background reader of line authorship."""
+    """Feature that reads the authorship of lines in open files, in the background."""
 
     def __init__(self) -> None:
         self._request: tuple[Project, WorkingTree] | None = None
@@ -40,12 +40,12 @@ class BlameReader(Feature):
         self.request(project, project.main)
 
     def request(self, project: Project, tree: WorkingTree) -> None:
-        """Request that the open files be read; the newest request wins."""
+        """Request that the open files be read; a later request replaces an earlier one."""
         self._request = project, tree
         self._work.set()
 
     async def run(self) -> None:
-        """Read open files that have not been read yet, newest first, forever."""
+        """Read requested files that have not been read yet, last opened first, forever."""
         while True:
             await self._work.wait()
             await asyncio.sleep(DEBOUNCE_SECONDS)

@@ -1,4 +1,4 @@
-"""Cache of prefetched bundles, with hit statistics."""
+"""Cache of bundles, most of them prefetched, with hit statistics."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MAX_BUNDLES = 256  # bundles of about 40 kB: 10 MB at most
 
 @dataclass(frozen=True, slots=True)
 class BundleKey:
-    """Cache key of a bundle: everything that its content depends on.
+    """Cache key of a bundle: everything on which its content depends.
 
-    A bundle expires when `revision` or `moment` changes. A moment is ten minutes long, because bundles state ages in
-    words.
+    `revision` is that of the project's data. `moment` numbers the periods of ten minutes, because bundles state
+    ages in words. A bundle is outdated when either has changed.
     """
 
     focus: Focus
@@ -36,7 +36,7 @@ class _CachedBundle:
 
 @dataclass(slots=True)
 class CacheCounters:
-    """Counters since the daemon started: hits, misses, prefetched and unused bundles."""
+    """Counts of hits, misses, prefetched bundles and unused ones since the daemon started."""
 
     hits: int = 0
     misses: int = 0
@@ -45,9 +45,9 @@ class CacheCounters:
 
 
 class BundleCache:
-    """LRU cache of bundles.
+    """Cache of bundles that evicts the least recently used ones.
 
-    `on_unused` is called with the size in bytes of each prefetched bundle that is evicted unused.
+    `on_unused` is called with the size in bytes of each prefetched bundle that is evicted without having been used.
     """
 
     def __init__(self, capacity: int = MAX_BUNDLES, *, on_unused: Callable[[int], None] = lambda size: None) -> None:
@@ -64,12 +64,12 @@ class BundleCache:
         return key in self._entries
 
     def peek(self, key: BundleKey) -> Bundle | None:
-        """Return the bundle for `key` if it is cached, without counting a use."""
+        """Return the cached bundle for `key`, or None, without counting a use."""
         entry = self._entries.get(key)
         return None if entry is None else entry.bundle
 
     def get(self, key: BundleKey) -> Bundle | None:
-        """Return the bundle for `key` if it is cached, and count the use."""
+        """Return the cached bundle for `key` and count the use, or return None."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -78,7 +78,7 @@ class BundleCache:
         return entry.bundle
 
     def record_answer(self, *, is_hit: bool, seconds: float) -> None:
-        """Count a hit or miss, and record the seconds that the answer took."""
+        """Count a hit or a miss, and record how many seconds the answer took."""
         if is_hit:
             self.tally.hits += 1
         else:
@@ -86,7 +86,10 @@ class BundleCache:
         self.latencies.append(seconds)
 
     def put(self, key: BundleKey, bundle: Bundle, *, is_prefetched: bool) -> Bundle:
-        """Store and return `bundle`; evict outdated and least recently used bundles."""
+        """Store `bundle` and return it, marked as prefetched or not.
+
+        Outdated and least recently used bundles are evicted.
+        """
         bundle = replace(bundle, prefetched=is_prefetched)
         self._entries[key] = _CachedBundle(bundle, is_prefetched)
         self.tally.built_ahead += is_prefetched
@@ -107,7 +110,7 @@ class BundleCache:
             self._on_unused(estimate_size(entry.bundle))
 
     def forget_project(self, project: str) -> None:
-        """Evict all bundles of one project."""
+        """Remove all bundles of one project, without counting any as unused."""
         for key in [key for key in self._entries if key.focus.project == project]:
             del self._entries[key]
 
@@ -121,7 +124,10 @@ def estimate_size(bundle: Bundle) -> int:
 
 
 def _is_outdated(old: BundleKey, new: BundleKey) -> bool:
-    """Return True if `new` has a later revision or time, which makes `old` unreachable."""
+    """Return True if no request can ask for the bundle `old` any more.
+
+    This is so if `new` is for the same project, but has a later revision or is at least two moments later.
+    """
     if old.focus.project != new.focus.project:
         return False
     return old.revision < new.revision or old.moment < new.moment - 1

@@ -1,6 +1,7 @@
-"""Candidates from predictions and memories, with their values. Pure.
+"""Candidates for a bundle, built from predictions and memories, with a value each.
 
-This is the only module that weighs kinds against each other.
+A candidate is an item that the bundle may contain. This is the only module that sets the values of the kinds
+against each other. All functions are pure.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ MAX_TRACE_LINES = 12  # lines shown of a trace
 
 @dataclass(frozen=True, slots=True)
 class CandidateInput:
-    """Input for the candidates of one bundle."""
+    """Everything from which the candidates for one bundle are built."""
 
     project: str
     focus: Focus
@@ -69,7 +70,10 @@ class CandidateInput:
 
 
 def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
-    """Build all candidates, unordered; the assembly selects among them."""
+    """Build all candidates for a bundle, in no particular order.
+
+    The assembly of the bundle selects among them.
+    """
     return [
         *(
             _build_error_candidate(error, since, candidate_input)
@@ -101,12 +105,15 @@ def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
 
 
 def _find_test(prediction: Prediction) -> str | None:
-    """Return the predicted file with the tests of the current one."""
+    """Return the predicted file that tests the current one, or None."""
     return next((file.path for file in prediction.files if TESTS_REASON in file.reasons), None)
 
 
 def _get_headlines(candidate_input: CandidateInput) -> list[str]:
-    """Return the first lines of the newest current errors."""
+    """Return the headlines of the newest errors that the user is working on.
+
+    A headline is the line of an error that states what failed.
+    """
     headline_by_text = {error.text: error.headline for error in candidate_input.errors}
     return [
         headline_by_text.get(text) or parse_error(text).headline
@@ -119,7 +126,10 @@ def _sort_newest_first(errors: Sequence[KnownError]) -> list[KnownError]:
 
 
 def _list_current_units(candidate_input: CandidateInput) -> list[PredictedUnit]:
-    """Return the past units, without old ones unless the reader asks for something."""
+    """Return the predicted past units of work that are recent enough to be shown.
+
+    If the user has asked a question or has errors, older ones are returned too.
+    """
     units, focus = candidate_input.prediction.units, candidate_input.focus
     if focus.query or focus.errors:
         return list(units)
@@ -128,32 +138,33 @@ def _list_current_units(candidate_input: CandidateInput) -> list[PredictedUnit]:
 
 
 def select_informative_units(units: Sequence[PredictedUnit], limit: int) -> list[PredictedUnit]:
-    """Return the most informative past units of work.
+    """Return at most `limit` past units of work, the most informative first.
 
-    Merges of branches are left out, and broad changes come after narrow ones.
+    Units whose subject describes nothing, such as merges of branches, are left out, and broad changes come after
+    narrow ones.
     """
     informative = [unit for unit in units if is_descriptive(unit.subject)]
     return sorted(informative, key=lambda unit: -get_unit_value(unit))[:limit]
 
 
 def get_unit_value(unit: PredictedUnit) -> float:
-    """Return the value of a past unit of work, relative to a certainly needed file (1.0)."""
+    """Return the value of a past unit of work; a file that is certainly needed has 1.0."""
     return EPISODE_VALUE * unit.confidence * _get_breadth_factor(unit)
 
 
 def _get_breadth_factor(unit: PredictedUnit) -> float:
-    """Return a weight for the number of files that a unit of work changed.
+    """Return a weight that depends on how many files a unit of work changed.
 
-    A change of one file usually fixed a detail; a change of several files shows why they belong together; a change of
-    many files is not specific to any of them.
+    A change to one file usually fixed a detail; a change to several files shows why they belong together; a change
+    to many files is not specific to any of them.
     """
     return next((factor for count, factor in BREADTH_FACTORS if len(unit.paths) <= count), 0.0)
 
 
 def _build_error_candidate(error: KnownError, since: int, candidate_input: CandidateInput) -> ContextCandidate:
-    """Build the candidate of an error.
+    """Build the candidate for an error.
 
-    `since` is the number of errors seen after this one.
+    `since` is the number of errors that were seen after this one.
     """
     here = error.path is not None and error.path in (candidate_input.focus.file, *candidate_input.focus.open_files)
     spot = f" ({error.path}:{error.line})" if error.path and error.line else f" ({error.path})" if error.path else ""
@@ -199,18 +210,18 @@ def _build_error_candidate(error: KnownError, since: int, candidate_input: Candi
 
 
 def _get_fix_fields(fix: Fix) -> dict[str, Any]:
-    """Return the fields of a fix that clients need for further requests.
+    """Return the fields about a fix that clients need for further requests.
 
-    `likely_fixed_by` is a commit found in the history; nobody has tried it for this error.
+    `likely_fixed_by` is a commit found in the history, which nobody has tried for this error.
     """
     name = "likely_fixed_by" if fix.is_past else "fixed_by"
     return {name: fix.commit or fix.id, "fixed_in": list(fix.paths), "fix": fix.id}
 
 
 def _get_trace_end(text: str) -> str:
-    """Return the last lines of a trace, which usually name the cause.
+    """Return the last lines of an error's text, which usually name the cause.
 
-    Returns "" for a single line.
+    Returns "" if the text has only one line, because that line is shown anyway.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     while lines and _TEST_SUMMARY_PATTERN.match(lines[-1]):
@@ -238,7 +249,7 @@ def _build_episode_candidate(unit: PredictedUnit, candidate_input: CandidateInpu
 
 
 def _get_path_order(path: str) -> int:
-    """Return a sort key that puts code first and generated files last."""
+    """Return a sort key for a path that puts code first and generated files last."""
     traits = classify_path(path)
     return 2 if traits & (GENERATED_FILE | ALWAYS_HUB) else 0 if traits & CODE else 1
 
@@ -273,7 +284,10 @@ def _build_memory_candidate(memory: Memory, relevance: float, candidate_input: C
 
 
 def _build_glossary(memories: Sequence[Memory]) -> Iterator[ContextCandidate]:
-    """Yield a glossary of the abbreviations in compressed memories."""
+    """Yield a candidate that explains the abbreviations in the compressed memories.
+
+    Yields nothing if there are none.
+    """
     abbreviations: dict[str, str] = {}
     for memory in memories:
         if memory.source.get(SHOWN_AS) == "compressed":

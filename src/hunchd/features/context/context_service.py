@@ -1,4 +1,7 @@
-"""Read path from request to bundle: focus, prediction, assembly; most bundles are prefetched."""
+"""Service that answers context requests: it builds the focus, predicts, and assembles a bundle.
+
+Most bundles are prefetched.
+"""
 
 from __future__ import annotations
 
@@ -76,9 +79,9 @@ MIN_TERM_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class PrefetchRequest:
-    """Request to prefetch the bundle of a file.
+    """Request to prefetch the bundle for a file.
 
-    `path` is "" for the bundle of a branch, before any file is opened.
+    If `path` is "", it is the bundle for a branch on which no file has been opened yet.
     """
 
     project: Project
@@ -168,13 +171,16 @@ class ContextService(Feature):
         )
 
     def request_prefetch(self, project: Project, tree: WorkingTree, path: str | None) -> None:
-        """Request a prefetch of the bundle of `path`; the newest request wins."""
+        """Request that the bundle for `path` be prefetched; a later request replaces an earlier one.
+
+        Does nothing if `path` is None.
+        """
         if path is not None:
             self._prefetch_request = PrefetchRequest(project, tree, path)
             self._prefetch_requested.set()
 
     async def run_prefetch(self) -> None:
-        """Prefetch the bundles of the current and the likely next files, forever."""
+        """Prefetch bundles for the current file and the likely next ones, forever."""
         while True:
             await self._prefetch_requested.wait()
             began = time.monotonic()
@@ -192,12 +198,12 @@ class ContextService(Feature):
         tasks.start("prefetch", self.run_prefetch)
 
     async def stop(self) -> None:
-        """Count unused prefetched bundles as wasted and store the metrics."""
+        """Count prefetched bundles that were never used as wasted, and save the metrics."""
         self.bundles.clear()
         await self.save_metrics()
 
     async def save_metrics(self) -> None:
-        """Write the prefetch metrics to their file."""
+        """Write the prefetch metrics to their file, if they have changed."""
         payload = self.scoreboard.dump(self._now().timestamp())
         if payload is not None:
             try:
@@ -206,7 +212,7 @@ class ContextService(Feature):
                 logger.warning("could not save the prefetch metrics: %s", error)
 
     def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
-        """Record whether an opened file had been predicted."""
+        """Record whether the file that is being opened had been predicted."""
         if isinstance(signal, FileOpened) and signal.path not in tree.open_files:
             self.scoreboard.record_open(project.id, signal.path, self._now().timestamp(), tree.open_files)
 
@@ -222,7 +228,7 @@ class ContextService(Feature):
         self.scoreboard.forget_project(project_id)
 
     def get_focus(self, project: Project, tree: WorkingTree) -> FocusAnswer:
-        """Return the open files, and the recently opened ones with their predictions."""
+        """Return the open files, and recently opened files with how well each was predicted."""
         opens = [each for each in reversed(self.scoreboard.last_opens) if each.project == project.id]
         return FocusAnswer(
             branch=tree.branch,
@@ -282,7 +288,7 @@ class ContextService(Feature):
         return bundle
 
     def _build_focus(self, request: ContextRequest, project: Project, tree: WorkingTree) -> Focus:
-        """Build the focus from the request; fill gaps from the working tree's state."""
+        """Build the focus for a request; fill gaps from the state of the working tree."""
         file = to_relative_path(request.file, tree.root, field=request.file_field) if request.file else None
         requested_files = [
             to_relative_path(path, tree.root, field=request.open_files_field) for path in request.open_files
@@ -350,7 +356,10 @@ class ContextService(Feature):
         )
 
     def _relevant_facts(self, project: Project, focus: Focus) -> list[Memory]:
-        """Return the facts that may concern the focus, at a cost independent of all others."""
+        """Return the facts that may concern the focus.
+
+        The time this takes does not depend on how many other facts are stored.
+        """
         words = words_at_hand(focus) | extract_words(" ".join(error[-LONGEST_ERROR:] for error in focus.errors))
         relevant_facts: list[Memory] = []
         for key, facts in ((project.id, project.facts), ("", self._user_state.facts)):
@@ -369,7 +378,10 @@ class ContextService(Feature):
         return prediction if self._reorder is None else self._reorder(prediction, focus, project, k)
 
     def _search_cached(self, focus: Focus) -> Sequence[tuple[Memory, float]]:
-        """Return cached memories that match words of the question, with their relevance (0..1)."""
+        """Return the cached memories that match the question, best first.
+
+        Each has its relevance, from 0 to 1. Returns nothing if the focus has no question.
+        """
         if not focus.query:
             return ()
         filters = Filters(project=focus.project, kinds=QUERIED_KINDS)
@@ -386,9 +398,10 @@ class ContextService(Feature):
 
 
 def _select_linking_names(project: Project, focus: Focus, views: Mapping[str, FileView]) -> dict[str, set[str]]:
-    """Map the paths of `views` to the names of definitions that link them to the open file.
+    """Map each path in `views` to the definitions that link its file to the open one.
 
-    These are what the open file uses, and what mentions in its signature a definition of the open file.
+    These are the names of definitions that the open file uses, and of those whose signature mentions a definition
+    in the open file.
     """
     predictor, here = project.predictor, focus.file
     if predictor is None or here is None or project.code is None:
@@ -415,15 +428,16 @@ def _list_defined_names(view: FileView) -> set[str]:
 def _is_still_indexing(bundle: Bundle, project: Project) -> bool:
     """Return True if the bundle is empty because the project is still being indexed.
 
-    Clients then repeat the request ten times a second; such a request does not count as answered.
+    Clients then repeat the request ten times a second, so such a request does not count as answered.
     """
     return not any(item.tier <= 2 for item in bundle.items) and project.state == "indexing"
 
 
 def add_companions(prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
-    """Extend the prediction for a file that is not in the history yet.
+    """Extend a prediction for a file that is not in the history yet.
 
-    Files that usually change together with similar new files are added.
+    Adds the files that usually change when a file like it is new, keeps the `k` most likely files, and returns the
+    prediction unchanged for a file with a history.
     """
     if not focus.file or project.predictor is None or project.predictor.has_file(focus.file):
         return prediction
@@ -438,7 +452,7 @@ def add_companions(prediction: Prediction, focus: Focus, project: Project, k: in
 
 
 def _is_already_shown(piece: ContextCandidate, shown_items: Collection[tuple[str, str]]) -> bool:
-    """Return True if the reader already has this candidate, unchanged.
+    """Return True if the reader has been shown this candidate, and it has not changed since.
 
     A candidate that has changed has a different title.
     """
@@ -446,9 +460,9 @@ def _is_already_shown(piece: ContextCandidate, shown_items: Collection[tuple[str
 
 
 def _score_relevance(hit: CacheHit, memory: Memory, query_terms: Sequence[str]) -> float:
-    """Score how well a memory matches a question with `query_terms`, from 0 to 1.
+    """Score from 0 to 1 how well a memory matches a question with `query_terms`.
 
-    Only the title of a pattern or workflow counts, as the rest of its text may contain any word.
+    For a pattern or workflow, only its title counts, because the rest of its text may contain any word.
     """
     share = hit.share
     if (minimum_words := describe(memory.kind).min_title_words) is not None:

@@ -1,4 +1,8 @@
-"""Relevance of conventions by folder and language."""
+"""Selection of the conventions and instructions that apply to a file.
+
+A part is a folder of the project with conventions of its own. A role is a type of file, such as code, test or
+manifest, for which a convention is meant.
+"""
 
 from __future__ import annotations
 
@@ -85,10 +89,10 @@ _LANGUAGE_BY_MANIFEST: Final = {
 
 
 def find_roles(file: str | None, activity: str = "") -> frozenset[str]:
-    """Return the roles of `file` that decide which conventions apply to it.
+    """Return the roles of `file`, which decide the conventions that apply to it.
 
-    Roles are, for example, code, test, docs or manifest. If `file` is None, the conventions for changes, code, tests,
-    manifests and CI apply.
+    If `file` is None, the conventions for changes, code, tests, manifests and CI apply. If `activity` is
+    "reviewing", those for changes apply in addition.
     """
     if file is None:
         return frozenset({"change", "code", "test", "manifest", "ci"})
@@ -112,7 +116,7 @@ def find_roles(file: str | None, activity: str = "") -> frozenset[str]:
 
 
 def _list_roles(fact: Memory) -> frozenset[str]:
-    """Return the roles of the files to which a convention or rule applies."""
+    """Return the roles that a file must have one of for a convention or rule to apply."""
     if _is_instruction(fact):
         topic = get_topic(fact)
         roles = _ROLES_BY_TOPIC.get(topic, frozenset())
@@ -124,7 +128,7 @@ def _list_roles(fact: Memory) -> frozenset[str]:
 
 
 def is_for_agents(fact: Memory) -> bool:
-    """Return True for a rule written for agents, whose page says itself where it applies."""
+    """Return True for a rule written for agents; its page itself says where it applies."""
     return _is_instruction(fact) and fact.confidence >= AGENT_RULE_CONFIDENCE
 
 
@@ -138,9 +142,8 @@ def select_relevant_facts(
 ) -> list[Memory]:
     """Return the facts that are relevant for `file`, or for the open files if it is None.
 
-    A part is a folder of the project with conventions of its own. Left out are conventions and instructions for other
-    parts or files, conventions of the whole project that a part containing the file overrides, and conventions about
-    another language.
+    This leaves out conventions and instructions for other parts or files, conventions of the whole project if a
+    part that contains the file overrides them, and conventions for a different language.
     """
     roles = find_roles(file, activity)
     holds = _build_applies_predicate((file,) if file is not None else open_files)
@@ -187,10 +190,10 @@ _GO_FILE: Final = re.compile(r"\.go$")
 
 
 def narrow_tests(text: str, fact: Memory, file: str | None, test: str | None = None) -> str:
-    """Put the command that tests only `file` before the command for all tests.
+    """Put a command that tests only `file` before the command that runs all tests.
 
-    `test` is the file with its tests, if it is another one. Returns `text` unchanged if it is not known how the test
-    tool runs a single file.
+    `test` is the file with the tests of `file`, if that is a different file. Returns `text` unchanged if it is not
+    about tests, or if the way to run a single file is not known for the test tool.
     """
     subject, file = ("its tests" if test else "this file"), test or file
     if file is None or (fact.key or "").partition(" in ")[0] != "tests" or not _is_from_project(fact):
@@ -210,24 +213,27 @@ def narrow_tests(text: str, fact: Memory, file: str | None, test: str | None = N
 
 
 def list_convention_commands(facts: Iterable[Memory]) -> frozenset[str]:
-    """Return the commands that conventions name, normalized, such as `make test` or `pnpm lint`."""
+    """Return the commands that conventions name, normalized: `make test`, `pnpm lint`."""
     values = (fact.value or "" for fact in facts if fact.category == "convention")
     return frozenset(normalize_command(command) for value in values for command in _COMMAND_PATTERN.findall(value))
 
 
 def is_repeated_command(sentence: str, shown_commands: Collection[str]) -> bool:
-    """Return True if all commands that a sentence asks for are already shown."""
+    """Return True if a sentence asks for commands, and all of them are already shown."""
     commands = _COMMAND_PATTERN.findall(sentence)
     return bool(commands) and all(normalize_command(command) in shown_commands for command in commands)
 
 
 def normalize_command(command: str) -> str:
-    """Normalize a script call: `pnpm run lint` becomes `pnpm lint`, `bundle exec rake test` becomes `rake test`."""
+    """Remove the runner from a command, so that equal commands compare equal.
+
+    `pnpm run lint` becomes `pnpm lint`, `bundle exec rake test` becomes `rake test`.
+    """
     return _RUNNER.sub("", command).replace(" run ", " ", 1)
 
 
 def _is_from_project(fact: Memory) -> bool:
-    """Return True for a convention or instruction that was read from project files."""
+    """Return True for a convention or instruction that was read from the project's files."""
     return fact.source.get("type") == "convention" and fact.category in ("convention", "instruction")
 
 
@@ -236,7 +242,7 @@ def _is_convention(fact: Memory) -> bool:
 
 
 def get_depth(fact: Memory) -> int:
-    """Return a measure of how deep in the project's folders a fact applies.
+    """Return a measure of how deep in the folder tree a fact applies.
 
     Returns 0 if the fact applies everywhere.
     """
@@ -251,10 +257,10 @@ def _is_instruction(fact: Memory) -> bool:
 
 
 def _build_applies_predicate(at_hand: Sequence[str]) -> Callable[[Memory], bool]:
-    """Return a predicate that tells if an instruction applies to a file in `at_hand`.
+    """Return a predicate that tells if an instruction applies to any file in `at_hand`.
 
-    Instructions of a part of the project, or of a rule for some files, apply only there. On-demand instructions always
-    pass.
+    An instruction for a part of the project, or for files that match glob patterns, applies only there. An
+    on-demand instruction always passes, because its words decide later whether it is shown.
     """
 
     @cache  # most rules yield several facts
@@ -277,7 +283,7 @@ def _is_part_of_path(part: str, file: str | None) -> bool:
 
 
 def _is_useful_for_file(fact: Memory, file: str | None) -> bool:
-    """Return False for a fact about a language other than that of the file.
+    """Return False for a fact about a different language from that of the code file `file`.
 
     In a manifest, facts about any language may be useful.
     """

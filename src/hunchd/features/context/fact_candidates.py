@@ -1,4 +1,8 @@
-"""Candidates from facts, contradictions and the profile, with their sources."""
+"""Candidates for a bundle from facts, contradictions and the user's profile, with their sources.
+
+The profile consists of documents about the user. Words "at hand" are those of the current work: the open files, the
+branch and the question.
+"""
 
 from __future__ import annotations
 
@@ -78,8 +82,8 @@ def build_fact_candidates(
 ) -> list[ContextCandidate]:
     """Build candidates from user statements, conventions, decisions, contradictions and the profile.
 
-    Decisions and profile lines are included only if they concern the current work. `errors` are the first lines of the
-    current errors, `test` is the file that tests the current one.
+    Decisions are included only if they concern the current work; so are profile lines, except preferences. `errors`
+    are the headlines of the current errors, `test` is the file that tests the current one.
     """
     here = select_relevant_facts(_iter_branch_facts(facts, focus.branch), focus.file, focus.open_files, focus.activity)
     at_hand = words_at_hand(focus)
@@ -119,7 +123,7 @@ def build_fact_candidates(
 
 
 def words_at_hand(focus: Focus) -> frozenset[str]:
-    """Return the words of the open files, the branch and the question."""
+    """Return the significant words of the open files, the branch and the question."""
     near = map(_get_folder_and_stem, filter(None, (focus.file, *focus.open_files)))
     return extract_words(" ".join((*near, focus.branch, focus.query)))
 
@@ -127,10 +131,10 @@ def words_at_hand(focus: Focus) -> frozenset[str]:
 def _build_stated_candidates(
     facts: Sequence[Memory], focus: Focus, quoting: Collection[str], at_hand: frozenset[str], now: datetime
 ) -> dict[str, ContextCandidate]:
-    """Build the candidates of the user's statements, keyed by id.
+    """Build candidates from the user's statements, keyed by the fact's id.
 
-    Statements that quote an error or mention the current work come first. They and the others are limited separately,
-    so that facts about other things never displace those that concern this file.
+    Statements that quote an error or mention the current work come first. Their number is limited separately from
+    that of the others, so that facts about other things never displace those that concern this file.
     """
     here = [fact for fact in facts if fact.id in quoting or _mentions_focus(fact, focus)]
     here.sort(key=lambda fact: (fact.id not in quoting, -len(at_hand & extract_words(f"{fact.title} {fact.content}"))))
@@ -146,7 +150,7 @@ def _build_stated_candidates(
 def _iter_branch_facts(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:
     """Yield the facts that are valid on `branch`.
 
-    These are the branch's own facts, and those of the main line that it does not override.
+    These are the branch's own facts, and those valid on every branch that it does not override.
     """
     here = [fact for fact in facts if fact.branch in (None, branch or None)]
     own = {slot_of(replace(fact, branch=None)) for fact in here if fact.branch is not None}
@@ -154,9 +158,9 @@ def _iter_branch_facts(facts: Iterable[Memory], branch: str) -> Iterator[Memory]
 
 
 def _find_quoting_facts(errors: Iterable[str], facts: Sequence[Memory]) -> frozenset[str]:
-    """Return the ids of facts that quote a few consecutive words of an error.
+    """Return the ids of facts that quote consecutive words of an error.
 
-    The quoted words may be the error's message or the name of the failed test, for example.
+    The quoted words may be, for example, part of the error's message or the name of the failed test.
     """
     runs = frozenset[tuple[str, ...]]().union(*map(_extract_word_runs, errors))
     return frozenset(fact.id for fact in facts if _contains_run(f"{fact.title} {fact.content}", runs))
@@ -171,7 +175,7 @@ def _contains_run(text: str, runs: frozenset[tuple[str, ...]]) -> bool:
 
 
 def _extract_word_runs(text: str) -> frozenset[tuple[str, ...]]:
-    """Return every specific run of a few consecutive words.
+    """Return every specific run of _QUOTE_WORDS consecutive words in a text.
 
     A run is specific if it contains a significant word or is a single name, such as `zic::tests::all`.
     """
@@ -186,7 +190,7 @@ def _extract_word_runs(text: str) -> frozenset[tuple[str, ...]]:
 def _is_shown_on_match(fact: Memory) -> bool:
     """Return True if a fact is shown only when it concerns the current work.
 
-    This applies to decisions, facts without a category, and on-demand rules.
+    This is so for decisions, on-demand rules, and facts without a category unless a colleague stated them.
     """
     return _is_decision(fact) or is_on_demand(fact) or (fact.category is None and not is_from_colleague(fact))
 
@@ -194,15 +198,16 @@ def _is_shown_on_match(fact: Memory) -> bool:
 def _is_decision(fact: Memory) -> bool:
     """Return True if a fact was decided once, in a decision record or a commit.
 
-    Other facts are standing practices.
+    Other facts describe standing practice.
     """
     return fact.category == "decision" or fact.source.get("type") == "commit"
 
 
 def _count_shared_words(fact: Memory, specific_words: frozenset[str]) -> int:
-    """Count the significant words that a decision shares with the current work.
+    """Count the significant words that a fact shares with the current work.
 
-    If a commit made the decision, all words of its subject must match: a query client is not an HTTP client.
+    Returns 0 for a decision made by a commit unless every word of its subject is shared: a query client is not an
+    HTTP client.
     """
     words = specific_words & _get_fact_words(fact)
     subject = extract_words(fact.key or "") if fact.source.get("type") == "commit" else frozenset[str]()
@@ -212,14 +217,14 @@ def _count_shared_words(fact: Memory, specific_words: frozenset[str]) -> int:
 def _get_fact_words(fact: Memory) -> frozenset[str]:
     """Return the significant words of a fact.
 
-    For an on-demand rule, the words of its description are included.
+    For an on-demand rule, these include the words of its description.
     """
     about = " ".join(fact.tags) if is_on_demand(fact) else ""
     return extract_words(f"{fact.title} {fact.content} {about}")
 
 
 def _is_outdated(fact: Memory, now: datetime) -> bool:
-    """Return True if a commit more than OUTDATED_AFTER ago chose the tool or version.
+    """Return True for a tool or version that a commit chose longer ago than OUTDATED_AFTER.
 
     If the choice were still valid, a file of the project would state it.
     """
@@ -231,10 +236,10 @@ def _is_outdated(fact: Memory, now: datetime) -> bool:
 
 
 def _is_old_renaming(fact: Memory, spoken_text: str, now: datetime) -> bool:
-    """Return True for an old renaming that `spoken_text` does not mention.
+    """Return True for an old renaming if `spoken_text` mentions neither of the two names.
 
-    The code contains only the new name, so that after OUTDATED_AFTER the renaming is shown only to people who use one
-    of the names.
+    The code contains only the new name, so after OUTDATED_AFTER the renaming is shown only to people who use one of
+    the names.
     """
     if fact.source.get("rule") != "renamed" or now - fact.at <= OUTDATED_AFTER:
         return False
@@ -248,7 +253,7 @@ def _is_relevant_user_fact(fact: Memory, at_hand: frozenset[str]) -> bool:
 
 
 def _mentions_focus(fact: Memory, focus: Focus) -> bool:
-    """Return True if a fact mentions the current file, branch or question."""
+    """Return True if a fact mentions the current file, or shares a word with the current work."""
     path = PurePosixPath(focus.file or "")
     text = f"{fact.title} {fact.content}"
     at_hand = extract_words(f"{path.stem} {focus.branch} {focus.query}")
@@ -258,9 +263,9 @@ def _mentions_focus(fact: Memory, focus: Focus) -> bool:
 def _select_contradictions(
     conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str]
 ) -> list[tuple[Memory, bool]]:
-    """Return the open contradictions to show, each with True if it concerns the current work.
+    """Select at most MAX_CONTRADICTIONS open contradictions, most relevant first.
 
-    Those that do come first; at most MAX_CONTRADICTIONS are returned.
+    Each is returned with True if it concerns the current work.
     """
     ranked_conflicts = []
     for conflict in conflicts:
@@ -272,9 +277,9 @@ def _select_contradictions(
 def _build_contradiction_candidate(
     conflict: Memory, here: bool, user_candidates: Mapping[str, ContextCandidate], now: datetime
 ) -> ContextCandidate:
-    """Build the candidate of a contradiction.
+    """Build the candidate for a contradiction.
 
-    It replaces the candidates of both contradicting facts, so its value is at least as high as theirs.
+    It replaces the candidates for the two contradicting facts, so its value is at least as high as theirs.
     """
     sides = tuple(str(link["ref"]) for link in conflict.links)
     own = CONTRADICTION_RELEVANT_VALUE if here else CONTRADICTION_OTHER_VALUE
@@ -292,7 +297,7 @@ def _build_contradiction_candidate(
 
 
 def _contains_fact_text(conflict: ContextCandidate, candidate: ContextCandidate) -> bool:
-    """Return True if a contradiction already contains the text of a fact."""
+    """Return True if a contradiction already contains the text of one of its facts."""
     return (
         candidate.id in conflict.source.get("sides", ())
         and candidate.forms[0][1].casefold() in conflict.forms[0][1].casefold()
@@ -304,7 +309,10 @@ def _get_files(conflict: Memory) -> tuple[str, ...]:
 
 
 def _build_profile_candidates(pages: Iterable[Memory], at_hand: frozenset[str]) -> Iterator[ContextCandidate]:
-    """Yield profile lines that concern the current work, and a few preferences."""
+    """Yield lines of the profile that concern the current work, then the user's preferences.
+
+    At most MAX_PROFILE_LINES lines are yielded.
+    """
     lines = []
     for page in sorted(pages, key=lambda page: page.key or ""):
         for number, line in enumerate(page.content.splitlines()):
@@ -328,10 +336,10 @@ def _build_profile_candidates(pages: Iterable[Memory], at_hand: frozenset[str]) 
 
 
 def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> list[Memory]:
-    """Select the conventions to show without being asked for.
+    """Select the conventions that are shown without being asked for.
 
-    Conventions that tools enforce come before sentences of a guide. Of those that colleagues shared, the ones about
-    the current work come first.
+    Conventions that tools enforce are preferred to sentences in a guide. Among those that colleagues shared, the
+    ones about the current work are preferred.
     """
     best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
     convention_commands = list_convention_commands(facts)
@@ -414,9 +422,9 @@ def _get_probability(fact: Memory) -> float:
 
 
 def _format_doubt(fact: Memory) -> tuple[str, ...]:
-    """Return the reason for doubting a fact, or () if there is none.
+    """Return the reason why a fact is in doubt, or () if it is not.
 
-    Only file names are quoted, because other words may be untrusted.
+    No words but file names are quoted, because others may be untrusted.
     """
     if fact.status is not Status.SUSPECT:
         return ()
@@ -431,9 +439,9 @@ def _format_user_origin(fact: Memory, now: datetime) -> str:
 
 
 def _format_client_origin(fact: Memory) -> str:
-    """Describe the source of a fact that a client or session stored.
+    """Describe the source of a fact that a client or a session stored.
 
-    Returns "" for other sources. Facts from files and commits are described elsewhere.
+    Returns "" for facts from other sources, such as files and commits, which are described elsewhere.
     """
     if fact.source.get("type") == "session":
         return "said in a session"
@@ -443,7 +451,7 @@ def _format_client_origin(fact: Memory) -> str:
 
 
 def _format_shared_origin(fact: Memory) -> str:
-    """Describe who shared a fact and where; return "" if it was not shared."""
+    """Describe who shared a fact, and where; return "" if it was not shared."""
     by = fact.source.get("by")
     if fact.trust is Trust.TEAM:
         return f"{by} said so, {fact.at:%Y-%m}"
@@ -473,25 +481,25 @@ def _format_origin(fact: Memory) -> str:
 
 
 def _get_folder_and_stem(path: str) -> str:
-    """Return the last folder of a path and the file name without its suffix.
+    """Return the name of the file's folder and the file name without its suffix.
 
-    Folders further up are shared by all files of a project, and the suffix by all files of a language.
+    Folders further up are common to most files of a project, and the suffix to all files in a language.
     """
     folders, _, name = path.rpartition("/")
     return f"{folders.rpartition('/')[2]}/{name.rpartition('.')[0] or name}"
 
 
 def _find_common_words(decisions: Sequence[Memory]) -> frozenset[str]:
-    """Return words too frequent in decisions to be specific, such as the project's name."""
+    """Return words that are too frequent in decisions to be specific, such as the project's name."""
     word_counts = Counter(word for fact in decisions for word in _get_fact_words(fact))
     return frozenset(word for word, count in word_counts.items() if count > max(MAX_DECISIONS, len(decisions) // 10))
 
 
 @lru_cache(maxsize=2048)  # the same facts are considered for one file after the other
 def extract_words(text: str) -> frozenset[str]:
-    """Return the significant words of a path, branch or sentence.
+    """Return the significant words of a path, branch name or sentence.
 
-    Camel case is split: `OwnerController` contains the word owner.
+    Camel case is split: `OwnerController` contains the word "owner".
     """
     words = (word.lower() for word in split_ascii_letters(text) if len(word) >= _MIN_WORD_LENGTH)
     return frozenset(strip_plural(word, shortest=_MIN_WORD_LENGTH) for word in words if word not in PATH_STOP_WORDS)

@@ -1,8 +1,8 @@
-"""Bundle candidates from predicted files.
+"""Candidates for a bundle from predicted files.
 
-Every line must be worth reading by itself: a line is offered if it names, with probability WORTH_A_LINE, something
-that the work needs. A file below that, and one that nothing ties to the current file, is only named in a list, which
-is one line however many it names.
+Every line must be worth reading by itself. A file gets a line of its own if the probability that the work needs the
+file is at least WORTH_A_LINE. A less likely file, or one that nothing ties to the current file, is only named in a
+list, which is one line however many files it names.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ def iterate_file_candidates(
     linking: Mapping[str, Collection[str]],
     outline_count: int,
 ) -> Iterator[ContextCandidate]:
-    """Yield the files worth a line, likeliest first, then a list of the others.
+    """Yield the files that deserve a line of their own, likeliest first, then lists of the others.
 
-    At most `outline_count` files have a line of their own. `linking` maps paths to the names of those of their
-    definitions that `file`, the current one, uses, or that mention its own. A page or manifest uses no definitions.
+    At most `outline_count` files have a line of their own. `linking` maps the path of a file to the names of
+    definitions in it that `file`, the current one, uses, or that mention a definition in `file`. If `file` is not
+    code, such as a page or a manifest, it uses no definitions.
     """
     files = [one for one in prediction.files if not is_asset(one.path)]
     first = [one for one in files if _is_worth_a_line(one)][:outline_count]
@@ -101,7 +102,7 @@ def _build_outline_candidate(
 
 
 def _list_names(view: FileView, linking: Collection[str], probability: float) -> list[str]:
-    """Return a line with the names of other definitions, if one of them is likely to be needed."""
+    """Return a line that names a file's other definitions, if it is likely that one is needed."""
     names = [name for name in list_names(view, MAX_NAMES) if name not in linking]
     chance = 1 - (1 - CHANCE_OF_NAME) ** len(names)
     return [f"defines {', '.join(names)}"] if probability * chance >= WORTH_A_LINE else []
@@ -123,7 +124,10 @@ def _format_occurrences(one: ExpectedFile) -> str:
 
 
 def _build_others_candidate(paths: Mapping[str, float]) -> ContextCandidate:
-    """Build the list of the less likely files, from `paths` with their probabilities, likeliest first."""
+    """Build the list of the less likely files.
+
+    `paths` maps them to their probabilities, likeliest first.
+    """
     lengths = {level: max(1, round(share * len(paths))) for level, share in SHARE_OF_LIST.items()}
     forms = tuple(
         (level, f"{LESS_LIKELY}: {group_by_folder(list(paths)[:length])}") for level, length in lengths.items()
@@ -132,7 +136,10 @@ def _build_others_candidate(paths: Mapping[str, float]) -> ContextCandidate:
 
 
 def group_by_folder(paths: Sequence[str]) -> str:
-    """Return the paths on one line, those of one folder together: `src/{a.py,b.py}, README.md`."""
+    """Return the paths as one line, with files in the same folder together.
+
+    For example: `src/{a.py,b.py}, README.md`.
+    """
     names: dict[str, list[str]] = {}
     for path in paths:
         folder, slash, name = path.rpartition("/")

@@ -1,4 +1,4 @@
-"""Selection of the project's topics to suggest for the current file."""
+"""Selection of the project's topics that a bundle suggests for the current file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LEAST_NEAR = 0.1  # sum of the probabilities of the files whose words a topic ha
 def nearest_topics(
     topics: Sequence[str], focus: Focus, prediction: Prediction, *, project: str = ""
 ) -> tuple[str, ...]:
-    """Return the topics that the likely files and the question mention.
+    """Return the topics that share words with the likely files or the question.
 
-    Topics of the likeliest files come first; one that is called like the `project` says nothing. Without a file, and if
-    nothing is predicted, they are the largest topics of the project.
+    Topics of the likeliest files come first; a topic with the same name as the `project` is left out. If nothing
+    matches and no file is given, the project's largest topics are returned.
     """
     weights: dict[str, float] = {}
     for path in (focus.file, *focus.open_files):

@@ -1,4 +1,4 @@
-"""Errors and their fixes as predicted memories, for the open files or for a given error."""
+"""Prediction of errors and their fixes, for the open files or for a given error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_ERRORS: Final = 4
 
 
 def asked_errors(project: Project, texts: Sequence[str], now: datetime) -> tuple[KnownError, ...]:
-    """Return the errors in `texts` that were seen before and are not currently reported."""
+    """Return the errors in `texts` that were seen before but are not among the fresh ones."""
     fresh = project.list_fresh_errors(now)
     known_texts = {error.text for error in fresh} | {error.headline for error in fresh}
     errors_by_id: dict[str, KnownError] = {}
@@ -36,9 +36,9 @@ def asked_errors(project: Project, texts: Sequence[str], now: datetime) -> tuple
 def predict_errors(
     project: Project, focus: Focus, error_text: str | None, now: datetime
 ) -> list[PredictedMemoryAnswer]:
-    """Return the errors of the open files, then known fixes.
+    """Return the recent errors in the open files, followed by known fixes.
 
-    Fixes of the error in `error_text` come first among the fixes, and errors that its text may refer to come last.
+    Fixes for the error in `error_text` come first among the fixes. Errors to which that text may refer come last.
     """
     here = [error for error in project.list_fresh_errors(now) if error.path in (focus.file, *focus.open_files)][
         :MAX_ERRORS
@@ -64,7 +64,7 @@ def _iter_fixes(project: Project, errors: list[str]) -> Iterator[PredictedMemory
 
 
 def _iter_possible_errors(project: Project, error_text: str) -> Iterator[PredictedMemoryAnswer]:
-    """Yield the errors to which an ambiguous last line may refer."""
+    """Yield the known errors to which an ambiguous last line may refer."""
     may_be = find_possible_errors(error_text, project)
     for error in may_be:
         yield _build_prediction(

@@ -1,4 +1,4 @@
-"""Statistics about prefetching for `GET /status` and for Prometheus."""
+"""Prefetch statistics, formatted for `GET /status` and for Prometheus."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ FORESIGHT: Final = {
 
 
 def build_prefetch_status(bundles: BundleCache, scoreboard: PrefetchMetrics, now: float) -> PrefetchAnswer:
-    """Return the `prefetch` field of the status; `now` is in seconds since the epoch."""
+    """Return the `prefetch` field of the status.
+
+    `now` is in seconds since the epoch.
+    """
     tally = bundles.tally
     requests = tally.hits + tally.misses
     return PrefetchAnswer(
@@ -40,7 +43,7 @@ def build_prefetch_status(bundles: BundleCache, scoreboard: PrefetchMetrics, now
 def render_prefetch_metrics(bundles: BundleCache, scoreboard: PrefetchMetrics, now: float) -> str:
     """Return the prefetch statistics as Prometheus text.
 
-    Rates become gauges labelled with their time span; spans without a value are left out.
+    Rates become gauges that are labelled with their time span. If a rate has no value for a span, it is left out.
     """
     tally = bundles.tally
     counters = (
@@ -61,7 +64,10 @@ def render_prefetch_metrics(bundles: BundleCache, scoreboard: PrefetchMetrics, n
 
 
 def quantiles(seconds: Iterable[float]) -> LatencyAnswer:
-    """Return the median and 95th percentile in milliseconds; unset without values."""
+    """Return the median and the 95th percentile in milliseconds.
+
+    Both are unset if `seconds` is empty.
+    """
     sorted_seconds = sorted(seconds)
     if not sorted_seconds:
         return LatencyAnswer()

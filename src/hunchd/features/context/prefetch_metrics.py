@@ -1,7 +1,7 @@
-"""Prefetch metrics of this user: hits, precision, lead time, waste.
+"""Metrics that state how good prefetching is for this user: hits, precision, lead time, waste.
 
-They are kept per hour, for a week. Only counts are stored, no paths; the recently opened files are kept in memory
-until the daemon ends. There is no timer: expired suggestions are counted at the next event.
+Counts are kept per hour, for a week. Only counts are stored, no paths; the recently opened files are kept in memory
+until the daemon ends. There is no timer: suggestions that have expired are counted at the next event.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_WASTED_BYTES = 20_000_000  # bytes of unused bundles in an hour; above it on
 
 @dataclass(slots=True)
 class PrefetchCounts:
-    """Counters of one hour, or sums over several hours."""
+    """Counts for one hour, or their sums over several hours."""
 
     opened: int = 0  # newly opened files while there were suggestions
     foreseen: int = 0  # of those, among the first ten suggested just before
@@ -67,7 +67,7 @@ class PrefetchCounts:
             setattr(self, each.name, total)
 
     def to_answer(self) -> ForesightAnswer:
-        """Return the metrics for a status; rates without data are None."""
+        """Return the metrics in the form of a status; rates without data are None."""
         return ForesightAnswer(
             opened=self.opened,
             hit_rate=_ratio(self.foreseen, self.opened),
@@ -90,7 +90,7 @@ LISTS = frozenset({"shown", "followed"})
 
 
 class PredictedOpen(NamedTuple):
-    """Opened file with its predicted rank and probability.
+    """Opened file, with the rank and the probability that were predicted for it.
 
     Both are None if the file was not predicted.
     """
@@ -111,9 +111,9 @@ class _Suggestion:
 
 
 class PrefetchMetrics:
-    """Recorder of suggestions, opens, requests and evictions.
+    """Recorder that counts suggestions, opened files, bundle requests and evictions.
 
-    Times are seconds since the epoch.
+    Times are in seconds since the epoch.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class PrefetchMetrics:
         self._is_changed = False
 
     def record_suggestions(self, project: str, files: Sequence[tuple[str, float]], now: float) -> None:
-        """Record the files expected next, each with its confidence, likeliest first."""
+        """Record the files that are expected next, likeliest first, with their confidence."""
         self._expire(now)
         self._newest_suggestions[project] = now, dict(files[:MAX_RANKS])
         for path, confidence in files[:MAX_RANKS]:
@@ -143,7 +143,7 @@ class PrefetchMetrics:
                 suggestion.last, suggestion.confidence = now, max(suggestion.confidence, confidence)
 
     def record_open(self, project: str, path: str, now: float, open_files: Collection[str] = ()) -> None:
-        """Record that a file was opened that was not among `open_files`."""
+        """Record that a file was opened that was not yet among the open files."""
         self._expire(now)
         baselines = self._list_baselines(project, path, open_files)
         made_at, suggested_paths = self._newest_suggestions.get(project, (now, {}))
@@ -172,9 +172,10 @@ class PrefetchMetrics:
     def _list_baselines(
         self, project: str, path: str, open_files: Collection[str]
     ) -> tuple[list[str], list[str]] | None:
-        """Return the ten files opened last and the ten opened most often, then add `path` to the history.
+        """Return the suggestions of two simple baselines, then add `path` to the history.
 
-        Open files are left out, as they are in suggestions. Returns None while fewer than ten files are known.
+        The baselines suggest the ten files opened last and the ten opened most often. They leave out open files, as
+        the suggestions do. Returns None while fewer than ten files are known.
         """
         history = self._opened_paths.setdefault(project, deque(maxlen=MAX_HISTORY))
         known = [each for each in reversed(history) if each not in open_files]
@@ -195,7 +196,7 @@ class PrefetchMetrics:
         self._get_counts(now, now).wasted_bytes += size
 
     def get_prefetch_depth(self, now: float) -> int:
-        """Return the number of likely files whose bundles are worth prefetching."""
+        """Return for how many of the likeliest files it is worth prefetching bundles."""
         if self._get_counts(now, now).wasted_bytes > MAX_WASTED_BYTES:
             return 1
         deep = 0
@@ -207,7 +208,7 @@ class PrefetchMetrics:
         return max(deep, 1)
 
     def forget_project(self, project: str) -> None:
-        """Drop the pending suggestions and the opened files of a project."""
+        """Drop a project's pending suggestions and its opened files."""
         kept = [each for each in self.last_opens if each.project != project]
         self.last_opens = deque(kept, maxlen=MAX_OPENS)
         self._newest_suggestions.pop(project, None)
@@ -216,7 +217,7 @@ class PrefetchMetrics:
             del self._pending[key]
 
     def sum_hours(self, hours: int, now: float) -> PrefetchCounts:
-        """Sum the counters of the last `hours`, including the current one."""
+        """Sum the counts for the last `hours` hours, including the current one."""
         self._expire(now)
         total = PrefetchCounts()
         for hour, counts in self._hours.items():
@@ -225,7 +226,7 @@ class PrefetchMetrics:
         return total
 
     def _get_counts(self, moment: float, now: float) -> PrefetchCounts:
-        """Return the counters of the hour of `moment`, which is not later than `now`."""
+        """Return the counts for the hour of `moment`, which is not later than `now`."""
         self._is_changed = True
         hour, newest = int(moment) // HOUR, int(now) // HOUR
         if hour not in self._hours:
@@ -233,9 +234,10 @@ class PrefetchMetrics:
         return self._hours.setdefault(hour, PrefetchCounts())
 
     def _expire(self, now: float) -> None:
-        """Count the suggestions that have expired, whether they were followed or not.
+        """Count the suggestions that have expired, whether or not they were followed.
 
-        Counting followed suggestions immediately would bias the rate, as the others are counted only on expiry.
+        To count a followed suggestion at once would bias the rate, because the others are counted only when they
+        expire.
         """
         for key, pending in list(self._pending.items()):
             if now - pending.last > WINDOW_SECONDS:
@@ -251,11 +253,11 @@ class PrefetchMetrics:
     # Storing
 
     def is_save_due(self, now: float) -> bool:
-        """Return True if enough has changed since the last save."""
+        """Return True if the metrics have changed and the last save is long enough ago."""
         return self._is_changed and now - self._saved_at > SAVE_INTERVAL_SECONDS
 
     def dump(self, now: float) -> str | None:
-        """Serialize the metrics, or return None if nothing has changed."""
+        """Serialize the metrics, or return None if nothing has changed since the last call."""
         self._expire(now)
         if not self._is_changed:
             return None
@@ -265,7 +267,7 @@ class PrefetchMetrics:
 
     @classmethod
     def load(cls, path: Path) -> PrefetchMetrics:
-        """Load saved metrics; start empty if the file is missing or invalid."""
+        """Load the saved metrics; start with empty ones if the file is missing or invalid."""
         try:
             saved_metrics = json.loads(path.read_text())
             hours = {int(hour): PrefetchCounts(**counts) for hour, counts in saved_metrics["hours"].items()}
@@ -280,7 +282,10 @@ def _ratio(part: int, whole: int) -> float | None:
 
 
 def save_metrics(path: Path, payload: str) -> None:
-    """Write serialized metrics to `path`. Raises OSError if the disk is full."""
+    """Write the serialized metrics to the file `path`.
+
+    Raises OSError if the file cannot be written, for example because the disk is full.
+    """
     ensure_private_folder(path.parent)
     draft = path.with_name(f".{path.name}")
     draft.touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""Review of an uncommitted change for files that are missing from it."""
+"""Search for files that are missing from a change."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ PATIENCE = 0.5  # seconds that a context waits for git: a huge tree is answered 
 
 
 async def list_changed_files(tree: WorkingTree, *, within: float | None = None) -> tuple[str, ...]:
-    """Return the paths of the uncommitted change, read by git in a thread.
+    """Return the paths of the uncommitted changes, which git lists in a thread.
 
-    Returns an empty tuple in a plain folder, if git fails, or if git takes longer than `within` seconds.
+    Returns an empty tuple for a plain folder, if git fails, or if git takes longer than `within` seconds.
     """
     if tree.layout.git_dir is None:
         return ()
@@ -38,9 +38,10 @@ async def list_changed_files(tree: WorkingTree, *, within: float | None = None) 
 
 
 async def review(request: ReviewRequest, project: Project, tree: WorkingTree, now: datetime) -> ReviewAnswer:
-    """Return the files that a change seems to lack.
+    """Return the files that the uncommitted change seems to lack.
 
-    Raises InvalidInput if the base is unknown.
+    If the request names a base, the commits since then are part of the change. Raises InvalidInput if the base is
+    not a suitable commit.
     """
     if request.base:
         uncommitted_paths = await _list_changes_since(tree, request.base)
@@ -55,7 +56,7 @@ async def review(request: ReviewRequest, project: Project, tree: WorkingTree, no
 
 
 def iterate_missing_candidates(project: Project, focus: Focus, now: datetime) -> Iterator[ContextCandidate]:
-    """Yield the files that the uncommitted change seems to lack.
+    """Yield candidates for the files that the uncommitted change seems to lack.
 
     Yields nothing unless the context is requested for reviewing a change.
     """

@@ -1,4 +1,4 @@
-"""Candidates from workflows and the predicted next command, one line each."""
+"""Candidates for a bundle from workflows and the predicted next command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EVERYDAY_PURPOSES: Final = {
 
 
 def build_workflow_candidates(project: Project, focus: Focus, now: datetime) -> list[ContextCandidate]:
-    """Build candidates: the likely next command and everyday scripts."""
+    """Build candidates for the likely next command and for everyday scripts."""
     return [
         *_build_next_step_candidate(project, focus, now),
         *_build_script_candidates(project.workflows.values(), focus, list(project.facts.values())),
@@ -36,7 +36,7 @@ def build_workflow_candidates(project: Project, focus: Focus, now: datetime) -> 
 
 
 def predict_commands(project: Project, tree: WorkingTree, k: int, now: datetime) -> list[PredictedCommandAnswer]:
-    """Return the most probable next commands."""
+    """Return the `k` most probable next commands."""
     history = project.command_history
     workflow_ids = {memory.title: memory.id for memory in project.workflows.values()}
     return [
@@ -77,7 +77,8 @@ def _build_script_candidates(
 ) -> Iterator[ContextCandidate]:
     """Yield everyday scripts for purposes for which no convention names a command.
 
-    For each purpose, only the script nearest to the current file is yielded.
+    For each purpose, only the script nearest to the current file is yielded, and none if a command in
+    `shown_commands` already has that purpose.
     """
     shown_commands, keys = list_convention_commands(facts), {fact.key for fact in facts}
     folder = (focus.file or "").rpartition("/")[0]

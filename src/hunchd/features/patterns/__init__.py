@@ -1,1 +1,1 @@
-"""Code patterns: mined in the background, stored as memories."""
+"""Code patterns, which are mined in the background and stored as memories."""

@@ -1,7 +1,7 @@
 """Mining of code patterns in the background, while nobody is working.
 
-The work is done in the mining process, which starts when a project has been quiet for a while and exits when it is
-done. This module decides when to start it, and which of its findings are new.
+The mining process does the work: it is started when a project has been quiet for a while, and exits when it is
+done. This module decides when to start it, and which of the patterns it has found are new.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MIN_STRENGTH: Final = 0.25
 
 
 class PatternMiner(Feature):
-    """Background task that mines code patterns."""
+    """Feature that mines code patterns in the background and stores them."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class PatternMiner(Feature):
         self.enqueue(project)
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        """Record permanently which patterns the user deleted, before the project drops them."""
+        """Record for good which patterns the user has deleted, before the project drops them."""
         if project is None:
             return
         deleted_ids = [identifier for identifier in change.deletions if identifier in project.patterns]
@@ -82,7 +82,10 @@ class PatternMiner(Feature):
         self._tombstones.delete(project_id)
 
     def enqueue(self, project: Project, effect: SignalEffect | None = None) -> None:
-        """Queue the code that `effect` says has changed, or the whole project."""
+        """Queue the files that have changed according to `effect` for mining.
+
+        Without `effect`, or if it requires a full refresh, the whole project is queued.
+        """
         if not self._settings.patterns:
             return
         if effect is None or effect.refresh:
@@ -97,7 +100,7 @@ class PatternMiner(Feature):
             self._work.set()
 
     async def run(self) -> None:
-        """Mine queued projects one at a time, each once it is quiet, forever."""
+        """Mine the queued projects, one at a time, forever; wait until a project is quiet."""
         while True:
             await self._work.wait()
             while self._queue:
@@ -112,7 +115,7 @@ class PatternMiner(Feature):
             self._work.clear()
 
     def _is_quiet(self, identifier: str) -> bool:
-        """Return True if nobody is working in the project, or if it was removed."""
+        """Return True if nobody is working in the project, or if it has been removed."""
         project = self._find_project(identifier)
         if project is None:
             return True
@@ -146,7 +149,7 @@ class PatternMiner(Feature):
         self._events.publish("patterns", project=project.id, known=len(patterns), changed=change_count)
 
     def _is_still_open(self, project: Project) -> bool:
-        """Return False if the project was removed in the meantime, even if it was added again."""
+        """Return False if the project has been removed, even if it was added again since."""
         return self._find_project(project.id) is project
 
     async def _mine_patterns(self, project: Project, paths: set[str] | None) -> list[CodePattern]:
@@ -168,9 +171,9 @@ class PatternMiner(Feature):
         return patterns
 
     async def _store_patterns(self, project: Project, patterns: Sequence[CodePattern]) -> int:
-        """Store new and changed patterns, archive those no longer found.
+        """Store new and changed patterns, and archive those that were not found again.
 
-        Returns the number of changes.
+        Patterns that the user has deleted are not stored. Returns the number of memories changed.
         """
         forgotten_ids = self._tombstones.load(project.id)
         now = self._now()

@@ -1,1 +1,1 @@
-"""Workflows learned from the commands of a project."""
+"""Learning of workflows from the commands that are run in a project."""

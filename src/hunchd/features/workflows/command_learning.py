@@ -1,6 +1,7 @@
-"""Log of a project's commands, from which the next one is predicted.
+"""Learning from a project's command log, to predict the next command.
 
-A signal only appends a command in memory; a task writes the log and reads it after a start.
+A signal only adds its command to the history in memory; a background task writes the log, and reads it once after
+the daemon has started.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ LEARN_SLICE: Final = 25  # commands learned before yielding to the event loop: a
 
 
 class CommandLearner(Feature):
-    """Feature that learns which commands follow, except from those run in private folders."""
+    """Feature that learns which command usually follows which.
+
+    Commands that are run in private folders are ignored.
+    """
 
     def __init__(
         self,
@@ -43,7 +47,10 @@ class CommandLearner(Feature):
         self._loaded_projects: set[str] = set()
 
     def note(self, project: Project, tree: WorkingTree, signal: Signal) -> None:
-        """Record saved files and finished commands."""
+        """Record the file saved or the command finished according to a signal.
+
+        Other signals are ignored.
+        """
         match signal:
             case FileSaved(path=path):
                 project.command_history.record_save(path)
@@ -76,7 +83,7 @@ class CommandLearner(Feature):
             project.bump_revision()
 
     def schedule(self, project: Project) -> None:
-        """Schedule an update of the project's log."""
+        """Schedule an update of the project's command log."""
         self._queue.add(project.id)
         self._work.set()
 
@@ -84,7 +91,7 @@ class CommandLearner(Feature):
         return any(Path(folder).is_relative_to(private) for private in self._private_folders)
 
     async def run(self) -> None:
-        """Write queued commands to the log, forever."""
+        """Update the command logs of scheduled projects, forever."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -118,7 +125,7 @@ class CommandLearner(Feature):
                 )
 
     async def _load_log(self, project: Project) -> None:
-        """Load the command log that earlier processes wrote."""
+        """Load the command log that earlier processes wrote, and train the model on it."""
         history = project.command_history
         log = await asyncio.to_thread(logs.read_commands, project.cache)
         history.forgotten_ids |= await asyncio.to_thread(logs.read_forgotten_ids, project.cache)
@@ -130,7 +137,7 @@ class CommandLearner(Feature):
             await self._train(history)
 
     async def _relearn(self, project: Project) -> None:
-        """Rewrite the log in order of time, and train the model on it again."""
+        """Rewrite the log in chronological order, and train the model on it again."""
         history = project.command_history
         history.replace_log(list(history.log))
         history.unsaved, history.is_forgotten_changed = [], False
