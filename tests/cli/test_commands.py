@@ -82,7 +82,7 @@ def west(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ("argv", "message"),
     [
         (["contxt", "a.py"], "unknown command 'contxt'. Did you mean 'context'?"),
-        (["--json", "status"], "options come after the command: hunch COMMAND --json"),
+        (["--json", "status"], "options must come after the command: hunch COMMAND --json"),
         (["context", "--budget", "0"], "argument --budget: must be a whole number above 0; got '0'"),
         (["search", "x", "-k", "lots"], "argument -k: must be a whole number above 0; got 'lots'"),
         (["context", "a.py", "--wait", "nan"], "argument --wait: must be a number of seconds, at most 3600; got 'nan'"),
@@ -119,14 +119,14 @@ def test_hint_route_is_replaced_by_command(fake: FakeDaemon, capsys: Output) -> 
 
     assert main(["consolidate", "--undo", "r"]) == 1
 
-    assert capsys.readouterr().err == "hunch: there is no run 'r'\n       hunch consolidate --runs lists them\n"
+    assert capsys.readouterr().err == "hunch: there is no run 'r'\n       run `hunch consolidate --runs` to list them\n"
 
 
 @pytest.mark.parametrize("argv", [["status"], ["projects"], ["search", "x"], ["export"], ["context"]])
 def test_no_start_without_daemon_exits_3(argv: list[str], repository: Path, capsys: Output, hunchd_home: Path) -> None:
     assert main([*argv, "--no-start"]) == 3
 
-    assert capsys.readouterr().err == "hunch: no daemon is running.\n       hunch start starts it.\n"
+    assert capsys.readouterr().err == "hunch: no daemon is running.\n       Run `hunch start` to start it.\n"
     assert not hunchd_home.exists()
 
 

@@ -87,7 +87,7 @@ def test_context_empty_bundle_prints_note(fake: FakeDaemon, repository: Path, ca
     assert "nothing relevant" in captured.err
 
     main(["context", "src/cart.py", "--budget", "7"])
-    assert "nothing that fits into 7 tokens is known about src/cart.py" in capsys.readouterr().err
+    assert "nothing known about src/cart.py fits into 7 tokens" in capsys.readouterr().err
 
 
 def test_context_control_characters_are_removed(fake: FakeDaemon, repository: Path, capsys: Output) -> None:

@@ -78,7 +78,7 @@ def test_doctor_finds_home_below_foreign_folder(capsys: Output, hunchd_home: Pat
 def test_doctor_fixes_world_writable_parent(capsys: Output, hunchd_home: Path) -> None:
     ensure_private_folder(hunchd_home).chmod(0o777)
 
-    assert run_doctor(capsys)["folders"][1]["finding"] == f"{hunchd_home} can be written by everybody"
+    assert run_doctor(capsys)["folders"][1]["finding"] == f"anybody can write to {hunchd_home}"
     assert run_doctor(capsys, "--fix")["folders"][1]["verdict"] == "ok"
     assert hunchd_home.stat().st_mode & 0o777 == 0o775
 
@@ -103,7 +103,7 @@ def test_doctor_finds_lock_without_rendezvous(capsys: Output) -> None:
 
         [found] = run_doctor(capsys)["locks"]
 
-    assert (found["verdict"], found["advice"]) == ("bad", "It may be starting; if this persists: hunch restart")
+    assert (found["verdict"], found["advice"]) == ("bad", "It may be starting; if this persists, run `hunch restart`.")
     assert "pid 4242" in found["finding"]
 
 

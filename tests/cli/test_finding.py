@@ -88,7 +88,7 @@ def test_connect_hanging_daemon_fails_after_timeout(capsys: Output) -> None:
     assert 1.9 < time.monotonic() - began < 4
     error = capsys.readouterr().err
     assert f"(pid {os.getpid()}) is not responding (2 s)" in error
-    assert "hunch restart replaces it" in error
+    assert "Run `hunch restart` to replace it" in error
 
 
 def test_client_truncated_response_raises(fake: FakeDaemon, capsys: Output) -> None:

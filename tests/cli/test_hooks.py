@@ -295,7 +295,7 @@ def test_install_with_disabled_hooks_fails(root: Path, capsys: pytest.CaptureFix
     git(root, "config", "core.hooksPath", os.devnull)
 
     assert main(["hooks", "install", str(root)]) == 1
-    assert "hooks are disabled here: core.hooksPath is /dev/null" in capsys.readouterr().err
+    assert "hooks are disabled in this repository: core.hooksPath is /dev/null" in capsys.readouterr().err
 
 
 def test_status_recognises_hook_moved_by_pre_commit(root: Path, tmp_path: Path) -> None:

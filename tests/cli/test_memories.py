@@ -201,7 +201,7 @@ def test_edit_failing_editor_changes_nothing(fake: FakeDaemon, monkeypatch: pyte
 
     assert main(["edit", "m1"]) == 1
 
-    assert "false ended with code 1; nothing was changed" in capsys.readouterr().err
+    assert "false exited with code 1; nothing was changed" in capsys.readouterr().err
     assert fake.bodies("PATCH /memories/m1") == []
 
 

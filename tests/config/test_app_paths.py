@@ -59,7 +59,8 @@ def test_make_private_foreign_parent_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as refused:
         ensure_private_folder(tmp_path / "data")
     assert (
-        refused.value.hint == f"If it is yours: sudo chown -R 0 {tmp_path}/data. Set HUNCHD_HOME to use another folder."
+        refused.value.hint
+        == f"If it is yours, run `sudo chown -R 0 {tmp_path}/data`; or set HUNCHD_HOME to a different folder."
     )
 
 
@@ -68,7 +69,7 @@ def test_make_private_replaceable_parent_is_rejected(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     home.chmod(0o777)
-    with pytest.raises(ConfigError, match="can be written by everybody"):
+    with pytest.raises(ConfigError, match="anybody can write to"):
         ensure_private_folder(home / "data")
     home.chmod(0o1777)  # as /tmp is: nobody can take away what is another's
     assert ensure_private_folder(home / "data").is_dir()

@@ -59,7 +59,7 @@ def test_write_setting_undone_restores_the_file(file: Path) -> None:
     [
         ("context", "budget", "0", "between 1 and 200000"),
         ("context", "budget", '"many"', "a whole number"),
-        ("context", "budget", "1\nsilence = 0.2", "is not a value"),
+        ("context", "budget", "1\nsilence = 0.2", "is not a valid value"),
         ("context", "budgets", "1", "Did you mean 'budget'"),
         ("daemon", "log_level", '"loud"', "one of: debug"),
         ("language", "enabled", "true", "what leaves this machine"),

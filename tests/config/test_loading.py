@@ -70,7 +70,10 @@ def test_retired_settings_are_ignored_and_named(tmp_path: Path) -> None:
     file.write_text('[store]\nbatch = "many"\ncommit_ms = 20\n[daemon]\nlog_mib = 1\n')
 
     assert load_settings(file).store.commit_ms == 20
-    assert describe_retired(file) == "config.toml: no longer a setting, and ignored: [store] batch, [daemon] log_mib"
+    assert (
+        describe_retired(file)
+        == "config.toml: these are no longer settings and are ignored: [store] batch, [daemon] log_mib"
+    )
 
 
 @pytest.mark.parametrize("content", [b"[serving", b"\xff\xfe"])

@@ -231,7 +231,7 @@ export class Connection {
 function older(told: Rendezvous): string {
   const [old, hint] =
     told.protocol < PROTOCOL
-      ? ["the daemon is older", "hunch restart starts the installed version"]
+      ? ["the daemon is older", "run `hunch restart` to start the installed version"]
       : ["this extension is older", "install the one that came with hunchd"];
   return `Daemon ${told.version} speaks protocol ${told.protocol}, this extension ${PROTOCOL}: ${old}; ${hint}.`;
 }

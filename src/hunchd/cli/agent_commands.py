@@ -19,8 +19,8 @@ AGENT_COMMANDS: Final = (
         "add hunchd to a coding agent's settings",
         "Adds the MCP server, and hooks if the agent supports them, to the agent's user settings: the agent gets\n"
         "context when a session begins, a file is opened or changed, a branch is checked out or a command fails,\n"
-        "never on each prompt. Comments, order and everything else in the files stay; a backup is made.\n"
-        "Safe to repeat.\n\n"
+        "never on each prompt. The rest of the files stays as it is, including comments and order; a backup is made.\n"
+        "It is safe to run this again.\n\n"
         f"agents: {', '.join(AGENTS)}",
         f"{COMMANDS_PACKAGE}.agents.install:install",
         (
@@ -35,8 +35,8 @@ AGENT_COMMANDS: Final = (
         "uninstall",
         TOOLS_GROUP,
         "remove hunchd from an agent's settings",
-        "Restores the agent's settings byte for byte. If they were changed since the installation, removes only\n"
-        "hunchd's entries.",
+        "Restores the agent's settings byte for byte. If they have been changed since the installation,\n"
+        "only hunchd's entries are removed.",
         f"{COMMANDS_PACKAGE}.agents.install:uninstall",
         (
             argument("agent", nargs="?", choices=AGENTS, metavar="AGENT", help=f"one of: {', '.join(AGENTS)}"),
@@ -49,7 +49,7 @@ AGENT_COMMANDS: Final = (
     Command(
         "agent-hook",
         TOOLS_GROUP,
-        "called by the hooks of agents; not for people",
+        "called by agents' hooks; not meant for people",
         "Reads the payload of an agent's hook from standard input and prints the context for the agent.\n"
         "It never fails, and waits at most a tenth of a second, or half a second when a session begins.",
         f"{COMMANDS_PACKAGE}.agents.agent_hook_client:agent_hook",
@@ -64,7 +64,7 @@ AGENT_COMMANDS: Final = (
         "Serves the Model Context Protocol over standard input and output: six tools, resources and prompts.\n"
         "Agents start it themselves: `hunch install AGENT` configures that.",
         f"{COMMANDS_PACKAGE}.mcp_server:serve",
-        (argument("--project", metavar="DIR", help="the project (default: the current folder's)"),),
+        (argument("--project", metavar="DIR", help="the project (default: that of the current folder)"),),
         ("hunch mcp --project ~/src/flask",),
         prints_data=False,
     ),

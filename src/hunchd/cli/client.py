@@ -138,7 +138,7 @@ def check_protocol(daemon: Rendezvous) -> None:
         return
     mismatch = f"the running daemon ({daemon.version}) uses protocol {daemon.protocol}, this command uses {PROTOCOL}"
     if daemon.protocol < PROTOCOL:
-        raise NoDaemon(f"{mismatch}: the daemon is older.", hint="hunch restart starts the installed version.")
+        raise NoDaemon(f"{mismatch}: the daemon is older.", hint="Run `hunch restart` to start the installed version.")
     raise NoDaemon(f"{mismatch}: this command is older.", hint="Use the `hunch` that was installed with the daemon.")
 
 
@@ -163,10 +163,10 @@ def _encode_query(values: Mapping[str, object]) -> str:
 
 # Beginnings of hints that name a route, and the equivalent with a command.
 _COMMANDS_FOR_ROUTES: Final = {
-    "GET /consolidate lists": "hunch consolidate --runs lists",
-    "GET /contradictions lists": "hunch contradictions lists",
-    "GET /projects lists": "hunch projects lists",
-    "GET /sessions lists": "hunch sessions list tells of",
+    "GET /consolidate lists": "run `hunch consolidate --runs` to list",
+    "GET /contradictions lists": "run `hunch contradictions` to list",
+    "GET /projects lists": "run `hunch projects` to list",
+    "GET /sessions lists": "run `hunch sessions list` to list",
 }
 
 
@@ -178,7 +178,7 @@ def _parse_response(content: bytes) -> Any:
     try:
         return json.loads(content)
     except ValueError as error:
-        raise CommandError("the daemon's answer is not JSON.", hint="hunch doctor looks for the cause.") from error
+        raise CommandError("the daemon's answer is not JSON.", hint="Run `hunch doctor` to find the cause.") from error
 
 
 def _to_request_rejected(response: http.HttpResponse) -> RequestRejected:
@@ -190,7 +190,11 @@ def _to_request_rejected(response: http.HttpResponse) -> RequestRejected:
         error = json.loads(response.read_body())["error"]
         message, reason, hint = str(error["message"]), str(error.get("code", "")), error.get("hint")
     except (ValueError, TypeError, KeyError, OSError):
-        message, reason, hint = f"the daemon answered {response.status}.", "", "hunch logs may show the cause."
+        message, reason, hint = (
+            f"the daemon answered with HTTP {response.status}.",
+            "",
+            "Run `hunch logs` to look for the cause.",
+        )
     return RequestRejected(message, status=response.status, reason=reason, hint=_replace_route_by_command(hint))
 
 
@@ -206,7 +210,7 @@ def _replace_route_by_command(hint: str | None) -> str | None:
 
 def _connection_lost(error: OSError) -> NoDaemon:
     if isinstance(error, TimeoutError):
-        return NoDaemon("the daemon did not answer in time.", hint="hunch restart replaces one that hangs.")
+        return NoDaemon("the daemon did not answer in time.", hint="If it hangs, run `hunch restart`.")
     return NoDaemon(
-        "the daemon ended during the request.", hint="hunch logs shows the cause; the next command restarts it."
+        "the daemon ended during the request.", hint="Run `hunch logs` to see the cause; the next command restarts it."
     )

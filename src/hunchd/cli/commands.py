@@ -222,7 +222,7 @@ COMMANDS: Final = (
         "forget",
         KNOWLEDGE_GROUP,
         "delete memories",
-        "Deletes memories for good. Once the command has returned, they are not shown any more.",
+        "Deletes memories for good. Once the command has returned, they are no longer shown.",
         f"{COMMANDS_PACKAGE}.memories:forget",
         (argument("ids", nargs="+", metavar="ID|PATH", help="id of a memory, or path of a document"),),
     ),
@@ -242,7 +242,7 @@ COMMANDS: Final = (
     Command(
         "remove",
         PROJECTS_GROUP,
-        "stop watching, erase the project's data",
+        "stop watching a project and erase its data",
         "Stops watching a project and erases everything stored about it. The repository itself is not touched.",
         f"{COMMANDS_PACKAGE}.projects:remove",
         (
@@ -344,11 +344,11 @@ COMMANDS: Final = (
         DAEMON_GROUP,
         "measure predictions and search on a real history",
         "replay walks a repository's own history and scores the predictions against what really happened next.\n"
-        "recall searches for the past work that later commits mention, compared with BM25.\n"
+        "recall searches for past work that later commits mention, and compares the results with those of BM25.\n"
         "latency measures predictions on a large synthetic repository.\n"
-        "bundle measures how much of a real change is named by the context of one of its files, and by a review of\n"
-        "one half of it.\n"
-        "code searches repositories for the questions in a file and scores the files found, compared with BM25.\n"
+        "bundle measures how many files of a real change are named by the context of one of them, and by a review\n"
+        "of one half of the change.\n"
+        "code searches repositories for the questions in a file, and compares the files found with those of BM25.\n"
         "No benchmark needs a daemon or changes anything.",
         f"{COMMANDS_PACKAGE}.benchmarks:run",
         _add_bench_arguments,

@@ -116,12 +116,13 @@ def _print_run(answer: dict[str, Any], arguments: Namespace) -> int:
     total = answer.get("total") or len(answer.get("changes", ())) + answer.get("more", 0)
     if total > len(rows):
         json_limit = "100 of each step" if dry else "500"
-        print_note(f"and {format_number(total - len(rows))} more; --json prints the first {json_limit}.")
+        print_note(f"and {format_number(total - len(rows))} more; use --json to print the first {json_limit}.")
     if answer["status"] == "done" and total:
         run = strip_controls(answer["run"])
         exception = " except erasures" if answer.get("erased") else ""
         print_note(
-            f"hunch consolidate --undo {run} undoes all of it{exception}; --undo {run} --change NO undoes one change."
+            f"To undo all of it{exception}, run `hunch consolidate --undo {run}`; "
+            "to undo one change, add `--change NO`."
         )
     return 0
 
@@ -157,7 +158,7 @@ def _undo_run(client: Client, arguments: Namespace) -> int:
         return 0
     print(f"{strip_controls(arguments.undo)}: {format_number(answer['undone'])} changes undone.")
     if answer["left"]:
-        print_note(f"{format_number(answer['left'])} not undone, because the memories have been changed since.")
+        print_note(f"{format_number(answer['left'])} changes were not undone, because the memories have changed since.")
     return 0
 
 

@@ -44,9 +44,7 @@ def context(arguments: Namespace) -> int:
     if bundle["status"] == "empty":
         subject = arguments.file or root
         if arguments.budget is not None and arguments.budget < MIN_USEFUL_BUDGET:
-            print_note(
-                f"nothing that fits into {arguments.budget} tokens is known about {subject}; the default is 8,000."
-            )
+            print_note(f"nothing known about {subject} fits into {arguments.budget} tokens; the default is 8,000.")
         else:
             print_note(f"nothing relevant is known about {subject} yet.")
     for reason in bundle["degraded"]:

@@ -39,7 +39,7 @@ def connect(*, start: bool = True) -> Client:
     daemon = find_running()
     if daemon is None:
         if not start:
-            raise NoDaemon("no daemon is running.", hint="hunch start starts it.")
+            raise NoDaemon("no daemon is running.", hint="Run `hunch start` to start it.")
         daemon = launch_daemon()
     check_protocol(daemon)
     return Client(daemon)
@@ -58,7 +58,7 @@ def find_running(paths: AppPaths | None = None) -> Rendezvous | None:
         return None
     raise NoDaemon(
         f"the daemon (pid {daemon.pid}) is not responding ({PING_TIMEOUT_SECONDS:.0f} s).",
-        hint="hunch restart replaces it.",
+        hint="Run `hunch restart` to replace it.",
     )
 
 
@@ -107,7 +107,8 @@ def _activate_service(paths: AppPaths, deadline: float) -> bool:
         http.send_request(address, "GET", "/health", headers={}, timeout=deadline - time.monotonic()).read_body()
     except OSError as error:
         raise NoDaemon(
-            "the service manager could not start the daemon.", hint="systemctl --user status hunchd shows the cause."
+            "the service manager could not start the daemon.",
+            hint="Run `systemctl --user status hunchd` to see the cause.",
         ) from error
     return True
 
@@ -133,7 +134,7 @@ def _wait_until_ready(paths: AppPaths, process: subprocess.Popen[bytes] | None, 
     )
     raise NoDaemon(
         f"the daemon {outcome}.{_read_last_log_line(paths)}",
-        hint="hunch doctor looks for the cause; hunch logs shows details.",
+        hint="Run `hunch doctor` to find the cause, or `hunch logs` for details.",
     )
 
 

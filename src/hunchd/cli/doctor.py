@@ -36,7 +36,7 @@ def doctor(arguments: Namespace) -> int:
         for check in findings:
             _print_check(check)
         if not arguments.fix and any(check.fix and check.verdict == "bad" for check in findings):
-            print("\nhunch doctor --fix applies the safe fixes.")
+            print("\nRun `hunch doctor --fix` to apply the safe fixes.")
     return 1 if any(check.verdict == "bad" for check in findings) else 0
 
 

@@ -88,6 +88,7 @@ def documents(arguments: Namespace) -> int:
         print(format_table(("path", "title", "size", "changed"), rows, right=(2,)))
     else:
         print_note(
-            f"no documents below {strip_controls(arguments.prefix)}. Create one: hunch edit /profile/preferences"
+            f"no documents below {strip_controls(arguments.prefix)}; "
+            "run `hunch edit /profile/preferences` to create one."
         )
     return 0

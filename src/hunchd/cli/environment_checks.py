@@ -42,14 +42,14 @@ def check_parent_folders(paths: AppPaths) -> Iterator[Check]:
         return
     for folder in dict.fromkeys(_nearest_existing(place.parent) for place in (paths.data, paths.state, paths.runtime)):
         status = folder.stat()
-        advice = f"sudo chown $USER {folder}, or point HUNCHD_HOME to a folder of yours"
+        advice = f"Run `sudo chown $USER {folder}`, or set HUNCHD_HOME to a folder of your own."
         if status.st_uid not in (0, os.getuid()):
             finding = f"{folder} belongs to user {status.st_uid}, who could replace what is in it"
             yield Check("folders", "bad", finding, advice)
         elif status.st_mode & 0o002 and not status.st_mode & stat.S_ISVTX:
             mode = stat.S_IMODE(status.st_mode) & ~0o002
             fix = lambda folder=folder, mode=mode: folder.chmod(mode)  # noqa: E731 - a deferred call, nothing more
-            yield Check("folders", "bad", f"{folder} can be written by everybody", f"chmod o-w {folder}", fix)
+            yield Check("folders", "bad", f"anybody can write to {folder}", f"chmod o-w {folder}", fix)
         elif not os.access(folder, os.W_OK | os.X_OK):
             yield Check("folders", "bad", f"no file can be created in {folder}", advice)
 
@@ -71,7 +71,7 @@ def check_port(paths: AppPaths) -> Iterator[Check]:
         yield Check("port", "ok", "the system chooses a free one")
         return
     if find_lock_holder(paths) is not None:
-        yield Check("port", "ok", f"{serving.port}, as the settings say")
+        yield Check("port", "ok", f"{serving.port}, as set in the settings")
         return
     family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as test_socket:
@@ -96,7 +96,7 @@ def check_locks(paths: AppPaths) -> Iterator[Check]:
     rendezvous = read_rendezvous(paths.rendezvous_file)
     if pid is not None and (rendezvous is None or rendezvous.pid != pid):
         finding = f"pid {pid} holds the daemon's lock, but no client can find it"
-        yield Check("locks", "bad", finding, "It may be starting; if this persists: hunch restart")
+        yield Check("locks", "bad", finding, "It may be starting; if this persists, run `hunch restart`.")
     elif _is_locked(paths.runtime / "start.lock"):
         yield Check("locks", "note", "a command is starting the daemon", "Check again in ten seconds.")
     else:
@@ -132,10 +132,10 @@ def check_degraded(paths: AppPaths) -> Iterator[Check]:
         yield Check("status", "bad", f"the daemon does not report its status: {error.message}", "hunch logs")
         return
     for problem in status.get("degraded") or ():
-        yield Check("status", "note", str(problem), "hunch status shows more; hunch logs shows the cause.")
+        yield Check("status", "note", str(problem), "Run `hunch status` for details, or `hunch logs` for the cause.")
     for project in status.get("projects") or ():
         if project.get("state") == "missing":
-            advice = f"hunch remove {project['id']}, if it was deleted for good"
+            advice = f"If it was deleted for good, run `hunch remove {project['id']}`."
             yield Check("status", "note", f"{project['path']} does not exist", advice)
 
 
@@ -143,7 +143,7 @@ def check_spool(paths: AppPaths) -> Iterator[Check]:
     """Check for spool messages that are invalid or that nobody has read yet."""
     invalid = _list_entries(paths.spool / "aside")
     if invalid:
-        finding = f"{len(invalid)} messages of hooks are invalid; they are in {paths.spool / 'aside'}"
+        finding = f"{len(invalid)} invalid messages from hooks are in {paths.spool / 'aside'}"
         yield Check("letters", "note", finding, "Inspect them, then delete them.")
     pending_bytes = sum(
         file.stat().st_size for file in (paths.spool / "lines", *_list_entries(paths.spool / "new")) if file.exists()
@@ -152,7 +152,7 @@ def check_spool(paths: AppPaths) -> Iterator[Check]:
         yield Check(
             "letters",
             "note",
-            f"{pending_bytes / 1e6:.1f} MB of messages from hooks and shells wait for the daemon",
+            f"{pending_bytes / 1e6:.1f} MB of messages from hooks and shells are waiting for the daemon",
             "hunch start",
         )
 
@@ -180,7 +180,7 @@ def check_hooks(paths: AppPaths) -> Iterator[Check]:
             continue
         missing = [event for event, state in states.items() if state not in ("installed", "tracked")]
         if missing:
-            advice = f"Another tool has rewritten them. Run: hunch hooks install {root}"
+            advice = f"Another tool has rewritten them. Run `hunch hooks install {root}`."
             yield Check("hooks", "note", f"{root}: {', '.join(missing)} no longer report to hunchd", advice)
         else:
             yield Check("hooks", "ok", f"installed in {root}")
@@ -195,7 +195,7 @@ def check_service(paths: AppPaths) -> Iterator[Check]:
     report = get_service_state(manager, build_service_files(manager, paths, os.environ))
     failed_units = [unit for unit in UNITS if report.get(unit, {}).get("active") == "failed"]
     if failed_units:
-        advice = "systemctl --user status hunchd shows the cause; then: hunch service install"
+        advice = "Run `systemctl --user status hunchd` to see the cause, then `hunch service install`."
         yield Check("service", "bad", f"{', '.join(failed_units)} failed", advice)
     elif not report["up_to_date"]:
         yield Check("service", "note", f"{manager} starts another installation of hunchd", "hunch service install")

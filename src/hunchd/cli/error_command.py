@@ -84,7 +84,7 @@ def _find_newest_error(client: Client, root: str) -> dict[str, Any]:
     bundle = client.get("/context", project=root)
     errors = [item for item in bundle["items"] if item["kind"] == "error"]
     if not errors:
-        raise CommandError("the daemon did not store the error.", hint="hunch doctor looks for the cause.")
+        raise CommandError("the daemon did not store the error.", hint="Run `hunch doctor` to find the cause.")
     return dict(max(errors, key=lambda item: str(item["source"].get("last", ""))))
 
 
@@ -101,7 +101,7 @@ def _print_report(report: dict[str, Any]) -> None:
         for part in change[:_MAX_DIFF_LINES]:
             print(f"    {format_line(part)}")
     elif source.get("candidates"):
-        print("  its last line matches several errors:")
+        print("  the last line matches several errors:")
         for candidate in source["candidates"]:
             print(f"    {format_line(candidate)}")
     else:

@@ -62,7 +62,7 @@ def _print_versions(client: Client, arguments: Namespace) -> int:
         if refusal.status != 404:
             raise
         hint = (
-            f"For the history of a file: hunch search why was {arguments.subject} changed"
+            f"For the history of a file, run `hunch search why was {arguments.subject} changed`."
             if "." in arguments.subject
             else None
         )
@@ -107,7 +107,7 @@ def contradictions(arguments: Namespace) -> int:
 
 def _resolve_contradiction(client: Client, arguments: Namespace) -> int:
     if not arguments.id or not arguments.other:
-        raise WrongUsage("say which is right: hunch contradictions resolve ID a|b|both|merged")
+        raise WrongUsage("say which side is right: run `hunch contradictions resolve ID a|b|both|merged`.")
     resolution = RESOLUTIONS.get(arguments.other, arguments.other)
     if resolution not in RESOLUTIONS.values():
         raise WrongUsage(f"the resolution must be a, b, both or merged; got {arguments.other!r}.")
@@ -117,13 +117,15 @@ def _resolve_contradiction(client: Client, arguments: Namespace) -> int:
     if arguments.json:
         print_json(answer)
     else:
-        print(f"{strip_controls(arguments.id)}: resolved. hunch undo {strip_controls(arguments.id)} reopens it.")
+        print(
+            f"{strip_controls(arguments.id)}: resolved; run `hunch undo {strip_controls(arguments.id)}` to reopen it."
+        )
     return 0
 
 
 def _report_contradiction(client: Client, arguments: Namespace) -> int:
     if not arguments.id or not arguments.other:
-        raise WrongUsage("name two memories: hunch contradictions open ID ID")
+        raise WrongUsage("name two memories: run `hunch contradictions open ID ID`.")
     contradiction = client.post(
         "/contradictions", {"a": arguments.id, "b": arguments.other, "note": arguments.note or ""}
     )
@@ -131,7 +133,7 @@ def _report_contradiction(client: Client, arguments: Namespace) -> int:
         print_json(contradiction)
     elif contradiction["status"] == "open":
         identifier = strip_controls(contradiction["id"])
-        print(f"{identifier}: open. hunch contradictions resolve {identifier} a|b|both|merged resolves it.")
+        print(f"{identifier}: open; run `hunch contradictions resolve {identifier} a|b|both|merged` to resolve it.")
     else:
         print(
             f"{strip_controls(contradiction['id'])}: already resolved ({strip_controls(contradiction['resolution'])})."

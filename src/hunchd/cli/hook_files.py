@@ -73,7 +73,7 @@ def find_hooks_folder(path: Path) -> HooksFolder:
     if layout.bare and not (layout.common_dir / "worktrees").is_dir():
         raise WrongUsage(
             f"{layout.root} is a bare repository without working trees: these hooks would never run.",
-            hint="Install them where you work. A bare repository with linked working trees is fine.",
+            hint="Install them in a repository with a working tree; linked working trees are enough.",
         )
     git_path = _git_output(layout.root, "rev-parse", "--git-path", "hooks")
     folder = Path(os.path.normpath(layout.root / os.fsdecode(git_path)))
@@ -141,7 +141,7 @@ def install_hook(hooks_folder: HooksFolder, event: str, paths: AppPaths) -> None
     link = _backup_link(file)
     if os.path.lexists(_backup_path(file)):
         raise CommandError(
-            f"{_backup_path(file)} exists already.", hint="hunch hooks uninstall restores the previous hook."
+            f"{_backup_path(file)} already exists.", hint="Run `hunch hooks uninstall` to restore the previous hook."
         )
     file.rename(_backup_path(file))
     if not os.path.lexists(link):

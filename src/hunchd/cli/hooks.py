@@ -24,7 +24,7 @@ from hunchd.cli.hook_scripts import EVENTS
 from hunchd.cli.output import format_table, print_json, print_note, strip_controls
 from hunchd.config.app_paths import AppPaths, ensure_private_folder, resolve_app_paths
 
-_SHARED_NOTE: Final = "core.hooksPath is shared with other repositories; the hooks report events of all of them."
+_SHARED_NOTE: Final = "core.hooksPath is shared with other repositories; the hooks report events from all of them."
 _TRACKED_NOTE: Final = "The daemon notices commits by itself: at once while it runs, otherwise at its next start."
 
 
@@ -42,7 +42,9 @@ def hooks(arguments: Namespace) -> int:
 
 def _install_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> None:
     if hooks_folder.folder.exists() and not hooks_folder.folder.is_dir():
-        raise CommandError(f"hooks are disabled here: core.hooksPath is {hooks_folder.folder}.")
+        raise CommandError(
+            f"hooks are disabled in this repository: core.hooksPath is {hooks_folder.folder}, which is not a folder."
+        )
     ensure_private_folder(paths.spool)  # hooks write nothing without it, so they stop with the daemon's data
     is_created = not hooks_folder.folder.exists()
     hooks_folder.folder.mkdir(parents=True, exist_ok=True)
@@ -150,6 +152,7 @@ def _print_hooks(hooks_folder: HooksFolder, paths: AppPaths, *, as_json: bool) -
         for hook in hooks_found
     ):
         print_note(
-            "another tool, or another installation, has rewritten these hooks; hunch hooks install restores them."
+            "another tool, or another installation, has rewritten these hooks; "
+            "run `hunch hooks install` to restore them."
         )
     return 0

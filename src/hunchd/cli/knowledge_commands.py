@@ -15,7 +15,7 @@ KNOWLEDGE_COMMANDS: Final = (
         "documents",
         KNOWLEDGE_GROUP,
         "list documents by path: profile, reference, …",
-        "Lists the documents of the knowledge base. `hunch edit PATH` opens one in your editor, new or not;\n"
+        "Lists the documents of the knowledge base. `hunch edit PATH` opens one in your editor, or a new one;\n"
         "`hunch show`, `history`, `undo` and `forget` take paths too.",
         f"{COMMANDS_PACKAGE}.documents:documents",
         (
@@ -83,7 +83,7 @@ KNOWLEDGE_COMMANDS: Final = (
         KNOWLEDGE_GROUP,
         "condense, assess and forget memories",
         "Merges duplicates, shortens old episodes, links related memories, marks statements about removed\n"
-        "code as suspect, and archives what was not used for three months. Runs every night. A run\n"
+        "code as suspect, and archives what has not been used for three months. Runs every night. A run\n"
         "that makes search results worse is rolled back.",
         f"{COMMANDS_PACKAGE}.consolidation:consolidate",
         (

@@ -30,7 +30,7 @@ def logs(arguments: Namespace) -> int:
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        raise CommandError(f"there is no log yet: {path}.", hint="hunch start starts the daemon.") from None
+        raise CommandError(f"there is no log yet: {path}.", hint="Run `hunch start` to start the daemon.") from None
     with file:
         format_line = to_json_line if arguments.json else strip_controls
         for line in read_last_lines(file, arguments.lines):

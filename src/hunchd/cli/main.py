@@ -91,7 +91,7 @@ def _suggest_fix(error: OSError) -> str | None:
         is_own = home.lstat().st_uid == os.geteuid()
     except OSError:  # in an inaccessible folder
         is_own = False
-    return f"chmod -R u+rwX {home}" if is_own else format_foreign_folder_hint(home)
+    return f"Run `chmod -R u+rwX {home}`." if is_own else format_foreign_folder_hint(home)
 
 
 def _run_wrapped_command(words: Sequence[str], *, is_own_process: bool) -> int:

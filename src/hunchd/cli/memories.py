@@ -77,7 +77,7 @@ def remember(arguments: Namespace) -> int:
         for understanding in answer.get("understood", ()):
             print_note(_describe_understanding(understanding))
             if secrets := understanding.get("redacted"):
-                print_note(f"removed secrets: {strip_controls(', '.join(secrets))}. Secrets are never stored.")
+                print_note(f"removed secrets ({strip_controls(', '.join(secrets))}); secrets are never stored.")
             _print_similar(client, understanding)
     return 0
 
@@ -98,7 +98,8 @@ def _print_similar(client: Client, understanding: Mapping[str, Any]) -> None:
     if similar:
         identifier_shown = strip_controls(similar[0]["id"]) if len(similar) == 1 else "ID"
         print_note(
-            f"If they contradict each other: hunch contradictions open {strip_controls(identifier)} {identifier_shown}"
+            "if they contradict each other, "
+            f"run `hunch contradictions open {strip_controls(identifier)} {identifier_shown}`."
         )
 
 
@@ -123,9 +124,11 @@ def _describe_understanding(understanding: dict[str, Any]) -> str:
             sentence += f"; rejected: {strip_controls(understanding['rejected_for']['value'])} is more certain"
     if "contradiction" in understanding:
         contradiction = strip_controls(understanding["contradiction"])
-        sentence += f"; contradicts another source (hunch contradictions resolve {contradiction})"
+        sentence += f"; contradicts another source (run `hunch contradictions resolve {contradiction}`)"
     identifier = strip_controls(understanding["id"])
-    return f"{sentence}. If that is wrong: hunch edit {identifier} --key … --value …, or hunch undo {identifier}"
+    return (
+        f"{sentence}. If that is wrong, run `hunch edit {identifier} --key … --value …` or `hunch undo {identifier}`."
+    )
 
 
 def search(arguments: Namespace) -> int:
@@ -157,7 +160,7 @@ def search(arguments: Namespace) -> int:
             lines[0] = f"{colourize(strip_controls(result['project']), DIM)}  {lines[0]}"
         print("\n".join(lines))
     for problem in answer.get("degraded", ()):
-        print_note(f"incomplete: {strip_controls(problem)}")
+        print_note(f"the results are incomplete: {strip_controls(problem)}")
     if not answer["results"]:
         print_note("nothing found.")
     return 0
@@ -242,7 +245,9 @@ def edit(arguments: Namespace) -> int:
     if arguments.json:
         print_json(memory)
     else:
-        new_id = f" and is {strip_controls(memory['id'])} now" if memory.get("id") not in (None, arguments.id) else ""
+        new_id = (
+            f"; its new id is {strip_controls(memory['id'])}" if memory.get("id") not in (None, arguments.id) else ""
+        )
         print(f"{strip_controls(arguments.id)}: changed{new_id}.")
     return 0
 
@@ -291,7 +296,7 @@ def why(arguments: Namespace) -> int:
         if name != "goes_after":
             print(f"source {strip_controls(name)}: {format_line(value)}")
         elif memory.get("status") == "archived":
-            undo_hint = f"unless hunch undo {strip_controls(memory['id'])} restores it"
+            undo_hint = f"unless you run `hunch undo {strip_controls(memory['id'])}` before"
             print(f"erased for good after {format_line(str(value)[:10])}, {undo_hint}")
     usage = memory.get("usage") or {}
     counts = [f"{name} {_count_times(count)}" for name, count in usage.items() if name != "last"]
@@ -322,7 +327,7 @@ def _explain_file(arguments: Namespace) -> int:
         print_json(bundle["items"])
         return 0
     if not bundle["items"]:
-        print_note(f"nothing would be shown for {arguments.subject}.")
+        print_note(f"the context for {arguments.subject} is empty.")
     tier = 0
     for item in bundle["items"]:
         if item["tier"] != tier:
@@ -418,7 +423,7 @@ def edit_in_editor(text: str) -> str:
 
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
-        raise WrongUsage("nothing to change.", hint="Use an option  (--content, --title, …) or set $EDITOR.")
+        raise WrongUsage("nothing to change.", hint="Use an option (--content, --title, …) or set $EDITOR.")
     descriptor, name = tempfile.mkstemp(prefix="hunch-", suffix=".md")
     draft = Path(name)
     try:
@@ -426,7 +431,7 @@ def edit_in_editor(text: str) -> str:
             file.write(text)
         code = subprocess.run([*shlex.split(editor), name], check=False).returncode
         if code != 0:
-            raise CommandError(f"{editor} ended with code {code}; nothing was changed.")
+            raise CommandError(f"{editor} exited with code {code}; nothing was changed.")
         return draft.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise CommandError(f"the editor {editor!r} was not found.", hint="Set $VISUAL or $EDITOR.") from error

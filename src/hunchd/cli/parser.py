@@ -19,7 +19,7 @@ class CommandParser(argparse.ArgumentParser):
     """Argument parser that raises WrongUsage, for `main` to print, instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
-        raise WrongUsage(self._add_choices(message), hint=f"{self.prog} --help shows its arguments.")
+        raise WrongUsage(self._add_choices(message), hint=f"Run `{self.prog} --help` to see its arguments.")
 
     def _add_choices(self, message: str) -> str:
         """Add the allowed values of the arguments named in an error message.
@@ -58,7 +58,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         return _parse_verb(noun, argv[1:])
     command = _find_command(name)
     if command is None:
-        raise WrongUsage(_describe_unknown(name), hint="hunch --help lists the commands.")
+        raise WrongUsage(_describe_unknown(name), hint="Run `hunch --help` to list the commands.")
     return build_parser(command).parse_args(argv[1:], argparse.Namespace(runs=command.runs))
 
 
@@ -69,7 +69,9 @@ def _parse_verb(noun: Noun, argv: Sequence[str]) -> argparse.Namespace:
         raise SystemExit(0)
     command = _find_command(noun.verbs.get(argv[0], ""))
     if command is None:
-        raise WrongUsage(f"hunch {noun.name} has no {argv[0]!r}.", hint=f"Its verbs: {', '.join(noun.verbs)}.")
+        raise WrongUsage(
+            f"hunch {noun.name} has no command {argv[0]!r}.", hint=f"Available commands: {', '.join(noun.verbs)}."
+        )
     parser = build_parser(command, f"hunch {noun.name} {argv[0]}")
     return parser.parse_args(argv[1:], argparse.Namespace(runs=command.runs))
 
@@ -127,7 +129,7 @@ def render_overview() -> str:
         lines += [f"  {noun.name:<{width}}{', '.join(noun.verbs)}" for noun in NOUNS if noun.group == group]
     lines += [
         "",
-        "Commands start the daemon when it is not running. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no daemon.",
+        "Commands start the daemon if it is not running. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no daemon.",
     ]
     return "\n".join(lines)
 
@@ -147,7 +149,7 @@ def render_noun(noun: Noun) -> str:
 
 def _describe_unknown(name: str) -> str:
     if name.startswith("-"):
-        return f"options come after the command: hunch COMMAND {name}"
+        return f"options must come after the command: hunch COMMAND {name}"
     import difflib  # only mistakes need it
 
     matches = difflib.get_close_matches(

@@ -71,8 +71,8 @@ def _is_settled(project: Mapping[str, Any], queues: Mapping[str, int]) -> bool:
 def _explain_stall(project: Mapping[str, Any], reasons: Sequence[str]) -> str:
     embeddings = project["progress"]["embeddings"]
     missing = format_number(embeddings["total"] - embeddings["done"])
-    why = "; ".join(map(strip_controls, reasons)) or "embedding goes on in the background"
-    return f"{strip_controls(project['name'])}: {missing} memories are found by words only so far: {why}"
+    why = "; ".join(map(strip_controls, reasons)) or "embedding continues in the background"
+    return f"{strip_controls(project['name'])}: {missing} memories can be found only by their words so far: {why}"
 
 
 def remove(arguments: Namespace) -> int:

@@ -144,7 +144,7 @@ def _print_service(manager: str, files: Mapping[Path, bytes], *, as_json: bool) 
         if unit in report:
             print(f"  {unit}: {', '.join(f'{name} {value}' for name, value in report[unit].items())}")
     if not report["up_to_date"]:
-        print_note("hunch service install brings it up to date.")
+        print_note("run `hunch service install` to bring it up to date.")
     return 0
 
 
@@ -230,6 +230,6 @@ def _run_command(*command: str, check: bool = True) -> str:
     if check and result.returncode:
         error_output = strip_controls(result.stderr.strip() or result.stdout.strip())
         raise CommandError(
-            f"{' '.join(command)} failed: {error_output}", hint="Does it have a user session to connect to?"
+            f"{' '.join(command)} failed: {error_output}", hint="Check that there is a user session to connect to."
         )
     return result.stdout

@@ -28,7 +28,9 @@ PAGE_SIZE = 500  # messages asked for at once
 
 def sessions(arguments: Namespace) -> int:
     if arguments.action != "list" and not arguments.id:
-        raise WrongUsage(f"{arguments.action} needs the ID of a session.", hint="hunch sessions list shows them.")
+        raise WrongUsage(
+            f"{arguments.action} needs the ID of a session.", hint="Run `hunch sessions list` to list them."
+        )
     client = connect(start=not arguments.no_start)
     actions = {
         "list": _list_sessions,
@@ -57,11 +59,11 @@ def _list_sessions(client: Client, arguments: Namespace) -> int:
         for one in get_items(answer)
     ]
     if not rows:
-        print_note("no sessions yet; hunch import-transcripts imports earlier ones.")
+        print_note("no sessions yet; run `hunch import-transcripts` to import earlier ones.")
         return 0
     print(format_table(("session", "state", "messages", "last", "about"), rows, right=(2,)))
     if answer["total"] > len(rows):
-        print_note(f"{format_number(answer['total'] - len(rows))} more; --limit shows them")
+        print_note(f"{format_number(answer['total'] - len(rows))} more; use --limit to list them.")
     return 0
 
 
@@ -111,7 +113,7 @@ def _delete_session(client: Client, arguments: Namespace) -> int:
     path = f"/sessions/{quote_segment(arguments.id)}"
     head = client.get(path)
     title = format_line(head["title"], 60)
-    question = f"Erase {format_number(head['messages'])} messages of “{title}” and everything derived from them?"
+    question = f"Erase the {format_number(head['messages'])} messages in “{title}” and everything derived from them?"
     require_confirmation(question, is_confirmed=arguments.yes, otherwise="nothing was erased.")
     answer = client.delete(path)
     if arguments.json:

@@ -54,7 +54,10 @@ def share(arguments: Namespace) -> int:
     """
     root = Path(_get_root(arguments))
     if not (arguments.names or arguments.all) and not arguments.list:
-        print_note("no names were given, so memories are listed. hunch share ID shares one, --all all that you stated.")
+        print_note(
+            "no names were given, so memories are listed. "
+            "Run `hunch share ID` to share one, or `hunch share --all` to share all that you stated."
+        )
     client = connect(start=not arguments.no_start)
     response = _request_shared(client, root, [] if arguments.list else arguments.names)
     if arguments.list or not (arguments.names or arguments.all):
@@ -86,7 +89,9 @@ def unshare(arguments: Namespace) -> int:
     for name in arguments.names:
         matching = [one for one in existing if _matches_name(one, name, root)]
         if not matching:
-            raise WrongUsage(f"nothing is shared as {name!r}.", hint="hunch share --list shows the shared files.")
+            raise WrongUsage(
+                f"nothing is shared as {name!r}.", hint="Run `hunch share --list` to list the shared files."
+            )
         removed_files += [one for one in matching if one not in removed_files]
     for one in removed_files:
         if not arguments.dry_run:
@@ -116,10 +121,10 @@ def list_shared_files(root: Path) -> Iterator[SharedEntry]:
 
 def _read_shared_file(root: Path, path: str) -> SharedEntry:
     if not is_shared_path(path):
-        return SharedEntry(path, b"", None, "its name must consist of lower-case letters, digits and -, and end in .md")
+        return SharedEntry(path, b"", None, "the name must consist of lower-case letters, digits and -, and end in .md")
     content = read_file(root, path, limit=MAX_FILE_BYTES)
     if content is None:
-        return SharedEntry(path, b"", None, f"it is not a plain file of at most {MAX_FILE_BYTES // 1024} kB")
+        return SharedEntry(path, b"", None, f"it is not a regular file of at most {MAX_FILE_BYTES // 1024} kB")
     try:
         return SharedEntry(path, content, parse_shared_file(path, content))
     except InvalidInput as error:
@@ -221,11 +226,11 @@ def _print_written(
         if is_dry_run:
             _print_diff(_existing_content(one, existing) or b"", one["content"])
     if not files:
-        print_note("nothing to share: hunch share --list shows what could be.")
+        print_note("nothing to share; run `hunch share --list` to see what could be shared.")
     if changed_files and not is_dry_run:
         print_note(
-            f"git add {SHARED_FOLDER} && git commit shares it; review it first: "
-            "everybody with the repository can read it."
+            f"to share the files, run `git add {SHARED_FOLDER} && git commit`. Review them first: "
+            "anyone with access to the repository can read them."
         )
     rules = IgnoreRules.load(root)
     if any(rules.get_reason(one["path"]) for one in changed_files):
@@ -264,9 +269,9 @@ def _print_list(root: Path, candidates: list[dict[str, Any]], *, as_json: bool) 
         own_words = "" if one["trust"] == "user" else "  (not in your own words)"
         print(f"  {strip_controls(one['id'])}  {format_line(one['title'], 90)}{colourize(own_words, DIM)}")
     for one in unreadable:
-        print_note(f"{strip_controls(one['path'])} is skipped: {strip_controls(one['reason'])}.")
+        print_note(f"skipped {strip_controls(one['path'])}: {strip_controls(one['reason'])}.")
     if not (shared_lines or shareable):
-        print_note("nothing is shared, and nothing could be: store something first with hunch remember.")
+        print_note("nothing is shared, and there is nothing to share; run `hunch remember` to store something first.")
     return 0
 
 

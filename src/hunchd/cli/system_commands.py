@@ -76,8 +76,8 @@ SYSTEM_COMMANDS: Final = (
         TOOLS_GROUP,
         "let your shell report which commands failed",
         "Prints shell code that reports each command that ended: the command line, its exit code, duration and\n"
-        "folder. No output is read. Only commands inside git working trees are reported, while the daemon runs; one\n"
-        "that begins with a space is not, nor those below [shell] private_folders.",
+        "folder. No output is read. Commands are reported only inside git working trees and while the daemon runs;\n"
+        "those that begin with a space, or run below [shell] private_folders, are not.",
         f"{COMMANDS_PACKAGE}.shells:shell_init",
         (argument("shell", choices=SHELLS, help="your shell"),),
         (

@@ -65,7 +65,7 @@ def find_project_root(path: str, client: Client | None = None) -> str:
         for project in get_items(client.get("/projects")):
             if path == project["path"] or path.startswith(project["path"].rstrip("/") + "/"):
                 return str(project["path"])
-    raise WrongUsage(f"{path!r} is not in a git repository.", hint="For a plain folder run `hunch add FOLDER` first.")
+    raise WrongUsage(f"{path!r} is not in a git repository.", hint="For a plain folder, run `hunch add FOLDER` first.")
 
 
 def find_project_root_or_none(directory: str | None) -> str | None:
@@ -99,7 +99,7 @@ def find_registered_project(client: Client, argument: str) -> dict[str, Any]:
         return same_name[0]
     if same_name:
         raise WrongUsage(f"{len(same_name)} projects are named {argument!r}.", hint="Name one by its folder or id.")
-    raise WrongUsage(f"unknown project {argument!r}.", hint="hunch projects lists them.")
+    raise WrongUsage(f"unknown project {argument!r}.", hint="Run `hunch projects` to list them.")
 
 
 def resolve_folder(argument: str) -> str:

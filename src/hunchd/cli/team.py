@@ -41,7 +41,7 @@ def team(arguments: Namespace) -> int:
 
 def _create(client: Client, root: Path, arguments: Namespace) -> int:
     if not arguments.target:
-        raise WrongUsage("an address is missing.", hint="For example: hunch team create s3://bucket/folder")
+        raise WrongUsage("the team's address is missing.", hint="For example: `hunch team create s3://bucket/folder`")
     return _enter(client, root, arguments, arguments.target, is_new=True)
 
 
@@ -59,7 +59,7 @@ def _enter(client: Client, root: Path, arguments: Namespace, address: str, *, is
         raise WrongUsage("your name is missing.", hint="Use --name NAME, or set git config user.name.")
     preview = _request(client, root, "/team/preview")
     print_note(f"{len(preview['items'])} memories of {root} would be sent to {strip_controls(address)} as {name}.")
-    print_note("hunch team preview shows each of them. Everybody who can read that address can read them.")
+    print_note("Run `hunch team preview` to see each of them. Anyone who can read that address can read them.")
     require_confirmation(
         "Share this project's memory there?", is_confirmed=arguments.yes, otherwise="nothing was sent."
     )
@@ -70,9 +70,10 @@ def _enter(client: Client, root: Path, arguments: Namespace, address: str, *, is
         return 0
     print(f"{colourize('created' if is_new else 'joined', BOLD)}: {strip_controls(joined['uri'])}")
     if is_new:
-        print_note(f"colleagues join with: hunch team join '{strip_controls(joined['address'])}'")
+        print_note(f"to join, colleagues run `hunch team join '{strip_controls(joined['address'])}'`.")
         print_note(
-            f'or put this into {ADDRESS_FILE} of the repository: address = "{strip_controls(joined["address"])}"'
+            "for them to run `hunch team join` without an address, add this line to "
+            f'{ADDRESS_FILE} in the repository: address = "{strip_controls(joined["address"])}"'
         )
     return 0
 
@@ -85,7 +86,7 @@ def _read_address(root: Path) -> str:
     content = read_file(root, ADDRESS_FILE, limit=_MAX_ADDRESS_FILE_BYTES)
     if content is None:
         raise WrongUsage(
-            "an address is missing.", hint=f"Run hunch team join URI: the repository has no {ADDRESS_FILE}."
+            "the team's address is missing.", hint=f"Run `hunch team join URI`: the repository has no {ADDRESS_FILE}."
         )
     try:
         address = tomllib.loads(content.decode("utf-8"))["address"]
@@ -100,7 +101,7 @@ def _show_status(client: Client, root: Path, arguments: Namespace) -> int:
         print_json(status)
         return 0
     if not status["joined"]:
-        print_note("this project has no team yet. Run hunch team create URI, or hunch team join URI.")
+        print_note("this project has no team yet. Run `hunch team create URI` or `hunch team join URI`.")
         return 0
     progress = status["progress"]
     print(f"{colourize(strip_controls(status['uri']), BOLD)}  {status['members']} members, you are {status['name']}")
@@ -110,7 +111,8 @@ def _show_status(client: Client, root: Path, arguments: Namespace) -> int:
         print_note(strip_controls(progress["failure"]))
     if progress["forged"]:
         print_note(
-            f"{progress['forged']} records with a false signature were ignored; hunch team members lists the members."
+            f"{progress['forged']} records with an invalid signature were ignored; "
+            "run `hunch team members` to list the members."
         )
     return 0
 
@@ -147,13 +149,13 @@ def _preview(client: Client, root: Path, arguments: Namespace) -> int:
         if text and text != content.get("title"):
             print(colourize("\n".join(f"    {line}" for line in text.splitlines()), DIM))
     if not answer["items"]:
-        print_note("nothing would be sent." if answer["joined"] else "nothing here would be sent to a team.")
+        print_note("nothing would be sent." if answer["joined"] else "nothing in this project would be sent to a team.")
     return 0
 
 
 def _change_member(client: Client, root: Path, arguments: Namespace) -> int:
     if not arguments.target:
-        raise WrongUsage("the name of a member is missing.", hint=f"hunch team {arguments.action} NAME")
+        raise WrongUsage("the name of a member is missing.", hint=f"Run `hunch team {arguments.action} NAME`.")
     body = {"project": str(root), "member": arguments.target, "action": arguments.action}
     if arguments.action == "exclude":
         question = f"Make everything that {arguments.target} stated invalid for all members?"

@@ -226,9 +226,9 @@ def _print_tally(tally: ImportTally, arguments: Namespace) -> None:
         else f"{summary}, {format_number(new_count)} of them new"
     )
     for folder, times in sorted(tally.unknown.items()):
-        hint = f"hunch add {folder}" if folder.startswith("/") else "--all imports them as your own"
+        hint = f"run `hunch add {folder}`" if folder.startswith("/") else "use --all to import them as your own"
         print_note(
-            f"{format_number(times)} sessions in {format_line(folder, 60)} were skipped: {format_line(hint, 80)}"
+            f"{format_number(times)} sessions in {format_line(folder, 60)} were skipped; {format_line(hint, 80)}"
         )
     for agent, files in sorted(tally.unknown_forms.items()):
         print_note(
@@ -236,7 +236,7 @@ def _print_tally(tally: ImportTally, arguments: Namespace) -> None:
             f"{format_line(files[0], 100)}"
         )
     for problem in tally.unreadable:
-        print_note(f"could not be read: {format_line(problem, 100)}")
+        print_note(f"could not read {format_line(problem, 100)}")
 
 
 def _format_project(one: Mapping[str, Any]) -> str:

@@ -94,7 +94,7 @@ def import_(arguments: Namespace) -> int:
             print_note(message)
     if answer.get("refused") and not any(answer.get(name) for name in _IMPORTED_COUNTS):
         raise CommandError(
-            "the file contains no export that this hunchd can read.", hint="`hunch export FILE` writes one."
+            "the file contains no export that this hunchd can read.", hint="Run `hunch export FILE` to write one."
         )
     if answer.get("complete") is False:
         raise CommandError(
@@ -142,7 +142,7 @@ def erase(arguments: Namespace) -> int:
             f"{' and ' if manager and hook_folders else ''}{'git hooks in:' if hook_folders else ''}", file=sys.stderr
         )
         print(*(f"  {strip_controls(folder)}" for folder in hook_folders), sep="\n", file=sys.stderr)
-    question = "Stop the daemon, uninstall those and delete these folders?"
+    question = "Stop the daemon, uninstall all of this and delete these folders?"
     require_confirmation(question, is_confirmed=arguments.yes, otherwise="nothing was erased.")
     if manager:
         uninstall_service(manager, build_service_files(manager, paths, os.environ))

@@ -15,7 +15,7 @@ ROUTINE_COMMANDS: Final = (
         KNOWLEDGE_GROUP,
         "list workflows, step by step",
         "Lists what the project's makefiles, package scripts, CI files and hooks define.\n"
-        "hunch show ID prints the steps of one.",
+        "Run `hunch show ID` to print the steps of one.",
         f"{COMMANDS_PACKAGE}.workflows:workflows",
         (
             argument("--project", metavar="DIR", help="the project (default: the one you are in)"),
@@ -33,7 +33,8 @@ ROUTINE_COMMANDS: Final = (
         "learn from your shell's history",
         "Reads a shell's history file and imports the commands that were run in this project, so that the next\n"
         "command is predicted at once. Shells do not record the folder: it is derived from earlier `cd` commands.\n"
-        "Nothing is read unless you run this; secrets are masked before anything is stored; known ones are skipped.",
+        "Nothing is read unless you run this. Secrets are masked before anything is stored; known commands are\n"
+        "skipped.",
         f"{COMMANDS_PACKAGE}.workflows:import_history",
         (
             argument("source", metavar="bash|zsh|fish|FILE", help="a shell, or its history file"),

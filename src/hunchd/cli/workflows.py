@@ -98,7 +98,7 @@ def import_history(arguments: Namespace) -> int:
             print_note(f"{summary} would be imported for {root}.")
         return 0
     if not selected_commands:
-        print_note(f"{summary} were run in {root}, according to `cd`; --all imports every command.")
+        print_note(f"{summary} were run in {root}, according to `cd`; use --all to import every command.")
         return 0
     question = f"Import {summary} as run in {root}? Secrets are masked first."
     require_confirmation(question, is_confirmed=arguments.yes, otherwise="nothing was imported.")
@@ -106,7 +106,7 @@ def import_history(arguments: Namespace) -> int:
     if arguments.json:
         print_json({"accepted": accepted_count, "of": len(commands)})
     else:
-        print(f"{format_number(accepted_count)} commands imported. hunch predict uses them.")
+        print(f"{format_number(accepted_count)} commands imported; `hunch predict` uses them.")
     return 0
 
 

@@ -126,7 +126,7 @@ def expand_path(path: str) -> Path:
 
 def format_foreign_folder_hint(folder: Path) -> str:
     """Return a hint on what to do about a folder that belongs to another user."""
-    return f"If it is yours: sudo chown -R {os.getuid()} {folder}. Set HUNCHD_HOME to use another folder."
+    return f"If it is yours, run `sudo chown -R {os.getuid()} {folder}`; or set HUNCHD_HOME to a different folder."
 
 
 def is_private(folder: Path) -> bool:
@@ -163,7 +163,7 @@ def ensure_private_folder(folder: Path) -> Path:
                 hint=format_foreign_folder_hint(folder),
             )
         if stat.S_IMODE(folder_stat.st_mode) & 0o022:
-            raise ConfigError(f"{folder} can be written by others; run: chmod 700 {folder}")
+            raise ConfigError(f"other users can write to {folder}; run `chmod 700 {folder}`")
         if stat.S_IMODE(folder_stat.st_mode) != 0o700:
             folder.chmod(0o700)
         _check_parent_safe(folder.parent)
@@ -179,4 +179,4 @@ def _check_parent_safe(above: Path) -> None:
     if parent_stat.st_uid not in (0, os.getuid()):
         raise ConfigError(f"{above} belongs to another user (uid {parent_stat.st_uid})")
     if parent_stat.st_mode & 0o002 and not parent_stat.st_mode & stat.S_ISVTX:
-        raise ConfigError(f"{above} can be written by everybody; run: chmod o-w {above}")
+        raise ConfigError(f"anybody can write to {above}; run `chmod o-w {above}`")

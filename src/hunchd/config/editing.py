@@ -25,12 +25,12 @@ def write_setting(path: Path, section: str, name: str, value: str | None) -> Non
     """
     key = f"{section}.{name}"
     if _ONLY_IN_FILE & {section, key}:
-        raise ConfigError(f"{key} decides what leaves this machine; change it in {path}")
+        raise ConfigError(f"{key} decides what leaves this machine; edit {path} to change it")
     text = path.read_text("utf-8") if path.exists() else ""
     try:
         wanted = _set_in_table(tomllib.loads(text), section, name, None if value is None else _parse_value(value, key))
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: is not valid TOML: {error}") from error
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
     build_settings(wanted, file=path.name)
     for edited in _iter_edits(text, section, name, value):
         with contextlib.suppress(tomllib.TOMLDecodeError):
@@ -46,7 +46,7 @@ def _parse_value(text: str, key: str) -> object:
     except tomllib.TOMLDecodeError:
         table = {}
     if set(table) != {"value"}:
-        raise ConfigError(f'{key}: {text!r} is not a value; write a number, true, false, "text" or ["text", …]')
+        raise ConfigError(f'{key}: {text!r} is not a valid value; write a number, true, false, "text" or ["text", …]')
     return table["value"]
 
 

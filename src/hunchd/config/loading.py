@@ -98,7 +98,7 @@ def describe_retired(path: Path) -> str:
         for name in content
         if f"{section}.{name}" in RETIRED
     ]
-    return f"{path.name}: no longer a setting, and ignored: {', '.join(keys)}" if keys else ""
+    return f"{path.name}: these are no longer settings and are ignored: {', '.join(keys)}" if keys else ""
 
 
 def _load_table(path: Path) -> JsonObject:
@@ -107,9 +107,9 @@ def _load_table(path: Path) -> JsonObject:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
+        raise ConfigError(f"{path} cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: is not valid TOML: {error}") from error
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
 
 
 def build_settings(table: Mapping[str, Any], *, file: str) -> Settings:
@@ -129,7 +129,9 @@ def build_settings(table: Mapping[str, Any], *, file: str) -> Settings:
     if settings.serving.host not in _LOOPBACK:
         raise ConfigError(f"{file}: [serving] host must be a loopback address: {', '.join(_LOOPBACK)}")
     if not _is_secure_url(settings.language.base_url):
-        raise ConfigError(f"{file}: [language] base_url must begin with https:// (http:// on this machine only)")
+        raise ConfigError(
+            f"{file}: [language] base_url must begin with https:// (http:// is allowed on this machine only)"
+        )
     for folder in settings.shell.private_folders:
         if not expand_path(folder).is_absolute():  # an unexpanded ~ matches no folder, so nothing would be private
             raise ConfigError(

@@ -22,7 +22,7 @@ class ServingSettings:
 class ContextSettings:
     """Limits of a context bundle."""
 
-    budget: int = 8_000  # tokens, when the client names none
+    budget: int = 8_000  # tokens, if the client does not set a budget
     silence: float = 0.0  # predicted files below this confidence are left out (0: the shipped threshold)
 
 
@@ -32,7 +32,7 @@ class SignalSettings:
 
     watch_files: bool = True  # saves, creations, deletions, renames
     watch_opens: bool = False  # opens seen by inotify are mostly grep and test runs; editor plugins are better
-    error_logs: tuple[str, ...] = ()  # log files of projects to search for errors: relative or absolute patterns
+    error_logs: tuple[str, ...] = ()  # log files to search for errors, as relative or absolute patterns
     queue: int = 20_000  # signals that may wait for the store before clients are asked to slow down
 
 
@@ -87,9 +87,9 @@ class LanguageSettings:
     enabled: bool = False  # true: session texts are sent to base_url, without secrets, and cost money
     provider: Literal["anthropic", "openai"] = "anthropic"  # openai: any server that speaks its chat completions
     model: str = "claude-haiku-4-5"  # small and fast: it selects sentences, it does not write them
-    base_url: str = "https://api.anthropic.com"  # of openai with its version: http://127.0.0.1:11434/v1
+    base_url: str = "https://api.anthropic.com"  # for openai, with the version: http://127.0.0.1:11434/v1
     key_file: str = ""  # private file (0600) with the key; "": environment variable ANTHROPIC_API_KEY
-    daily_limit_usd: float = 0.25  # daily limit, including the possible cost of broken answers
+    daily_limit_usd: float = 0.25  # daily limit, including what malformed answers may cost
     input_usd_per_million: float = 1.0  # price of the model's input tokens; 0 for a self-hosted model
     output_usd_per_million: float = 5.0  # price of its output tokens
     contradictions: bool = False  # true: possibly contradicting statements are sent too; the verdict decides
@@ -114,8 +114,8 @@ class ConsolidationSettings:
 class TeamSettings:
     """Exchange with a team's dataset (docs/team.md)."""
 
-    poll_seconds: float = 15.0  # interval between two looks at the dataset: a request each, when nothing is new
-    care_minutes: float = 60.0  # one member merges its files this often; old versions, and what was erased, go then
+    poll_seconds: float = 15.0  # interval between two checks of the dataset; if nothing is new, a check is one request
+    care_minutes: float = 60.0  # interval at which one member merges its files and removes old versions and erased data
 
 
 @dataclass(frozen=True, slots=True)

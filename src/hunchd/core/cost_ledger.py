@@ -138,7 +138,7 @@ class CostLedger:
 def _parse_daily_cost(raw: dict[str, Any]) -> DailyCost:
     daily_cost = DailyCost(**raw)
     if not math.isfinite(daily_cost.usd) or daily_cost.usd < 0:
-        raise ValueError("not an amount of money")
+        raise ValueError(f"{daily_cost.usd!r} is not a valid amount of money, such as 1.50")
     return daily_cost
 
 

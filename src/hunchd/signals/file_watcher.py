@@ -367,7 +367,7 @@ class FileWatcher:
         if is_same:
             self._root_check_timer = self._thread.call_later(ROOT_CHECK_INTERVAL, self._check_root)
         else:
-            self._handle_missing_root("the folder was replaced by another one")
+            self._handle_missing_root("the folder was replaced by a different one")
 
     def _unwatch_all(self) -> None:
         for folder in self._watched_folders:

@@ -291,16 +291,16 @@ def _read_own_file(path: Path, limit: int) -> tuple[bytes, float]:
     """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     if stat.S_ISLNK(path.lstat().st_mode):
-        raise ValueError("it is a symbolic link")
+        raise ValueError("the file is a symbolic link")
     descriptor = os.open(path, flags)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ValueError("it is not a regular file")
+            raise ValueError("not a regular file")
         if status.st_uid != _get_own_uid(status.st_uid):
-            raise ValueError("it was written by another user")
+            raise ValueError("the file was written by another user")
         if os.name == "posix" and status.st_mode & 0o022:
-            raise ValueError("other users can write to it")
+            raise ValueError("other users can write to the file")
         if status.st_size > limit:
             raise ValueError(f"more than {limit} bytes")
         with open(descriptor, "rb", closefd=False) as file:

@@ -62,7 +62,7 @@ def _request_answer(agent: str, payload: bytes) -> str:
     )
     content = response.read_body()
     if response.status != 200:
-        raise HunchError(f"the daemon answered {response.status}: {content[:200]!r}")
+        raise HunchError(f"the daemon answered with HTTP {response.status}: {content[:200]!r}")
     return content.decode("utf-8", "replace")
 
 

@@ -37,7 +37,7 @@ def find_agents_md(folder: Path) -> Path:
     """
     layout = find_repository(folder)
     if layout is None:
-        raise WrongUsage("AGENTS.md belongs in a repository, but this folder is not part of one.")
+        raise WrongUsage(f"AGENTS.md belongs in a git repository, but {str(folder)!r} is not in one.")
     return layout.root / "AGENTS.md"
 
 

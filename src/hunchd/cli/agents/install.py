@@ -23,7 +23,8 @@ def install(arguments: Namespace) -> int:
     """
     if arguments.agent is None and not arguments.agents_md:
         raise WrongUsage(
-            "name an agent.", hint=f"One of: {', '.join(agent.name for agent in AGENTS)}; or use --agents-md."
+            "the AGENT is missing.",
+            hint=f"Name one of {', '.join(agent.name for agent in AGENTS)}, or use --agents-md.",
         )
     report: list[dict[str, str | None]] = []
     if arguments.agent is not None:
@@ -53,7 +54,8 @@ def uninstall(arguments: Namespace) -> int:
     """
     if arguments.agent is None and not arguments.agents_md:
         raise WrongUsage(
-            "name an agent.", hint=f"One of: {', '.join(agent.name for agent in AGENTS)}; or use --agents-md."
+            "the AGENT is missing.",
+            hint=f"Name one of {', '.join(agent.name for agent in AGENTS)}, or use --agents-md.",
         )
     report: list[dict[str, str | None]] = []
     if arguments.agent is not None:

@@ -60,7 +60,7 @@ def set_value(text: str, path: tuple[str, ...], value: Any) -> str:
     node = parse(text)
     for depth, name in enumerate(path):
         if node.members is None:
-            raise InvalidJson(f"{'.'.join(path[:depth]) or 'the whole'} is not an object")
+            raise InvalidJson(f"{'.'.join(path[:depth]) or 'the top-level value'} is not an object")
         member = node.members.get(name)
         if member is None:
             for inner in reversed(path[depth + 1 :]):
@@ -194,7 +194,7 @@ def _skip_space(text: str, position: int) -> int:
 
 def _parse_value(text: str, position: int) -> JsonNode:
     if position >= len(text):
-        raise InvalidJson("the text ends early")
+        raise InvalidJson("the text ends too early")
     if text[position] in "{[":
         return _parse_container(text, position)
     match = _SCALAR.match(text, position)
@@ -222,7 +222,9 @@ def _parse_container(text: str, start: int) -> JsonNode:
         elif position < len(text) and text[position] not in "]}":
             raise InvalidJson(f"a comma is missing at character {position}")
     if text[position : position + 1] != ("]" if is_list else "}"):
-        raise InvalidJson("the text ends early" if position >= len(text) else f"wrong bracket at character {position}")
+        raise InvalidJson(
+            "the text ends too early" if position >= len(text) else f"wrong bracket at character {position}"
+        )
     node.end = position + 1
     return node
 

@@ -217,8 +217,8 @@ what was decided before or how an error was solved, ask the user to run one of t
 
 - `/run hunch context FILE`: what belongs to FILE, decisions, past errors and their fixes
 - `/run hunch search WORDS`: past decisions, errors, commits
-- `/run hunch predict FILE`: which files are likely edited after FILE
-- `/run hunch remember "STATEMENT" --category decision`: keep what the user decided
+- `/run hunch predict FILE`: which files will probably be edited after FILE
+- `/run hunch remember "STATEMENT" --category decision`: store what the user decided
 """
 
 
@@ -271,10 +271,12 @@ AGENTS: Final = (
         _codex_settings,
         ("Codex runs new hooks only after you have approved them: type /hooks in it.",),
     ),
-    SupportedAgent("cursor", "Cursor", _cursor_settings, ("Cursor may ask you to enable the server: Settings, MCP.",)),
+    SupportedAgent(
+        "cursor", "Cursor", _cursor_settings, ("Cursor may ask you to enable the server in its settings, under MCP.",)
+    ),
     SupportedAgent("gemini", "Gemini CLI", _gemini_settings),
     SupportedAgent(
-        "aider", "aider", _aider_settings, ("aider has no tools; it is told which `/run hunch …` to ask you for.",)
+        "aider", "aider", _aider_settings, ("aider cannot call hunch itself; it will ask you to type `/run hunch …`.",)
     ),
     SupportedAgent("continue", "Continue", _continue_settings),
     SupportedAgent("zed", "Zed", _zed_settings),

@@ -33,7 +33,7 @@ def run_command(words: Sequence[str]) -> int:
     if not words:
         from hunchd.cli.errors import WrongUsage
 
-        raise WrongUsage("which command?", hint="hunch run -- pytest -x")
+        raise WrongUsage("the COMMAND is missing.", hint="For example: `hunch run -- pytest -x`")
     if os.name != "posix":  # without pseudo-terminals: run it directly, unrecorded
         import subprocess
 

@@ -239,7 +239,7 @@ class MemoryService(MemoryReader):
             return result, change
         raise Conflict(
             f"'{memory.id}' was replaced by '{by}'",
-            hint=f"run 'hunch why {memory.id}' to see how; then undo that run, that resolution, or the value of '{by}'",
+            hint=f"run `hunch why {memory.id}` to see how; then undo that run, that resolution, or the value of '{by}'",
         )
 
     async def record_feedback(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> dict[str, Memory]:
@@ -388,7 +388,7 @@ def _reject_invalid_memory(memory: Memory, patch: Mapping[str, Any]) -> None:
     if memory.status in (Status.ARCHIVED, Status.SUPERSEDED) and "status" not in patch:
         raise Conflict(
             f"'{memory.id}' is no longer valid: it is {memory.status}",
-            hint=f"try 'hunch undo {memory.id}' to restore it, or store it again",
+            hint=f"run `hunch undo {memory.id}` to restore it, or store it again",
         )
 
 

@@ -212,6 +212,6 @@ def _build_contradiction(claim: Memory, current: Memory, now: datetime) -> Memor
     """
     ruling = resolve_as_conflict(replace(claim, valid_from=now), current, now)
     conflict = create_contradiction(
-        current, ruling.memory, now, reason=f"the project shares something else of '{claim.key}'"
+        current, ruling.memory, now, reason=f"the project shares a different value for '{claim.key}'"
     )
     return replace(ruling.change, memories=(*ruling.change.memories, conflict))

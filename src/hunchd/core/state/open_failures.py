@@ -167,7 +167,7 @@ class OpenFailures:
         Raises KeyError, TypeError or ValueError if `raw` has any other form.
         """
         if raw["version"] != 1:
-            raise ValueError("unsupported version")
+            raise ValueError(f"unsupported version {raw['version']!r}")
         pictures = [TreeSnapshot(str(one["sha"]), dict(one["texts"])) for one in raw["pictures"]]
         sightings = {
             str(key): [

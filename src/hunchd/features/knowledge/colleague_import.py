@@ -55,7 +55,7 @@ class ColleagueImporter:
             if head is not None and (place is None or is_same_value(head, memory)):
                 return "known"
             if head is not None and head.status is Status.ACTIVE and head.source.get("type") != memory.source["type"]:
-                reason = f"{memory.source['by']} says something else of '{memory.key}'"
+                reason = f"{memory.source['by']} says something else about '{memory.key}'"
                 ruling = resolve_as_conflict(memory, head, now)
                 conflict = create_contradiction(head, ruling.memory, now, reason=reason)
                 if await self._memories.find([conflict.id], memory.project):  # already open or resolved

@@ -81,7 +81,9 @@ class DocumentService:
         if head is not None and moment is not None:
             head = find_valid_version(await self._memories.list_history(head.id, self._projects.ids), moment)
         if head is None or (moment is None and head.status is not Status.ACTIVE):
-            raise NotFound(f"there is no document {path}" + (f" of {moment:%Y-%m-%d}" if moment else ""), field="path")
+            raise NotFound(
+                f"there is no document {path}" + (f" as of {moment:%Y-%m-%d}" if moment else ""), field="path"
+            )
         return head
 
     async def list(self, request: DocumentsRequest) -> PageAnswer[DocumentAnswer]:

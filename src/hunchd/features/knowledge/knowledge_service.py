@@ -97,7 +97,7 @@ class KnowledgeService:
         if message_from_memory(memory) is not None or head_from_memory(memory) is not None:
             raise Conflict(
                 f"'{identifier}' is part of a session's log, which cannot be changed",
-                hint=f"hunch forget {identifier}, or hunch sessions delete {memory.source['session']}",
+                hint=f"run `hunch forget {identifier}` or `hunch sessions delete {memory.source['session']}`",
             )
         if memory.kind is Kind.DOCUMENT and memory.category == "document" and "content" in patch:
             return await self.documents.edit(memory, patch)

@@ -273,7 +273,7 @@ class MemoryTransfer:
 
 
 def _build_id_conflict(memory: Memory, owner: Project | None) -> Conflict:
-    whose = f"of {owner.root}" if owner is not None else "of the user's own"
+    whose = f"in {owner.root}" if owner is not None else "that belongs to the user"
     return Conflict(
         f"'{memory.id}' is already the id of a memory {whose}",
         field="data.id",

@@ -300,7 +300,7 @@ def _open_conflicts(
             continue
         seen_values.add(value)
         ruling = resolve_as_conflict(replace(claim.memory, id=head.id, branch=head.branch), head, target.now)
-        reason = f"{claim.memory.source['by']} says something else of '{claim.memory.key}'"
+        reason = f"{claim.memory.source['by']} says something else about '{claim.memory.key}'"
         conflict = create_contradiction(head, ruling.memory, target.now, reason=reason)
         changes.append(replace(ruling.change, memories=(*ruling.change.memories, conflict)))
     return changes

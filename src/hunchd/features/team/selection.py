@@ -61,7 +61,7 @@ def explain_not_sent(memory: Memory, scope: SharingScope, now: datetime) -> str:
     if memory.status is not Status.ACTIVE or "." in memory.id or is_over(memory, now):
         return "it is no longer valid"
     if is_from_team(memory):
-        return f"it is a statement of {memory.source.get('by')}"
+        return f"{memory.source.get('by')} stated it"
     reason = {Kind.DOCUMENT: _explain_document, Kind.ERROR: _explain_fix}.get(memory.kind, _explain_statement)(
         memory, scope, now
     )
@@ -83,7 +83,7 @@ def _explain_fix(memory: Memory, scope: SharingScope, _: datetime) -> str:
         return "it belongs to another project"
     if not is_fix(memory):
         return "errors are not sent, only their fixes"
-    return "everybody has it: a commit" if PAST_TAG in memory.tags else ""
+    return "it comes from a commit, which everybody has" if PAST_TAG in memory.tags else ""
 
 
 def _explain_document(memory: Memory, scope: SharingScope, _: datetime) -> str:
@@ -104,7 +104,7 @@ def _explain_text(memory: Memory) -> str:
     if find_new_redactions("", redact_memory(memory).value or ""):
         return "its value was a secret, which is not stored"
     if holds_personal_data(" ".join((memory.title, memory.content, memory.value or "", memory.key or ""))):
-        return "it seems to contain personal data: an address or a number of a person"
+        return "it seems to contain personal data, such as a person's address or number"
     return ""
 
 

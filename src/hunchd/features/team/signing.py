@@ -92,5 +92,5 @@ def _decode(text: str) -> bytes:
     """
     content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if base64.urlsafe_b64encode(content).decode().rstrip("=") != text:
-        raise ValueError("not canonical")
+        raise ValueError("the base64 text is not in canonical form")
     return content

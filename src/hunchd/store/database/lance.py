@@ -122,7 +122,7 @@ class Table:
         for column in self.columns:
             column_type = types.get(column.name, None if is_current else _TYPES[column.type])
             if column_type != _TYPES[column.type]:
-                raise StoreError(f"table {self.name}: column {column.name} has type {column_type}")
+                raise StoreError(f"table {self.name}: column {column.name} has the unsupported type {column_type}")
         await self._run(self._inner.query().limit(1).to_arrow())
 
     async def read_schema_version(self) -> int:

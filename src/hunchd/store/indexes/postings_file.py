@@ -87,9 +87,9 @@ def _map_block(file: Any, path: Path) -> PostingsBlock:
         raise ValueError("the file has a different format")
     padded_size = 4 * posting_count + -4 * posting_count % 8
     if size != padded_size + 8 * (terms + texts) + 4 * (terms + 1 + texts) + _FOOTER.size:
-        raise ValueError("its length does not match its footer")
+        raise ValueError("the file's length does not match its footer")
     if _compute_checksum(file, size - _FOOTER.size) != checksum:
-        raise ValueError("its checksum is wrong")
+        raise ValueError("the file's checksum is wrong")
     # A mapped file cannot be replaced on Windows.
     content: Any = path.read_bytes() if sys.platform == "win32" else mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     begins = padded_size + 8 * (terms + texts)

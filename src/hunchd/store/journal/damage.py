@@ -39,7 +39,7 @@ class DamageRecorder:
         self._reported_damage.add((path.name, begin))
         if damage.is_torn:
             logger.info(
-                "%s ended with %d bytes of an unfinished write; they were cut off",
+                "%s ended with an incomplete write; removed its last %d bytes",
                 path.name,
                 damage.end - damage.offset,
             )
