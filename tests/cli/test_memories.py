@@ -84,7 +84,7 @@ def test_remember_reports_removed_secret(fake: FakeDaemon, repository: Path, cap
 
     assert main(["remember", "log in so"]) == 0
 
-    assert "hunch: removed secrets: github-token, password." in capsys.readouterr().err
+    assert "hunch: removed secrets (github-token, password)" in capsys.readouterr().err
 
 
 def test_remember_everywhere_sends_no_project(fake: FakeDaemon, repository: Path) -> None:
