@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 class Prompt:
     """Prompt compiled for the next turn of a session."""
 
-    answer: JsonObject = field(repr=False)  # of POST /context/compile
+    answer: JsonObject = field(repr=False)  # response of POST /context/compile
 
     @property
     def token_count(self) -> int:

@@ -250,7 +250,7 @@ class Engine:
         await self._features.stop()
 
     async def _warm_up(self) -> None:
-        await self._eraser.finish_pending()  # first, or what the journal holds of it would be stored again
+        await self._eraser.finish_pending()  # first, or the replay would store the erased project's records again
         await self._recovery.replay()
         self._dependencies.tasks.start("writer", self._writer.run)
         await self._recovery.load_memories()  # before sessions: the first prompt already has profile and facts
@@ -336,7 +336,7 @@ class Engine:
         if request.project is None and request.session is not None:
             request = replace(request, project=self.conversations.find_project_id(request.session))
         query = parse_query(request.query)
-        request = replace(request, query=query.gist)  # memories are found by what a long text is about
+        request = replace(request, query=query.gist)  # memories are searched for the gist of a long text
         if request.project is None:
             facts = self._projects.own.facts.values()
             answer = await self.knowledge.add_fact_histories(
@@ -352,7 +352,7 @@ class Engine:
         answer = structs.replace(answer, took_ms=round((time.perf_counter() - began) * 1_000, 2))
         if code.results or code.degraded:
             answer = add_code_results(answer, code, query.intent, request.k)
-        if not answer.results:  # nothing yet is not nothing at all
+        if not answer.results:  # without results, problems such as unfinished indexing must be reported
             answer = answer.with_results((), self._health.list_problems([project]))
         return self._maintenance.record_search(request.query, project.id, answer)
 

@@ -20,7 +20,7 @@ from hunchd.protocol.rendezvous import Rendezvous, read_rendezvous
 
 # A healthy daemon answers /health faster than this.
 PING_TIMEOUT_SECONDS: Final = 2.0  # seconds
-# A first answer over a cold store, or an erasure, may take this long.
+# The first answer from a store that is not loaded yet, or an erasure, may take this long.
 REQUEST_TIMEOUT_SECONDS: Final = 60.0  # seconds
 _POLL_INTERVAL_SECONDS: Final = 0.02  # seconds between two checks of the rendezvous file
 
@@ -161,7 +161,7 @@ def _encode_query(values: Mapping[str, object]) -> str:
     return "?" + "&".join(pairs) if pairs else ""
 
 
-# Beginnings of hints that name a route, and the equivalent with a command.
+# Beginnings of the daemon's hints that name a route, and the equivalents that name a command.
 _COMMANDS_FOR_ROUTES: Final = {
     "GET /consolidate lists": "run `hunch consolidate --runs` to list",
     "GET /contradictions lists": "run `hunch contradictions` to list",

@@ -19,7 +19,7 @@ class Noun(NamedTuple):
 
     name: str
     group: str
-    verbs: dict[str, str]  # name of the command by verb
+    verbs: dict[str, str]  # verb → name of the command
 
 
 NOUNS: Final = (
@@ -43,7 +43,7 @@ NOUNS: Final = (
         },
     ),
 )
-# Typed first by everybody who tries hunchd, so they stand in the overview by their own names as well.
+# Whoever tries hunchd types these first, so the overview also lists them by their own names.
 _FIRST_COMMANDS: Final = frozenset(("add", "install"))
 GROUPED_COMMANDS: Final = frozenset(name for noun in NOUNS for name in noun.verbs.values()) - _FIRST_COMMANDS
 
@@ -84,7 +84,7 @@ class Command(NamedTuple):
     summary: str
     description: str
     runs: str  # "module:function", imported when it runs
-    arguments: tuple[Argument | OneOf, ...] | Callable[[ArgumentParser], None]  # a function if they take long to load
+    arguments: tuple[Argument | OneOf, ...] | Callable[[ArgumentParser], None]  # a function if they are slow to load
     examples: tuple[str, ...] = ()
     prints_data: bool = True
     asks_daemon: bool = True

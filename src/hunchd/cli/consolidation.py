@@ -27,8 +27,8 @@ from hunchd.cli.targets import find_project_root_or_none, get_items
 
 POLL_INTERVAL_SECONDS: Final = 0.3  # seconds between two checks of a run
 REQUEST_TIMEOUT_SECONDS: Final = 900.0  # seconds
-MAX_ROWS: Final = 60  # changes printed
-MIN_ROWS_PER_STEP: Final = 5  # … of each step
+MAX_ROWS: Final = 60  # maximum of changes printed
+MIN_ROWS_PER_STEP: Final = 5  # … for each step
 _COUNT_LABELS: Final = {
     "deduped": "merged",
     "contradictions_found": "contradictions found",

@@ -24,7 +24,7 @@ START_TIMEOUT_SECONDS: Final = (
 )
 STOP_TIMEOUT_SECONDS: Final = 8.0  # seconds for a stop before it is forced; the daemon takes up to 5
 _POLL_INTERVAL_SECONDS: Final = 0.02  # seconds between two checks
-# The daemon's exit code for "another one runs".
+# Exit code of a daemon that ends because another one is running.
 _ALREADY_RUNNING: Final = 3
 
 DAEMON_COMMAND: Final = (sys.executable, "-m", "hunchd.daemon.main")
@@ -101,7 +101,7 @@ def _activate_service(paths: AppPaths, deadline: float) -> bool:
     address = http.Address(str(paths.socket_file), "", 0)
     try:
         http.connect(address, timeout=PING_TIMEOUT_SECONDS).close()
-    except OSError:  # nobody listens, or the socket of a killed daemon
+    except OSError:  # nobody listens, or the socket was left behind by a killed daemon
         return False
     try:
         http.send_request(address, "GET", "/health", headers={}, timeout=deadline - time.monotonic()).read_body()

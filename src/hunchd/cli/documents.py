@@ -17,7 +17,7 @@ from hunchd.cli.errors import RequestRejected
 from hunchd.cli.output import format_age, format_line, format_size, format_table, print_json, print_note, strip_controls
 from hunchd.cli.targets import get_items
 
-# Template of a new document, because an empty editor is unhelpful.
+# Template for a new document, because an empty editor gives the user no hint.
 _NEW_DOCUMENT = "# {title}\n\n- \n"
 
 

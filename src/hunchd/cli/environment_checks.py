@@ -65,7 +65,7 @@ def check_port(paths: AppPaths) -> Iterator[Check]:
     """
     try:
         serving = load_settings(paths.config_file).serving
-    except ConfigError:  # reported by the check of the settings
+    except ConfigError:  # `check_settings` reports it
         return
     if serving.port == 0:
         yield Check("port", "ok", "the system chooses a free one")

@@ -20,9 +20,9 @@ from hunchd.cli.running.spool_message import to_screen_text
 from hunchd.cli.targets import find_project_root, resolve_folder
 from hunchd.text.encodings import decode_text
 
-_MAX_CHARACTERS: Final = 48 * 1024  # characters, from the end: a long trace
+_MAX_CHARACTERS: Final = 48 * 1024  # characters at the end of the text that are sent: a long trace
 _MAX_DIFF_LINES: Final = 14
-_HISTORY_WAIT_SECONDS: Final = 1.0  # seconds that the search of the history usually takes
+_HISTORY_WAIT_SECONDS: Final = 1.0  # seconds that the daemon usually needs to search the history
 _POLL_INTERVAL_SECONDS: Final = 0.1  # seconds between two checks
 
 

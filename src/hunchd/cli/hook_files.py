@@ -126,7 +126,7 @@ def install_hook(hooks_folder: HooksFolder, event: str, paths: AppPaths) -> None
         return
     file, content = hook.file, _read_content(hook.file)
     script_paths = {"spool": paths.spool, "rendezvous": paths.rendezvous_file}
-    if content is not None and has_block(content):  # of another version, or for another home
+    if content is not None and has_block(content):  # from a different version, or for a different home folder
         content = uninstall_hook(hooks_folder, event)
     if content is None and not os.path.lexists(file):
         _replace_file(file, render_own_script(event, **script_paths), 0o755)

@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from hunchd.cli.errors import CommandError
     from hunchd.domain.errors import HunchError
 
-    # A name or a terminal that is not UTF-8 must not abort a command.
+    # A file name or a terminal that does not use UTF-8 must not abort a command.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _print_error(error)
         return 1
     except BrokenPipeError:
-        # The reader has gone; Python would report it again when it flushes at exit.
+        # The reader has gone; without this, Python would report that again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     except KeyboardInterrupt:
@@ -89,7 +89,7 @@ def _suggest_fix(error: OSError) -> str | None:
         return None
     try:
         is_own = home.lstat().st_uid == os.geteuid()
-    except OSError:  # in an inaccessible folder
+    except OSError:  # the folder above cannot be accessed
         is_own = False
     return f"Run `chmod -R u+rwX {home}`." if is_own else format_foreign_folder_hint(home)
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 # After end of input, pending responses are still sent for this long.
 _SHUTDOWN_SECONDS: Final = 10.0  # seconds
-# Concurrent requests to the daemon, which bounds the requests of all its clients.
+# Maximum of concurrent requests to the daemon, which also limits the requests from all its clients together.
 _MAX_CONCURRENT_REQUESTS: Final = 4
-# The project's folder, set by agents that start servers in another folder.
+# Environment variable with the project's folder, set by agents that start servers in a different folder.
 _PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
 
 
@@ -215,7 +215,7 @@ class StdioServer:
                 self._output.write(line)
                 self._output.flush()
             except (BrokenPipeError, ValueError):
-                os._exit(0)  # the reader has gone, and the main thread would keep reading
+                os._exit(0)  # the agent has gone, but the main thread would keep reading
 
 
 def _request_key(identifier: Any) -> str:

@@ -44,7 +44,7 @@ _DETAIL_FIELDS = (
     "importance",
 )
 
-_TIER_TITLES: Final = {1: "Now", 2: "Likely next", 3: "Background", 4: "Ask for more"}  # as in the context itself
+_TIER_TITLES: Final = {1: "Now", 2: "Likely next", 3: "Background", 4: "Ask for more"}  # as in the text of the bundle
 
 
 def remember(arguments: Namespace) -> int:
@@ -90,7 +90,7 @@ def _print_similar(client: Client, understanding: Mapping[str, Any]) -> None:
     if understanding.get("verdict") not in ("new", "replaced") or "contradiction" in understanding:
         return
     identifier, similar = understanding["id"], []
-    with suppress(RequestRejected):  # the statement is stored all the same
+    with suppress(RequestRejected):  # the statement has been stored in any case
         similar = client.get(f"{_memory_path(identifier)}/near", limit=_MAX_SIMILAR)["items"]
     for memory in similar:
         age = format_age(memory["at"])
@@ -190,7 +190,7 @@ def _format_results(result: Mapping[str, Any]) -> list[str]:
     details = [result["kind"], str(path or ""), str(result.get("at") or "")[:10], result["id"]]
     described = strip_controls(" · ".join(filter(None, details)))
     lines = [f"{colourize(format_line(result['title'], 90), BOLD)}  {described}"]
-    if result.get("snippet") and result["snippet"] != result["title"]:  # many a fact is its own title
+    if result.get("snippet") and result["snippet"] != result["title"]:  # often, the title of a fact is its whole text
         lines.append(f"    {format_line(result['snippet'], 200)}")
     return [*lines, *_reasons(result)]
 
@@ -288,10 +288,10 @@ def why(arguments: Namespace) -> int:
         return 0
     print(_format_memory(memory))
     for name, label in (("superseded_by", "superseded by"), ("supersedes", "supersedes")):
-        if "." not in (memory.get(name) or "."):  # its own versions are listed below
+        if "." not in (memory.get(name) or "."):  # the memory's own versions are listed below
             print(f"{label} {strip_controls(memory[name])}")
     for name, value in (memory.get("source") or {}).items():
-        if isinstance(value, dict | list):  # data for undo
+        if isinstance(value, dict | list):  # data that undo needs
             continue
         if name != "goes_after":
             print(f"source {strip_controls(name)}: {format_line(value)}")
@@ -416,7 +416,7 @@ def edit_in_editor(text: str) -> str:
 
     Raises WrongUsage if no editor is configured, and CommandError if the editor fails.
     """
-    # Imported here because no other command needs these.
+    # Imported here because no other command needs these modules.
     import shlex
     import subprocess
     import tempfile

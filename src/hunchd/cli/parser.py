@@ -150,7 +150,7 @@ def render_noun(noun: Noun) -> str:
 def _describe_unknown(name: str) -> str:
     if name.startswith("-"):
         return f"options must come after the command: hunch COMMAND {name}"
-    import difflib  # only mistakes need it
+    import difflib  # needed only if the user made a mistake
 
     matches = difflib.get_close_matches(
         name, [*(command.name for command in COMMANDS), *(noun.name for noun in NOUNS)], n=1

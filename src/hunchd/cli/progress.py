@@ -18,7 +18,7 @@ def show_progress(stream: TextIO) -> Iterator[Callable[[str], None]]:
     if not stream.isatty():
         yield lambda _: None
         return
-    # Importing rich takes longer than most commands: only those that wait anyway do it.
+    # Importing rich takes longer than most commands, so only those that have to wait anyway do it.
     from rich.console import Console
 
     with Console(file=stream, no_color=not wants_colour(stream)).status("asking …") as line:

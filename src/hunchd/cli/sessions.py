@@ -23,7 +23,7 @@ from hunchd.cli.output import (
 )
 from hunchd.cli.targets import find_registered_project, get_items
 
-PAGE_SIZE = 500  # messages asked for at once
+PAGE_SIZE = 500  # messages in one request
 
 
 def sessions(arguments: Namespace) -> int:

@@ -27,7 +27,7 @@ from hunchd.protocol.shared_files import MAX_FILE_BYTES, SharedFile, get_stem, i
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.repository.safe_reading import read_file
 
-_MAX_FILES: Final = 2_000  # files listed per folder
+_MAX_FILES: Final = 2_000  # maximum of files listed in each folder
 _README_PATH: Final = f"{SHARED_FOLDER}/README.md"
 _README_TEXT: Final = """\
 Facts, decisions and workflows that the people of this project share, one a file. The daemon hunchd reads them, and so

@@ -22,7 +22,7 @@ def resolve_text_file(argument: str, *, optional: bool = False) -> str:
     argument names no readable text file; if `optional` is True, the message says that FILE can be left out.
     """
     path_given = Path(argument)
-    # The name ".." stands for a folder too; the check below rejects it.
+    # The last part may be "..", which is a folder; the check below rejects it.
     path = path_given.parent.resolve() / path_given.name
     quoted_argument = repr(argument)
     try:

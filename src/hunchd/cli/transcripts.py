@@ -23,7 +23,7 @@ from hunchd.ingestion.transcripts.transcript import Transcript
 from hunchd.repository.layout import find_repository
 
 READERS: Final = dict(zip(AGENTS, (claude_code, codex, gemini, cursor, aider), strict=True))
-BATCH_SIZE: Final = 200  # messages a request
+BATCH_SIZE: Final = 200  # messages in one request
 BATCH_BYTES: Final = 2 * 1024 * 1024  # total size of their texts
 # An agent that wrote this recently may still be active: its session is imported, but not ended.
 ACTIVE_SECONDS: Final = 15 * 60.0  # seconds
@@ -37,7 +37,7 @@ class ImportTally:
     sessions: list[dict[str, Any]] = field(default_factory=list)
     unknown: dict[str, int] = field(default_factory=dict)  # folder outside the known projects → number of sessions
     unreadable: list[str] = field(default_factory=list)
-    unknown_forms: dict[str, list[str]] = field(default_factory=dict)  # agent: files without a session
+    unknown_forms: dict[str, list[str]] = field(default_factory=dict)  # agent → files in which no session was found
 
 
 def import_transcripts(arguments: Namespace) -> int:

@@ -13,8 +13,8 @@ from hunchd.cli.daemon_control import connect
 from hunchd.cli.output import print_json
 from hunchd.config.app_paths import ensure_private_folder, resolve_app_paths
 
-_DRAFT_SECONDS: Final = 120.0  # seconds after which a file of an earlier call is deleted; its code is too old by then
-# Arguments of a process can be seen by other users, so the browser gets the address from a private file.
+_DRAFT_SECONDS: Final = 120.0  # seconds after which an earlier call's file is deleted; its code has expired by then
+# Other users can see the arguments of a process, so the browser gets the address from a private file.
 _REDIRECT: Final = (
     '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>hunchd</title>'
     '<script>location.replace("{url}")</script><p><a href="{url}">Open hunchd</a>'

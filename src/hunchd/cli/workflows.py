@@ -36,8 +36,8 @@ from hunchd.ingestion.workflows.shell_history import (
 from hunchd.repository.layout import find_repository
 
 PAGE_SIZE: Final = 200
-BATCH_SIZE: Final = 500  # signals a request
-MAX_COMMANDS: Final = 4_000  # newest commands, as many as are remembered
+BATCH_SIZE: Final = 500  # signals in one request
+MAX_COMMANDS: Final = 4_000  # newest commands that are imported; the daemon remembers no more
 # Commands without a time are reported in one sequence, so that no time of day is inferred from them.
 SPACING_SECONDS: Final = 0.2  # seconds
 

@@ -14,7 +14,7 @@ class ServingSettings:
     """Addresses on which the daemon listens."""
 
     host: str = "127.0.0.1"  # loopback only; any other address is rejected
-    port: int = 0  # 0: let the system choose; the rendezvous file says which
+    port: int = 0  # 0: let the system choose; the rendezvous file states the port
     socket: bool = True  # also listen on a Unix socket, which other users cannot reach
 
 
@@ -31,7 +31,9 @@ class SignalSettings:
     """Observation of files and logs."""
 
     watch_files: bool = True  # saves, creations, deletions, renames
-    watch_opens: bool = False  # opens seen by inotify are mostly grep and test runs; editor plugins are better
+    watch_opens: bool = (
+        False  # inotify mostly sees files opened by grep and test runs; editor plugins are more reliable
+    )
     error_logs: tuple[str, ...] = ()  # log files to search for errors, as relative or absolute patterns
     queue: int = 20_000  # signals that may wait for the store before clients are asked to slow down
 
@@ -48,7 +50,7 @@ class IndexSettings:
     """Indexing of history and code."""
 
     ignore: tuple[str, ...] = ()  # additional patterns, in gitignore syntax
-    patterns: bool = True  # search for code shapes that the project repeats
+    patterns: bool = True  # search for patterns: code structures that the project repeats
     patterns_idle_seconds: float = 20.0  # … after nobody has worked in it for this long
 
 
@@ -72,7 +74,7 @@ class EmbeddingSettings:
 
     model: str = SHIPPED_MODEL  # ships with the package; any other fastembed model may have to be downloaded
     enabled: bool = True  # false: lexical search only
-    contradictions: bool = True  # false: contradictions are found by rules alone, which miss most free wording
+    contradictions: bool = True  # false: contradictions are found by rules alone, which miss most freely worded ones
 
     @property
     def judges_pairs(self) -> bool:
@@ -115,7 +117,9 @@ class TeamSettings:
     """Exchange with a team's dataset (docs/team.md)."""
 
     poll_seconds: float = 15.0  # interval between two checks of the dataset; if nothing is new, a check is one request
-    care_minutes: float = 60.0  # interval at which one member merges its files and removes old versions and erased data
+    care_minutes: float = (
+        60.0  # interval at which one member compacts the dataset and removes old versions and erased data
+    )
 
 
 @dataclass(frozen=True, slots=True)

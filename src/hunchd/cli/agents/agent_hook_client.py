@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
 TIMEOUT_SECONDS: Final = 0.08  # seconds; the environment variable below extends it on a slow machine
-START_TIMEOUT_SECONDS: Final = 0.4  # once per session, for its most valuable context
+START_TIMEOUT_SECONDS: Final = 0.4  # seconds, once per session: its first context is the most valuable one
 _TIMEOUT_VARIABLE: Final = "HUNCH_HOOK_PATIENCE"
 
 

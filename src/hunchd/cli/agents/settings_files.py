@@ -14,7 +14,7 @@ from hunchd.cli.errors import CommandError
 from hunchd.config.app_paths import AppPaths, ensure_private_folder
 from hunchd.domain.json_values import JsonObject
 
-# Edit of a file's text; a missing file is an empty text.
+# Function that edits the text of a file; the text of a missing file is empty.
 Edit = Callable[[str], str]
 
 
@@ -138,7 +138,7 @@ class SettingsBackup:
         try:
             records = json.loads(stored_content or b"{}")
         except ValueError:
-            return {}  # then uninstalling removes hunchd's entries one by one
+            return {}  # without records, uninstalling removes hunchd's entries one by one
         return records if isinstance(records, dict) else {}
 
 
@@ -184,7 +184,7 @@ def _apply_edit(path: Path, before: bytes | None, edit: Edit) -> bytes:
     try:
         text = (before or b"").decode("utf-8")
         return edit(text).encode("utf-8")
-    except ValueError as error:  # not UTF-8, or not supported by the editor of its format
+    except ValueError as error:  # not UTF-8, or not supported by the editor for the format
         raise CommandError(
             f"{path} was not changed: {error}.", hint="docs/agents.md shows how to edit it by hand."
         ) from error

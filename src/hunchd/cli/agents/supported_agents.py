@@ -14,7 +14,7 @@ from hunchd.cli.agents.settings_files import SettingsFile
 from hunchd.domain.json_values import JsonObject
 
 SERVER_NAME: Final = "hunch"  # the name of the MCP server in an agent's settings
-# Agents kill a hook that takes longer. The hook takes up to 0.1 s; the rest is for a busy machine.
+# Agents kill a hook that takes longer. A hook takes up to 0.1 s; the rest is a reserve for a busy machine.
 _HOOK_TIMEOUT_SECONDS: Final = 5  # seconds
 _HOOK_SCRIPT: Final = Path(__file__).parents[1] / "shell" / "agent-hook"
 
@@ -136,7 +136,7 @@ def _group_hooks(command: str, *, timeout: int = _HOOK_TIMEOUT_SECONDS, **events
 
 def _claude_code_settings(launch: LaunchCommand) -> tuple[SettingsFile, ...]:
     folder = _config_folder("CLAUDE_CONFIG_DIR", ".claude")
-    # Without the variable the servers are beside the folder, not in it.
+    # Unless the variable is set, the file with the servers is beside the folder, not in it.
     servers = folder / ".claude.json" if os.environ.get("CLAUDE_CONFIG_DIR") else Path.home() / ".claude.json"
     hooks = _group_hooks(
         launch.build_hook_line("claude-code"),

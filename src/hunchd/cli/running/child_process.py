@@ -29,7 +29,7 @@ _TERMINAL_SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGT
 _SI_KERNEL: Final = 0x80  # si_code of a signal that no process sent
 _HANDLED_SIGNALS: Final = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGWINCH})
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
-# Environment variable that tells the pytest plugin that errors are reported already.
+# Environment variable that tells the pytest plugin that `hunch run` reports the errors.
 RUN_VARIABLE: Final = "HUNCH_RUN"
 
 

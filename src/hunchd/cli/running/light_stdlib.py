@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     from collections.abc import Callable
-else:  # without the enumerations of `signal`
+else:  # lacks the enumerations that make `signal` slow to import
     import _signal as signal
 
 __all__ = ["run_in_thread", "signal", "suppress"]

@@ -123,7 +123,7 @@ def _forward_output(source: int, target: int) -> None:
 
 def _create_pipe() -> tuple[int, int]:
     read_end, write_end = os.pipe()
-    with suppress(AttributeError, OSError):  # fewer switches for large outputs
+    with suppress(AttributeError, OSError):  # a larger pipe means fewer context switches for large outputs
         fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, PIECE_BYTES)
     return _move_above_standard(read_end), _move_above_standard(write_end)
 

@@ -70,7 +70,7 @@ class ReportListener:
     def pytest_sessionfinish(self) -> None:
         try:
             self._send_reports()
-        except Exception:  # likewise
+        except Exception:  # a failed report must not affect the tests
             logger.debug("reporting these tests to the daemon failed", exc_info=True)
 
     def _send_reports(self) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Final
 
-# Ended by a user, or the reader of its output has gone: not an error.
+# Signals of a command that was ended by a user, or whose reader has gone, which is not an error.
 _DELIBERATE_SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGKILL})
 _SIGNAL_EXIT_OFFSET: Final = 128  # added to a signal's number
 # Exit codes of programs that handle these signals themselves.

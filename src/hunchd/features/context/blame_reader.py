@@ -66,6 +66,6 @@ class BlameReader(Feature):
 def _read_blame(tree: WorkingTree, path: str) -> BlameResult:
     try:
         return build_blame_result(blame_lines(Git(tree.root), path))
-    except (RepositoryError, OSError) as error:  # counts as read until its next unit: a retry would not help
+    except (RepositoryError, OSError) as error:  # counts as read until its next commit, because a retry would not help
         logger.info("git blame of %s/%s failed: %s", tree.root, path, error)
         return build_blame_result(())

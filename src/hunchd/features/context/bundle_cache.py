@@ -30,7 +30,7 @@ class BundleKey:
 @dataclass(slots=True)
 class _CachedBundle:
     bundle: Bundle
-    is_prefetched: bool  # True if prefetched
+    is_prefetched: bool
     use_count: int = 0
 
 

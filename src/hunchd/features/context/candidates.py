@@ -37,15 +37,15 @@ NEWER_ERROR_PENALTY = 0.01  # subtracted for each newer error: the newest is the
 MAX_NEWER_ERRORS = 8  # … at most this many times
 GLOSSARY_VALUE = 0.2  # abbreviations used in shown memories
 EPISODE_VALUE = 0.6  # times the unit's confidence
-# Share of the other files of a past unit that the next change touched as well, relative to units of two or three
-# files: .45 of those, .18 of four to eight, .06 of more (226 units of five histories); one of one file shows no others.
-BREADTH_FACTORS = ((1, 0.5), (4, 1.0), (9, 0.4))  # number of files, and factor up to it
-MAX_EPISODE_YEARS = 3  # age of a unit that is shown unasked; readers took all older ones for noise
+# How likely it is that the next change touches the other files of a past unit: .45 for units of two or three files,
+# .18 for four to eight, .06 for more (226 units in five histories). A unit of one file shows no other files.
+BREADTH_FACTORS = ((1, 0.5), (4, 1.0), (9, 0.4))  # (maximum number of files, factor)
+MAX_EPISODE_YEARS = 3  # maximum age of a unit shown unprompted; readers considered all older ones noise
 
 _TEST_SUMMARY_PATTERN = re.compile(r"# \w+ [\d.]+$|1\.\.\d+$")  # summary line of a test run
 
-MAX_HEADLINES = 3  # errors whose quotes in facts are searched
-MAX_TRACE_LINES = 12  # lines shown of a trace
+MAX_HEADLINES = 3  # newest errors for which facts that quote them are searched
+MAX_TRACE_LINES = 12  # lines at the end of a trace that are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class CandidateInput:
     facts: Sequence[Memory]
     matches: Sequence[tuple[Memory, float]]  # memories found by query, with relevance 0..1
     now: datetime
-    past_units: int  # episodes shown at most
-    outline_count: int = 10  # predicted files shown with their signatures at most; the others are named
+    past_units: int  # maximum of episodes shown
+    outline_count: int = 10  # predicted files shown with signatures; the others are only named
     conflicts: Sequence[Memory] = ()  # open contradictions
-    profile: Sequence[Memory] = ()  # pages about the user
-    fixes: Mapping[str, Fix] = field(default_factory=dict)  # best fix by error memory id
-    candidates: Mapping[str, Sequence[str]] = field(default_factory=dict)  # possible errors, by error memory id
+    profile: Sequence[Memory] = ()  # documents about the user
+    fixes: Mapping[str, Fix] = field(default_factory=dict)  # id of an error's memory → best fix
+    candidates: Mapping[str, Sequence[str]] = field(default_factory=dict)  # id of an error's memory → errors it may be
 
 
 def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:

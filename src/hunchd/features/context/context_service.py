@@ -56,20 +56,20 @@ from hunchd.text.words import extract_terms
 
 logger = logging.getLogger(__name__)
 
-# Puts the files of a prediction for a question into the order of code search.
+# Function that reorders the files predicted for a question as code search ranks them.
 Reorder = Callable[[Prediction, Focus, Project, int], Prediction]
 
 MOMENT_SECONDS = 600  # seconds for which relative ages stay valid
 MAX_DEBOUNCE_SECONDS = 0.5  # seconds after which bundles are built although files are still being opened (by a tool)
-DEBOUNCE_SECONDS = 0.06  # seconds without another open before bundles are prefetched: a person cannot ask sooner
-MAX_QUERY_MATCHES = 4  # memories that a query may add
+DEBOUNCE_SECONDS = 0.06  # seconds without an opened file before prefetching: no person can ask sooner
+MAX_QUERY_MATCHES = 4  # maximum of memories that a question adds
 QUERIED_KINDS = select_kinds(lambda one: one.answers_queries)
 MAX_QUERY_HITS = 24  # … out of this many best matches
-LONGEST_ERROR = 4_000  # characters at the end of an error whose words lead to facts
+LONGEST_ERROR = 4_000  # characters at the end of an error that are searched for words of facts
 MAX_LIKELY_FILES = 10  # predicted files shown with signatures under "Likely next"
 MAX_PAST_UNITS = 2  # past episodes shown
 MAX_NAMED_FILES = 30  # predicted files listed by name only, below those with signatures
-MIN_CONFIDENT = 0.5  # confidence from which a predicted file is not replaced
+MIN_CONFIDENT = 0.5  # confidence from which a companion does not replace a predicted file
 FULL_MATCH_SCORE = 6.0  # BM25 score of a full match; relevance is the fraction of it
 _NAME = re.compile(r"\w+")
 # Share of the query's terms from which the score counts fully, and below which a match is ignored.
@@ -350,7 +350,7 @@ class ContextService(Feature):
             key.budget,
             focus.activity,
             degradations=key.degraded,
-            # They were in the first bundle.
+            # The first bundle of a session has shown the topics already.
             topics=() if key.shown_items else nearest_topics(project.topics, focus, prediction, project=project.name),
             secret=self._secret,
         )

@@ -26,11 +26,11 @@ from hunchd.ingestion.languages import detect_language
 from hunchd.ingestion.manifests.tools import CI_PREFIX, find_languages
 from hunchd.prediction.file_table import CODE, DOCUMENT, TEST, classify_path
 
-MAX_PARTS: Final = 4  # parts shown without a current file; more would be a list of the project's folders
+MAX_PARTS: Final = 4  # parts shown without a current file; with more, the bundle would be a list of folders
 _RUNNER: Final = re.compile(r"^(?:bundle exec|npx|poetry run|uv run|pipenv run|python3? -m) ")
 _COMMAND_PATTERN: Final = re.compile(r"`([^`]+)`")
-# What kind of file each convention and each topic of a rule is for; others are for code and manifests. "change" stands
-# for work without a file: the uncommitted change, or a review.
+# Roles of the files that each convention, and each topic of a rule, is for; others are for code and manifests. "change"
+# stands for work without a file: the uncommitted change, or a review.
 _ROLES_BY_KEY: Final[Mapping[str, frozenset[str]]] = {
     key: frozenset(roles.split())
     for keys, roles in (
@@ -75,7 +75,7 @@ _DOCS_FOLDER: Final = re.compile(r"(?:^|/)docs?/")
 _BENCHMARK: Final = re.compile(r"bench", re.IGNORECASE)
 
 
-# Whose lines a line length is about, by the file that states it.
+# Language to which a line length applies, by the name of the file that states it.
 _LANGUAGE_BY_MANIFEST: Final = {
     "pyproject.toml": "python",
     "setup.cfg": "python",
@@ -102,7 +102,7 @@ def find_roles(file: str | None, activity: str = "") -> frozenset[str]:
     found = {
         "ci": bool(_CI_FILE.search(file)),
         "changelog": is_changelog,
-        # A page that is read for its commands is none.
+        # A document that is read only for its commands is not a manifest.
         "manifest": is_dependency_list
         or (is_manifest(file) and not (is_changelog or traits & DOCUMENT or _CI_FILE.search(file))),
         "docs": bool(traits & DOCUMENT) and not (is_changelog or is_dependency_list),
@@ -167,7 +167,7 @@ def select_relevant_facts(
     ]
 
 
-# How the tests of one file are run, by the tool that the command or its tools name. `{folder}` is that of the file.
+# Commands that run the tests of one file, by the test tool that is named. `{folder}` is the folder of the file.
 _NARROW_TESTS: Final = tuple(
     (re.compile(pattern), template, is_test_only)
     for pattern, template, is_test_only in (
@@ -263,7 +263,7 @@ def _build_applies_predicate(at_hand: Sequence[str]) -> Callable[[Memory], bool]
     on-demand instruction always passes, because its words decide later whether it is shown.
     """
 
-    @cache  # most rules yield several facts
+    @cache  # most rules yield several facts with the same patterns
     def matches_globs(part: str, glob_patterns: tuple[str, ...]) -> bool:
         below = [path for path in at_hand if _is_part_of_path(part, path)]
         inside = [path.removeprefix(f"{part}/") for path in below] if part else []

@@ -38,17 +38,17 @@ from hunchd.text.words import PATH_STOP_WORDS
 # Value of each kind, relative to a file that will certainly be needed (1.0).
 DECISION_RELEVANT_VALUE = 0.8  # a decision about the current file
 DECISION_OTHER_VALUE = 0.3
-USER_FACT_VALUE = 0.7  # stated by the user: rarely wrong to repeat
+USER_FACT_VALUE = 0.7  # stated by the user: it is rarely wrong to repeat it
 USER_FACT_RELEVANT_VALUE = 0.85  # … and about the current file or task
 CONVENTION_VALUE = 0.35
 DOUBT_FACTOR = 0.6  # factor for doubtful facts: half as likely to be valid, but worth a look
 
-MOST_STATED_HERE = 10  # statements of the user about the work at hand
-MOST_STATED_ELSEWHERE = 5  # … and about other things: general rules are among them
+MOST_STATED_HERE = 10  # maximum of the user's statements about the current work
+MOST_STATED_ELSEWHERE = 5  # … and about other things, among them general rules
 MAX_CONVENTIONS = 9
-MAX_SENTENCES = 2  # of those, sentences of a guide for people
-MAX_AGENT_RULES = 5  # … and of one for agents
-MAX_OF_TOPIC = 2  # … and of one topic
+MAX_SENTENCES = 2  # of those, sentences from a guide for people
+MAX_AGENT_RULES = 5  # … and from a guide for agents
+MAX_OF_TOPIC = 2  # … and about one topic
 MAX_SHARED = 6  # of those, shared by colleagues: they must not crowd out what tools enforce
 MAX_DECISIONS = 3  # decisions shown; others are found by search
 OUTDATED_AFTER = timedelta(days=3 * 365)  # choices of tools and versions are rarely valid for longer
@@ -58,15 +58,15 @@ CONTRADICTION_OTHER_VALUE = 0.4
 PROFILE_RELEVANT_VALUE = 0.5  # a profile line about the current work
 PROFILE_PREFERENCE_VALUE = 0.25  # … and a general preference
 
-MIN_IMPORTANCE = 0.5  # of the user's statements; others are found by search
+MIN_IMPORTANCE = 0.5  # minimum importance of the user's statements; others are found by search
 MAX_CONTRADICTIONS = 3
 MAX_PROFILE_LINES = 4  # lines
-MAX_PROFILE_LINE_LENGTH = 240  # characters of the profile; longer ones are stories
+MAX_PROFILE_LINE_LENGTH = 240  # characters in a line; longer lines are stories
 _PREFERENCES_PATH = "/profile/preferences"
 _DELETED_PATTERN = re.compile(r"[\w./-]{1,120} is gone$|`\w{1,60}` is defined nowhere any more")
 _MIN_WORD_LENGTH = 4  # letters
 _QUOTE_WORDS = 3  # consecutive words by which a fact quotes an error
-_QUOTE_BONUS = 2  # bonus for that, in shared words: it ranks first
+_QUOTE_BONUS = 2  # bonus for a quote, counted as shared words, so that it ranks first
 _DECISION_HEAD_PATTERN = re.compile(r"^decision \([^)]*\): ")
 _BULLET_PATTERN = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 
@@ -495,7 +495,7 @@ def _find_common_words(decisions: Sequence[Memory]) -> frozenset[str]:
     return frozenset(word for word, count in word_counts.items() if count > max(MAX_DECISIONS, len(decisions) // 10))
 
 
-@lru_cache(maxsize=2048)  # the same facts are considered for one file after the other
+@lru_cache(maxsize=2048)  # the same facts are considered for every file
 def extract_words(text: str) -> frozenset[str]:
     """Return the significant words of a path, branch name or sentence.
 

@@ -10,9 +10,9 @@ from hunchd.domain.memory import Memory, Trust
 
 Rank = tuple[float, float, str]  # importance and time, both negated, and the id
 
-MOST_NEAR = 24  # facts of the user that share a word with the work at hand
-MOST_GENERAL = 8  # facts of the user that are shown whatever is at hand: the most important, then the newest
-MOST_HOLDERS = 400  # facts: a word that more of them hold tells none from another
+MOST_NEAR = 24  # user's facts selected because they share a word with the current work
+MOST_GENERAL = 8  # user's facts selected in any case: the most important, then the newest
+MOST_HOLDERS = 400  # facts; a word that occurs in more of them is too common to select by
 
 
 class FactIndex:

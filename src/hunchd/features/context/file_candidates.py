@@ -18,8 +18,9 @@ from hunchd.prediction.file_table import CODE, TEST, classify_path, is_asset
 from hunchd.prediction.reasons import TESTS_REASON
 
 LIST = "files"  # kind of a piece that names several files
-# Of the files predicted with .1 to .2, one in fifteen was changed, whatever the reason, of those below one in thirty
-# (80 changes of five histories): a reader agrees with them only if something ties them to the current file.
+# Of the files predicted with a probability of .1 to .2, one in fifteen was changed, whatever the reason; of those
+# below .1, one in thirty (80 changes in five histories). A reader accepts such a file only if something ties it to the
+# current file.
 WORTH_A_LINE = 0.1
 LIKELY = 0.2  # probability from which a file is shown whatever the reason
 # A definition of a file that is changed is itself changed with this probability, whether or not the current file uses
@@ -34,7 +35,7 @@ LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"
 # Signatures of the definitions that link one file to the current one, by level.
 LINES: Mapping[Level, int] = {"compressed": 2, "full": 6}
-MAX_NAMES = 16  # names of other definitions of a file
+MAX_NAMES = 16  # maximum of names listed for a file's other definitions
 
 
 def iterate_file_candidates(
@@ -72,7 +73,7 @@ def iterate_file_candidates(
 
 def _is_worth_a_line(one: PredictedFile) -> bool:
     if TESTS_REASON in one.reasons:
-        return one.confidence >= MINIMUM_VALUE  # its test concerns a file whether or not it is changed
+        return one.confidence >= MINIMUM_VALUE  # the test of a file is useful even if it will not change
     return one.confidence >= (WORTH_A_LINE if one.is_specific else LIKELY)
 
 
@@ -159,7 +160,7 @@ def _build_list(
         tier=2,
         value=min(1.0, sum(paths.values())),
         forms=forms,
-        reasons=(name,),  # the heading: it is in the text, and not rendered twice
+        reasons=(name,),  # equal to the heading in the text, so it is not rendered twice
         source={"type": LIST, "paths": list(paths), "probabilities": dict(paths)},
         trust=Trust.PROJECT,
         rank=rank,

@@ -9,8 +9,8 @@ from hunchd.domain.context import Focus, Prediction
 from hunchd.features.context.fact_candidates import extract_words
 
 MOST = 10  # topics
-COMMON, LEAST_COMMON = 0.3, 3  # share and number of topics from which a word tells none from another
-LEAST_NEAR = 0.1  # sum of the probabilities of the files whose words a topic has
+COMMON, LEAST_COMMON = 0.3, 3  # share and number of topics above which a word is too common to match
+LEAST_NEAR = 0.1  # minimum sum of the weights of the words in a topic
 
 
 def nearest_topics(
@@ -29,7 +29,7 @@ def nearest_topics(
         _weigh(weights, file.path, file.confidence)
     times = Counter(word for topic in topics for word in extract_words(topic))
     for word in [word for word in weights if times[word] > max(LEAST_COMMON, COMMON * len(topics))]:
-        del weights[word]  # the project's own name, in most of its topics
+        del weights[word]  # such as the project's own name, which is in most of its topics
     scored_topics = [(sum(weights.get(word, 0.0) for word in extract_words(topic)), topic) for topic in topics]
     near = [
         topic

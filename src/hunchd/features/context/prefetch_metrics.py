@@ -22,17 +22,17 @@ DAY, WEEK = 24, 7 * 24  # hours
 WINDOW_SECONDS = 1_800.0  # seconds after which an unused suggestion counts as wrong
 MAX_RANKS = 10  # ranks counted separately
 BINS = 10  # ranges of confidence that are compared with what was opened
-MAX_HISTORY = 500  # last opened files of a project, in memory, that the plain baselines choose from
-MAX_OPENS = 50  # last opened files that are remembered, of all projects
+MAX_HISTORY = 500  # last opened files of a project that the baselines choose from; in memory only
+MAX_OPENS = 50  # last opened files that are remembered, over all projects
 SAVE_INTERVAL_SECONDS = 600.0  # seconds of data that a crash may lose
 
-# Prefetch depth. A bundle costs about 10 ms of a core and 20 kB: worth it if one open in 16 goes there.
+# Prefetch depth. A bundle costs about 10 ms of a core and 20 kB: it is worth it if one opened file in 16 is that one.
 MIN_OPEN_PROBABILITY = 0.06
 MAX_DEPTH = 6
 # Prior: how often the next opened file is at each rank in replayed histories.
 PRIOR_RATES = (0.22, 0.11, 0.07, 0.05, 0.04, 0.03)
-PRIOR_WEIGHT = 40.0  # weight of the prior, in opens
-DECAY = 0.995  # decay for each further open: about the last 200 count
+PRIOR_WEIGHT = 40.0  # weight of the prior, in opened files
+DECAY = 0.995  # decay per opened file: about the last 200 count
 MAX_WASTED_BYTES = 20_000_000  # bytes of unused bundles in an hour; above it only one file is prefetched
 
 
@@ -40,7 +40,7 @@ MAX_WASTED_BYTES = 20_000_000  # bytes of unused bundles in an hour; above it on
 class PrefetchCounts:
     """Counts for one hour, or their sums over several hours."""
 
-    opened: int = 0  # newly opened files while there were suggestions
+    opened: int = 0  # files opened while there were suggestions
     foreseen: int = 0  # of those, among the first ten suggested just before
     suggested: int = 0  # confident suggestions whose window has passed
     taken: int = 0  # of those, opened within the window
@@ -124,7 +124,7 @@ class PrefetchMetrics:
         self._open_weight = open_weight  # number of opens, decayed like the ranks
         self._newest_suggestions: dict[
             str, tuple[float, dict[str, float]]
-        ] = {}  # by project: time, files and confidences of the newest suggestion
+        ] = {}  # project → time, files and confidences of its newest suggestions
         self._pending: dict[tuple[str, str], _Suggestion] = {}
         self._opened_paths: dict[str, deque[str]] = {}  # by project
         self.last_opens: deque[PredictedOpen] = deque(maxlen=MAX_OPENS)

@@ -17,7 +17,7 @@ from hunchd.repository.tree_snapshots import changed_paths
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 0.5  # seconds that a context waits for git: a huge tree is answered for without its change
+PATIENCE = 0.5  # seconds to wait for git; in a huge tree, the context is built without the uncommitted change
 
 
 async def list_changed_files(tree: WorkingTree, *, within: float | None = None) -> tuple[str, ...]:

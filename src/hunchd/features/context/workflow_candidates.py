@@ -13,7 +13,7 @@ from hunchd.domain.memory import Memory, Trust
 from hunchd.features.context.convention_relevance import list_convention_commands, normalize_command
 from hunchd.protocol.predictions import PredictedCommandAnswer
 
-# Value of each, relative to a file that will certainly be needed (1.0).
+# Value of each candidate, relative to a file that will certainly be needed (1.0).
 NEXT_STEP_VALUE: Final = 0.6  # times its probability
 NEAR_SCRIPT_VALUE: Final = 0.3  # a script near the current file
 SCRIPT_VALUE: Final = 0.2

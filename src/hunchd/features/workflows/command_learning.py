@@ -24,7 +24,7 @@ from hunchd.ingestion.workflows import command_log as logs
 
 logger = logging.getLogger(__name__)
 
-REST_SECONDS: Final = 2.0  # seconds: batches the writes
+REST_SECONDS: Final = 2.0  # seconds to wait for more commands, so that they are written together
 LEARN_SLICE: Final = 25  # commands learned before yielding to the event loop: about 3 ms
 
 
