@@ -223,7 +223,7 @@ def _run_in_thread(
 
 
 class AsyncSession:
-    """Session whose methods are coroutines."""
+    """Session whose methods are coroutines; `AsyncClient.open_session` returns one."""
 
     def __init__(self, session: Session) -> None:
         self.wrapped = session

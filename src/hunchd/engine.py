@@ -323,7 +323,7 @@ class Engine:
         return structs.replace(prediction, degraded=list(self._health.list_problems([project])))
 
     async def review(self, request: ReviewRequest) -> ReviewAnswer:
-        """Return the files that the uncommitted change seems to lack."""
+        """Return the files that a change seems to lack: the uncommitted one, or since a base."""
         project, tree = self._projects.find(request.project)
         answer = await review(request, project, tree, self._dependencies.now())
         return structs.replace(answer, degraded=list(self._health.list_problems([project])))

@@ -109,7 +109,7 @@ class Client:
 
 
 def is_answering(daemon: Rendezvous, *, timeout: float = PING_TIMEOUT_SECONDS) -> bool:
-    """Return True if the daemon answers /health within `timeout` seconds."""
+    """Return True if the daemon answers GET /health within `timeout` seconds."""
     try:
         response = http.send_request(get_address(daemon), "GET", "/health", headers={}, timeout=timeout)
         response.read_body()  # a disconnect before the end would be an error for the daemon

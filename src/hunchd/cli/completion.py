@@ -1,4 +1,4 @@
-"""`hunch completion`: completion scripts for bash, zsh and fish.
+"""`hunch completion`: prints completion scripts for bash, zsh and fish.
 
 The scripts are generated from the argument parsers.
 """

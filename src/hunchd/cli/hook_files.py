@@ -63,7 +63,8 @@ class GitHook(NamedTuple):
 def find_hooks_folder(path: Path) -> HooksFolder:
     """Return the hooks folder of the repository that contains `path`.
 
-    Raises WrongUsage if no hook would ever run, as in a bare repository without working trees.
+    Raises WrongUsage if there is no repository, or if no hook would ever run, as in a bare repository without
+    working trees. Raises CommandError if git cannot use the repository.
     """
     layout = find_repository(path)
     if layout is None or layout.common_dir is None:
@@ -233,7 +234,7 @@ def _read_content(file: Path) -> bytes | None:
 
 
 def _replace_file(file: Path, content: bytes, mode: int) -> None:
-    """Replace the file atomically, because git may run it at any moment."""
+    """Replace a hook file atomically, because git may run it at any moment."""
     draft = file.with_name(f".{file.name}.hunch")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
     with os.fdopen(descriptor, "wb") as stream:

@@ -192,7 +192,7 @@ def format_projects_table(projects: list[dict[str, object]]) -> str:
 
 
 def format_index_reports(projects: Sequence[Mapping[str, Any]]) -> list[str]:
-    """List the last progress report of each project that is being indexed."""
+    """Return a line with the last progress report for each project that is being indexed."""
     return [
         f"  indexing {strip_controls(project['name'])}: {last_report}"
         for project in projects

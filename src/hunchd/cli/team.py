@@ -1,4 +1,4 @@
-"""`hunch team`: shares a project's memory through an object store or a shared folder."""
+"""`hunch team`: shares a project's memories through an object store or a shared folder."""
 
 from __future__ import annotations
 

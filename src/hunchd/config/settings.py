@@ -20,7 +20,7 @@ class ServingSettings:
 
 @dataclass(frozen=True, slots=True)
 class ContextSettings:
-    """Limits of a context bundle."""
+    """Limits for the bundles that answer context requests."""
 
     budget: int = 8_000  # tokens, if the client does not set a budget
     silence: float = 0.0  # predicted files below this confidence are left out (0: the shipped threshold)
@@ -31,16 +31,14 @@ class SignalSettings:
     """Observation of files and logs."""
 
     watch_files: bool = True  # saves, creations, deletions, renames
-    watch_opens: bool = (
-        False  # inotify mostly sees files opened by grep and test runs; editor plugins are more reliable
-    )
+    watch_opens: bool = False  # inotify mostly sees opens by grep and test runs; editor plugins are more reliable
     error_logs: tuple[str, ...] = ()  # log files to search for errors, as relative or absolute patterns
     queue: int = 20_000  # signals that may wait for the store before clients are asked to slow down
 
 
 @dataclass(frozen=True, slots=True)
 class ShellSettings:
-    """Commands reported by shells (`hunch shell-init`)."""
+    """Reporting of commands by shells (`hunch shell-init`)."""
 
     private_folders: tuple[str, ...] = ()  # commands run below these are never reported; affects new shells
 
@@ -84,7 +82,7 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True, slots=True)
 class LanguageSettings:
-    """Language model that finds facts the rules miss in sessions. While it is off, nothing is sent anywhere."""
+    """Language model that finds facts in sessions that the rules miss. While it is off, nothing is sent anywhere."""
 
     enabled: bool = False  # true: session texts are sent to base_url, without secrets, and cost money
     provider: Literal["anthropic", "openai"] = "anthropic"  # openai: any server that speaks its chat completions
@@ -100,7 +98,7 @@ class LanguageSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationSettings:
-    """Condensing, judging and forgetting of memories (docs/consolidation.md)."""
+    """Condensing, assessing and forgetting of memories (docs/consolidation.md)."""
 
     nightly: bool = True  # false: only on request (`hunch consolidate`)
     hour: int = 3  # local time: when machines that run at night are quiet
@@ -117,9 +115,7 @@ class TeamSettings:
     """Exchange with a team's dataset (docs/team.md)."""
 
     poll_seconds: float = 15.0  # interval between two checks of the dataset; if nothing is new, a check is one request
-    care_minutes: float = (
-        60.0  # interval at which one member compacts the dataset and removes old versions and erased data
-    )
+    care_minutes: float = 60.0  # interval at which a member compacts the dataset and removes old and erased data
 
 
 @dataclass(frozen=True, slots=True)

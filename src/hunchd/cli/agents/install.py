@@ -1,4 +1,4 @@
-"""`hunch install AGENT` and `hunch uninstall AGENT`."""
+"""`hunch install AGENT` and `uninstall AGENT`: add hunchd to an agent's settings or remove it."""
 
 from __future__ import annotations
 

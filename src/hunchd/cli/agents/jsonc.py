@@ -18,7 +18,7 @@ class InvalidJson(ValueError):
 
 @dataclass(slots=True)
 class JsonNode:
-    """JSON value with its position in the text."""
+    """JSON value, with its position in the text from which it was parsed."""
 
     start: int
     end: int
@@ -120,7 +120,7 @@ def remove_items(text: str, path: tuple[str, ...], is_unwanted: Callable[[Any], 
 
 
 def find_node(text: str, path: tuple[str, ...]) -> JsonNode | None:
-    """Return the node at the path, or None if there is none."""
+    """Return the node at `path`, or None if the text has none there."""
     node = parse(text)
     for name in path:
         if node.members is None or name not in node.members:
@@ -130,7 +130,10 @@ def find_node(text: str, path: tuple[str, ...]) -> JsonNode | None:
 
 
 def _insert_entry(text: str, parent: JsonNode, starts: list[int], value: Any, name: str | None = None) -> str:
-    """Insert an entry into an object or a list, formatted like its neighbours."""
+    """Insert an entry after the last one of an object or list, formatted like it.
+
+    `name` is None for a list.
+    """
     unit = _detect_indent_unit(text)
     label = f"{json.dumps(name)}: " if name is not None else ""
     outer = _get_indent(text, parent.start)

@@ -1,1 +1,1 @@
-"""`hunch run -- COMMAND`: runs a command transparently and records how it ended."""
+"""`hunch run -- COMMAND`: runs a command unchanged, and records how it ended."""

@@ -374,7 +374,7 @@ def _rank_sentence(fact: Memory, at_hand: frozenset[str]) -> tuple[int, int, flo
 
 
 def _limit_topics(sentences: Iterable[Memory], limit: int) -> list[Memory]:
-    """Return the first `limit` sentences, with at most MAX_OF_TOPIC per topic."""
+    """Return the first `limit` sentences, with at most MAX_OF_TOPIC about each topic."""
     counts: Counter[str] = Counter()
     selected: list[Memory] = []
     for fact in sentences:
