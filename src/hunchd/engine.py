@@ -308,7 +308,7 @@ class Engine:
     async def get_context(self, request: ContextRequest) -> Bundle:
         """Return the bundle for a request.
 
-        A request that names nothing is answered for the uncommitted change.
+        If the request names neither files nor a question, the bundle is for the uncommitted change.
         """
         self._activity.touch()
         project, tree = self._projects.find(request.project)
@@ -323,7 +323,10 @@ class Engine:
         return structs.replace(prediction, degraded=list(self._health.list_problems([project])))
 
     async def review(self, request: ReviewRequest) -> ReviewAnswer:
-        """Return the files that a change seems to lack: the uncommitted one, or since a base."""
+        """Return the files that the uncommitted change seems to lack.
+
+        If the request names a base, the commits since then are part of the change.
+        """
         project, tree = self._projects.find(request.project)
         answer = await review(request, project, tree, self._dependencies.now())
         return structs.replace(answer, degraded=list(self._health.list_problems([project])))

@@ -25,7 +25,7 @@ AGENT_COMMANDS: Final = (
         f"{COMMANDS_PACKAGE}.agents.install:install",
         (
             argument("agent", nargs="?", choices=AGENTS, metavar="AGENT", help=f"one of: {', '.join(AGENTS)}"),
-            argument("--agents-md", action="store_true", help="edit the section in this repository's AGENTS.md"),
+            argument("--agents-md", action="store_true", help="add hunchd's section to this repository's AGENTS.md"),
             argument("--dry-run", action="store_true", help="show the diff without changing anything"),
         ),
         ("hunch install claude-code", "hunch install zed --dry-run", "hunch install --agents-md"),
@@ -40,7 +40,9 @@ AGENT_COMMANDS: Final = (
         f"{COMMANDS_PACKAGE}.agents.install:uninstall",
         (
             argument("agent", nargs="?", choices=AGENTS, metavar="AGENT", help=f"one of: {', '.join(AGENTS)}"),
-            argument("--agents-md", action="store_true", help="edit the section in this repository's AGENTS.md"),
+            argument(
+                "--agents-md", action="store_true", help="remove hunchd's section from this repository's AGENTS.md"
+            ),
             argument("--dry-run", action="store_true", help="show the diff without changing anything"),
         ),
         ("hunch uninstall claude-code", "hunch uninstall --agents-md"),

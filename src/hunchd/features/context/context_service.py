@@ -434,10 +434,10 @@ def _is_still_indexing(bundle: Bundle, project: Project) -> bool:
 
 
 def add_companions(prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
-    """Extend a prediction for a file that is not in the history yet.
+    """Extend the prediction for a file that is not in the history yet.
 
-    Adds the files that usually change when a file like it is new, keeps the `k` most likely files, and returns the
-    prediction unchanged for a file with a history.
+    Adds the files that usually changed when similar files were new, and returns the `k` most likely files. For a
+    file with a history, the prediction is returned unchanged.
     """
     if not focus.file or project.predictor is None or project.predictor.has_file(focus.file):
         return prediction

@@ -150,7 +150,7 @@ def _build_stated_candidates(
 def _iter_branch_facts(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:
     """Yield the facts that are valid on `branch`.
 
-    These are the branch's own facts, and those valid on every branch that it does not override.
+    These are the facts stated for this branch, and the facts for all branches that they do not override.
     """
     here = [fact for fact in facts if fact.branch in (None, branch or None)]
     own = {slot_of(replace(fact, branch=None)) for fact in here if fact.branch is not None}
