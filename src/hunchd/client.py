@@ -108,10 +108,10 @@ class Client:
         kinds: Sequence[str] | None = None,
         limit: int | None = None,
     ) -> list[JsonObject]:
-        """Return at most `limit` results for a question in words, best first (POST /search).
+        """Return the best results for a question in words (POST /search).
 
-        If no project is given, the user's own memories are searched. `kinds` restricts the results, for example to
-        `code`.
+        At most `limit` results are returned, best first. If no project is given, the user's own memories are
+        searched. `kinds` restricts the results, for example to `code`.
         """
         fields = {"query": query, "project": _resolve_project(project), "kinds": kinds, "k": limit}
         return list(self._connection.post("/search", _drop_none(fields))["results"])
@@ -124,9 +124,10 @@ class Client:
         tags: Sequence[str] | None = None,
         ref: str | None = None,
     ) -> str:
-        """Store a fact in the user's own words and return its id (POST /memories).
+        """Store a fact and return its id (POST /memories).
 
-        `ref` is a key of the caller's choice: a fact with the same `ref` is not stored twice.
+        `text` states the fact in the user's own words. `ref` is a key of the caller's choice: a fact with the same
+        `ref` is not stored twice.
         """
         fields = {"kind": "fact", "content": text, "project": _resolve_project(project), "tags": tags, "ref": ref}
         return str(self._connection.post("/memories", {"memories": [_drop_none(fields)]})["ids"][0])
@@ -149,7 +150,10 @@ class Client:
         self._connection.post("/signals", {"signals": [signal]})
 
     def open_session(self, id_: str, *, project: str | Path | None = None) -> Session:
-        """Return the session with this id; its first message creates it in the daemon."""
+        """Return the session with this id.
+
+        Its first message creates it in the daemon.
+        """
         return Session(self._connection, id_, _resolve_project(project))
 
 
@@ -205,7 +209,10 @@ class Session:
         return Prompt(self._connection.post("/context/compile", body))
 
     def end(self, outcome: Literal["", "success", "partial", "interrupted"] = "") -> JsonObject:
-        """End the session; return the episodes, facts and summary that were extracted from it."""
+        """End the session.
+
+        Returns the episodes, facts and summary that were extracted from it.
+        """
         answer: JsonObject = self._connection.post(f"{self._path}/end", {"outcome": outcome})
         return answer
 
@@ -213,7 +220,10 @@ class Session:
 def _run_in_thread(
     method: Callable[Concatenate[Any, Parameters], Result],
 ) -> Callable[Concatenate[Any, Parameters], Awaitable[Result]]:
-    """Convert a method to a coroutine that calls it on `self.wrapped` in a thread."""
+    """Convert a method to a coroutine that runs it in a thread.
+
+    The method is called on `self.wrapped`.
+    """
 
     @functools.wraps(method)
     async def run(self: Any, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -263,12 +273,18 @@ class AsyncClient:
     send_signal = _run_in_thread(Client.send_signal)
 
     def open_session(self, id_: str, *, project: str | Path | None = None) -> AsyncSession:
-        """Return the session with this id; its first message creates it in the daemon."""
+        """Return the session with this id.
+
+        Its first message creates it in the daemon.
+        """
         return AsyncSession(self.wrapped.open_session(id_, project=project))
 
 
 def _resolve_project(project: str | Path | None) -> str | None:
-    """Return the absolute path of an existing folder; return an id or None unchanged."""
+    """Return a project's id unchanged, and a folder as an absolute path.
+
+    Text that names no existing folder is taken for an id.
+    """
     if project is None or (isinstance(project, str) and not Path(project).exists()):
         return project
     return str(Path(project).resolve())

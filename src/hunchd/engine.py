@@ -143,7 +143,7 @@ class Engine:
         )
 
     def _create_features(self, parts: Dependencies, features: Features) -> None:
-        """Create the features, in the order in which they are notified of a change.
+        """Create the features, in the order in which they learn of a change.
 
         Patterns and fixes compare a change with what their project still knows, so they must be notified before the
         projects.
@@ -302,7 +302,10 @@ class Engine:
     # Read path
 
     def get_focus(self, project: str) -> FocusAnswer:
-        """Return the open files, and recently opened files with how well each was predicted."""
+        """Return the open files, and recently opened ones with their predictions.
+
+        A prediction states the rank and the probability that the file had before it was opened.
+        """
         return self._context_service.get_focus(*self._projects.find(project))
 
     async def get_context(self, request: ContextRequest) -> Bundle:
@@ -451,7 +454,10 @@ class Engine:
         return await self._maintenance.get_memory_usage(await self._memories.get(identifier, self._projects.ids))
 
     async def forget(self, identifier: str) -> None:
-        """Erase a memory, and all memories that quote it, in memory and on disk."""
+        """Erase a memory and all memories that quote it.
+
+        The data is removed from the caches and from disk.
+        """
         memory = await self._memories.get(identifier, self._projects.ids)
         others = await self._memories.find(list_quoted_ids(memory), memory.project)
         erased_ids = [identifier, *(one.id for one in others.values() if repeats(one, memory))]
@@ -500,7 +506,10 @@ class Engine:
     # Settings and status
 
     def describe_settings(self) -> SettingsAnswer:
-        """Return the settings in effect, those in the settings file, and the file's path."""
+        """Return the settings in effect and those in the settings file.
+
+        The answer also contains the path of the file.
+        """
         file = self._dependencies.paths.config_file
         described = list(describe_settings(self._dependencies.settings))
         problem, written = "", described
@@ -520,9 +529,9 @@ class Engine:
         )
 
     def change_setting(self, change: SettingChange) -> SettingsAnswer:
-        """Write a setting to the settings file; it takes effect when the daemon restarts.
+        """Write a setting to the settings file.
 
-        Raises InvalidInput if the value is not allowed.
+        It takes effect when the daemon restarts. Raises InvalidInput if the value is not allowed.
         """
         try:
             write_setting(self._dependencies.paths.config_file, change.section, change.name, change.value)
@@ -531,7 +540,10 @@ class Engine:
         return self.describe_settings()
 
     async def run_doctor(self, *, fix: bool) -> list[CheckAnswer]:
-        """Run the checks of `hunch doctor`; if `fix` is True, apply the safe fixes."""
+        """Run the checks of `hunch doctor`.
+
+        If `fix` is True, the safe fixes are applied.
+        """
         return await run_doctor(fix=fix)
 
     async def status(self) -> StatusAnswer:

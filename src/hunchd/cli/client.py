@@ -93,7 +93,7 @@ class Client:
             raise _connection_lost(error) from error
 
     def _find_replacement(self) -> bool:
-        """Switch to the daemon that has replaced this client's daemon, if there is one.
+        """Switch to the daemon that has replaced this client's daemon.
 
         Returns True if a replacement was found. After a crash, the new daemon listens on the same socket some
         milliseconds before it replaces the old rendezvous file, so this waits for up to PING_TIMEOUT_SECONDS.
@@ -130,7 +130,7 @@ def is_connectable(daemon: Rendezvous) -> bool:
 
 
 def check_protocol(daemon: Rendezvous) -> None:
-    """Check that the client and the daemon use the same version of the protocol.
+    """Check that client and daemon use the same protocol version.
 
     Raises NoDaemon if the versions differ; the message says which side is older.
     """
@@ -199,7 +199,7 @@ def _to_request_rejected(response: http.HttpResponse) -> RequestRejected:
 
 
 def _replace_route_by_command(hint: str | None) -> str | None:
-    """Replace the HTTP route in a hint from the daemon with the equivalent command.
+    """Replace the HTTP route in a hint with the equivalent command.
 
     The daemon's hints name routes because they are written for editors. A hint without a known route is returned
     unchanged.

@@ -59,7 +59,10 @@ class Argument(NamedTuple):
 
 
 class OneOf(NamedTuple):
-    """Arguments of which the user may give only one, or must give one if `required` is True."""
+    """Arguments of which the user may give only one.
+
+    If `required` is True, the user must give one.
+    """
 
     arguments: tuple[Argument, ...]
     required: bool = False

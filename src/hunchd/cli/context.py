@@ -23,7 +23,10 @@ _POLL_INTERVAL_SECONDS: Final = 0.1  # seconds between two checks of a project t
 
 
 def context(arguments: Namespace) -> int:
-    """Print the bundle for a file, or for the current project if no file is given."""
+    """Print the bundle for a file.
+
+    If no file is given, the bundle is for the uncommitted change.
+    """
     path = resolve_text_file(arguments.file, optional=True) if arguments.file else None
     client = connect(start=not arguments.no_start)
     root = find_project_root(path or str(Path.cwd()), client)
@@ -148,7 +151,7 @@ def request_in_project(client: Client, root: str, request: Any) -> Any:
 
 
 def _is_useful(bundle: Any) -> bool:
-    """Return True if the bundle has items about what the user is working on.
+    """Return True if the bundle says something about the current work.
 
     Items in tiers 3 and 4, such as general conventions, do not count.
     """

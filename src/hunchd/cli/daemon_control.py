@@ -93,7 +93,7 @@ def _start_process(paths: AppPaths) -> subprocess.Popen[bytes]:
 
 
 def _activate_service(paths: AppPaths, deadline: float) -> bool:
-    """Let the service manager start the daemon, if it listens on the daemon's socket.
+    """Let the service manager start the daemon, if it is set up to.
 
     Connecting to the socket makes the service manager start the daemon. Returns False if nobody listens. Raises
     NoDaemon if the daemon does not start.
@@ -188,7 +188,7 @@ def find_lock_holder(paths: AppPaths | None = None) -> int | None:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Return True if the process has ended but its parent has not reaped it."""
+    """Return True if the process has ended but was not reaped yet."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
             return file.read().rpartition(b")")[2].split()[:1] == [b"Z"]
@@ -198,9 +198,9 @@ def _is_zombie(pid: int) -> bool:
 
 @contextmanager
 def _start_lock(paths: AppPaths, deadline: float) -> Iterator[None]:
-    """Hold the lock that lets only one process at a time start the daemon.
+    """Hold the lock for starting the daemon.
 
-    The kernel releases the lock when its holder ends, so it is never stale.
+    Only one process at a time can hold it. The kernel releases the lock when its holder ends, so it is never stale.
     """
     if os.name != "posix":
         yield  # the daemon's own lock decides
@@ -236,9 +236,9 @@ def _open_log(paths: AppPaths) -> Iterator[int]:
 
 
 def _read_last_log_line(paths: AppPaths) -> str:
-    """Return a sentence with the log's last line, which usually states the cause of a failure.
+    """Return a sentence that quotes the log's last line.
 
-    Returns "" if there is no such line.
+    That line usually states the cause of a failure. Returns "" if there is no such line.
     """
     try:
         lines = paths.log_file.read_bytes()[-4096:].decode(errors="replace").split("\n")

@@ -41,7 +41,7 @@ def show_document(client: Client, arguments: Namespace) -> int:
 def edit_document(
     client: Client, arguments: Namespace, changes: dict[str, Any], edit_text: Callable[[str], str]
 ) -> int:
-    """Change a document as the options say, or open it in the editor if there are none.
+    """Change a document as the options say, or in the user's editor.
 
     `edit_text` opens the editor and returns the new text. A document that does not exist is created.
     """

@@ -27,7 +27,7 @@ _POLL_INTERVAL_SECONDS: Final = 0.1  # seconds between two checks
 
 
 def error(arguments: Namespace) -> int:
-    """Report the pasted error to the daemon and print what is known about it."""
+    """Report a pasted error, and print what is known about it."""
     text = _read_error_text(arguments.file)
     client = connect(start=not arguments.no_start)
     root = find_project_root(resolve_folder(arguments.project or "."), client)
@@ -64,7 +64,7 @@ def _read_error_text(file: str | None) -> str:
 
 
 def _request_report(client: Client, root: str) -> dict[str, Any]:
-    """Return the error that the daemon has just stored, with its fix if one is known.
+    """Return the error just stored, with its fix if one is known.
 
     Waits briefly for the fix, because the daemon may still be searching the history for it.
     """

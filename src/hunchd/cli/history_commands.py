@@ -16,7 +16,10 @@ RESOLUTIONS = {"a": "a_wins", "b": "b_wins", "both": "both_valid", "merged": "me
 
 
 def undo(arguments: Namespace) -> int:
-    """Undo the last change to a memory or document, or reopen a resolved contradiction."""
+    """Undo the last change to a memory or document.
+
+    A resolved contradiction is reopened.
+    """
     client = connect(start=not arguments.no_start)
     identity = _resolve_id(client, arguments.id)
     memory = client.post(f"/memories/{quote_segment(identity)}/undo", {})
@@ -142,7 +145,7 @@ def _report_contradiction(client: Client, arguments: Namespace) -> int:
 
 
 def _resolve_id(client: Client, subject: str) -> str:
-    """Return the id of a memory that is given as an id or a document path."""
+    """Return the id of a memory, given its id or a document path."""
     return str(client.get(document_address(subject))["id"]) if is_document(subject) else subject
 
 

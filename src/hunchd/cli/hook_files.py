@@ -49,7 +49,7 @@ class HooksFolder(NamedTuple):
 
 
 class GitHook(NamedTuple):
-    """File that git runs on an event, and whether hunchd is installed in it."""
+    """Hook file for one event, and whether hunchd is installed in it."""
 
     event: str
     file: Path
@@ -219,9 +219,10 @@ def _backup_path(file: Path) -> Path:
 
 
 def _backup_link(file: Path) -> Path:
-    """Return the path of the link through which hunchd's hook calls an earlier hook.
+    """Return the path of the link to an earlier hook.
 
-    The link bears the earlier hook's original name, because some hooks check the name under which they are called.
+    Hunchd's hook calls the earlier hook through this link. The link bears the earlier hook's original name, because
+    some hooks check the name under which they are called.
     """
     return file.parent / BACKUP_SUFFIX / file.name
 

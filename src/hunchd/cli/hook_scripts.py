@@ -133,12 +133,18 @@ def has_block(script: bytes) -> bool:
 
 
 def is_own(script: bytes) -> bool:
-    """Return True if hunchd created the script, so that it contains only hunchd's lines."""
+    """Return True if hunchd created the script.
+
+    It then contains only hunchd's lines.
+    """
     return has_block(script) and remove_block(script) is None
 
 
 def is_shell(script: bytes) -> bool:
-    """Return True if the script is for a POSIX shell, so that shell code can be inserted."""
+    """Return True if shell code can be inserted into the script.
+
+    This is so if its first line names a POSIX shell.
+    """
     return _SHELL_SHEBANG.match(script.partition(b"\n")[0]) is not None and b"\0" not in script
 
 

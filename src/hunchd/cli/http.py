@@ -21,7 +21,10 @@ Body = bytes | Iterable[bytes]
 
 
 class Address(NamedTuple):
-    """Path of the daemon's Unix socket, or its host and port if it has no socket."""
+    """Address of the daemon: a Unix socket, or host and port.
+
+    `path` is the path of the socket, or None if the daemon has none.
+    """
 
     path: str | None
     host: str

@@ -43,9 +43,10 @@ def logs(arguments: Namespace) -> int:
 
 
 def to_json_line(line: str) -> str:
-    """Convert a line of the log to a JSON object with time, level, logger and message.
+    """Convert a line of the log to a JSON object.
 
-    If the line continues the previous entry, as in a traceback, the object contains only the message.
+    The object contains the time, level, logger and message. If the line continues the previous entry, as in a
+    traceback, the object contains only the message.
     """
     entry = _ENTRY.fullmatch(line)
     if entry is None:

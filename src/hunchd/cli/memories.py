@@ -196,7 +196,7 @@ def _format_results(result: Mapping[str, Any]) -> list[str]:
 
 
 def _found_code(result: Mapping[str, Any]) -> list[str]:
-    """Format one piece of code that a search has found, as lines of output.
+    """Format a piece of code found by a search, as lines of output.
 
     The location comes first, in a form that an editor or terminal can open, then the signature and the code.
     """

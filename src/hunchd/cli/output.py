@@ -111,7 +111,10 @@ def format_age(time: str | None, *, now: datetime | None = None) -> str:
 
 
 def print_note(text: str) -> None:
-    """Print a remark to standard error, to keep it out of the command's result."""
+    """Print a remark to standard error.
+
+    It is kept out of standard output because it is not part of the result.
+    """
     print(colourize(f"hunch: {text}", DIM, sys.stderr), file=sys.stderr)
 
 

@@ -44,7 +44,7 @@ def service(arguments: Namespace) -> int:
 
 
 def build_service_files(manager: str, paths: AppPaths, environment: Mapping[str, str]) -> dict[Path, bytes]:
-    """Return the content of each service file to be written, keyed by its path."""
+    """Return the service files to write: their content, keyed by path."""
     home = environment.get("HUNCHD_HOME")
     if manager == "launchd":
         return {Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist": _render_plist(paths, home)}

@@ -107,9 +107,9 @@ def unshare(arguments: Namespace) -> int:
 
 
 def list_shared_files(root: Path) -> Iterator[SharedEntry]:
-    """Yield the shared files in a working tree, ordered by path within each subfolder.
+    """Yield the shared files in a working tree, in order of path.
 
-    They are read in the same way as the daemon reads them.
+    Each subfolder is sorted by itself. The files are read in the same way as the daemon reads them.
     """
     for name in SUBFOLDERS:
         folder_path = root / SHARED_FOLDER / name
@@ -141,9 +141,9 @@ def _request_shared(client: Client, root: Path, names: list[str]) -> Any:
 
 
 def get_git_user(root: Path) -> str:
-    """Return the user's name from git's settings, or "" if it cannot be read.
+    """Return the user's name from git's settings.
 
-    Sharing the name reveals nothing new, because every commit contains it.
+    Returns "" if it cannot be read. Sharing the name reveals nothing new, because every commit contains it.
     """
     command = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "config", "user.name"]
     try:

@@ -201,7 +201,7 @@ def format_index_reports(projects: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _format_progress(project: dict[str, object], stage: str) -> str:
-    """Format progress as "1,200 of 15,000", or only the total once it is reached.
+    """Format progress as "1,200 of 15,000", or as the total when done.
 
     Returns "–" if there is no progress for `stage`.
     """

@@ -69,7 +69,7 @@ def find_project_root(path: str, client: Client | None = None) -> str:
 
 
 def find_project_root_or_none(directory: str | None) -> str | None:
-    """Return the root of the project named by `--project`, or of the current one.
+    """Return the project root for `--project`, or for the current folder.
 
     Returns None if no project is named and the current folder is in none.
     """

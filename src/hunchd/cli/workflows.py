@@ -75,7 +75,7 @@ def _request_workflows(client: Client, root: str) -> list[dict[str, Any]]:
 
 
 def import_history(arguments: Namespace) -> int:
-    """Import the commands that were run in a project from a shell's history file.
+    """Import a project's commands from a shell's history file.
 
     The user is asked for confirmation first. Commands run in private folders are left out.
     """

@@ -130,9 +130,9 @@ def format_foreign_folder_hint(folder: Path) -> str:
 
 
 def is_private(folder: Path) -> bool:
-    """Return True if nobody but this user and root owns `folder` or can write to it.
+    """Return True if only this user and root control `folder`.
 
-    A missing folder counts as private.
+    Nobody else may own it or write to it. A missing folder counts as private.
     """
     if os.name != "posix":
         return True

@@ -51,7 +51,7 @@ def _parse_value(text: str, key: str) -> object:
 
 
 def _set_in_table(table: Mapping[str, Any], section: str, name: str, value: object) -> Mapping[str, object]:
-    """Return a copy of a parsed settings file in which one setting is changed.
+    """Return a copy of a parsed settings file with one setting changed.
 
     The setting is removed if `value` is None.
     """
@@ -60,9 +60,10 @@ def _set_in_table(table: Mapping[str, Any], section: str, name: str, value: obje
 
 
 def _iter_edits(text: str, section: str, name: str, value: str | None) -> Iterator[str]:
-    """Yield possible edits of the file's text; the caller takes the first that parses as wanted.
+    """Yield possible edits of the file's text.
 
-    A value may span several lines, so the edits differ in how many lines they replace.
+    The caller takes the first that parses as wanted. A value may span several lines, so the edits differ in how
+    many lines they replace.
     """
     lines = text.splitlines()
     new_lines = [] if value is None else [f"{name} = {value}"]

@@ -88,7 +88,7 @@ def load_settings(path: Path) -> Settings:
 
 
 def describe_retired(path: Path) -> str:
-    """Return a notice that lists the keys in the file that no longer have any effect.
+    """Return a notice about keys in the file that no longer have any effect.
 
     Returns "" if there are none.
     """
@@ -141,9 +141,9 @@ def build_settings(table: Mapping[str, Any], *, file: str) -> Settings:
 
 
 def _is_secure_url(url: str) -> bool:
-    """Return True if nobody can intercept what is sent to `url`, such as an API key.
+    """Return True if nobody can intercept what is sent to `url`.
 
-    This holds for https, and for http on this machine.
+    The data may include an API key. Only https is secure, and http to this machine.
     """
     try:
         parts = urlsplit(url)

@@ -31,9 +31,9 @@ _EXISTING_BLOCK = re.compile(rf"\n?{re.escape(_BEGIN)}.*?{re.escape(_END)}\n?", 
 
 
 def find_agents_md(folder: Path) -> Path:
-    """Return the path of AGENTS.md in the root of the repository that contains `folder`.
+    """Return the path of AGENTS.md for the repository that contains `folder`.
 
-    Raises WrongUsage if the folder is not in a repository.
+    The file is in the root of the repository. Raises WrongUsage if the folder is not in a repository.
     """
     layout = find_repository(folder)
     if layout is None:

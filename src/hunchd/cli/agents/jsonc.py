@@ -13,7 +13,10 @@ _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,\]}/]+', re.DOTALL)
 
 
 class InvalidJson(ValueError):
-    """Error: the text is not JSON, even if comments and trailing commas are allowed."""
+    """Error: the text is not valid JSON.
+
+    Comments and trailing commas are allowed.
+    """
 
 
 @dataclass(slots=True)

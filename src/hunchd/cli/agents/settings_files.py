@@ -115,7 +115,10 @@ class SettingsBackup:
         return self.folder / backup_name if backup_name else None
 
     def apply_uninstall(self, change: SettingsChange) -> None:
-        """Write the change that removes hunchd, or delete the file if nothing is left."""
+        """Write the change that removes hunchd.
+
+        The file is deleted if nothing is left of it.
+        """
         if change.after is None:
             change.path.unlink(missing_ok=True)
         elif change.after != change.before:

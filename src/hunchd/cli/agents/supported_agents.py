@@ -29,7 +29,10 @@ class SupportedAgent(NamedTuple):
 
 
 class LaunchCommand(NamedTuple):
-    """Command line that agents use to start hunch, and the environment variables it needs."""
+    """Command line that agents use to start hunch.
+
+    `variables` are the environment variables that the command needs.
+    """
 
     words: tuple[str, ...]
     variables: Mapping[str, str]
@@ -183,7 +186,10 @@ def _cursor_settings(launch: LaunchCommand) -> tuple[SettingsFile, ...]:
         return text if jsonc.find_node(text, ("version",)) is not None else jsonc.set_value(text, ("version",), 1)
 
     def remove_lone_version(text: str) -> str:
-        """Remove the version if the file contains nothing else, because hunchd created that file."""
+        """Remove the version if the file contains nothing else.
+
+        A file with nothing but the version was created by hunchd.
+        """
         return jsonc.remove_member(text, ("version",)) if jsonc.parse(text).to_value() == {"version": 1} else text
 
     return (

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 
 class InvalidToml(ValueError):
-    """Error: the text is not TOML, or the table cannot be added to it."""
+    """Error: invalid TOML, or the table cannot be added to it."""
 
 
 def set_table(text: str, path: tuple[str, ...], values: Mapping[str, str | Sequence[str] | Mapping[str, str]]) -> str:

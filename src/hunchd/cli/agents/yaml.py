@@ -64,9 +64,9 @@ def _key_pattern(key: str) -> re.Pattern[str]:
 
 
 def _match_items(text: str, position: int) -> list[re.Match[str]]:
-    """Return a match for each of the consecutive `- item` lines that follow `position`.
+    """Return a match for each `- item` line that follows `position`.
 
-    Each match includes the line break before the item.
+    The lines must be consecutive. Each match includes the line break before the item.
     """
     pattern = re.compile(r"\n(?P<indent>[ \t]*)- +(?P<entry>[^\n#]*?)[ \t]*(?:#[^\n]*)?(?=\n|\Z)")
     items = []

@@ -51,7 +51,10 @@ def read_piece(source: int) -> bytes:
 
 
 def write_all(target: int, piece: bytes) -> None:
-    """Write all of `piece`, even if the target is non-blocking and its reader slow."""
+    """Write all of `piece`.
+
+    This waits for a slow reader, even if the target is non-blocking.
+    """
     rest = memoryview(piece)
     while rest:
         try:

@@ -11,9 +11,9 @@ MAX_TAIL_BYTES: Final = 48 * 1024  # bytes
 
 
 class OutputTail:
-    """Buffer for the last `max_bytes` bytes of an output; it holds up to twice as many.
+    """Buffer for the last `max_bytes` bytes of an output.
 
-    Two threads may add to it.
+    It holds up to twice as many. Two threads may add to it.
     """
 
     def __init__(self, max_bytes: int = MAX_TAIL_BYTES) -> None:

@@ -86,7 +86,10 @@ def _create_channels() -> dict[int, tuple[int, int]]:
 
 
 def _route_streams(channels: Mapping[int, object]) -> dict[int, int]:
-    """Map each output stream of the command to the stream whose channel it uses."""
+    """Map each output stream of the command to the channel it uses.
+
+    Channels are named by the number of our stream.
+    """
     shares_channel = _OUT in channels and _ERR not in channels and _is_open(_ERR)
     return {stream: stream for stream in channels} | ({_ERR: _OUT} if shares_channel else {})
 

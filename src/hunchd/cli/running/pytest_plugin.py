@@ -92,7 +92,7 @@ class ReportListener:
             write_messages(list(messages), "pytest")
 
     def _list_fixed_tests(self) -> list[str]:
-        """Return the tests that have passed although the daemon lists an error for them."""
+        """Return the passed tests for which the daemon still lists an error."""
         if not self._passed_tests:
             return []
         from hunchd.cli.client import Client

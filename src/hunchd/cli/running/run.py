@@ -63,9 +63,10 @@ def _preload_modules() -> None:
 
 
 def _end_by_signal(number: int) -> int:
-    """End this process with the signal that ended the command, so that the shell reports it.
+    """End this process with the signal that ended the command.
 
-    No second core dump is written. Returns the exit code for the signal if the process survives it.
+    The shell then reports that signal. No second core dump is written. Returns the exit code for the signal if the
+    process survives it.
     """
     import resource
 

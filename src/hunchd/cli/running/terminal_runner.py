@@ -70,7 +70,7 @@ def run_on_terminal(words: Sequence[str], tail: OutputTail, while_running: Calla
 
 
 class _TerminalSession:
-    """Terminal session from the point of view of `hunch run`: screen, keyboard and signals."""
+    """Terminal session as `hunch run` sees it: screen, keyboard and signals."""
 
     def __init__(self, leader: int, outer: int, reports: int, keyboard: int | None) -> None:
         self._leader = leader
@@ -152,7 +152,10 @@ class _TerminalSession:
             copy_size(1, self._outer)
 
     def _make_raw(self) -> None:
-        """Put the real terminal into raw mode, if this job is its foreground job."""
+        """Put the real terminal into raw mode.
+
+        Does nothing unless this job is its foreground job.
+        """
         if self._keyboard is None or self._saved_settings is not None or not is_in_foreground(self._keyboard):
             return
         with suppress(termios.error):

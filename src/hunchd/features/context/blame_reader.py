@@ -40,7 +40,10 @@ class BlameReader(Feature):
         self.request(project, project.main)
 
     def request(self, project: Project, tree: WorkingTree) -> None:
-        """Request that the open files be read; a later request replaces an earlier one."""
+        """Request that the open files be read.
+
+        A later request replaces an earlier one.
+        """
         self._request = project, tree
         self._work.set()
 

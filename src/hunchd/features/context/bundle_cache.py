@@ -78,7 +78,10 @@ class BundleCache:
         return entry.bundle
 
     def record_answer(self, *, is_hit: bool, seconds: float) -> None:
-        """Count a hit or a miss, and record how many seconds the answer took."""
+        """Count a hit or a miss, and record the time of the answer.
+
+        `seconds` is the time that the answer took.
+        """
         if is_hit:
             self.tally.hits += 1
         else:

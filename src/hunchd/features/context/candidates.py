@@ -126,7 +126,7 @@ def _sort_newest_first(errors: Sequence[KnownError]) -> list[KnownError]:
 
 
 def _list_current_units(candidate_input: CandidateInput) -> list[PredictedUnit]:
-    """Return the predicted past units of work that are recent enough to be shown.
+    """Return the predicted past units of work that are not too old.
 
     If the user has asked a question or has errors, older ones are returned too.
     """
@@ -148,12 +148,15 @@ def select_informative_units(units: Sequence[PredictedUnit], limit: int) -> list
 
 
 def get_unit_value(unit: PredictedUnit) -> float:
-    """Return the value of a past unit of work; a file that is certainly needed has 1.0."""
+    """Return the value of a past unit of work.
+
+    A file that is certainly needed has the value 1.0.
+    """
     return EPISODE_VALUE * unit.confidence * _get_breadth_factor(unit)
 
 
 def _get_breadth_factor(unit: PredictedUnit) -> float:
-    """Return a weight that depends on how many files a unit of work changed.
+    """Return a weight that depends on how many files a unit changed.
 
     A change to one file usually fixed a detail; a change to several files shows why they belong together; a change
     to many files is not specific to any of them.

@@ -171,9 +171,9 @@ class ContextService(Feature):
         )
 
     def request_prefetch(self, project: Project, tree: WorkingTree, path: str | None) -> None:
-        """Request that the bundle for `path` be prefetched; a later request replaces an earlier one.
+        """Request that the bundle for `path` be prefetched.
 
-        Does nothing if `path` is None.
+        A later request replaces an earlier one. Does nothing if `path` is None.
         """
         if path is not None:
             self._prefetch_request = PrefetchRequest(project, tree, path)
@@ -228,7 +228,10 @@ class ContextService(Feature):
         self.scoreboard.forget_project(project_id)
 
     def get_focus(self, project: Project, tree: WorkingTree) -> FocusAnswer:
-        """Return the open files, and recently opened files with how well each was predicted."""
+        """Return the open files, and recently opened ones with their predictions.
+
+        A prediction states the rank and the probability that the file had before it was opened.
+        """
         opens = [each for each in reversed(self.scoreboard.last_opens) if each.project == project.id]
         return FocusAnswer(
             branch=tree.branch,
@@ -398,7 +401,7 @@ class ContextService(Feature):
 
 
 def _select_linking_names(project: Project, focus: Focus, views: Mapping[str, FileView]) -> dict[str, set[str]]:
-    """Map each path in `views` to the definitions that link its file to the open one.
+    """Map each path in `views` to names that link it to the open file.
 
     These are the names of definitions that the open file uses, and of those whose signature mentions a definition
     in the open file.
@@ -426,7 +429,7 @@ def _list_defined_names(view: FileView) -> set[str]:
 
 
 def _is_still_indexing(bundle: Bundle, project: Project) -> bool:
-    """Return True if the bundle is empty because the project is still being indexed.
+    """Return True if a bundle is empty because indexing is not finished.
 
     Clients then repeat the request ten times a second, so such a request does not count as answered.
     """
@@ -452,7 +455,7 @@ def add_companions(prediction: Prediction, focus: Focus, project: Project, k: in
 
 
 def _is_already_shown(piece: ContextCandidate, shown_items: Collection[tuple[str, str]]) -> bool:
-    """Return True if the reader has been shown this candidate, and it has not changed since.
+    """Return True if the reader has already been shown this candidate.
 
     A candidate that has changed has a different title.
     """
@@ -460,9 +463,10 @@ def _is_already_shown(piece: ContextCandidate, shown_items: Collection[tuple[str
 
 
 def _score_relevance(hit: CacheHit, memory: Memory, query_terms: Sequence[str]) -> float:
-    """Score from 0 to 1 how well a memory matches a question with `query_terms`.
+    """Score from 0 to 1 how well a memory matches a question.
 
-    For a pattern or workflow, only its title counts, because the rest of its text may contain any word.
+    `query_terms` are the terms of the question. For a pattern or workflow, only its title counts, because the rest
+    of its text may contain any word.
     """
     share = hit.share
     if (minimum_words := describe(memory.kind).min_title_words) is not None:

@@ -116,7 +116,10 @@ def find_roles(file: str | None, activity: str = "") -> frozenset[str]:
 
 
 def _list_roles(fact: Memory) -> frozenset[str]:
-    """Return the roles that a file must have one of for a convention or rule to apply."""
+    """Return the roles for which a convention or rule is meant.
+
+    It applies to files with at least one of them.
+    """
     if _is_instruction(fact):
         topic = get_topic(fact)
         roles = _ROLES_BY_TOPIC.get(topic, frozenset())
@@ -128,7 +131,10 @@ def _list_roles(fact: Memory) -> frozenset[str]:
 
 
 def is_for_agents(fact: Memory) -> bool:
-    """Return True for a rule written for agents; its page itself says where it applies."""
+    """Return True for a rule written for agents.
+
+    The page that contains the rule itself says where it applies.
+    """
     return _is_instruction(fact) and fact.confidence >= AGENT_RULE_CONFIDENCE
 
 
@@ -140,10 +146,11 @@ def _says_where(fact: Memory) -> bool:
 def select_relevant_facts(
     facts: Iterable[Memory], file: str | None, open_files: Sequence[str] = (), activity: str = ""
 ) -> list[Memory]:
-    """Return the facts that are relevant for `file`, or for the open files if it is None.
+    """Return the facts that are relevant for `file`.
 
-    This leaves out conventions and instructions for other parts or files, conventions of the whole project if a
-    part that contains the file overrides them, and conventions for a different language.
+    If `file` is None, the facts for the open files are returned. This leaves out conventions and instructions for
+    other parts or files, conventions of the whole project if a part that contains the file overrides them, and
+    conventions for a different language.
     """
     roles = find_roles(file, activity)
     holds = _build_applies_predicate((file,) if file is not None else open_files)
@@ -190,7 +197,7 @@ _GO_FILE: Final = re.compile(r"\.go$")
 
 
 def narrow_tests(text: str, fact: Memory, file: str | None, test: str | None = None) -> str:
-    """Put a command that tests only `file` before the command that runs all tests.
+    """Put a command that tests only `file` before the one for all tests.
 
     `test` is the file with the tests of `file`, if that is a different file. Returns `text` unchanged if it is not
     about tests, or if the way to run a single file is not known for the test tool.
@@ -219,7 +226,7 @@ def list_convention_commands(facts: Iterable[Memory]) -> frozenset[str]:
 
 
 def is_repeated_command(sentence: str, shown_commands: Collection[str]) -> bool:
-    """Return True if a sentence asks for commands, and all of them are already shown."""
+    """Return True if a sentence only repeats commands that are already shown."""
     commands = _COMMAND_PATTERN.findall(sentence)
     return bool(commands) and all(normalize_command(command) in shown_commands for command in commands)
 
@@ -233,7 +240,7 @@ def normalize_command(command: str) -> str:
 
 
 def _is_from_project(fact: Memory) -> bool:
-    """Return True for a convention or instruction that was read from the project's files."""
+    """Return True for conventions and instructions from the project's files."""
     return fact.source.get("type") == "convention" and fact.category in ("convention", "instruction")
 
 
@@ -257,7 +264,7 @@ def _is_instruction(fact: Memory) -> bool:
 
 
 def _build_applies_predicate(at_hand: Sequence[str]) -> Callable[[Memory], bool]:
-    """Return a predicate that tells if an instruction applies to any file in `at_hand`.
+    """Return a predicate that is True for instructions that apply to `at_hand`.
 
     An instruction for a part of the project, or for files that match glob patterns, applies only there. An
     on-demand instruction always passes, because its words decide later whether it is shown.
@@ -283,9 +290,9 @@ def _is_part_of_path(part: str, file: str | None) -> bool:
 
 
 def _is_useful_for_file(fact: Memory, file: str | None) -> bool:
-    """Return False for a fact about a different language from that of the code file `file`.
+    """Return False if a fact is about a different language than `file`.
 
-    In a manifest, facts about any language may be useful.
+    Only code files have a language in this sense. In a manifest, facts about any language may be useful.
     """
     if file is None or is_manifest(file):
         return True

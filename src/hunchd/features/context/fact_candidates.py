@@ -196,9 +196,9 @@ def _is_shown_on_match(fact: Memory) -> bool:
 
 
 def _is_decision(fact: Memory) -> bool:
-    """Return True if a fact was decided once, in a decision record or a commit.
+    """Return True if a fact was decided once.
 
-    Other facts describe standing practice.
+    Its source is then a decision record or a commit. Other facts describe standing practice.
     """
     return fact.category == "decision" or fact.source.get("type") == "commit"
 
@@ -224,9 +224,10 @@ def _get_fact_words(fact: Memory) -> frozenset[str]:
 
 
 def _is_outdated(fact: Memory, now: datetime) -> bool:
-    """Return True for a tool or version that a commit chose longer ago than OUTDATED_AFTER.
+    """Return True for a choice of tool or version that is probably outdated.
 
-    If the choice were still valid, a file of the project would state it.
+    It was made by a commit longer ago than OUTDATED_AFTER. If the choice were still valid, a file of the project
+    would state it.
     """
     return (
         fact.source.get("type") == "commit"
@@ -236,7 +237,7 @@ def _is_outdated(fact: Memory, now: datetime) -> bool:
 
 
 def _is_old_renaming(fact: Memory, spoken_text: str, now: datetime) -> bool:
-    """Return True for an old renaming if `spoken_text` mentions neither of the two names.
+    """Return True for an old renaming that `spoken_text` does not mention.
 
     The code contains only the new name, so after OUTDATED_AFTER the renaming is shown only to people who use one of
     the names.
@@ -253,7 +254,10 @@ def _is_relevant_user_fact(fact: Memory, at_hand: frozenset[str]) -> bool:
 
 
 def _mentions_focus(fact: Memory, focus: Focus) -> bool:
-    """Return True if a fact mentions the current file, or shares a word with the current work."""
+    """Return True if a fact mentions what the user is working on.
+
+    It may name the current file, or share a word with the file's name, the branch or the question.
+    """
     path = PurePosixPath(focus.file or "")
     text = f"{fact.title} {fact.content}"
     at_hand = extract_words(f"{path.stem} {focus.branch} {focus.query}")
@@ -297,7 +301,7 @@ def _build_contradiction_candidate(
 
 
 def _contains_fact_text(conflict: ContextCandidate, candidate: ContextCandidate) -> bool:
-    """Return True if a contradiction already contains the text of one of its facts."""
+    """Return True if a contradiction already contains a fact's text."""
     return (
         candidate.id in conflict.source.get("sides", ())
         and candidate.forms[0][1].casefold() in conflict.forms[0][1].casefold()
@@ -309,7 +313,7 @@ def _get_files(conflict: Memory) -> tuple[str, ...]:
 
 
 def _build_profile_candidates(pages: Iterable[Memory], at_hand: frozenset[str]) -> Iterator[ContextCandidate]:
-    """Yield lines of the profile that concern the current work, then the user's preferences.
+    """Yield profile lines that concern the current work, then preferences.
 
     At most MAX_PROFILE_LINES lines are yielded.
     """
@@ -422,9 +426,9 @@ def _get_probability(fact: Memory) -> float:
 
 
 def _format_doubt(fact: Memory) -> tuple[str, ...]:
-    """Return the reason why a fact is in doubt, or () if it is not.
+    """Return the reason why a fact is in doubt.
 
-    No words but file names are quoted, because others may be untrusted.
+    Returns () if it is not in doubt. No words but file names are quoted, because others may be untrusted.
     """
     if fact.status is not Status.SUSPECT:
         return ()
@@ -451,7 +455,10 @@ def _format_client_origin(fact: Memory) -> str:
 
 
 def _format_shared_origin(fact: Memory) -> str:
-    """Describe who shared a fact, and where; return "" if it was not shared."""
+    """Describe who shared a fact, and where.
+
+    Returns "" if the fact was not shared.
+    """
     by = fact.source.get("by")
     if fact.trust is Trust.TEAM:
         return f"{by} said so, {fact.at:%Y-%m}"
@@ -481,7 +488,7 @@ def _format_origin(fact: Memory) -> str:
 
 
 def _get_folder_and_stem(path: str) -> str:
-    """Return the name of the file's folder and the file name without its suffix.
+    """Return the names of a file and its folder, without the suffix.
 
     Folders further up are common to most files of a project, and the suffix to all files in a language.
     """
@@ -490,7 +497,10 @@ def _get_folder_and_stem(path: str) -> str:
 
 
 def _find_common_words(decisions: Sequence[Memory]) -> frozenset[str]:
-    """Return words that are too frequent in decisions to be specific, such as the project's name."""
+    """Return the words that are too frequent in decisions to be specific.
+
+    One example is the project's name.
+    """
     word_counts = Counter(word for fact in decisions for word in _get_fact_words(fact))
     return frozenset(word for word, count in word_counts.items() if count > max(MAX_DECISIONS, len(decisions) // 10))
 

@@ -46,11 +46,11 @@ def iterate_file_candidates(
     linking: Mapping[str, Collection[str]],
     outline_count: int,
 ) -> Iterator[ContextCandidate]:
-    """Yield the files that deserve a line of their own, likeliest first, then lists of the others.
+    """Yield the files that deserve their own line, then lists of the others.
 
-    At most `outline_count` files have a line of their own. `linking` maps the path of a file to the names of
-    definitions in it that `file`, the current one, uses, or that mention a definition in `file`. If `file` is not
-    code, such as a page or a manifest, it uses no definitions.
+    Both are ordered by probability, likeliest first. At most `outline_count` files have a line of their own.
+    `linking` maps the path of a file to the names of definitions in it that `file`, the current one, uses, or that
+    mention a definition in `file`. If `file` is not code, such as a page or a manifest, it uses no definitions.
     """
     files = [one for one in prediction.files if not is_asset(one.path)]
     first = [one for one in files if _is_worth_a_line(one)][:outline_count]
@@ -103,7 +103,10 @@ def _build_outline_candidate(
 
 
 def _list_names(view: FileView, linking: Collection[str], probability: float) -> list[str]:
-    """Return a line that names a file's other definitions, if it is likely that one is needed."""
+    """Return a line that names a file's other definitions.
+
+    Returns nothing unless it is likely that one of them is needed.
+    """
     names = [name for name in list_names(view, MAX_NAMES) if name not in linking]
     chance = 1 - (1 - CHANCE_OF_NAME) ** len(names)
     return [f"defines {', '.join(names)}"] if probability * chance >= WORTH_A_LINE else []

@@ -19,7 +19,10 @@ MAX_ERRORS: Final = 4
 
 
 def asked_errors(project: Project, texts: Sequence[str], now: datetime) -> tuple[KnownError, ...]:
-    """Return the errors in `texts` that were seen before but are not among the fresh ones."""
+    """Return the errors in `texts` that were seen before.
+
+    Errors that are still current are left out.
+    """
     fresh = project.list_fresh_errors(now)
     known_texts = {error.text for error in fresh} | {error.headline for error in fresh}
     errors_by_id: dict[str, KnownError] = {}

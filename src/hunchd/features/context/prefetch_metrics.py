@@ -67,7 +67,10 @@ class PrefetchCounts:
             setattr(self, each.name, total)
 
     def to_answer(self) -> ForesightAnswer:
-        """Return the metrics in the form of a status; rates without data are None."""
+        """Return the metrics in the form of a status.
+
+        Rates without data are None.
+        """
         return ForesightAnswer(
             opened=self.opened,
             hit_rate=_ratio(self.foreseen, self.opened),
@@ -143,7 +146,10 @@ class PrefetchMetrics:
                 suggestion.last, suggestion.confidence = now, max(suggestion.confidence, confidence)
 
     def record_open(self, project: str, path: str, now: float, open_files: Collection[str] = ()) -> None:
-        """Record that a file was opened that was not yet among the open files."""
+        """Record that a file was opened.
+
+        It must not be one of the open files already.
+        """
         self._expire(now)
         baselines = self._list_baselines(project, path, open_files)
         made_at, suggested_paths = self._newest_suggestions.get(project, (now, {}))
@@ -226,7 +232,10 @@ class PrefetchMetrics:
         return total
 
     def _get_counts(self, moment: float, now: float) -> PrefetchCounts:
-        """Return the counts for the hour of `moment`, which is not later than `now`."""
+        """Return the counts for the hour that contains `moment`.
+
+        `moment` must not be later than `now`.
+        """
         self._is_changed = True
         hour, newest = int(moment) // HOUR, int(now) // HOUR
         if hour not in self._hours:
@@ -253,11 +262,17 @@ class PrefetchMetrics:
     # Storing
 
     def is_save_due(self, now: float) -> bool:
-        """Return True if the metrics have changed and the last save is long enough ago."""
+        """Return True if the metrics have changed and should be saved.
+
+        They are saved at most every SAVE_INTERVAL_SECONDS.
+        """
         return self._is_changed and now - self._saved_at > SAVE_INTERVAL_SECONDS
 
     def dump(self, now: float) -> str | None:
-        """Serialize the metrics, or return None if nothing has changed since the last call."""
+        """Serialize the metrics.
+
+        Returns None if nothing has changed since the last call.
+        """
         self._expire(now)
         if not self._is_changed:
             return None
@@ -267,7 +282,10 @@ class PrefetchMetrics:
 
     @classmethod
     def load(cls, path: Path) -> PrefetchMetrics:
-        """Load the saved metrics; start with empty ones if the file is missing or invalid."""
+        """Load the saved metrics.
+
+        Returns empty metrics if the file is missing or invalid.
+        """
         try:
             saved_metrics = json.loads(path.read_text())
             hours = {int(hour): PrefetchCounts(**counts) for hour, counts in saved_metrics["hours"].items()}

@@ -70,7 +70,10 @@ class PatternMiner(Feature):
         self.enqueue(project)
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        """Record for good which patterns the user has deleted, before the project drops them."""
+        """Record for good which patterns the user has deleted.
+
+        This happens before the project drops them.
+        """
         if project is None:
             return
         deleted_ids = [identifier for identifier in change.deletions if identifier in project.patterns]
@@ -100,7 +103,10 @@ class PatternMiner(Feature):
             self._work.set()
 
     async def run(self) -> None:
-        """Mine the queued projects, one at a time, forever; wait until a project is quiet."""
+        """Mine the queued projects, one at a time, forever.
+
+        A project is mined once it is quiet.
+        """
         while True:
             await self._work.wait()
             while self._queue:
@@ -115,7 +121,10 @@ class PatternMiner(Feature):
             self._work.clear()
 
     def _is_quiet(self, identifier: str) -> bool:
-        """Return True if nobody is working in the project, or if it has been removed."""
+        """Return True if nobody is working in the project.
+
+        A project that has been removed counts as quiet.
+        """
         project = self._find_project(identifier)
         if project is None:
             return True
@@ -149,7 +158,10 @@ class PatternMiner(Feature):
         self._events.publish("patterns", project=project.id, known=len(patterns), changed=change_count)
 
     def _is_still_open(self, project: Project) -> bool:
-        """Return False if the project has been removed, even if it was added again since."""
+        """Return False if the project has been removed in the meantime.
+
+        This is so even if it was added again.
+        """
         return self._find_project(project.id) is project
 
     async def _mine_patterns(self, project: Project, paths: set[str] | None) -> list[CodePattern]:

@@ -125,7 +125,7 @@ class CommandLearner(Feature):
                 )
 
     async def _load_log(self, project: Project) -> None:
-        """Load the command log that earlier processes wrote, and train the model on it."""
+        """Load the command log of earlier processes, and train the model on it."""
         history = project.command_history
         log = await asyncio.to_thread(logs.read_commands, project.cache)
         history.forgotten_ids |= await asyncio.to_thread(logs.read_forgotten_ids, project.cache)
