@@ -62,5 +62,6 @@ def test_add_wait_without_model_says_why(
     assert main(["add", str(repository), "--wait"]) == 0
 
     assert (
-        "7 memories are found by words only so far: only text search is available: no model" in capsys.readouterr().err
+        "7 memories can be found only by their words so far: only text search is available: no model"
+        in capsys.readouterr().err
     )

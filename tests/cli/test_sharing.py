@@ -81,7 +81,7 @@ def test_share_without_names_lists(told: list[Any], repository: Path, capsys: Ou
     said = capsys.readouterr()
     assert f"package manager: pnpm  {PLACE} · Ada · differs from yours" in said.out
     assert "m2  heard  (not in your own words)" in said.out
-    assert "broken.md is skipped: the file is not UTF-8." in said.err
+    assert "skipped .hunch/facts/broken.md: the file is not UTF-8." in said.err
     assert main(["share", "--list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [one["state"] for one in listed["shared"]] == ["differs"]

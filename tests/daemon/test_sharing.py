@@ -273,8 +273,8 @@ def test_hostile_shared_folder_is_bounded_and_quoted(people: tuple[Person, Perso
         assert order.lower() not in unquoted(context).lower(), context
         assert "python: >=3.11" in context
     listed = ada.hunch("share", "--list")
-    assert "giant.md is skipped" in listed
-    assert "latin.md is skipped: the file is not UTF-8" in listed
+    assert "facts/giant.md: not a regular file" in listed
+    assert "facts/latin.md: the file is not UTF-8" in listed
     assert "\u202e" not in listed
 
 

@@ -124,7 +124,7 @@ def _read_shared_file(root: Path, path: str) -> SharedEntry:
         return SharedEntry(path, b"", None, "the name must consist of lower-case letters, digits and -, and end in .md")
     content = read_file(root, path, limit=MAX_FILE_BYTES)
     if content is None:
-        return SharedEntry(path, b"", None, f"it is not a regular file of at most {MAX_FILE_BYTES // 1024} kB")
+        return SharedEntry(path, b"", None, f"not a regular file of at most {MAX_FILE_BYTES // 1024} kB")
     try:
         return SharedEntry(path, content, parse_shared_file(path, content))
     except InvalidInput as error:

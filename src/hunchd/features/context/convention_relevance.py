@@ -131,10 +131,7 @@ def _list_roles(fact: Memory) -> frozenset[str]:
 
 
 def is_for_agents(fact: Memory) -> bool:
-    """Return True for a rule written for agents.
-
-    The page that contains the rule itself says where it applies.
-    """
+    """Return True for a rule written for agents."""
     return _is_instruction(fact) and fact.confidence >= AGENT_RULE_CONFIDENCE
 
 

@@ -369,7 +369,7 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> lis
 
 
 def _rank_sentence(fact: Memory, at_hand: frozenset[str]) -> tuple[int, int, float]:
-    """Return a sort key for a sentence of a guide.
+    """Return a sort key for a sentence in a guide.
 
     Sentences for the most specific folder come first, then those that share words with the current work, then those
     that a reviewer would most probably quote.
@@ -382,7 +382,7 @@ def _limit_topics(sentences: Iterable[Memory], limit: int) -> list[Memory]:
     counts: Counter[str] = Counter()
     selected: list[Memory] = []
     for fact in sentences:
-        # Topics are known in English: of two rules in another language nothing says that they are about the same.
+        # Topics are recognised by English words, so rules in other languages count as rules about different topics.
         topic = get_topic(fact) or ("" if fact.content.isascii() else fact.content)
         counts[topic] += 1
         if counts[topic] <= MAX_OF_TOPIC and len(selected) < limit:

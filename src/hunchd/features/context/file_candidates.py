@@ -29,7 +29,7 @@ CHANCE_OF_NAME = 0.05
 # Probability from which a file is named in a list. With .008 the list is twice as long and names .95 of the needed
 # files instead of .89 (five histories of five languages); with .025 it is hardly shorter and names .86.
 LEAST_NAMED = 0.015
-# Part of a list that each level keeps; the likeliest come first, so that it is worth more than its part.
+# Share of the list that each level keeps. The likeliest files come first, so a part is worth more than its share.
 SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed": 0.3, "index": 0.1}
 LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"

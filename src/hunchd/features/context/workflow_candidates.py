@@ -18,7 +18,7 @@ NEXT_STEP_VALUE: Final = 0.6  # times its probability
 NEAR_SCRIPT_VALUE: Final = 0.3  # a script near the current file
 SCRIPT_VALUE: Final = 0.2
 MAX_SCRIPTS: Final = 2
-# Purposes of scripts shown unasked, with the convention that makes one superfluous; others are found by search.
+# Purposes of scripts shown unprompted, with the convention that makes one superfluous; others are found by search.
 _EVERYDAY_PURPOSES: Final = {
     "test": "tests",
     "lint": "lint",
@@ -75,10 +75,9 @@ def _build_next_step_candidate(project: Project, focus: Focus, now: datetime) ->
 def _build_script_candidates(
     workflows: Collection[Memory], focus: Focus, facts: Collection[Memory]
 ) -> Iterator[ContextCandidate]:
-    """Yield everyday scripts for purposes for which no convention names a command.
+    """Yield everyday scripts, at most MAX_SCRIPTS, one for each purpose.
 
-    For each purpose, only the script nearest to the current file is yielded, and none if a command in
-    `shown_commands` already has that purpose.
+    The script nearest to the current file is chosen. A purpose for which a convention names a command needs no script.
     """
     shown_commands, keys = list_convention_commands(facts), {fact.key for fact in facts}
     folder = (focus.file or "").rpartition("/")[0]
