@@ -1,4 +1,4 @@
-"""Parsers that turn raw material (files, history, manifests) into domain values.
+"""Parsers that turn raw material (files, git history, manifests) into domain objects.
 
-They have no side effects; some read the files that are passed to them.
+They have no side effects; some read the files whose paths are passed to them.
 """

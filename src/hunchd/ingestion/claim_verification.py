@@ -1,8 +1,8 @@
-"""Verification of a language model's claims against the session that they cite.
+"""Verification of the claims that a language model extracts from a session.
 
-Pure. A model may invent facts, mix two sentences or be manipulated. Its own words are never stored: only the sentence
-that it cites is, provided that somebody in the session said that sentence, that it settles something, and that it
-contains the value.
+Pure. A model may invent facts, mix two sentences or be manipulated, so its own words are never stored. Only the
+sentence that it quotes is stored, provided that the user or the assistant said that sentence in the session, that
+the sentence is neither a question nor uncertain, and that it contains the claimed value.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NEGATION = r"\b(?:not|never|no|without|instead of|rather than|dropp(?:ed|ing)|r
 
 @dataclass(frozen=True, slots=True)
 class VerifiedClaim:
-    """Verified claim with the sentence of the session that supports it."""
+    """Verified claim, with the sentence from the session that supports it."""
 
     category: str
     key: str
@@ -53,9 +53,9 @@ class Verification:
 
 
 def render_turns(turns: Sequence[Turn]) -> str:
-    """Render the messages of users and assistant for a model.
+    """Render the user's and the assistant's messages as a prompt text.
 
-    Each message is one line with its turn number. Tool output is left out, as it states nothing.
+    Each message is one line with its turn number. Tool output is left out, since it makes no statements.
     """
     return "\n".join(
         f"[{turn}] {'user' if message.event is MessageType.USER else 'assistant'}: {_format_line(message.text)}"
@@ -64,7 +64,11 @@ def render_turns(turns: Sequence[Turn]) -> str:
 
 
 def verify_claims(raw: Mapping[str, Any], turns: Sequence[Turn]) -> Verification:
-    """Return the claims that the turns support, at most one per key."""
+    """Return the claims that the session supports, at most one per key.
+
+    `raw` is the model's answer. If several claims share a category and key, the last one is kept. The result also
+    counts the rejected claims by reason.
+    """
     raw_claims = raw.get("facts")
     if not isinstance(raw_claims, list):
         return Verification((), {"no list of facts": 1})
@@ -80,7 +84,7 @@ def verify_claims(raw: Mapping[str, Any], turns: Sequence[Turn]) -> Verification
 
 
 def _verify_claim(raw: Any, turns: Sequence[Turn]) -> VerifiedClaim | str:
-    """Return the verified claim, or the reason for its rejection."""
+    """Return the verified claim, or the reason why it was rejected."""
     if not isinstance(raw, dict) or not all(isinstance(raw.get(name), str) for name in REQUIRED_FIELDS):
         return "invalid format"
     category, key, value, quote = (" ".join(raw[name].split()) for name in REQUIRED_FIELDS)
@@ -111,7 +115,8 @@ def _verify_claim(raw: Any, turns: Sequence[Turn]) -> VerifiedClaim | str:
 def _find_quote(quote: str, named_turn: object, turns: Sequence[Turn]) -> tuple[int, Message, str] | None:
     """Find the message and the whole sentence that contain the quote.
 
-    The turn that the model named is preferred, then the last one that contains the quote. Returns None if no turn does.
+    If several turns contain it, the turn that the model named is preferred, then the last one. Returns None if no
+    turn contains it.
     """
     places = [
         (turn, message, sentence)
@@ -122,9 +127,10 @@ def _find_quote(quote: str, named_turn: object, turns: Sequence[Turn]) -> tuple[
 
 
 def _find_sentence(quote: str, text: str) -> str | None:
-    """Return the sentences of `text` that contain the quote, on one line.
+    """Return the sentence of `text` that contains the quote, on one line.
 
-    Returns None if no sentences contain the quote, or if they are too long.
+    If the quote spans several sentences, returns all of them. Returns None if the quote does not occur, or if the
+    sentences have more than MAX_QUOTE characters together.
     """
     parts = [" ".join(part.split()) for part in split_message(text)]
     for first in range(len(parts)):
@@ -141,7 +147,7 @@ def _find_sentence(quote: str, text: str) -> str | None:
 
 
 def _is_denied(value: str, sentence: str) -> bool:
-    """Return True if the sentence names the value only to reject it."""
+    """Return True if the sentence mentions the value only to reject it."""
     value_pattern = rf"(?<!\w){re.escape(value)}(?!\w)"
     mention_count = len(re.findall(value_pattern, sentence, re.IGNORECASE))
     denial_count = len(re.findall(_NEGATION + r"[`'\"]?" + value_pattern, sentence, re.IGNORECASE))

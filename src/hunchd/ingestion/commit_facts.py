@@ -1,4 +1,4 @@
-"""Facts stated by commit messages, valid from the date of the commit.
+"""Facts stated in commit messages, valid from the date of the commit.
 
 The text comes from commit authors and is untrusted.
 """
@@ -24,7 +24,10 @@ _PARTS: Final = re.compile(r"[^\w-]+")
 
 
 def extract_commit_facts(unit: Unit, project: str, *, now: datetime) -> list[Memory]:
-    """Extract the claims that a commit message makes; bots' commits yield none."""
+    """Extract the facts that a commit message states.
+
+    `unit` is the commit, or the merge with the commits that it brought in. Commits by bots yield no facts.
+    """
     if is_bot(unit):
         return []
     at = datetime.fromtimestamp(clamp_author_time(unit.at), UTC)
@@ -36,10 +39,10 @@ def extract_commit_facts(unit: Unit, project: str, *, now: datetime) -> list[Mem
 
 
 def is_obsolete_rename(fact: Memory, names: Container[str]) -> bool:
-    """Return True if a rename fact no longer matches the code.
+    """Return True if a fact about a renaming no longer matches the code.
 
-    That is so if the new name or its type is gone, or if the old name is in use again. `names` are all names that occur
-    in the project.
+    This is the case if the new name or its type no longer exists, or if the old name is in use again. `names` are
+    all names that occur in the project. Returns False for any other fact.
     """
     if fact.source.get("rule") != "renamed" or not fact.key or not fact.value:
         return False
@@ -53,7 +56,7 @@ def _split_name(name: str) -> list[str]:
 
 
 def build_levels(statement: ExtractedStatement) -> Levels:
-    """Build the display levels of a statement.
+    """Build the versions of a statement at each display length.
 
     The longest is a line such as `tests: pytest, not unittest (because …)`, the shortest is the key.
     """

@@ -1,4 +1,9 @@
-"""Facts about how to work on a project, read from manifests, decision records and contributor pages."""
+"""Facts about how to work on a project, read from manifests, decision records and guides.
+
+A guide is a page of instructions for contributors or coding agents. A statement is one convention that a manifest
+states: a key such as "tests", a value and a confidence. A part is a folder whose conventions differ from those of
+the project.
+"""
 
 from __future__ import annotations
 
@@ -98,9 +103,9 @@ _CHECK_WORKFLOW = re.compile(r"/(?:[\w-]*[-_])?(?:ci|tests?|main|build|check|lin
 
 
 def extract_conventions(root: Path, files: Iterable[str], *, project: str, now: datetime) -> Iterator[Memory]:
-    """Yield facts with their source file: conventions, decisions and instructions.
+    """Yield a project's conventions, decisions and instructions as memories.
 
-    There is one value per key. `files` are the wanted paths below `root`.
+    For each convention, only the most certain value is yielded. `files` are the paths below `root` that may be read.
     """
     paths = sorted(files, key=lambda path: (path.count("/"), path))
     guides = collect_guides(root, paths).guides
@@ -115,9 +120,9 @@ def extract_conventions(root: Path, files: Iterable[str], *, project: str, now: 
 
 
 def collect_guides(root: Path, paths: Sequence[str]) -> GuideCollection:
-    """Collect the contributor and agent pages with the files that they import.
+    """Collect the pages for contributors and agents, with the files they import.
 
-    Pages that are symbolic links to another page are included.
+    A page that is a symbolic link to another page is included.
     """
     link_targets = ((link, read_link(root, link)) for link in LINKABLE_GUIDES if link not in paths)
     links = {link: path for link, target in link_targets if target and (path := resolve_link(link, target))}
@@ -125,25 +130,26 @@ def collect_guides(root: Path, paths: Sequence[str]) -> GuideCollection:
 
 
 def may_state_conventions(path: str) -> bool:
-    """Return True if a file may state conventions.
+    """Return True if the file at `path` may state conventions.
 
-    This is the case for manifests, decision records, contributor and agent pages, and memories shared by colleagues.
+    This is the case for manifests, decision records, pages for contributors or agents, and memories shared by
+    colleagues.
     """
     return is_manifest(path) or is_record(path) or may_define_guides(path) or is_shared_path(path)
 
 
 def is_manifest(path: str) -> bool:
-    """Return True if a file states tools, versions or tasks."""
+    """Return True if the file at `path` may state tools, versions or tasks."""
     return states_anything(path) or has_tasks(path)
 
 
 def _extract_convention_facts(
     root: Path, paths: list[str], guides: Sequence[Guide], project: str, now: datetime
 ) -> Iterator[Memory]:
-    """Yield the most certain statement for each key.
+    """Yield the most certain statement for each key, as a memory.
 
-    Separate statements are yielded for the project, for each folder that differs from it, and for each further language
-    of the project.
+    The project has its own statements, and so have each folder that differs from it and each further language of
+    the project.
     """
     best: dict[_ConventionKey, _SourcedStatement] = {}
     tested_by_key: dict[str, list[_SourcedStatement]] = {}  # by key, values tested in the workflows of one CI
@@ -184,9 +190,10 @@ def _read_guide_commands(root: Path, guide: Guide) -> Iterator[Command]:
 
 
 def _add_commands(commands: Sequence[Command], best: dict[_ConventionKey, _SourcedStatement]) -> None:
-    """Put the commands to type before the tools that manifests name.
+    """Let the commands that a developer types replace the tools that manifests name.
 
-    Commands of another language than the known tools are stored as separate entries.
+    The commands are added to `best`. If a command and the known tools belong to different languages, each gets its
+    own entry.
     """
     for statement, path, part, language in choose_commands(commands):
         folder = _find_part(f"{part}/x", statement.key) if part else ""
@@ -204,9 +211,9 @@ def _add_commands(commands: Sequence[Command], best: dict[_ConventionKey, _Sourc
 
 
 def _add_statement(statement: Statement, path: str, best: dict[_ConventionKey, _SourcedStatement]) -> None:
-    """Store a statement unless a better one is stored for the same place.
+    """Store a statement in `best`, unless a better one is already there.
 
-    A statement about another language gets an entry of its own. The most certain statement of all languages is stored
+    A statement about a different language gets its own entry. The most certain statement of all languages is stored
     without a language name.
     """
     part = _find_part(path, statement.key)
@@ -225,9 +232,9 @@ def _add_statement(statement: Statement, path: str, best: dict[_ConventionKey, _
 
 
 def _find_other_language(current: Statement, statement: Statement) -> str:
-    """Return the language of `statement` if the tools of `current` serve others.
+    """Return the language of `statement` if `current` is for different languages.
 
-    Returns "" otherwise.
+    Returns "" if they share a language, or if the language of either is unknown.
     """
     languages, current_languages = find_languages(statement.value), find_languages(current.value)
     return languages[0] if languages and current_languages and not set(languages) & set(current_languages) else ""
@@ -236,7 +243,8 @@ def _find_other_language(current: Statement, statement: Statement) -> str:
 def _outranks(statement: Statement, current: Statement) -> bool:
     """Return True if `statement` should replace `current`.
 
-    The more certain statement wins, unless the other is more than a hint and names the same tools and further ones.
+    The more certain statement wins, with one exception: a statement that names all tools of the other and more wins
+    if its confidence is above HINT_CONFIDENCE.
     """
     values, current_values = {*statement.value.split(", ")}, {*current.value.split(", ")}
     if values > current_values and statement.confidence > HINT_CONFIDENCE:
@@ -249,7 +257,7 @@ def _outranks(statement: Statement, current: Statement) -> bool:
 def _is_informative(statement: Statement, project_values: Mapping[str, str]) -> bool:
     """Return False for CI facts that add nothing to what is known.
 
-    These are the usual runner system, and a single version that the project itself names.
+    These are the default runner system, and a single version that the project's own statement also names.
     """
     if not statement.key.startswith(CI_PREFIX) or ", " in statement.value:
         return True
@@ -260,9 +268,9 @@ def _is_informative(statement: Statement, project_values: Mapping[str, str]) -> 
 
 
 def _merge_ci_values(sourced_statements: Sequence[_SourcedStatement]) -> _SourcedStatement:
-    """Merge the values that the workflows of one CI system test.
+    """Merge the values (such as versions) that a CI system's workflows test.
 
-    The source of the result is the workflow that tests all of them; if there is none, it is the folder of the
+    The source of the result is the workflow that tests all of them or, if there is none, the folder with the
     workflows.
     """
     values = sorted(
@@ -278,7 +286,7 @@ def _merge_ci_values(sourced_statements: Sequence[_SourcedStatement]) -> _Source
 def get_part(fact: Memory) -> str:
     """Return the folder to which a convention or instruction applies.
 
-    Returns "" for the whole project.
+    Returns "" if it applies to the whole project.
     """
     return str(fact.source.get("part") or "")
 
@@ -297,15 +305,15 @@ def is_on_demand(fact: Memory) -> bool:
 
 
 def get_topic(fact: Memory) -> str:
-    """Return what an instruction is about; "" if that is unknown."""
+    """Return the subject of an instruction, or "" if it is unknown."""
     return str(fact.source.get("topic") or "")
 
 
 def applies_to_whole_project(fact: Memory) -> bool:
-    """Return False for instructions that are limited in scope.
+    """Return True unless the fact is an instruction that is limited in scope.
 
-    Such an instruction applies to some folder or files only, or is shown only on request. Limited instructions are not
-    listed for the project.
+    Such an instruction applies only to a folder or to certain files, or is shown only on request. Limited
+    instructions are not listed for the project.
     """
     return fact.category != "instruction" or not (get_part(fact) or get_globs(fact) or is_on_demand(fact))
 
@@ -313,15 +321,16 @@ def applies_to_whole_project(fact: Memory) -> bool:
 def qualify_key(part: str, key: str) -> str:
     """Return `key` qualified with the folder or language to which it applies.
 
-    Returns `key` itself if `part` is empty.
+    `part` is the name of that folder or language. If it is empty, returns `key` itself.
     """
     return f"{key} in {part}" if part else key
 
 
 def _find_part(path: str, key: str = "") -> str:
-    """Return the folder to which a manifest applies.
+    """Return the folder to which the manifest at `path` applies.
 
-    Returns "" (the whole project) for CI, git hooks and deployment folders.
+    Returns "" (the whole project) if the manifest is in a folder for CI, git hooks or deployment. The same holds
+    for a folder of documentation pages if `key` always concerns the whole project.
     """
     part = path.rpartition("/")[0]
     is_whole = part in _DEPLOYMENT_FOLDERS or (part in _PAGE_FOLDERS and key in _KEYS_OF_WHOLE)
@@ -329,9 +338,9 @@ def _find_part(path: str, key: str = "") -> str:
 
 
 def _keep_nearest(paths: list[str]) -> list[str]:
-    """Keep only the path nearest to the root for each file name.
+    """Keep, of all paths with the same file name, only the one nearest to the root.
 
-    The manifest of a subfolder does not describe the whole project.
+    A manifest in a subfolder does not describe the whole project.
     """
     path_by_name: dict[str, str] = {}
     for path in paths:
@@ -394,7 +403,7 @@ def _build_decision(decision: Decision, project: str, now: datetime) -> Memory:
 def _collect_instructions(pages: Sequence[Guide]) -> Iterator[tuple[Instruction, Guide, GuideScope]]:
     """Yield each instruction once for each scope in which it applies.
 
-    If several guides state the same instruction, the one with the widest scope is given as the source.
+    If several guides state the same instruction, the guide with the widest scope is yielded as its source.
     """
     by_sentence: dict[str, list[tuple[Instruction, Guide]]] = {}
     for guide in pages:
@@ -417,25 +426,28 @@ def _collect_instructions(pages: Sequence[Guide]) -> Iterator[tuple[Instruction,
 
 
 def describe_readers(guide: Guide) -> str:
-    """Return whom a page is for, as the classifier of rules reads it."""
+    """Return the name of a page's audience, as the rule classifier expects it.
+
+    It is "form" for a template, and otherwise "agents" or "people".
+    """
     return "form" if guide.is_form else "agents" if guide.is_for_agents else "people"
 
 
 def _scope_sort_key(occurrence: tuple[Instruction, Guide]) -> tuple[bool, bool, int]:
-    """Return a sort key that puts the widest scope first."""
+    """Return a sort key that puts guides with the widest scope first."""
     place = occurrence[1].scope
     return not place.is_unrestricted, place.on_demand, len(place.part)
 
 
 def _normalize_sentence(sentence: str) -> str:
-    """Normalize a sentence by removing markup, punctuation, case and spacing."""
+    """Remove markup and punctuation, and normalize case and spacing."""
     return " ".join(re.sub(r"[`*_\"'.!]", "", sentence).casefold().split())
 
 
 def _covers(one: GuideScope, other: GuideScope) -> bool:
     """Return True if scope `one` includes scope `other`.
 
-    An instruction with scope `one` then already applies wherever `other` does.
+    An instruction with scope `one` then already applies wherever one with scope `other` would.
     """
     if not one.is_unrestricted:
         return other.on_demand or (not other.is_unrestricted and one.part == other.part)
@@ -443,9 +455,9 @@ def _covers(one: GuideScope, other: GuideScope) -> bool:
 
 
 def _merge_scopes(places: Sequence[GuideScope], first: GuideScope) -> GuideScope:
-    """Merge the scopes in one folder in which the same instruction applies.
+    """Merge the scopes of one instruction within one folder.
 
-    Only scopes of the same kind as `first` (unrestricted, limited to files, or on request) are merged.
+    Only scopes of the same kind as `first` (unrestricted, limited to files, or shown on request) are merged.
     """
     similar = [
         place

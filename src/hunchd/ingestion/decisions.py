@@ -1,6 +1,6 @@
-"""Parser of decision records.
+"""Parser for architecture decision records.
 
-The text is written by unknown authors and is untrusted.
+Their text is written by unknown authors and is untrusted.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ _DECIDING_HEADING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Architecture decision record; `decision` is its deciding sentence, verbatim."""
+    """Architecture decision record.
+
+    `decision` holds the first one or two sentences that state the decision, quoted verbatim.
+    """
 
     path: str
     title: str
@@ -64,7 +67,7 @@ class Decision:
 
 
 def is_record(path: str) -> bool:
-    """Return True if a path looks like an architecture decision record.
+    """Return True if `path` looks like that of an architecture decision record.
 
     Files shared in `.hunch/decisions` do not count.
     """
@@ -76,7 +79,8 @@ def is_record(path: str) -> bool:
 def parse_decision(path: str, text: str, files: frozenset[str]) -> Decision | None:
     """Parse a decision record.
 
-    Returns None if the record states no decision.
+    `files` are the paths of the project; those that the record mentions become its `files`. Returns None if the
+    record has no title or states no decision.
     """
     text = text[:60_000]
     settings, page = split_front_matter(_COMMENT.sub("", text))  # records keep their status and date there too (MADR)
@@ -115,9 +119,10 @@ def parse_decision(path: str, text: str, files: frozenset[str]) -> Decision | No
 
 
 def _find_decision_text(sections: Sequence[_Section], page: str) -> str:
-    """Return the text under the decision's heading or after "decision:".
+    """Return the text below the heading "Decision", or after "decision:".
 
-    If the section consists only of subsections, their headings are joined.
+    If the section below the heading consists only of subsections, their headings are joined instead. Returns "" if
+    the record has neither.
     """
     for at, section in enumerate(sections):
         if _DECIDING_HEADING.match(_NUMBER.sub("", section.name)):
@@ -140,9 +145,9 @@ class _Section(NamedTuple):
 
 
 def _split_sections(text: str) -> Iterator[_Section]:
-    """Yield (heading, level, body) of each Markdown or RST section, in order.
+    """Yield the name, level and body of each section, in order.
 
-    Lines in code blocks are never headings.
+    The page may be Markdown or reStructuredText. Lines in code blocks are never headings.
     """
     name, level, body = "", 0, list[str]()
     in_fence, rulers = False, list[str]()  # in order of first use, which defines RST's levels
@@ -165,7 +170,7 @@ def _split_sections(text: str) -> Iterator[_Section]:
 
 
 def _extract_prose(body: str, *, skip_metadata: bool = False) -> str:
-    """Return the first paragraphs and list items on one line, without code.
+    """Return the first paragraphs and list items on one line, without code blocks.
 
     With `skip_metadata`, lines such as "Deciders: …" are skipped as well.
     """

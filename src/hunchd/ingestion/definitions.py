@@ -1,4 +1,8 @@
-"""Readers for definition nodes: name, kind, one-line signature, first line of documentation."""
+"""Readers that turn syntax nodes into definitions.
+
+They return the name, the kind, the signature on one line and the first line of the documentation. Each reader
+handles some types of nodes and returns None if the node defines nothing.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ _SUPERFLUOUS_SPACING = re.compile(r"(?<=[(\[]) +|(?<=\w<) +|,? +(?=[)\]]|>(?:[,)
 
 
 class SyntaxNode(Protocol):
-    """Subset of a tree-sitter node that is used here."""
+    """Subset of tree-sitter's `Node` that this module uses."""
 
     @property
     def type(self) -> str: ...
@@ -58,8 +62,8 @@ class SyntaxNode(Protocol):
 class Definition:
     """Definition found in a syntax tree.
 
-    `body` contains the members and marks the end of the signature. If `is_silent`, only its members become symbols, not
-    the definition itself.
+    `body` contains the members; the signature ends where it begins. If `is_silent`, only the members become
+    symbols, not the definition itself.
     """
 
     name: str
@@ -77,9 +81,9 @@ def get_node_text(node: SyntaxNode | None, source: bytes) -> str:
 
 
 def read_definition(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Return the definition that `node` makes, or None if it makes none.
+    """Return the definition that `node` represents, or None if there is none.
 
-    `enclosing_kind` is the kind of the enclosing definition.
+    `enclosing_kind` is the kind of the definition around it. A function inside a type becomes a method.
     """
     special = _READERS.get(node.type)
     if special:
@@ -104,9 +108,10 @@ def _read_assignment(node: SyntaxNode, kind: str, enclosing_kind: str, source: b
 
 
 def _read_variable_declarator(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Read a JavaScript declaration `name = value`.
+    """Read a JavaScript declaration such as `name = value`.
 
-    It defines a function if the value is a function, and nothing if the value is a `require` or dynamic import.
+    If the value is a function, the definition is a function. A `require` or dynamic import as the value defines
+    nothing.
     """
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if name is None or name.type not in ("identifier", "property_identifier"):
@@ -164,9 +169,9 @@ def _read_anonymous(node: SyntaxNode, kind: str, enclosing_kind: str, source: by
 
 
 def _read_class(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Read a class with or without a name.
+    """Read a class; a class without a name is called "default".
 
-    A JavaScript class expression may have no name, a Ruby class always has one. Both have the same node type.
+    A JavaScript class expression may have no name, whereas a Ruby class always has one. Both have the same node type.
     """
     name = re.sub(".*::", "", get_node_text(node.child_by_field_name("name"), source)) or "default"
     return Definition(name, kind, node.child_by_field_name("body"))
@@ -196,9 +201,9 @@ def _read_rust_impl(node: SyntaxNode, kind: str, enclosing_kind: str, source: by
 
 
 def _read_declarator(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Read a function, variable or field of C and C++.
+    """Read a C or C++ function, variable or field.
 
-    The name is inside nested declarators.
+    Its name is inside nested declarators.
     """
     inner = node.child_by_field_name("declarator")
     is_function = False
@@ -221,7 +226,7 @@ def _read_declarator(node: SyntaxNode, kind: str, enclosing_kind: str, source: b
 
 
 def _read_inline_type(node: SyntaxNode, source: bytes) -> Definition | None:
-    """Read `struct S { … };`, a type declaration without a declarator."""
+    """Read a C declaration of only a type, such as `struct S { … };`."""
     shape = node.child_by_field_name("type")
     if shape is None or shape.child_by_field_name("body") is None:
         return None
@@ -230,9 +235,9 @@ def _read_inline_type(node: SyntaxNode, source: bytes) -> Definition | None:
 
 
 def _read_c_type(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Read a struct, union, class or enum with a body.
+    """Read a struct, union, class or enum that has a body.
 
-    Without a body, the node is only a reference to the type.
+    A node without a body is only a reference to the type, and defines nothing.
     """
     body = node.child_by_field_name("body")
     name = re.sub("<.*", "", get_node_text(node.child_by_field_name("name"), source))
@@ -247,9 +252,9 @@ def _read_typedef(node: SyntaxNode, kind: str, enclosing_kind: str, source: byte
 
 
 def _read_macro(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Read a macro with a value.
+    """Read a macro that has a value.
 
-    A macro without a value is an include guard and is ignored.
+    A macro without one is usually an include guard and is ignored.
     """
     value = node.child_by_field_name("value")
     name = get_node_text(node.child_by_field_name("name"), source)
@@ -257,7 +262,7 @@ def _read_macro(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes)
 
 
 def _read_fields(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Read a field declaration of Java, C# or PHP.
+    """Read a field declaration in Java, C# or PHP.
 
     If it declares several names, the first is used.
     """
@@ -273,9 +278,9 @@ def _read_fields(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes
 
 
 def _read_field_declaration(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Read a `field_declaration` of Go, Rust, Java, C# or C++.
+    """Read a `field_declaration` node in Go, Rust, Java, C# or C++.
 
-    The languages give this node three different structures.
+    Its structure depends on the language; there are three.
     """
     name = node.child_by_field_name("name")
     if name is not None:
@@ -307,10 +312,10 @@ def _read_type_alias(node: SyntaxNode, kind: str, enclosing_kind: str, source: b
 
 
 def _read_javascript_test(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Read a JavaScript test or suite.
+    """Read a JavaScript test or test suite.
 
     Examples are `describe("…", () => {…})`, `test("…", …)` and `it.each(…)("…", …)`. The body of a suite contains
-    further tests.
+    further tests. Returns None for any other call.
     """
     callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     function_match = re.match(r"[a-z]+", get_node_text(callee, source))
@@ -339,9 +344,10 @@ _TEST_CALLS = frozenset({"describe", "suite", "it", "test", "bench"})
 
 
 def _read_ruby_test(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Read a Ruby test or suite.
+    """Read a Ruby test or test suite.
 
-    These are the `describe X do … end` and `it "…" do … end` of RSpec, Minitest and Rails tests.
+    These are `describe X do … end` and `it "…" do … end`, as in RSpec, Minitest and Rails tests. Returns None for
+    any other call.
     """
     method, arguments = get_node_text(node.child_by_field_name("method"), source), node.child_by_field_name("arguments")
     block = node.child_by_field_name("block")
@@ -424,9 +430,10 @@ def _read_named_function(node: SyntaxNode, kind: str, enclosing_kind: str, sourc
 def render_signature(
     node: SyntaxNode, definition: Definition, wrapper: SyntaxNode | None, source: bytes, grammar: Grammar
 ) -> str:
-    """Render the definition on one line, without body and annotations.
+    """Render the signature on one line, without body and annotations.
 
-    String literals are removed from the values of constants, variables and fields.
+    `wrapper` is the node around `node`, such as an export, if there is one. String literals are removed from the
+    values of constants, variables and fields.
     """
     outer = node
     if wrapper is not None and (
@@ -453,7 +460,7 @@ def render_signature(
 
 
 def _render_source(node: SyntaxNode, start: int, end: int, source: bytes) -> str:
-    """Return the source with long type parameters shortened to `<…>`."""
+    """Return the source from `start` to `end`, with long type parameters as `<…>`."""
     generic = node.child_by_field_name("type_parameters")
     is_inside = generic is not None and start < generic.start_byte < generic.end_byte <= end
     if generic is None or not is_inside or generic.end_byte - generic.start_byte <= MAX_GENERIC:
@@ -477,9 +484,9 @@ def _skip_annotations(node: SyntaxNode, grammar: Grammar) -> int:
 
 
 def _strip_literals(line: str) -> str:
-    """Replace string literals and long values with `…`.
+    """Replace the value in a declaration with `…` if it is long or a string.
 
-    A literal may be a secret, and a long value says less than its name.
+    A string may be a secret, and a long value is less informative than its name.
     """
     head, equals, value = line.partition("=")
     if not equals or not (set("\"'`") & set(value) or len(value) > 60):
@@ -494,7 +501,7 @@ def is_license_text(text: str) -> bool:
 def extract_doc_line(text: str) -> str:
     """Return the first informative line of a comment or docstring.
 
-    Returns "" for licences and tool directives.
+    Licence texts and tool directives are skipped. Returns "" if nothing is left.
     """
     in_skipped_sentence = False  # True inside a skipped sentence
     for raw in text.splitlines()[:12]:
@@ -510,9 +517,9 @@ def extract_doc_line(text: str) -> str:
 
 
 def extract_docstring(body: SyntaxNode | None, source: bytes) -> str:
-    """Return the docstring of a Python definition.
+    """Return the first informative line of a Python definition's docstring.
 
-    This is the first statement, if that is a string.
+    Returns "" if the body does not begin with a string.
     """
     first = next(iter(body.named_children), None) if body is not None else None
     if first is None or first.type != "expression_statement" or not first.named_children:

@@ -1,4 +1,7 @@
-"""Classification of one line of a tool's output: location, label, frame, source line or marker. No I/O."""
+"""Classification of a line of tool output: location, label, frame, source line or marker.
+
+A label is a word such as "error:" in front of a message. No I/O.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +59,9 @@ COMPLAINT = re.compile(
 
 
 def format_line(line: str, place: re.Match[str] | None) -> str:
-    """Return `line` for display.
+    """Return `line` in the form in which it is displayed.
 
-    Rulers are removed, and so is the location `place` if the line begins or ends with it.
+    Decorative rules are removed, and so is the location `place` if the line begins or ends with it.
     """
     if place is not None and not line[: place.start()].strip(" \t\"'>-*`[(#@"):
         line = line[place.end() :]
@@ -72,9 +75,9 @@ def find_place(line: str) -> re.Match[str] | None:
 
 
 def find_label(line: str) -> re.Match[str] | None:
-    """Return the error label of a line, such as "error:".
+    """Return the match of the line's error label, such as "error:".
 
-    The label must be at the beginning of the line or after a location; otherwise returns None.
+    The label must be at the beginning of the line or right after a location. Returns None if there is no such label.
     """
     for label in _LABEL.finditer(line):
         before = PLACE.sub("", line[: label.start()])
@@ -85,9 +88,9 @@ def find_label(line: str) -> re.Match[str] | None:
 
 
 def extract_message(line: str, place: re.Match[str] | None, label: re.Match[str] | None) -> tuple[str, str]:
-    """Return the message and the rule code of a line.
+    """Return the message in a line, and the code of the violated rule.
 
-    Location and label are removed from the message. The code is "" if the line has none.
+    The location and the label are removed from the message. The code is "" if the line has none.
     """
     code = (label["code"] or "").strip(" []():") if label is not None else ""
     message_text = line

@@ -1,8 +1,8 @@
-"""Search for the diagnostic in the output of any tool: the line that says what is wrong, and its details. No I/O.
+"""Search for the diagnostic in any tool's output: the line that says what is wrong, with its details. No I/O.
 
-The module knows no particular tool. It recognises three forms: a line that names a location (`path:line: …`), a line
-that is labelled an error, and a heading with the path of a file above indented findings. Lines that count, conclude or
-advise are skipped (see `summaries`).
+The module does not know any particular tool. It recognises three forms: a line that names a location (`path:line:
+…`), a line that is labelled as an error, and a heading with a file's path above indented findings. Lines that only
+count, conclude or advise are skipped (see `summaries`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ _ENOUGH_WORDS: Final = 3  # of a message that needs no detail in its headline
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding of a tool; `details` are its source line and explanation."""
+    """One problem that a tool reports.
+
+    `details` are the source line that the tool marked, and its explanation.
+    """
 
     display_line: str  # the line, for a reader
     message_text: str  # without label and place, for comparison
@@ -58,9 +61,9 @@ class Diagnostic:
 
     @property
     def headline(self) -> str:
-        """Return the display line of the finding.
+        """Return the line to display for the problem.
 
-        If that is a mere title, the first of its details is appended.
+        If that line is a mere title, its most useful detail is appended.
         """
         has_quoted_name = re.search(r"[`'\"“‘«]", self.message_text) is not None
         if not self.details or (
@@ -76,7 +79,10 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class _Anchor:
-    """Line that may state the error; the greatest `weight` is the likeliest."""
+    """Line that may state the error.
+
+    The line with the greatest `weight` is the most likely to do so.
+    """
 
     number: int
     weight: int
@@ -89,9 +95,9 @@ class _Anchor:
 
 
 def find_diagnostic(text: str) -> Diagnostic | None:
-    """Return the most severe finding in `text`, or None.
+    """Return the most severe problem reported in `text`, or None if there is none.
 
-    Of several equally severe findings, the first is returned.
+    If several are equally severe, returns the first.
     """
     lines = [line[:_LONGEST_LINE] for line in text.split("\n")[-_MOST_LINES:]]
     anchors = list(_find_anchors(lines))
@@ -117,10 +123,10 @@ def find_diagnostic(text: str) -> Diagnostic | None:
 
 
 def find_complaint(text: str) -> str:
-    """Return the first line that says that something is wrong.
+    """Return the first line that says in plain words that something is wrong.
 
-    It must say so in plain words. If it names nothing, the first item below that does is returned. If there is none,
-    returns the last line that is not a summary, or "".
+    If that line names nothing specific, returns the first list item below it that does. If no line says so, returns
+    the last line that is not a summary, or "".
     """
     lines = [line for line in text.split("\n") if line.strip() and not is_summary(line)]
     first = next((number for number, line in enumerate(lines) if COMPLAINT.search(line)), None)
@@ -132,9 +138,9 @@ def find_complaint(text: str) -> str:
 
 
 def extract_details_below(text: str, start: int) -> tuple[str, ...]:
-    """Return what a tool prints below the line at offset `start`.
+    """Return the details that a tool prints below the line at offset `start`.
 
-    These details are the marked source line and the explanation.
+    These are the source line that the tool marked, and its explanation.
     """
     number = text.count("\n", 0, start)
     lines = text.split("\n")[number : number + _BLOCK_LINES + 1]
@@ -159,9 +165,9 @@ def _find_anchors(lines: Sequence[str]) -> Iterator[_Anchor]:
 
 
 def is_path_list(lines: Sequence[str], number: int) -> bool:
-    """Return True if the next nonblank line is a path too.
+    """Return True if the next line that is not blank is also a path.
 
-    Such lines belong to a list of files.
+    A line followed by another path belongs to a list of files.
     """
     following = next((line for line in lines[number + 1 : number + 4] if line.strip()), "")
     return HEADING.match(following) is not None and FINDING.match(following) is None
@@ -198,7 +204,7 @@ def _parse_anchor(line: str, number: int) -> _Anchor | None:
 
 
 def _is_block_heading(label: re.Match[str] | None, line: str) -> bool:
-    """Return True for a heading such as "Error:", with the message below."""
+    """Return True for a line such as "Error:" whose message is below it."""
     return label is not None and line.rstrip().endswith((":", label["label"]))
 
 
@@ -238,9 +244,9 @@ def _parse_position(place: re.Match[str]) -> tuple[str, int, int]:
 
 
 def _is_excerpt(lines: Sequence[str], number: int) -> bool:
-    """Return True if the line is source code with its line number.
+    """Return True if the line is quoted source code with its line number.
 
-    A severity on the same line as such source code belongs to a finding.
+    If a severity follows the number ("3 | ERROR …"), the line is a finding instead.
     """
     below = lines[number + 1] if number + 1 < len(lines) else ""
     gutter_match = re.match(r"^\s*>?\s*\d+\s*[|│](?!\s*(?:ERROR|WARNING)\b)", lines[number])
@@ -250,9 +256,11 @@ def _is_excerpt(lines: Sequence[str], number: int) -> bool:
 def _extract_details(
     lines: Sequence[str], number: int, others: frozenset[int], *, has_message: bool = True
 ) -> tuple[tuple[str, ...], _Anchor | None]:
-    """Return the details below line `number`, and the location that they name.
+    """Return the details below line `number`, and the location named there.
 
-    The details are the marked source line and the explanation. The location is None if the block names none.
+    The details are the source line that the tool marked, and its explanation. The location is None if these lines
+    name none. `others` are the numbers of the other lines that may state an error; the details end at the next of
+    them.
     """
     marked_lines: list[str] = []
     shown_lines: list[str] = []
@@ -296,7 +304,7 @@ def _extract_details(
 
 
 def _select_source_lines(marked_lines: Sequence[str], shown_lines: Sequence[str]) -> Iterator[str]:
-    """Yield the marked source line, or the first lines shown.
+    """Yield the marked source line or, failing that, the first lines shown.
 
     The first lines shown are used if no line is marked, or if the marked line contains no word.
     """
@@ -307,7 +315,7 @@ def _select_source_lines(marked_lines: Sequence[str], shown_lines: Sequence[str]
 def _extract_source_above(lines: Sequence[str], number: int) -> tuple[tuple[str, ...], _Anchor | None]:
     """Return the source lines and the location printed above line `number`.
 
-    Some tools print the location before the message. Returns an empty tuple and None if there is no location above.
+    Some tools print the location before the message. Returns an empty tuple and None if no location is printed there.
     """
     for index in range(number - 1, max(number - _BLOCK_ABOVE, -1), -1):
         place = find_place(lines[index])
@@ -324,6 +332,9 @@ def _extract_source_above(lines: Sequence[str], number: int) -> tuple[tuple[str,
 
 
 def _extract_prose(details: Sequence[str]) -> str:
-    """Return the detail that is most useful next to a title."""
+    """Return the detail that is most useful beside a title.
+
+    Explanations are preferred to source lines, and among them one that says that something is wrong.
+    """
     prose = [line for line in details if not line.startswith("| ")]
     return next(filter(COMPLAINT.search, prose), (prose or details)[0])

@@ -1,6 +1,7 @@
 """Conversion of units of history to episodes.
 
-An episode says what was done, why and where, at four lengths. All text is extracted from the commit itself.
+A unit is one step of the main branch: a commit, or a merge with all it brings in. An episode says what was done,
+why and where, at four lengths. All text is extracted from the commit itself.
 """
 
 from __future__ import annotations
@@ -39,14 +40,17 @@ _BACK_REFERENCE = re.compile(
 
 
 def make_episode_id(project: str, sha: str) -> str:
-    """Return the episode's id, which is the same for backfill, hooks and predictions."""
+    """Return the id of a commit's episode.
+
+    The id depends only on the project and the commit, so the backfill, the git hooks and the predictions agree on it.
+    """
     return "m" + blake2b(f"{project}:commit:{sha}".encode(), digest_size=10).hexdigest()
 
 
 def build_episode(unit: Unit, project: str, *, now: datetime) -> Memory:
-    """Build the episode of a unit.
+    """Build the episode for a unit of history.
 
-    `now` is the time at which the episode is stored. Its text is untrusted until somebody vouches for it.
+    `now` is the time at which the episode is stored. The episode's text is untrusted until somebody vouches for it.
     """
     unit = replace(unit, subject=redact(unit.subject).text, body=redact(unit.body).text)
     at = datetime.fromtimestamp(clamp_author_time(unit.at), UTC)
@@ -79,7 +83,7 @@ def build_episode(unit: Unit, project: str, *, now: datetime) -> Memory:
 
 
 def extract_reason(body: str, title: str = "") -> str:
-    """Return the sentences of a message that give the reason.
+    """Return the sentences of a commit message that give the reason for the commit.
 
     If no sentence gives a reason, the beginning of the message is returned. Sentences that repeat the title are
     skipped.
@@ -103,7 +107,7 @@ def extract_reason(body: str, title: str = "") -> str:
 
 
 def _full_text(unit: Unit) -> str:
-    """Return the full message and the list of changes."""
+    """Return the whole commit message and the list of changes."""
     lines = [f"{change.status} {_format_path(change)}" for change in unit.changes[:MAX_FILES]]
     if len(unit.changes) > MAX_FILES:
         lines.append(f"and {len(unit.changes) - MAX_FILES} more files")
@@ -135,9 +139,9 @@ def _make_tags(unit: Unit) -> tuple[str, ...]:
 
 
 def _rate_importance(unit: Unit) -> float:
-    """Rate the importance of a unit of history.
+    """Rate the importance of a unit of history, from 0 to 1.
 
-    Explained work by people is rated highest, commits by bots and scheduled commits lowest.
+    Releases are rated highest, then work that people explained. Commits by bots and mass changes are rated lowest.
     """
     if unit.tags:
         return 0.6

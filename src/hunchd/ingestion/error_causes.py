@@ -1,4 +1,4 @@
-"""Root cause of an error trace: Java's "Caused by", Node's "[cause]".
+"""Root cause of an error trace, as in Java's "Caused by" or Node's "[cause]".
 
 No I/O.
 """
@@ -23,7 +23,8 @@ _FRAME = re.compile(r"^\s*(?:at .*|\.\.\. \d+ (?:more|common frames omitted).*|S
 class RootCause:
     """Root cause of a chained error.
 
-    Each section of the chain names the section below it as its cause, so the error started in the last section.
+    The trace has one section for each error of the chain. Each section names the one below it as its cause, so the
+    last section describes the root cause.
     """
 
     type: str
@@ -32,9 +33,10 @@ class RootCause:
     end: int  # offset of the end of the last section
 
     def order_places(self, places: Sequence[tuple[int, ErrorLocation]]) -> tuple[tuple[int, ErrorLocation], ...]:
-        """Return the places ordered by section, those of the root cause first.
+        """Return the places ordered by section of the trace, those of the root cause first.
 
-        A section may omit frames ("... 23 more") that the sections above it list.
+        The places in the other sections are kept, because a section may omit frames ("... 23 more") that a section
+        above it lists.
         """
         return tuple(sorted(places, key=lambda place: -self._section_of(place[0])))
 
@@ -43,9 +45,9 @@ class RootCause:
 
 
 def find_root_cause(text: str) -> RootCause | None:
-    """Return the last cause of the first chain in `text`.
+    """Return the last cause in the first chain of errors in `text`.
 
-    Returns None if there is no chain.
+    Returns None if `text` contains no chain.
     """
     if "Caused by" not in text and "[cause]" not in text:
         return None
@@ -68,9 +70,9 @@ def find_root_cause(text: str) -> RootCause | None:
 
 
 def _has_only_frames(between: str) -> bool:
-    """Return True if there are only stack frames between two causes.
+    """Return True if the text between two causes consists of stack frames.
 
-    Up to two other lines are allowed, because a message may continue on them.
+    Up to two other lines are allowed, because the message of the first cause may have several lines.
     """
     lines = [line for line in between.splitlines() if line.strip()]
     return sum(1 for line in lines if not _FRAME.match(line)) <= 2

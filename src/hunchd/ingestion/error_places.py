@@ -1,4 +1,4 @@
-"""Source locations in error texts: stack frames of many languages, and path:line."""
+"""Source locations in error texts: stack frames in many languages, and `path:line`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FRAMES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ErrorLocation:
-    """Source location that an error names, as written."""
+    """Source location named in an error text, with the path as written there."""
 
     path: str
     line: int
@@ -82,9 +82,9 @@ def _normalize_path(path: str) -> str:
 
 
 def _find_enclosing_function(position: int, definitions: list[re.Match[str]]) -> str:
-    """Return the last function defined before `position`.
+    """Return the name of the last function defined before `position`, or "".
 
-    pytest prints a function down to the failing line, then its location.
+    pytest prints the source of a function down to the failing line, and then the location.
     """
     before = [match for match in definitions if match.start() < position]
     return before[-1][1] if before else ""

@@ -1,4 +1,7 @@
-"""Parser of error texts: headline, locations and identifying fingerprint."""
+"""Parser for error texts.
+
+It extracts the headline, the source locations, and a fingerprint that identifies the error.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,10 @@ class ParsedError:
 
     @property
     def nearest_places(self) -> tuple[ErrorLocation, ...]:
-        """Return the locations, those nearest to the failure first."""
+        """Return the locations, those nearest to the failure first.
+
+        Locations in the project's own code come before those in third-party code.
+        """
         sorted_places = sorted(self.places[::-1] if self.raise_site_is_last else self.places, key=_is_foreign)
         return (*((self.at,) if self.at is not None else ()), *sorted_places)
 
@@ -111,7 +117,7 @@ class ParsedError:
 def parse_error(text: str) -> ParsedError:
     """Parse an error text.
 
-    Two texts with the same fingerprint differ only in values, addresses, times, paths and lines.
+    Two texts have the same fingerprint if they differ only in values, addresses, times, paths and line numbers.
     """
     text = text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT // 4] + "\n" + text[-_MAX_TEXT * 3 // 4 :]
     normalized_text = _select_main_failure(normalize_output(shorten_runs(_MASKS[0][0].sub("", text))))
@@ -165,10 +171,11 @@ def parse_error(text: str) -> ParsedError:
 
 
 def _select_main_failure(text: str) -> str:
-    """Return the section of the most frequent failure if several tests failed.
+    """Return the section about the most frequent failure if several tests failed.
 
-    One missing name breaks many tests, a few of them in odd ways. If two failures are equally frequent, one that is not
-    a failed assertion is preferred, since those are more often consequences, then the later one.
+    One missing name breaks many tests, a few of them in odd ways. If two failures are equally frequent, one that is
+    not a failed assertion is preferred, because failed assertions are more often consequences; after that, the
+    later one. If at most one test failed, the whole text is returned.
     """
     headers = list(_TEST_HEADER.finditer(text))
     if len(headers) < 2:
@@ -189,12 +196,12 @@ def _select_main_failure(text: str) -> str:
 
 
 def _end_of(text: str, tool: ToolError | None, headline: str) -> int:
-    """Return the offset of the end of the line with the error message."""
+    """Return the offset at which the line with the error message ends."""
     return tool.end if tool is not None else max(text.rfind(headline), 0) + len(headline) if headline else len(text)
 
 
 def _is_uninformative(template: str) -> bool:
-    """Return True for headlines that fit any failure.
+    """Return True for a headline that fits any failure.
 
     Examples are "FAIL", "Error 1" and "3 failed".
     """
@@ -202,17 +209,18 @@ def _is_uninformative(template: str) -> bool:
 
 
 def _compiler_frame(tool: ToolError) -> str:
-    """Return the identity of a compiler error: its file name and column.
+    """Return a compiler error's file name and column, which identify it.
 
-    The column stays the same when the line moves, and an error on another line usually has another column.
+    The column stays the same if the line moves, and an error on a different line usually has a different column.
     """
     return f"{tool.path.rsplit('/', 1)[-1]}:{tool.column or ''}"
 
 
 def _select_frames(places: tuple[ErrorLocation, ...], *, raised_last: bool) -> list[str]:
-    """Return the project's own frames nearest to the raise site.
+    """Return the frames in the project's own code nearest to where the error was raised.
 
-    Line numbers are left out. Frames of tests are used only if there are no others.
+    Each has the form `file:function`, without a line number. Frames in tests are used only if there are no others.
+    `raised_last` is True if the text lists the innermost frame last.
     """
     sorted_places = places[::-1] if raised_last else places
     own_places = [place for place in sorted_places if not _is_foreign(place)] or list(sorted_places)
@@ -227,7 +235,10 @@ def _is_foreign(place: ErrorLocation) -> bool:
 
 
 def mask_quotations(text: str, *, names_stay: bool) -> str:
-    """Mask the quotations in `text`; with `names_stay`, quoted identifiers are kept."""
+    """Replace the quotations in `text` with `<value>`.
+
+    With `names_stay`, quoted identifiers are kept.
+    """
 
     def mask(match: re.Match[str]) -> str:
         quotation = next((part for part in match.groups() if part is not None), "")
@@ -237,16 +248,19 @@ def mask_quotations(text: str, *, names_stay: bool) -> str:
 
 
 def mask_variable_parts(text: str) -> str:
-    """Mask everything that differs between two occurrences of the same error."""
+    """Replace everything that can differ between two occurrences of one error.
+
+    Placeholders such as `<path>` take its place.
+    """
     for pattern, word in _MASKS:
         text = pattern.sub(word, text)
     return _REPEATED_PLACEHOLDER.sub(r"\1", " ".join(text.split()))
 
 
 def _find_headline(text: str) -> tuple[str, str]:
-    """Return (type, headline) of an error text.
+    """Return the type and headline of an error text.
 
-    Lines marked by pytest are preferred, then the last line that names an exception, then the last line.
+    A line that pytest marked is preferred, then the last line that names an exception, then the last line.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if marked_headline := _find_marked(lines):
@@ -260,7 +274,10 @@ def _find_headline(text: str) -> tuple[str, str]:
 
 
 def _find_raised(lines: list[str]) -> tuple[str, str] | None:
-    """Return the exception line that ends the last traceback in Python's format."""
+    """Return the type and headline that end the last Python traceback.
+
+    Returns None if there is no traceback, or if another line after it names an exception.
+    """
     starts = [number for number, line in enumerate(lines) if line.strip().startswith(TRACEBACK)]
     if not starts or lines[starts[-1]].startswith(" "):
         return None
@@ -273,9 +290,10 @@ def _find_raised(lines: list[str]) -> tuple[str, str] | None:
 
 
 def _find_marked(lines: list[str]) -> tuple[str, str] | None:
-    """Return the first line of the last message marked by pytest.
+    """Return the type and headline of the last message that pytest marked.
 
-    pytest marks message lines with E. The error's type may be on the line below, beside the location.
+    pytest marks message lines with E; the first line of the message is the headline. The error's type may be on the
+    line below, after the location. Returns None if no line is marked.
     """
     ends = [number for number, line in enumerate(lines) if _PYTEST_MARK.match(line)]
     if not ends:

@@ -1,4 +1,4 @@
-"""Fixes of errors with their success rates.
+"""Fixes for errors, with their success rates.
 
 No I/O. A fix without trials comes from history: it is a commit that fixed a similar error.
 """
@@ -39,9 +39,9 @@ MIN_OVERLAP: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Change that fixed an error, or past commit that may fix it.
+    """Change that fixed an error, or a past commit that may fix it.
 
-    `trial_count` is the number of times the change could have helped, `success_count` the number of times it did.
+    `trial_count` is how often the change could have helped, and `success_count` how often it did.
     """
 
     id: str
@@ -59,17 +59,18 @@ class Fix:
 
     @property
     def is_past(self) -> bool:
-        """Return True if the only evidence is a past commit.
+        """Return True if the fix is only a past commit that fixed a similar error.
 
-        That commit fixed a similar error.
+        Nobody has tried it on this error yet.
         """
         return self.trial_count == 0
 
     @property
     def confidence(self) -> float:
-        """Estimate the success rate by Laplace's rule.
+        """Estimate the success rate by Laplace's rule of succession.
 
-        A fix that was seen once is thus likely, not certain.
+        A fix that has helped once is thus considered likely to help again, but not certain. A past commit that
+        nobody has tried gets UNTRIED_CONFIDENCE.
         """
         return UNTRIED_CONFIDENCE if self.is_past else (self.success_count + 1) / (self.trial_count + 2)
 
@@ -95,7 +96,8 @@ def build_fix(
 ) -> Fix | None:
     """Build the fix that consists of `changes`.
 
-    Returns None if there are no changes or too many. `named_paths` are the paths that the error names.
+    `named_paths` are the paths that the error names. Changes of white space at either end of a file do not count.
+    Returns None if no changes are left, or more than MAX_PATHS.
     """
     real_changes = [change for change in changes if (change.before or "").strip() != (change.after or "").strip()]
     if not 0 < len(real_changes) <= MAX_PATHS:
@@ -110,7 +112,7 @@ def build_fix(
 def render_diff(changes: Sequence[FileChange]) -> str:
     """Render the removed and added lines, file by file.
 
-    The length is limited to what a reader is likely to look at.
+    The result is limited to the length that a reader is likely to look at.
     """
     lines: list[str] = []
     for change in changes:
@@ -125,10 +127,10 @@ def render_diff(changes: Sequence[FileChange]) -> str:
 
 
 def is_same_fix(one: Fix, other: Fix) -> bool:
-    """Return True if two changes are the same fix.
+    """Return True if two fixes are essentially the same change.
 
-    They must change the same files and add mostly the same lines. Removed lines are ignored, since the code may be
-    broken in a different way each time.
+    At least half of the files and half of the added lines must be the same. Removed lines are ignored, since the
+    code may be broken in a different way each time; they are compared only if one of the fixes adds no lines.
     """
     one_paths, other_paths = set(one.paths), set(other.paths)
     if len(one_paths & other_paths) < MIN_OVERLAP * len(one_paths | other_paths):
@@ -145,9 +147,10 @@ def _marked_lines(diff: str, mark: str) -> set[str]:
 
 
 def record_success(known_fixes: Sequence[Fix], new_fix: Fix) -> list[Fix]:
-    """Update the known fixes after `new_fix` fixed the error.
+    """Return the known fixes, updated after `new_fix` fixed the error.
 
-    The fix that equals `new_fix` gets one more success; each of the others gets one more failed trial.
+    The fix that equals `new_fix` gets one more success, and each of the others one more failed trial. If none
+    equals it, `new_fix` is added.
     """
     matching_fix = next(
         (fix for fix in sorted(known_fixes, key=lambda fix: -fix.trial_count) if is_same_fix(fix, new_fix)), None
@@ -165,10 +168,11 @@ def record_success(known_fixes: Sequence[Fix], new_fix: Fix) -> list[Fix]:
 
 
 def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[Fix]:
-    """Count a failed trial for each fix that was applied again in vain.
+    """Count a failed trial for each fix that was applied again but did not help.
 
-    The error came back after `paths` were changed. Past commits are not counted, since editing the same files does not
-    repeat the commit.
+    The error came back after `paths` were changed; a fix counts as applied if all its files are among them. Past
+    commits are not counted, since editing the same files does not repeat the commit. Returns only the fixes that
+    were counted.
     """
     return [
         replace(fix, trial_count=fix.trial_count + 1)
@@ -178,16 +182,20 @@ def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[
 
 
 def select_best(fixes: Sequence[Fix]) -> Fix | None:
-    """Return the fix with the highest confidence; of equals, the newest.
+    """Return the fix with the highest confidence, or None if no fix is good enough.
 
-    Past commits are considered only if no fix has helped.
+    If several are equally good, returns the newest. A past commit is chosen only if no fix has helped with a
+    confidence of at least MIN_CONFIDENCE.
     """
     candidates = [fix for fix in fixes if fix.is_past or (fix.success_count and fix.confidence >= MIN_CONFIDENCE)]
     return max(candidates, key=lambda fix: (fix.confidence, fix.at), default=None)
 
 
 def render_excerpt(fix: Fix) -> str:
-    """Render the beginning of the diff for display beside the error."""
+    """Render the beginning of the fix's diff for display beside the error.
+
+    If the fix is a commit with a subject, the subject comes first.
+    """
     lines = fix.diff.splitlines()
     subject = [f"{fix.commit[:7]} {fix.subject}"] if fix.commit and fix.subject else []
     return "\n".join((*subject, *lines[:EXCERPT_LINES], *(["…"] if len(lines) > EXCERPT_LINES else [])))
@@ -204,7 +212,7 @@ def is_fix(memory: Memory) -> bool:
 def fix_to_memory(fix: Fix, project: str, now: datetime, stored_memory: Memory | None = None) -> Memory:
     """Convert a fix to a memory.
 
-    `stored` is the memory previously stored for the fix.
+    `stored_memory` is the memory that is already stored for the fix, if any; its creation time is kept.
     """
     commit = (Artifact("commit", fix.commit),) if fix.commit else ()
     names = ", ".join(fix.paths)
@@ -256,7 +264,7 @@ def _content_prefix(fix: Fix) -> str:
 def memory_to_fix(memory: Memory) -> Fix | None:
     """Convert a stored memory to a fix.
 
-    Returns None if the memory is not a fix or no longer active.
+    Returns None if the memory is not a fix, is no longer active, or names no files.
     """
     if not is_fix(memory) or memory.status is not Status.ACTIVE:
         return None

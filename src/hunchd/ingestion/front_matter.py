@@ -1,6 +1,6 @@
-"""Lenient parser of front matter.
+"""Lenient parser for front matter.
 
-It accepts settings that are invalid YAML but common, such as `globs: **/*.ts`.
+It accepts settings that are common although they are invalid YAML, such as `globs: **/*.ts`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LIST_END: Final = frozenset("]}")  # ends a list of several lines
 def parse_settings(text: str) -> dict[str, list[str]] | None:
     """Parse settings into a list of values for each key.
 
-    Returns None if the text has another format.
+    Returns None if the text is not in this format.
     """
     settings: dict[str, list[str]] = {}
     values: list[str] | None = None
@@ -39,7 +39,7 @@ def parse_settings(text: str) -> dict[str, list[str]] | None:
 
 
 def get_value(settings: Mapping[str, list[str]], key: str) -> str:
-    """Return the value of a setting, joined on one line."""
+    """Return the values of a setting joined into one line, or "" if it is not set."""
     return " ".join(value for value in settings.get(key, ()) if value not in (">", "|", ">-", "|-"))
 
 

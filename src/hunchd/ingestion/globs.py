@@ -1,7 +1,7 @@
-"""Glob matching as coding agents use it in rules: `src/**/*.{ts,tsx}`, `docs/`, `!**/*.test.ts`.
+"""Matching of the globs that coding agents use in rules: `src/**/*.{ts,tsx}`, `docs/`, `!**/*.test.ts`.
 
-Globs are normalized once, when they are read, and matched often. No regular expression is compiled, and matching takes
-at most n · m steps for a glob of n parts and a path of m parts.
+Globs are normalized once, when they are read, and matched often. No regular expression is compiled, and matching a
+glob of n parts against a path of m parts takes at most n · m steps.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def split_list(text: str) -> list[str]:
 
 
 def normalize_globs(globs: Iterable[str], *, names_anywhere: bool) -> tuple[str, ...]:
-    """Expand braces and normalize globs, without duplicates.
+    """Expand the braces in globs and normalize them, without duplicates.
 
-    Returns an empty tuple if the globs match every file. With `names_anywhere`, a glob without a slash matches files of
-    that name in all folders.
+    Returns an empty tuple if the globs match every file. With `names_anywhere`, a glob without a slash matches
+    files with that name in every folder.
     """
     unique_globs: dict[str, None] = {}
     for glob in globs:
@@ -59,9 +59,9 @@ def normalize_globs(globs: Iterable[str], *, names_anywhere: bool) -> tuple[str,
 
 
 def matches_any(globs: Collection[str], path: str) -> bool:
-    """Return True if normalized globs match the file.
+    """Return True if normalized globs match the file at `path`.
 
-    At least one positive glob must match, unless there are only exclusions, and no exclusion may match.
+    At least one positive glob must match, unless there are only exclusions ("!…"), and no exclusion may match.
     """
     parts = path.split("/")
     positive_globs = [glob for glob in globs if not glob.startswith("!")]
@@ -71,18 +71,19 @@ def matches_any(globs: Collection[str], path: str) -> bool:
 
 
 def common_folder(glob: str) -> str:
-    """Return the folder that contains all matches of a normalized glob.
+    """Return the deepest folder that contains all matches of a normalized glob.
 
-    Returns "" if no folder does.
+    Returns "" if that is the root.
     """
     head = re.split(r"[*?\[!]", glob, maxsplit=1)[0]
     return head.rpartition("/")[0]
 
 
 def _expand_braces(glob: str) -> list[str]:
-    """Expand the braces of a glob.
+    """Expand the braces in a glob, and use slashes as separators.
 
-    Globs that expand to more than MAX_GLOBS are left unexpanded and match nothing.
+    A glob that expands to more than MAX_GLOBS globs is not fully expanded; those that still contain braces match
+    nothing.
     """
     expanded_globs, pending = list[str](), [_ESCAPE.sub("", glob).replace("\\", "/")]
     while pending and len(expanded_globs) + len(pending) < MAX_GLOBS:
@@ -111,9 +112,9 @@ def _anchor(glob: str, *, names_anywhere: bool) -> str:
 
 
 def _matches(glob: str, parts: Sequence[str]) -> bool:
-    """Return True if a glob matches the parts of a path.
+    """Return True if a glob matches a path, given as its parts.
 
-    After a mismatch, the last `**` is extended by one folder; backtracking further cannot help.
+    After a mismatch, the last `**` is extended by one folder; backtracking to an earlier one cannot help.
     """
     glob_parts = glob.split("/")
     glob_index = path_index = star_end = 0
@@ -133,9 +134,10 @@ def _matches(glob: str, parts: Sequence[str]) -> bool:
 
 
 def _matches_part(pattern: str, part: str) -> bool:
-    """Match one part of a glob against one part of a path.
+    """Return True if one part of a glob matches one part of a path.
 
-    A name in brackets such as `[id]` is tried both as a literal folder and as a set of letters, as both are common.
+    A name in brackets such as `[id]` is tried both as a literal folder name and as a set of characters, since both
+    are common.
     """
     if pattern in ("*", part):
         return True

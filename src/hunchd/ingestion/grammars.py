@@ -13,7 +13,7 @@ from dataclasses import dataclass
 class Grammar:
     """Description of one language's syntax.
 
-    The node types are those of the grammar in the Python package `module`.
+    The node types are those used by the tree-sitter grammar in the Python package `module`.
     """
 
     module: str

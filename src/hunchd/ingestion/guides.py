@@ -1,4 +1,7 @@
-"""Discovery of contributor and agent pages with their scopes and imports."""
+"""Discovery of guides, with their scopes and imports.
+
+A guide is a page of instructions for contributors or for coding agents.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ _BELOW = r"(?:[^/]+/)*[^/]+"
 
 
 class _Format(NamedTuple):
-    """File format for agent rules."""
+    """Location and settings of one kind of rule file for agents."""
 
     path: str  # path pattern below the folder to which it applies
     globs_setting: str = ""  # setting with the globs of the files to which it applies
@@ -110,13 +113,13 @@ class GuideScope:
 
     @property
     def is_unrestricted(self) -> bool:
-        """Return True if the guide always applies to the whole folder."""
+        """Return True if the guide always applies to its whole folder."""
         return not (self.globs or self.on_demand)
 
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """Contributor or agent page without its settings and comments."""
+    """Page for contributors or agents, without its settings and comments."""
 
     path: str
     text: str
@@ -125,7 +128,7 @@ class Guide:
 
     @property
     def is_form(self) -> bool:
-        """Return True for a template that authors of a change fill in."""
+        """Return True for a template that the author of a change fills in."""
         return _TEMPLATE.search(self.path) is not None
 
     @property
@@ -135,23 +138,23 @@ class Guide:
 
 
 def is_guide(path: str) -> bool:
-    """Return True if a path is a contributor or agent page.
+    """Return True if `path` is that of a page for contributors or agents.
 
-    Most paths are rejected by name or folder before a regular expression is tried.
+    Most paths are rejected by name or folder, before a regular expression is tried.
     """
     has_guide_name = _GUIDE_NAME.match(path.rpartition("/")[2]) is not None
     return (has_guide_name or path.startswith(".") or "/." in path) and _detect_format(path) is not None
 
 
 def may_define_guides(path: str) -> bool:
-    """Return True for guides and aider's list of guides."""
+    """Return True for guides, readmes at the root, and aider's list of guides."""
     return path == AIDER_SETTINGS or is_guide(path) or README.fullmatch(path) is not None
 
 
 class GuideCollection(NamedTuple):
-    """Guides of a project, with the paths that they import.
+    """Guides of a project, and the paths that they import or link to.
 
-    Imported paths are included even if they do not exist.
+    An imported path is included even if there is no such file.
     """
 
     guides: list[Guide]
@@ -159,9 +162,9 @@ class GuideCollection(NamedTuple):
 
 
 def find_guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping[str, str]) -> GuideCollection:
-    """Collect the guides and their imports, each once per scope.
+    """Collect the guides among `paths` and those they import, each once per scope.
 
-    `links` maps guides that are symbolic links to their targets.
+    `read` returns the text of a file. `links` maps each guide that is a symbolic link to its target.
     """
     sorted_paths = sorted(paths, key=lambda path: (path.count("/"), path))
     files = frozenset(sorted_paths)
@@ -194,9 +197,10 @@ def find_guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping
 
 
 def _parse_guide(path: str, text: str, place: GuideScope | None) -> Guide:
-    """Parse a contributor or agent page.
+    """Parse a page for contributors or agents.
 
-    If another page imports it, `place` is the scope of that page and overrides its own.
+    If another page imports it, `place` is the scope of that page, which replaces its own scope. Only the sections
+    about contributing are kept from a readme.
     """
     text = text.replace("\r\n", "\n")
     settings, page = split_front_matter(text)
@@ -211,7 +215,10 @@ def _parse_guide(path: str, text: str, place: GuideScope | None) -> Guide:
 
 
 def _detect_format(path: str) -> tuple[_Format, str] | None:
-    """Return the format of a guide and the folder to which it applies."""
+    """Return a guide's format and the folder to which it applies.
+
+    Returns None if `path` is not that of a guide.
+    """
     if _ROOT_GUIDE.fullmatch(path):
         return _PLAIN_FORMAT, ""
     for pattern, guide_format in _FORMATS:
@@ -221,7 +228,10 @@ def _detect_format(path: str) -> tuple[_Format, str] | None:
 
 
 def _read_scope(guide_format: _Format, part: str, settings: Mapping[str, list[str]]) -> GuideScope:
-    """Read the scope of a guide from its settings, in any format."""
+    """Read the scope of a guide from its settings.
+
+    The settings may be those of any supported agent. Without settings, the guide applies to the whole folder `part`.
+    """
     if not guide_format.globs_setting or not settings:
         return GuideScope(part)
     trigger = (get_value(settings, "trigger") or get_value(settings, "inclusion")).lower()
@@ -245,9 +255,9 @@ def _strip_comments(page: str) -> Iterator[str]:
 
 
 def _find_imports(guide: Guide) -> list[str]:
-    """Return the paths that a guide imports with `@`, outside of code.
+    """Return the paths that a guide imports with `@`, except those in code.
 
-    Paths are relative to the guide's folder; those outside the project are dropped.
+    The guide names them relative to its folder. Paths outside the project are dropped.
     """
     import_paths: dict[str, None] = {}
     in_fence = False
@@ -263,7 +273,7 @@ def _find_imports(guide: Guide) -> list[str]:
 
 
 def _find_links(guide: Guide, files: Collection[str]) -> list[str]:
-    """Return the pages about project work to which a contributor page links."""
+    """Return the pages about project work to which a page for contributors links."""
     found: dict[str, None] = {}
     for names in _LINK.findall(guide.text):
         name = next(filter(None, names))
@@ -280,24 +290,24 @@ def _is_about_people(path: str) -> bool:
 
 
 def _read_aider_list(settings: str) -> list[str]:
-    """Return the files that aider's settings tell it to read."""
+    """Return the files that aider reads according to its settings."""
     read_setting = (parse_settings(settings) or {}).get("read", ())
     resolved_paths = (_resolve_inside("", path) for path in globs.split_list(",".join(read_setting)))
     return [path for path in resolved_paths if path and _READABLE.search(path)][:MAX_IMPORTS]
 
 
 def _resolve_inside(folder: str, name: str) -> str | None:
-    """Resolve a path relative to a folder.
+    """Resolve the path `name` relative to `folder`.
 
-    Returns None if it is outside the project.
+    Returns None if the result is outside the project.
     """
     path = posixpath.normpath(posixpath.join(folder, name))
     return None if path.startswith(("../", "/", "~")) or path in ("..", ".") else path
 
 
 def resolve_link(link: str, target: str) -> str | None:
-    """Return the target path of a guide that is a symbolic link.
+    """Return the path to which a symbolic link points.
 
-    Returns None if the target is outside the project.
+    `link` is the path of the link itself, `target` its content. Returns None if the result is outside the project.
     """
     return _resolve_inside(link.rpartition("/")[0], target)

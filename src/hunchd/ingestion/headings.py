@@ -1,4 +1,8 @@
-"""Outlines of files without a grammar: headings, sections and targets of small formats, definitions."""
+"""Outlines of files that no tree-sitter grammar covers.
+
+An outline lists the headings of a document, the sections and targets in small formats such as Makefiles, or
+definitions.
+"""
 
 from __future__ import annotations
 
@@ -87,9 +91,9 @@ _CODE_WITHOUT_GRAMMAR = frozenset(
 
 
 def extract_headings(language: str, text: str) -> tuple[Symbol, ...]:
-    """Extract the headings or definitions of `text`.
+    """Extract the headings or definitions in `text`, at most MAX_SYMBOLS.
 
-    Returns an empty tuple for unknown languages.
+    Returns an empty tuple if the language is unknown.
     """
     reader = _find_reader(language)
     symbols: list[Symbol] = []
@@ -101,9 +105,9 @@ def extract_headings(language: str, text: str) -> tuple[Symbol, ...]:
 
 
 def extract_kubernetes_resources(text: str) -> tuple[Symbol, ...]:
-    """Extract the resources of Kubernetes manifests by kind and name.
+    """Extract the resources in Kubernetes manifests by kind and name.
 
-    The keys of manifests are not useful, because all manifests have the same ones.
+    The keys in manifests are not useful, because all manifests have the same ones.
     """
     symbols: list[Symbol] = []
     for document in _DOCUMENT.finditer(text):
@@ -117,16 +121,13 @@ def extract_kubernetes_resources(text: str) -> tuple[Symbol, ...]:
 
 
 def split_front_matter(text: str) -> tuple[str, str]:
-    """Split a page into its front matter and its text."""
+    """Split a page into its front matter ("" if it has none) and its text."""
     match = _FRONT_MATTER.match(text)
     return (match[1], text[match.end() :]) if match else ("", text)
 
 
 def get_title(settings: str) -> str:
-    """Return the `title` setting of front matter.
-
-    Returns "" if there is none.
-    """
+    """Return the `title` setting in front matter, or "" if there is none."""
     match = _TITLE.search(settings)
     return match[1].strip().strip("\"'") if match else ""
 
@@ -147,9 +148,9 @@ def _find_reader(language: str) -> Callable[[str], Iterator[Symbol]] | None:
 
 
 def _build_heading(title: str, line: int, level: int, above: list[tuple[int, str]]) -> Symbol:
-    """Build a heading nested in the last one of a higher level.
+    """Build a heading whose container is the nearest heading of a higher level.
 
-    `above` is the stack of enclosing headings as (level, title) and is updated.
+    `above` is the stack of enclosing headings as (level, title); it is updated.
     """
     while above and above[-1][0] >= level:
         above.pop()
@@ -159,9 +160,9 @@ def _build_heading(title: str, line: int, level: int, above: list[tuple[int, str
 
 
 def _read_markdown(text: str) -> Iterator[Symbol]:
-    """Yield the headings of Markdown.
+    """Yield the headings in Markdown.
 
-    If a page has no title heading, the title in its front matter is used; the rest of the front matter is skipped.
+    If the page has no title heading, the title in its front matter is used. The rest of the front matter is skipped.
     """
     fence = ""
     before = ""
@@ -233,7 +234,7 @@ def _read_definitions(text: str) -> Iterator[Symbol]:
 def _strip_markup(title: str) -> str:
     """Render a heading as plain text.
 
-    Links are replaced by their text, images are removed.
+    Links are replaced by their text, and images are removed.
     """
     words = _ESCAPED_CHARACTER.sub(r"\1", _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", title[:LONGEST_HEADING]))))
     return " ".join(words.replace("`", "").split()).strip(" *#")[:120]

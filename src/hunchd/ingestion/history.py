@@ -1,7 +1,7 @@
 """Git history as units of work.
 
-A unit is one step of the first-parent history; renames are followed. Text written by people is redacted in this
-module, so nothing that is derived from a unit contains secrets.
+A unit is one step of the first-parent history: a commit, or a merge with all it brings in. Renames are followed.
+Text written by people is redacted in this module, so nothing that is derived from a unit contains secrets.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def iter_units(
     """Yield the first-parent units reachable from `rev`, by default oldest first.
 
     `newest` limits the result to that many of the newest units; `since` excludes the commits reachable from that
-    commit. `lines` counts added and deleted lines, which takes git three to five times as long. A repository without
-    commits has no units.
+    commit. `lines` counts added and deleted lines, which takes git three to five times as long. A repository
+    without commits has no units.
 
     Raises RepositoryError if there is no repository or no such commit.
     """
@@ -83,9 +83,9 @@ def iter_units(
 
 
 def count_readable(git: Git, *, newest: int) -> int:
-    """Count the newest units that can be read, at most `newest`.
+    """Count how many of the newest units can be read, up to `newest`.
 
-    The count is lower if the repository has fewer units or is damaged.
+    The count is lower than `newest` if the repository has fewer units or is damaged.
     """
     unit_count = 0
     try:
@@ -97,10 +97,10 @@ def count_readable(git: Git, *, newest: int) -> int:
 
 
 def _read_log(git: Git, selection: list[str]) -> Iterator[Unit]:
-    """Yield the units; omit line counts if file contents are missing.
+    """Yield the units, without line counts if file contents are missing.
 
-    In that case only exact renames are detected: similarity and line counts need contents, which a partial clone
-    may lack.
+    Line counts and similarity need the contents of files, which a partial clone may lack. Without contents, only
+    exact renames are detected.
     """
     tags = map_tags_by_commit(git)
     selected_arguments = [word for word in selection if word != _NUMSTAT]
@@ -118,11 +118,11 @@ def _read_log(git: Git, selection: list[str]) -> Iterator[Unit]:
 
 
 def _find_merge_authors(git: Git, selection: list[str]) -> dict[str, Author]:
-    """Map each merge to the author of the last merged commit.
+    """Map each merge to the author of the last commit it merged.
 
-    The person who merged wrote none of the changes. Merges of one long-lived branch into another are left out: they
-    have many authors, none of whom describes the merge better than the person who merged. Unreadable merges are
-    skipped; reading the units reports the error.
+    The person who makes a merge usually wrote none of its changes. Merges between long-lived branches are left out:
+    they have many authors, none of whom represents the merge better than the person who made it. Merges that cannot
+    be read are skipped here; the error is raised when the units are read.
     """
     tips: dict[str, str] = {}
     with suppress(RepositoryError):
@@ -146,7 +146,7 @@ def _find_merge_authors(git: Git, selection: list[str]) -> dict[str, Author]:
 
 
 def map_tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
-    """Map commit ids to the names of their tags, annotated or lightweight."""
+    """Map commit ids to the names of their tags, both annotated and lightweight."""
     names: dict[str, tuple[str, ...]] = {}
     lines = git.run("for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags").decode(
         "utf-8", "replace"
@@ -162,9 +162,9 @@ def map_tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
 def _parse_records(
     records: Iterator[bytes], tags: dict[str, tuple[str, ...]], writers: dict[str, Author]
 ) -> Iterator[Unit]:
-    """Parse git's records into units.
+    """Parse the records that `git log` prints into units.
 
-    Each record has a header, then modes, blobs and paths of each change, then line counts.
+    Each unit has a header, then the modes, blobs and paths of each change, then line counts if they were requested.
     """
     header: bytes | None = None
     changes: dict[str, PathChange] = {}
@@ -237,9 +237,9 @@ def _build_unit(
 
 
 def _split_message(message: str) -> tuple[str, str, str]:
-    """Split a message into subject, body and branch.
+    """Split a commit message into subject, body and name of the merged branch.
 
-    A merge without a message of its own gets the title of the branch that it merged.
+    For a merge, the title of the merged pull request becomes the subject. The branch is "" if the message names none.
     """
     if _ESCAPED_BREAK in message.partition("\n")[0]:
         message = message.replace("\\n", "\n")

@@ -1,4 +1,4 @@
-"""Extraction of a file's imports as strings.
+"""Extraction of import strings from source code.
 
 `prediction/file_contents.py` resolves them to files.
 """
@@ -17,9 +17,9 @@ _QUOTED_PATH = re.compile(r"""['"]([^'"]+)['"]""")
 
 
 def parse_imports(language: str, text: str) -> Iterator[str]:
-    """Yield the import strings of one import statement or path.
+    """Yield the modules or paths that `text` imports.
 
-    `language` is the language of the file.
+    `text` is one import statement or a quoted path; `language` is the language of the file.
     """
     reader = _READERS.get(language)
     return reader(text) if reader else iter((text.strip().strip("\"'`<>"),))
@@ -41,10 +41,10 @@ def _read_python(text: str) -> Iterator[str]:
 
 
 def _read_rust(text: str) -> Iterator[str]:
-    """Yield the paths of a Rust `use` declaration.
+    """Yield the paths in a Rust `use` declaration.
 
-    `a::{b, c::{self, d}}` yields a::b, a::c and a::c::d. The function is iterative, because braces may be nested to any
-    depth.
+    `a::{b, c::{self, d}}` yields a::b, a::c and a::c::d. The function is iterative, because braces may be nested to
+    any depth.
     """
     prefix: list[str] = []
     current: list[str] = []

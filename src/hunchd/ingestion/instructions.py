@@ -1,7 +1,7 @@
-"""Extraction of the rules that a contributor or agent page states, each as a whole sentence.
+"""Extraction of the rules that a page for contributors or agents states, each as a whole sentence.
 
-A rule says how work has to be done; a classifier tells it from descriptions, etiquette and onboarding. The text is
-written by unknown authors and is untrusted.
+A rule says how work must be done; a classifier distinguishes rules from descriptions, etiquette and onboarding. The
+text is written by unknown authors and is untrusted.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _FIRST_CLAUSE: Final = re.compile(
 
 
 class Instruction(NamedTuple):
-    """Instruction of a page, verbatim."""
+    """Rule that a page states, quoted verbatim."""
 
     sentence: str
     section: str  # its heading; "" under the page's own title or a long heading
@@ -66,10 +66,10 @@ class Instruction(NamedTuple):
 
 
 def extract_instructions(text: str, page: str = "people") -> list[Instruction]:
-    """Return the rules of a page, each once and in their order.
+    """Return the rules that a page states, each once, in the order of the page.
 
-    `page` says whom it is for: people, agents, or form for a template to fill in. In pages of other languages than
-    English, every list item is a rule.
+    `page` is the audience of the page: "people", "agents", or "form" for a template to fill in. If the page is not
+    in English, every list item counts as a rule. At most MAX_INSTRUCTIONS are returned, those most worth quoting.
     """
     is_foreign = not _is_english(text)
     rules: dict[str, Instruction] = {}
@@ -91,9 +91,10 @@ def extract_instructions(text: str, page: str = "people") -> list[Instruction]:
 
 
 def iterate_passages(text: str, page: str) -> Iterator[Passage]:
-    """Yield the sentences of a page with their places.
+    """Yield the sentences of a page, each with its heading and list position.
 
-    An item that ends in a colon is repeated before each item below it.
+    If a list item ends in a colon, it is repeated before each item nested below it. `page` is the audience of the
+    page.
     """
     condition = ""
     for block in _split_passages(text[:60_000]):
@@ -109,9 +110,9 @@ def iterate_passages(text: str, page: str) -> Iterator[Passage]:
 
 
 def _shorten(sentence: str) -> str:
-    """Cut a long sentence after its last whole clause.
+    """Cut a sentence longer than MAX_INSTRUCTION after its last whole clause.
 
-    Shorter sentences are returned unchanged.
+    A shorter sentence, or one without a suitable clause, is returned unchanged.
     """
     if len(sentence) <= MAX_INSTRUCTION:
         return sentence
@@ -120,12 +121,12 @@ def _shorten(sentence: str) -> str:
 
 
 def is_release_page(path: str) -> bool:
-    """Return True for a page that explains how to make a release."""
+    """Return True if `path` is that of a page on how to make a release."""
     return bool(_RELEASE_PAGE.search(path)) and not path.lower().endswith((".yml", ".yaml", ".py", ".sh"))
 
 
 def extract_release_steps(text: str) -> Instruction | None:
-    """Return the steps of a release as one instruction on one line.
+    """Return the steps of a release as one instruction on a single line.
 
     Returns None if the page lists fewer than two steps.
     """
@@ -142,7 +143,7 @@ def extract_release_steps(text: str) -> Instruction | None:
 
 
 def strip_markup(text: str) -> str:
-    """Strip links and emphasis from a passage; code spans stay unchanged."""
+    """Replace links by their text and remove emphasis; keep code spans."""
     text = re.sub(r"!?\[([^\]]{0,300})\](?:\([^)]{0,500}\)|\[[^\]]{0,300}\])", r"\1", text)
     text = re.sub(r"(?<!`)`([^`<]+?)(?:\s*<[^>]*>)?`__?(?!\w)", r"\1", text)
     text = re.sub(r"``([^`\n]{1,200})``", r"`\1`", text)
@@ -168,10 +169,10 @@ def _is_english(text: str) -> bool:
 
 
 def _split_passages(text: str) -> Iterator[_Block]:
-    """Yield each list item and paragraph with its heading.
+    """Yield each list item and paragraph with the heading above it.
 
-    Wrapped lines are joined. A sentence that ends in a colon is joined with the short code or the list of terms below
-    it.
+    Wrapped lines are joined. A sentence that ends in a colon is joined with the short code or the list of terms
+    below it.
     """
     lines = [*text.splitlines(), ""]
     lead, in_joined_list, section = "", False, ""
@@ -189,9 +190,10 @@ def _split_passages(text: str) -> Iterator[_Block]:
 
 
 def _complete(text: str, lines: list[str], at: int) -> tuple[str, bool]:
-    """Complete a sentence that ends in a colon with what follows it.
+    """Complete a sentence that ends in a colon with the lines below it.
 
-    Returns the sentence, and True if the list items below have become part of it.
+    `at` is the index of the line below the sentence. Returns the sentence, and True if the list items there have
+    become part of it.
     """
     if not text.endswith(":"):
         return text, False
@@ -203,7 +205,7 @@ def _complete(text: str, lines: list[str], at: int) -> tuple[str, bool]:
 
 
 def _split_blocks(lines: list[str]) -> Iterator[_Block]:
-    """Yield paragraphs and list items, without code, tables and lines of links."""
+    """Yield paragraphs and list items, but no code, tables or lines of links."""
     in_fence, passage, is_item, is_nested, indent = False, list[str](), False, False, 0
     section, headings = "", 0
     for at, raw in enumerate(lines):
@@ -238,7 +240,7 @@ def _split_blocks(lines: list[str]) -> Iterator[_Block]:
 
 
 def _name_section(heading: str, *, is_title: bool) -> str:
-    """Return the name of a section; the title of a page names none."""
+    """Return the name of the section below a heading; "" for a page's title."""
     return "" if is_title else strip_markup(heading).rstrip(":")
 
 
@@ -248,9 +250,9 @@ def _is_item_below(lines: list[str], at: int) -> bool:
 
 
 def _find_terms_below(lines: list[str], at: int) -> str:
-    """Return the items of the list below on one line.
+    """Return the items of the list at line `at`, joined on one line.
 
-    Returns "" unless all items are short or begin with a term.
+    Returns "" unless all items are short or begin with a highlighted term.
     """
     terms: list[str] = []
     indent = -1
@@ -288,15 +290,15 @@ def _find_code_below(lines: list[str], at: int) -> str:
 
 
 def _is_reference(line: str, *, in_passage: bool) -> bool:
-    """Return True for badges, link definitions and lines of links.
+    """Return True for a badge, a link definition or a line of links.
 
-    Inside a passage (`in_passage`), a line that begins with a link may be wrapped text.
+    Within a paragraph (`in_passage`), a line that begins with a link may also be wrapped text, which does not count.
     """
     return line.startswith("[") and (not in_passage or line.startswith("[![") or _REFERENCE.match(line) is not None)
 
 
 def _starts_instruction(line: str) -> bool:
-    """Return True if a line starts another instruction without a bullet."""
+    """Return True if a line without a bullet starts a new instruction."""
     return _SENTENCE_START.match(line) is not None
 
 

@@ -1,4 +1,4 @@
-"""Exact values from introductions: people's names and time zones. Pure."""
+"""Exact values from people's introductions: their names and time zones. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _ZONE = re.compile(
 
 
 def iterate_introductions(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (key, value, clause) for a name and time zone in a statement."""
+    """Yield (key, value, clause) for the name and the time zone in a statement.
+
+    The key is NAME or ZONE. Yields nothing for a value that the statement does not contain.
+    """
     name_match = next(filter(None, (pattern.search(text) for pattern in _NAME_PATTERNS)), None)
     if name_match is not None:
         yield NAME, name_match["value"], name_match[0]

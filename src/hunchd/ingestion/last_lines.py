@@ -1,4 +1,4 @@
-"""Comparison of errors for which only the last line is known.
+"""Comparison of errors of which only the last line is known, without a stack trace.
 
 No I/O.
 """
@@ -19,9 +19,9 @@ _TYPE = re.compile(r"^[A-Z]\w*(?:: |:?$)")
 
 
 def is_last_line(error: ParsedError, text: str) -> bool:
-    """Return True if `text` is only an error type and message.
+    """Return True if `text` consists only of an error type and message.
 
-    Such a text has few lines and names no location.
+    Such a text has at most MAX_LINES lines and names no location. `error` is the parsed `text`.
     """
     return not error.nearest_places and 0 < sum(1 for line in text.splitlines() if line.strip()) <= MAX_LINES
 
@@ -30,7 +30,8 @@ def is_last_line(error: ParsedError, text: str) -> bool:
 def normalize_headline(headline: str) -> str:
     """Return the part of a headline that stays the same between occurrences.
 
-    Names are kept: without stack frames, only names distinguish errors. Returns "" if the headline is only a type.
+    Names are kept, because they are all that distinguishes errors without stack frames. Returns "" if the headline
+    is only an error type.
     """
     headline = _QUALIFIED_PREFIX.sub("", headline)
     return (
@@ -39,10 +40,10 @@ def normalize_headline(headline: str) -> str:
 
 
 def is_distinctive(error: ParsedError) -> bool:
-    """Return True if errors with an equal message are the same error.
+    """Return True if any error with the same message is the same error.
 
-    The message must contain a name or enough words. Names in assertions do not count, since the same values may be
-    compared in many places.
+    This requires a message with a name or enough words. Names in assertions do not count, since the same values may
+    be compared in many places.
     """
     error_names = extract_error_names(error, ())
     names = () if error.type in CONSEQUENCE_TYPES else error_names.symbols

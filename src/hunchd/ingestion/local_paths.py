@@ -9,7 +9,10 @@ from hunchd.domain.memory import Memory
 
 
 def remove_local_paths(memory: Memory, root: Path) -> Memory:
-    """Make paths relative to the project's root; abbreviate the home folder to ~."""
+    """Make the paths in a memory independent of this machine.
+
+    Paths below the project's `root` become relative to it; the home folder is abbreviated to ~.
+    """
 
     def shorten(text: str) -> str:
         return text.replace(f"{root}/", "").replace(f"{Path.home()}/", "~/")

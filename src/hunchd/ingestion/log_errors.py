@@ -1,4 +1,4 @@
-"""Detection of errors in log files: first lines and continuation lines.
+"""Detection of errors in log files, by their first lines and continuation lines.
 
 No I/O.
 """
@@ -26,9 +26,10 @@ _CHAINED_EXCEPTION: Final = re.compile(r"^(?:During handling of the above|The ab
 
 
 def split_errors(lines: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split `lines` into complete errors and trailing lines that may continue.
+    """Split `lines` into complete errors and the lines of an unfinished one.
 
-    The caller must pass the trailing lines again, followed by the next lines.
+    The unfinished error consists of the last lines, which later lines may continue. The caller must pass them
+    again, followed by the next lines.
     """
     errors: list[str] = []
     block: list[str] = []
@@ -43,7 +44,10 @@ def split_errors(lines: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def close_block(block: Sequence[str]) -> list[str]:
-    """Return the error in the trailing lines once no more lines follow."""
+    """Return the unfinished error that `split_errors` left, once no more lines follow.
+
+    The list is empty if there is none.
+    """
     return [_strip_logger_prefix(block)] if block else []
 
 
@@ -62,7 +66,7 @@ def _continues_block(line: str, block: Sequence[str]) -> bool:
 
 
 def _strip_logger_prefix(block: Sequence[str]) -> str:
-    """Strip the logger's prefix from an error."""
+    """Join the lines of an error, and strip the logger's prefix from the first."""
     lines = list(block)
     if level := _ERROR_LEVEL.match(lines[0]):
         lines[0] = f"{level[1]}: {lines[0][level.end() :].strip()}"

@@ -1,4 +1,4 @@
-"""Extraction of text from Jupyter notebooks: their cells without outputs."""
+"""Extraction of text from Jupyter notebooks: their cells, without the outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PROSE = "markdown"
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
-    """Joined text of a notebook's cells, separately for prose and code."""
+    """Text of a notebook's cells, joined separately for prose and code."""
 
     prose: str
     code: str
@@ -37,9 +37,9 @@ def parse_notebook(text: str) -> Notebook | None:
 
 
 def extract_notebook_headings(notebook: Notebook, text: str) -> tuple[Symbol, ...]:
-    """Return the headings with their line numbers in the file.
+    """Return the notebook's headings, with their line numbers in the file.
 
-    `text` is the content of the notebook file.
+    `text` is the raw content of the notebook file.
     """
     prose, at = notebook.prose.splitlines(), _map_lines(text)
     return tuple(
@@ -50,14 +50,14 @@ def extract_notebook_headings(notebook: Notebook, text: str) -> tuple[Symbol, ..
 
 
 def _join_source(source: str | Iterable[str]) -> str:
-    """Join the source of a cell, a string or a list of lines."""
+    """Join the source of a cell, which is a string or a list of lines."""
     return source if isinstance(source, str) else "".join(source)
 
 
 def _map_lines(text: str) -> dict[str, int]:
-    """Map each line of a cell to its line in the file.
+    """Map each line of a cell to the number of its line in the file.
 
-    All tools write one line of a cell on one line of the file.
+    This works because all tools write each line of a cell on a line of its own.
     """
     number_by_line: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):

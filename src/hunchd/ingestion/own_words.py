@@ -1,8 +1,9 @@
 """Extraction of the user's own words from a message to which the client has added text. No I/O.
 
-Clients put instructions, skills, lists of plugins, reminders, summaries and feedback of hooks into the user's message.
-Structure reveals them: a tagged block that begins a line, or the output of a hook. What users paste themselves (logs,
-code, tables, generated reports) has a structure that nobody types.
+Clients put instructions, skills, lists of plugins, reminders, summaries and output from hooks into the user's
+message. Such additions are recognised by their structure: a tagged block that begins a line, or the output of a
+hook. Text that users paste themselves (logs, code, tables, generated reports) is recognised likewise, since nobody
+types such a structure.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _MOST_PRINTED: Final = 0.34  # share of printed lines in a paragraph that somebo
 
 
 def extract_typed_prose(text: str) -> str:
-    """Return the paragraphs of a message that a person typed, not pasted."""
+    """Return the paragraphs of a message that a person typed rather than pasted."""
     return "\n\n".join(one for one in re.split(r"\n\s*\n", text) if not _is_pasted(one))
 
 
@@ -64,7 +65,7 @@ def _is_printed(line: str) -> bool:
 
 
 def extract_user_text(text: str) -> str:
-    """Return the user's own text.
+    """Return the part of a message that the user wrote.
 
     Returns "" if the client wrote all of `text`.
     """

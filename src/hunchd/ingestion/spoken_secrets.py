@@ -1,8 +1,8 @@
 """Redaction of what people say about secrets and identities in conversation, in any language. No I/O.
 
-`redaction` detects keys and assignments by their form. In conversation people also say "das Kennwort lautet …",
-"密码是 …" or give the number of a card, an account or a passport. Numbers are judged by check digits or by the
-word before them.
+`redaction` detects keys and assignments by their form. In conversation people also say "das Kennwort lautet …", "密码是
+…" or give the number of a card, an account or a passport. Numbers are judged by check digits or by the word before
+them.
 """
 
 from __future__ import annotations

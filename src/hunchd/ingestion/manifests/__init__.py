@@ -1,1 +1,1 @@
-"""Parsers of manifests and tool settings."""
+"""Parsers for package manifests and tool settings."""

@@ -1,4 +1,4 @@
-"""Parsers of hooks, CI workflows, build targets and editor settings."""
+"""Parsers for git hooks, CI workflows, build targets and editor settings."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def read_pre_commit(text: str) -> Iterator[Statement]:
 
 
 def read_workflow(text: str) -> Iterator[Statement]:
-    """Yield the versions, systems and tools that a CI workflow uses."""
+    """Yield the versions, operating systems and tools that a CI workflow uses."""
     for language in ("python", "node", "go", "java", "ruby", "php"):
         match = re.search(rf"^\s*{language}(?:-version)?s?:{_LIST}", text, re.MULTILINE)
         versions = list(dict.fromkeys(_MATRIX_VERSION.findall(re.sub(r"#.*", "", match[1])))) if match else []
@@ -90,7 +90,7 @@ def read_workflow(text: str) -> Iterator[Statement]:
 
 
 def read_workflow_file(text: str) -> Iterator[Statement]:
-    """Yield a publishing workflow's release steps, or another workflow's checks."""
+    """Yield a publishing workflow's release steps, or any other workflow's checks."""
     if not _PUBLISH_COMMAND.search(text):
         yield from read_workflow(text)
         return
@@ -100,9 +100,9 @@ def read_workflow_file(text: str) -> Iterator[Statement]:
 
 
 def read_changelog(text: str) -> Iterator[Statement]:
-    """Yield the place for new entries in a changelog.
+    """Yield where new entries go in a changelog.
 
-    Nothing is yielded unless the first 40 lines contain a section for unreleased changes.
+    Yields nothing unless one of the first 40 lines is the heading of a section for unreleased changes.
     """
     for line in text.splitlines()[:40]:
         if match := _UNRELEASED.search(line):

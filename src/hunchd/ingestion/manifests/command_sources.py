@@ -1,4 +1,4 @@
-"""Extraction of command lines from CI workflows, task files and code in documentation pages."""
+"""Extraction of commands from CI workflows, task files, and code in documentation pages."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _ITEM_START: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 
 
 class _TaskFile(NamedTuple):
-    """Kind of file that defines named tasks.
+    """Kind of file that defines named tasks, such as a Makefile.
 
-    `task` is the pattern of a task definition with the task's name as its group; `program` runs the tasks.
+    `task` is a pattern for a task definition, whose group is the name of the task; `program` runs the tasks.
     """
 
     name: str
@@ -85,7 +85,10 @@ _TASK_FILE_NAME: Final = re.compile("|".join(translate(one.name) for one in _TAS
 
 
 def has_tasks(path: str) -> bool:
-    """Return True if a file defines tasks by name, or says by its name what is typed."""
+    """Return True if a file defines named tasks or implies well-known commands.
+
+    Its name alone decides: `Cargo.toml`, for example, implies the commands that are typed in every Rust project.
+    """
     name = path.rpartition("/")[2]
     return name in _DEFAULTS or _TASK_FILE_NAME.match(name) is not None
 
@@ -93,7 +96,7 @@ def has_tasks(path: str) -> bool:
 def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[Command]:
     """Yield the commands found in a manifest, task file or CI workflow.
 
-    `tasks` are the paths of the project, among which the lock file is searched.
+    `tasks` are the paths of the project; a lock file among them tells which package manager is used.
     """
     folder, _, name = path.rpartition("/")
     if path.startswith(".github/workflows/") or name in (".gitlab-ci.yml", "appveyor.yml", ".travis.yml"):
@@ -110,9 +113,9 @@ def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[C
 
 
 def find_package_manager(paths: Sequence[str]) -> str:
-    """Return the program that runs the scripts of a `package.json`.
+    """Return the package manager that runs the scripts in `package.json`.
 
-    The lock file beside it determines the program.
+    The lock file among `paths` determines it; without one, it is npm.
     """
     names = frozenset(paths)
     lock_files = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
@@ -140,7 +143,7 @@ def _read_scripts(path: str, text: str, folder: str, tasks: Sequence[str]) -> It
 def _read_workflow(path: str, text: str) -> Iterator[Command]:
     """Yield the commands that the steps of a workflow run.
 
-    Lines that depend on variables of the workflow are skipped.
+    Commands that depend on variables of the workflow are skipped.
     """
     lines = text.splitlines()
     for at, line in enumerate(lines):
@@ -177,9 +180,9 @@ def _join_continued(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _find_folder(lines: Sequence[str], at: int) -> str:
-    """Return the working directory of the step at line index `at`.
+    """Return the working directory of the workflow step at line index `at`.
 
-    Returns "" for the root.
+    Returns "" if it is the root of the project.
     """
     begin = next((i for i in range(at, -1, -1) if _STEP.match(lines[i])), at)
     end = next((i for i in range(at + 1, len(lines)) if _STEP.match(lines[i])), len(lines))
@@ -188,10 +191,10 @@ def _find_folder(lines: Sequence[str], at: int) -> str:
 
 
 def read_page_commands(path: str, text: str, *, is_readme: bool = False) -> Iterator[Command]:
-    """Yield the commands of a contributor page.
+    """Yield the commands on a page for contributors.
 
-    Commands are lines of shell code, and code spans in sentences. In a readme, only the sections about development are
-    read; the others are for users.
+    Commands are lines of shell code, and code spans in sentences. In a readme, only the sections about development
+    are read; the others are for users.
     """
     weight = README_WEIGHT if is_readme else GUIDE_WEIGHT
     heading, language, in_fence = "", "", False

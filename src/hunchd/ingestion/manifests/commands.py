@@ -1,7 +1,7 @@
-"""Commands to type for each purpose, such as tests or build.
+"""Commands that a developer types for each purpose, such as tests or build.
 
-They are classified by their program or task name and ranked by the files in which they were found. A command may come
-from any page or workflow, so only commands of known programs with plain arguments are kept.
+They are classified by their program or task name, and ranked by the files in which they were found. A command may
+come from any page or workflow, so only commands of known programs with plain arguments are kept.
 """
 
 from __future__ import annotations
@@ -127,9 +127,9 @@ _COMMENT: Final = re.compile(r"\s+#\s.*$")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Command for a purpose, with the file it was found in.
+    """Command for a purpose, with the file in which it was found.
 
-    `weight` says how strong the evidence of that file is.
+    `weight` says how strong the evidence from that file is.
     """
 
     purpose: str
@@ -140,7 +140,7 @@ class Command:
 
     @property
     def language(self) -> str:
-        """Return the language that the command's program serves.
+        """Return the programming language for which the command's program is made.
 
         Returns "" if the program is not specific to a language.
         """
@@ -148,7 +148,11 @@ class Command:
 
 
 def make_commands(lines: Iterable[str], weight: float, path: str, part: str = "") -> Iterator[Command]:
-    """Yield the commands among `lines` whose purpose is known."""
+    """Yield the commands among `lines` that have a known purpose.
+
+    `weight` is the strength of the evidence from the file at `path`; a command that is only a variant gets less. If
+    the evidence is strong, other tasks of the project are also yielded, with the purpose OTHER.
+    """
     for line in lines:
         command = clean_command(line)
         purpose = classify_command(command) if command else ""
@@ -162,9 +166,9 @@ def make_commands(lines: Iterable[str], weight: float, path: str, part: str = ""
 
 
 def _rate_inexactness(command: str, purpose: str) -> float:
-    """Return a penalty for a task not named exactly after its purpose.
+    """Return a penalty for a task that is not named exactly after its purpose.
 
-    The penalty is small for `test:unit` and large for `fooTest`.
+    The penalty is small for `test:unit` and large for `fooTest`. It is 0 for commands that run no named task.
     """
     form = _WRAPPER.sub("", command, count=1) if _WRAPPER.match(command) else command
     runner = _RUNNERS.match(form)
@@ -175,9 +179,9 @@ def _rate_inexactness(command: str, purpose: str) -> float:
 
 
 def clean_command(line: str) -> str:
-    """Return a command line without prompt and comment.
+    """Return a command line without its prompt and comment.
 
-    Returns "" unless its arguments are plain.
+    Returns "" if its arguments are not plain, or if it is too long.
     """
     command = " ".join(_COMMENT.sub("", re.sub(r"^\s*[$>%❯]\s+", "", line)).split()).rstrip("\\;").strip()
     command = _CHECK_FLAG.sub(r"\1", _SHELL.sub("", command))
@@ -211,7 +215,7 @@ def classify_command(command: str) -> str:
 
 
 def classify_task(name: str) -> str:
-    """Return the purpose that a task's name states, or ""."""
+    """Return the purpose that a task's name states, or "" if it states none."""
     words = [word for word in re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()) if word]
     if not words or words[0] in _IGNORED_TASKS or words[-1] in _IGNORED_ENDS:
         return ""
@@ -227,19 +231,16 @@ def classify_task(name: str) -> str:
 
 
 def rate_task(name: str) -> float:
-    """Return the weight of a task.
-
-    It is highest if the task is named after its purpose.
-    """
+    """Return the weight of a task, which is highest if it is named after a purpose."""
     return TASK_WEIGHT if any(name.lower() in names for _, names in _TASK_NAMES) else SIMILAR_TASK_WEIGHT
 
 
 def choose_commands(commands: Iterable[Command]) -> Iterator[tuple[Statement, str, str, str]]:
     """Yield (statement, path, part, language) for each purpose, folder and language.
 
-    The statement lists the best commands; `path` is the file with the strongest evidence for the first of them. A
-    command found in several files ranks a little higher. Commands without a certain language, such as those of `make`,
-    are listed with the main language of the project.
+    The statement lists the best commands, and `path` is the file with the strongest evidence for the first of them.
+    A command found in several files ranks a little higher. `language` is "" for the main language of the project;
+    commands that are not specific to a language, such as those run by `make`, are listed with the main one.
     """
     groups: dict[tuple[str, str], list[Command]] = {}
     for command in commands:
@@ -263,9 +264,9 @@ def choose_commands(commands: Iterable[Command]) -> Iterator[tuple[Statement, st
 
 
 def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]:
-    """Return the best commands on one line, with the best evidence.
+    """Return the best commands on one line, and the evidence for the first.
 
-    The evidence is the occurrence of the first command that has the greatest weight.
+    That evidence is the occurrence of the best command that has the greatest weight.
     """
     by_line: dict[str, list[Command]] = {}
     for command in commands:
@@ -292,12 +293,15 @@ def _is_strong(witnesses: Sequence[Command], least: float) -> bool:
 
 
 def _find_longer(line: str, ranked: Sequence[str]) -> tuple[int, int]:
-    """Return a sort key that puts a plain command before a ranked one that only adds arguments."""
+    """Return a sort key that orders commands by rank, plain ones before longer ones.
+
+    A plain command takes the rank of the command in `ranked` that only adds arguments to it.
+    """
     return next(at for at, one in enumerate(ranked) if f"{one} ".startswith(f"{line} ")), len(line)
 
 
 def merge_tools(command: str, tools: str) -> str:
-    """Append to the command the tools that it runs but does not name."""
+    """Append to a command, in parentheses, the `tools` that it does not name."""
     names = [
         name for name in re.split(r", (?![^(]*\))", tools) if name and not mentions(command, name.partition(" (")[0])
     ]
@@ -311,6 +315,9 @@ def _rate(witnesses: list[Command]) -> tuple[float, int]:
 
 
 def _normalize(line: str) -> str:
-    """Normalize a command by removing its wrapper, properties, options after `--`, and `run`."""
+    """Normalize a command for comparison with others.
+
+    Its wrapper, its properties, the options after `--`, and the `run` of a script runner are removed.
+    """
     form = _WRAPPER.sub("", line, count=1) if _WRAPPER.match(line) else line
     return _RUN.sub(r"\1 ", _PROPERTY.sub("", form).partition(" -- ")[0])

@@ -1,4 +1,4 @@
-"""Parsers of a project's environment: services, pinned toolchains and git hooks."""
+"""Parsers for a project's environment: services, pinned toolchains and git hooks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PRE_COMMIT_TOOLS = (
 
 
 def read_compose(text: str) -> Iterator[Statement]:
-    """Yield the services that developers run for the project, with pinned versions."""
+    """Yield the services that developers run for the project, with their versions."""
     images = {name.rpartition("/")[2].lower(): tag or "" for name, tag in _IMAGE.findall(text)}
     for key, service_names in _SERVICES:
         services = []
@@ -58,7 +58,7 @@ def read_compose(text: str) -> Iterator[Statement]:
 
 
 def read_pins(text: str) -> Iterator[Statement]:
-    """Yield the version of each language in `.tool-versions` or `mise.toml`."""
+    """Yield the version of each language pinned in `.tool-versions` or `mise.toml`."""
     for name, version in _PIN.findall(text):
         if (language := _LANGUAGE_BY_TOOL.get(name, name)) in _LANGUAGES:
             yield from _pinned_statement(language, version)
@@ -69,9 +69,9 @@ def _pinned_statement(key: str, version: str | None) -> Iterator[Statement]:
 
 
 def make_git_hook_reader(program: str) -> Callable[[str], Iterator[Statement]]:
-    """Return a parser that finds the known tools run before a commit.
+    """Return a parser that finds the known tools that run before a commit.
 
-    Hooks are scripts, so the parser only looks for the names of tools. `program` is the hook manager.
+    `program` is the hook manager. Hooks are scripts, so the parser only searches them for the names of tools.
     """
 
     def read(text: str) -> Iterator[Statement]:

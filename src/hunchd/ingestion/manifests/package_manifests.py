@@ -1,4 +1,4 @@
-"""Parsers of manifests that are too complex for a pattern."""
+"""Parsers for manifests that are too complex for one regular expression."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_package_json(text: str) -> Iterator[Statement]:
 
 
 def _read_scripts(scripts: Mapping[str, str], dependencies: Mapping[str, Any]) -> Iterator[Statement]:
-    """Yield the known tools that the scripts call."""
+    """Yield the known tools that the scripts in `package.json` call, by purpose."""
     for (key, names), script in zip(TOOLS_BY_PURPOSE, ("test", "lint", "format", "typecheck"), strict=True):
         lines = " ; ".join(line for name, line in scripts.items() if name.startswith(script) or name == "check")
         tools = [name for name in names if mentions(lines, name) or (name in dependencies and key == "tests")]
@@ -89,7 +89,7 @@ def read_composer(text: str) -> Iterator[Statement]:
 
 
 def read_gems(text: str) -> Iterator[Statement]:
-    """Parse a Gemfile or gemspec."""
+    """Yield the Ruby version and the known tools in a Gemfile or gemspec."""
     match = re.search(
         r"""(?:required_ruby_version\s*=(?:\s*Gem::Requirement\.new\()?|^ruby)\s*["']([\d.<>=!~ ]+)["']""",
         text,
@@ -106,7 +106,7 @@ def read_gemfile(text: str) -> Iterator[Statement]:
 
 
 def read_cpp_standards(text: str) -> Iterator[Statement]:
-    """Yield the oldest C++ and C standards that a CMake project allows."""
+    """Yield the oldest C++ and C standards with which a CMake project compiles."""
     for key, name in (("c++ standard", "CXX"), ("c standard", "C")):
         standards = re.findall(rf"\b(?:CMAKE_{name}_STANDARD\s+|{name.lower()}_std_)(\d\d)\b", text)
         oldest = min(standards, key=lambda one: int(one) - 100 * (int(one) > 80), default=None)  # 98 is older than 11

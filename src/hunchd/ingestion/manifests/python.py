@@ -1,4 +1,4 @@
-"""Parsers of Python manifests."""
+"""Parsers for Python manifests."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def read_pyproject(text: str) -> Iterator[Statement]:
 
 
 def _is_package_manager(name: str, tool: Mapping[str, Any]) -> bool:
-    """Return True if the settings are those of a package manager.
+    """Return True if the settings show that the tool is used as a package manager.
 
-    They must contain more than the settings of the build backend of the same name.
+    They must contain more than the settings for the build backend with the same name.
     """
     return bool(name in tool and (name not in _BACKEND_SETTINGS or set(tool[name]) - _BACKEND_SETTINGS[name]))
 

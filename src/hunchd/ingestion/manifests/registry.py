@@ -1,7 +1,8 @@
-"""Registry of the statements that each manifest makes.
+"""Registry of the parsers that read statements from each kind of manifest.
 
-It consists of the rows of a table, and of parsers for formats that are too complex for a pattern. Values consist of
-known names, versions and numbers, never of free text, because a manifest may be untrusted.
+A statement gives a value for a key, such as the test runner. It comes from a row of the table or, for formats that
+are too complex for a regular expression, from a parser function. Values consist of known names, versions and
+numbers, never of free text, because a manifest may be untrusted.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _PARSERS: tuple[tuple[str, Callable[[str], Iterator[Statement]]], ...] = (
 
 
 def read_statements(path: str, text: str) -> Iterator[Statement]:
-    """Yield the statements of the file at `path`.
+    """Yield the statements that the file at `path` makes.
 
     A file that cannot be parsed yields none.
     """
@@ -60,16 +61,16 @@ def read_statements(path: str, text: str) -> Iterator[Statement]:
 
 
 def states_anything(path: str) -> bool:
-    """Return True if a file with this path is read for statements."""
+    """Return True if a file with this path can make statements."""
     rows, parser = _find_readers(path)
     return bool(rows) or parser is not None
 
 
 @lru_cache(maxsize=1024)
 def _find_readers(path: str) -> tuple[tuple[Row, ...], Callable[[str], Iterator[Statement]] | None]:
-    """Return the table rows and the parser for a file with this path.
+    """Return the table rows and the parser function for a file with this path.
 
-    The parser is None if there is none.
+    The parser is None if the file's format needs none.
     """
     if not any(map(_compile_patterns(_ALL_FILES), (path, path.rpartition("/")[2]))):  # most files
         return (), None
@@ -91,9 +92,9 @@ _ALL_FILES = " ".join((*(files for files, _ in _PARSERS), *dict.fromkeys(row.fil
 
 
 def _squeeze_blanks(text: str) -> str:
-    """Remove blank lines and shorten long gaps.
+    """Remove empty lines and shorten long gaps within lines.
 
-    A pattern that begins with blanks retries at each of them, which takes minutes on a hostile file of blanks.
+    A pattern that begins with blanks is retried at each blank, which takes minutes on a malicious file full of blanks.
     """
     lines = (line.rstrip() for line in text.split("\n"))
     return _GAP.sub(" " * _MAX_BLANKS, "\n".join(filter(None, lines)))

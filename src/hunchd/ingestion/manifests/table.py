@@ -1,4 +1,4 @@
-"""Table of the statements in manifests: file, key, pattern and value."""
+"""Table of the statements that simple patterns find in manifests: file, key, value and pattern."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ MAX_VALUES: Final = 6  # of a pattern that matches several times
 
 
 class Row(NamedTuple):
-    """Rule that derives a statement from files of one name.
+    """Rule that derives a statement from files with certain names.
 
-    The value is formatted with the groups of the pattern's first match, or is a constant if it has no placeholder. With
-    "{*}", the values of all matches are listed. Of several rows with the same key, the first one that applies to a file
-    is used.
+    The value is formatted with the groups of the pattern's first match; a value without a placeholder is constant.
+    With "{*}", the values of all matches are listed. If several rows have the same key, the first that applies to a
+    file is used.
     """
 
     files: str  # names or, with "/", paths; several are separated by blanks
@@ -26,9 +26,9 @@ class Row(NamedTuple):
     confidence: float = 1.0
 
     def read(self, text: str) -> Statement | None:
-        """Return the statement that the row derives from a file's text.
+        """Return the statement that the row derives from the text of a file.
 
-        Returns None if the row does not apply.
+        Returns None if the pattern does not match, or if the value is not valid.
         """
         value = self.value
         if self.pattern:
@@ -57,7 +57,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def iterate_rows(text: str, rows: tuple[Row, ...]) -> Iterator[Statement]:
-    """Yield the statements that the rows derive from a file, each key once."""
+    """Yield the statements that the rows derive from a file, one for each key."""
     keys: set[str] = set()
     for row in rows:
         if row.key not in keys and (statement := row.read(text)) is not None:

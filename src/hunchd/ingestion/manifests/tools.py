@@ -1,4 +1,4 @@
-"""Known tools for each purpose, and validation of values.
+"""Known tools for each purpose, and validation of the values in statements.
 
 Only names, versions and numbers are accepted.
 """
@@ -14,7 +14,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Value that a manifest states for a key.
+    """Value that a manifest states for a key, such as "pytest" for "tests".
 
     `confidence` is below 1 if the statement is only a hint.
     """
@@ -81,9 +81,9 @@ TOOLS_BY_PURPOSE = (("tests", _TESTS), ("lint", LINTERS), ("format", FORMATTERS)
 
 
 def find_needed_tools(names: Set[str], language: str) -> Iterator[Statement]:
-    """Yield a statement for each purpose that a project's dependencies serve.
+    """Yield, for each purpose, the known tools among a project's dependencies.
 
-    Only tools of `language` are considered: the gem `mocha` is not a test runner.
+    `names` are the dependencies. Only tools for `language` are considered: the gem `mocha` is not a test runner.
     """
     for key, tool_names in TOOLS_BY_PURPOSE:
         used_tools = [name for name in tool_names if name in names and language in find_languages(name)]
@@ -122,13 +122,13 @@ def mentions(text: str, name: str) -> bool:
 def find_languages(text: str) -> tuple[str, ...]:
     """Return the languages of the tools that `text` names.
 
-    Returns an empty tuple if no tool is specific to a language.
+    Returns an empty tuple if none of these tools is specific to a language.
     """
     return tuple(language for pattern, languages in _LANGUAGES if pattern.search(text) for language in languages)
 
 
 def version_sort_key(value: str) -> tuple[list[int], str]:
-    """Return a sort key that orders version strings by their numbers."""
+    """Return a key that sorts version strings by the numbers in them."""
     return [int(number) for number in re.findall(r"\d+", value)], value
 
 
