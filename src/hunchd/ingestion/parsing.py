@@ -1,7 +1,8 @@
 """Parser that turns source files into outlines: definitions, imports and words.
 
-This is the only module that uses tree-sitter. Nothing here raises, recurses or runs long, whatever the bytes are: the
-outline of a file that cannot be parsed as code has only words, and that of a file that is not text has only a size.
+This is the only module that uses tree-sitter. Whatever bytes a file contains, nothing here raises an exception,
+recurses or runs for long. If a file cannot be parsed as code, its outline has only words; if it is not text, only a
+size.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script\s*>", re.DOTALL | re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class _LoadedGrammar:
-    """Loaded grammar of a language.
+    """Tree-sitter grammar of a language, loaded with its query.
 
     Loading a grammar costs up to 3 MB and 50 ms, so only the grammars that are needed are loaded.
     """
@@ -69,7 +70,7 @@ class _LoadedGrammar:
 
 @dataclass(slots=True)
 class _PendingNode:
-    """Node waiting to be visited, with the context of its ancestors."""
+    """Syntax node waiting to be visited, with what its ancestors determine."""
 
     node: SyntaxNode
     container: str
@@ -80,14 +81,15 @@ class _PendingNode:
 
 
 def blob_id(source: bytes) -> str:
-    """Return git's blob id for these bytes."""
+    """Return git's blob id for the content `source`."""
     return hashlib.sha1(b"blob %d\0" % len(source) + source, usedforsecurity=False).hexdigest()
 
 
 def parse_outline(path: str, source: bytes, blob: str = "") -> FileOutline:
-    """Build the outline of one file.
+    """Build the outline of a file.
 
-    `blob` is the file's git blob id, if the caller already knows it.
+    `blob` is the file's git blob id, if the caller already knows it. If parsing fails, the outline has only a size
+    and a number of lines.
     """
     empty_outline = FileOutline(path, blob or blob_id(source), "", len(source), _count_lines(source))
     try:
@@ -99,9 +101,9 @@ def parse_outline(path: str, source: bytes, blob: str = "") -> FileOutline:
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """Syntax trees of one file.
+    """Syntax trees of a file.
 
-    A Rust file has one more tree for each level of nested item macros.
+    There is one tree, and for Rust one more for each level of nested item macros.
     """
 
     language: str  # a key of GRAMMARS
@@ -109,9 +111,9 @@ class Syntax:
     trees: tuple[Tree, ...]
 
     def run_query(self, tree: Tree, query: str) -> list[tuple[str, Node]]:
-        """Return the captures of `query` in one tree, in file order.
+        """Return what `query` captures in one of the trees, in file order.
 
-        Returns an empty list if the query would take too long.
+        Each capture is a name and a node. Returns an empty list if the query would take too long.
         """
         if _estimate_query_steps(tree) > QUERY_STEPS:
             return []
@@ -125,7 +127,7 @@ class Syntax:
 def parse_syntax(path: str, source: bytes, languages: Container[str]) -> Syntax | None:
     """Parse a handwritten file in one of `languages`.
 
-    Returns None for other files, and if parsing takes too long.
+    Secrets are redacted first. Returns None for any other file, and if parsing takes too long.
     """
     language = detect_language(path, source[:MAX_BYTES])
     if language not in languages or language not in GRAMMARS or not _is_handwritten(path, source):
@@ -176,7 +178,10 @@ def _build_outline(empty_outline: FileOutline, source: bytes) -> FileOutline:
 
 
 def _fill_from_prose(outline: FileOutline, text: str) -> FileOutline:
-    """Complete the outline of a file that has no grammar."""
+    """Return the outline completed with the headings and words of `text`.
+
+    This is used for files whose language has no grammar.
+    """
     return replace(
         outline,
         symbols=extract_headings(outline.language, text),
@@ -190,13 +195,13 @@ def _fill_from_prose(outline: FileOutline, text: str) -> FileOutline:
 def _is_license_only(outline: FileOutline, text: str) -> bool:
     """Return True for a plain text file that begins with a licence.
 
-    Pages with headings are not included, as they may contain more than the licence.
+    Pages in formats with headings do not count, as they may contain more than the licence.
     """
     return outline.language == "text" and is_license_text(text[:400])
 
 
 def _fill_from_notebook(outline: FileOutline, source: bytes) -> FileOutline:
-    """Complete a notebook's outline from its cells, without their outputs."""
+    """Return the outline completed from a notebook's cells, without their outputs."""
     text = redact_source(source.decode("utf-8", "replace"))
     notebook = parse_notebook(text)
     if notebook is None:
@@ -217,9 +222,10 @@ def _is_handwritten(path: str, source: bytes) -> bool:
 
 
 def _is_safe_to_parse(language: str, source: bytes) -> bool:
-    """Return False for deeply nested YAML.
+    """Return False for deeply nested YAML, which can crash the parser.
 
-    The scanner of the YAML grammar writes past its buffer at 256 levels. Each column adds at most two levels.
+    The scanner of the YAML grammar writes past the end of its buffer at 256 levels, and each column of indentation
+    adds at most two levels.
     """
     return language != "yaml" or not _DEEP_YAML.search(source)
 
@@ -244,7 +250,10 @@ def _load_grammar(name: str) -> _LoadedGrammar:
 
 
 def _parse(tongue: _LoadedGrammar, source: bytes, ranges: Sequence[Range]) -> Tree | None:
-    """Parse the source; return None if it takes longer than PARSE_SECONDS."""
+    """Parse the source; return None if that takes longer than PARSE_SECONDS.
+
+    If `ranges` are given, only these are parsed.
+    """
     parser = Parser(tongue.language)
     if ranges:
         parser.included_ranges = list(ranges)
@@ -291,9 +300,10 @@ def _fill_from_code(outline: FileOutline, source: bytes, language: str, ranges: 
 def _extract_imports_and_texts(
     tree: Tree, source: bytes, language: str, query: Query | None
 ) -> tuple[tuple[str, ...], str, str]:
-    """Return the imports, the code, and the comments and strings.
+    """Return a file's imports, its code, and its comments and strings.
 
-    The code is returned without the comments and strings.
+    The code is returned without the comments and strings. If the language has no query, or the query would take too
+    long, the whole source is returned as code.
     """
     if query is None or _estimate_query_steps(tree) > QUERY_STEPS:
         return (), source.decode("utf-8", "replace"), ""
@@ -320,11 +330,11 @@ def _extract_imports_and_texts(
 
 
 def _estimate_query_steps(tree: Tree) -> int:
-    """Estimate the number of steps of a query over the tree.
+    """Estimate how many steps a query over the tree takes.
 
-    At each node the query looks for the next named sibling. Among thousands of brackets in a row, as in hostile or
-    broken files, it walks to the end each time. The estimate uses a few sampled nodes. (The cursor's own progress
-    callback would be the way to stop the query, but it crashes in tree-sitter 0.26.1.)
+    At each node, a query looks for the next named sibling. Among thousands of brackets in a row, as in malicious or
+    broken files, it walks to the end each time. The estimate is based on a few sampled nodes. (The progress
+    callback of the query cursor would be the proper way to stop a query, but it crashes in tree-sitter 0.26.1.)
     """
     cursor = tree.walk()
     count = tree.root_node.descendant_count
@@ -347,7 +357,7 @@ def _collect_definitions(
 ) -> list[Range]:
     """Append the definitions below `root` to `symbols`.
 
-    Returns the ranges of macros that may contain further definitions.
+    Returns the ranges of macros that may contain further definitions, which must be parsed separately.
     """
     embedded_ranges: list[Range] = []
     depth = DATA_DEPTH if language in DATA_LANGUAGES else CODE_DEPTH
@@ -394,7 +404,10 @@ _ANNOTATION_NODES = frozenset({"attribute_item", "decorator", "inner_attribute_i
 
 
 def _iter_children(place: _PendingNode, grammar: Grammar) -> Iterator[_PendingNode]:
-    """Yield the relevant children, each with the comment directly above it."""
+    """Yield the children that may be or contain definitions.
+
+    Each is yielded with the comment directly above it, if any.
+    """
     node = place.node
     wrapper = (place.wrapper or node) if node.type in _WRAPPERS else None
     comment = place.comment if wrapper else None
@@ -450,7 +463,10 @@ def _build_symbol(
 
 
 def _extract_file_doc(root: SyntaxNode, source: bytes, language: str) -> str:
-    """Return the file's first documentation line: the docstring or the leading comments."""
+    """Return the first line of the file's documentation, or "".
+
+    That is the first line of the docstring in Python, and of the leading comments in other languages.
+    """
     if language == "python":
         return extract_docstring(root, source)
     if language in DATA_LANGUAGES or not root.named_children:
@@ -470,7 +486,7 @@ def _extract_file_doc(root: SyntaxNode, source: bytes, language: str) -> str:
 
 
 def _extract_prose_doc(text: str) -> str:
-    """Return the first line that is neither a heading nor decoration."""
+    """Return the first line that is neither a heading nor decoration, or ""."""
     for line in split_front_matter(text)[1][:4000].splitlines():
         stripped_text = line.strip()
         if len(stripped_text) > 20 and stripped_text[0].isalnum():

@@ -1,7 +1,8 @@
 """Search for past commits that fixed a similar error.
 
-No I/O. The commit message must mention something that the error names: its type, a symbol, a value or words of its
-message. That a commit touches the same file is no evidence: most fixes touch the files that every commit touches.
+No I/O. The commit message must mention something that the error names: its type, a symbol, a value or words from
+its message. It is no evidence that a commit touches the same file, since most fixes touch files that every other
+commit touches as well.
 """
 
 from __future__ import annotations
@@ -82,9 +83,9 @@ _MIN_RARE_COMMITS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class ErrorNames:
-    """Names in an error: type, symbols, functions and words.
+    """Names and words found in an error.
 
-    `symbols` are the names in its message; `functions` were running at the time, starting at the raise site.
+    `symbols` are the names that the error message mentions; `functions` are those on the call stack, innermost first.
     """
 
     type: str
@@ -94,9 +95,9 @@ class ErrorNames:
 
 
 def extract_error_names(error: ParsedError, places: Sequence[ErrorLocation]) -> ErrorNames:
-    """Collect the names in an error.
+    """Collect the names and words in an error.
 
-    `places` are the locations in the project's own code, starting at the raise site.
+    `places` are the locations on the call stack in the project's own code, innermost first.
     """
     kind = error.type if _EXCEPTION.match(error.type) and error.type not in _GENERIC_TYPES else ""
     message = error.headline.removeprefix(error.type)
@@ -123,7 +124,7 @@ def extract_error_names(error: ParsedError, places: Sequence[ErrorLocation]) -> 
 
 
 def describes_fix(message: str) -> bool:
-    """Return True if a commit message describes a fix or revert."""
+    """Return True if a commit message says that the commit fixes or reverts something."""
     subject, _, body = message.strip().partition("\n")
     return not _COSMETIC_CHANGE.search(subject) and bool(
         _FIX_WORD.search(subject) or _CLOSED_ISSUE.search(subject) or _CLOSED_ISSUE.search(body)
@@ -133,9 +134,9 @@ def describes_fix(message: str) -> bool:
 def find_likely_fix(
     error_names: ErrorNames, commits: Sequence[FoundCommit]
 ) -> tuple[FoundCommit, tuple[str, ...]] | None:
-    """Return the likeliest past fix of an error, and the shared names.
+    """Return the commit most likely to be a past fix for the error, and the names they share.
 
-    Returns None if no commit shares enough names.
+    If several are equally likely, returns the newest. Returns None if no commit shares enough names with the error.
     """
     candidates = [commit for commit in commits if describes_fix(commit.message)]
     names_by_commit = [_collect_names(commit.message) for commit in commits]
@@ -178,9 +179,10 @@ def build_past_fix(
     subject: str,
     shared_symbols: Sequence[str],
 ) -> Fix | None:
-    """Build an untried fix from a commit.
+    """Build an untried fix from a past commit.
 
-    Returns None if the commit changes too many files. `subject` is the commit's subject, with secrets removed.
+    `subject` is the commit's subject without secrets, and `shared_symbols` are the names that the commit shares
+    with the error. Returns None if the commit changes no file or more than MAX_PATHS.
     """
     real_changes = [change for change in changes if (change.before or "").strip() != (change.after or "").strip()]
     if not 0 < len(real_changes) <= MAX_PATHS:

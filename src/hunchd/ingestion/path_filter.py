@@ -1,6 +1,6 @@
-"""Filter that hides paths that must not be reported.
+"""Filter for paths that must not be reported.
 
-The name of a file can be a secret or lead to one.
+The name of a file can be a secret, or can lead to one.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from hunchd.repository.path_kinds import is_readable_name, is_secret_file
 
 @lru_cache(maxsize=1 << 16)
 def is_reportable_path(path: str) -> bool:
-    """Return False for paths that must not be reported.
+    """Return True if `path` may be reported.
 
-    These are files that hold secrets, names that contain a secret, and names that cannot be displayed. All callers skip
-    them.
+    Paths of files that hold secrets, paths that contain a secret, and paths that cannot be displayed may not. All
+    callers skip such paths.
     """
     return is_readable_name(path) and not is_secret_file(path) and redact(path).text == path

@@ -13,7 +13,10 @@ _GENERIC_FILE_NAME = re.compile(
 
 
 def summarize_paths(paths: Sequence[str]) -> str:
-    """List the paths if they are few, or else their main folders."""
+    """List the paths if there are at most four, and otherwise their main folders.
+
+    The result is one line. Folders are listed with the number of files in them.
+    """
     if len(paths) <= 4:
         return ", ".join(paths)
     folders = Counter(map(_main_folder, paths))
@@ -22,9 +25,9 @@ def summarize_paths(paths: Sequence[str]) -> str:
 
 
 def summarize_file_names(paths: Sequence[str]) -> str:
-    """Summarize paths by short names, source files first.
+    """Summarize paths as up to two short names, source files first.
 
-    An example is `app.py, json/provider.py +3`.
+    An example is `app.py, json/provider.py +3`, where "+3" stands for three more files.
     """
     sorted_paths = sorted(paths, key=lambda path: bool(_SECONDARY_PATH.search(path)))
     names = [_short_name(path) for path in sorted_paths[:2]]
@@ -34,7 +37,7 @@ def summarize_file_names(paths: Sequence[str]) -> str:
 
 
 def _short_name(path: str) -> str:
-    """Return the file name, preceded by its folder if the name is common."""
+    """Return the name of a file, preceded by its folder if the name is generic."""
     return _within_folder(path) if _GENERIC_FILE_NAME.search(path) else path.rpartition("/")[2]
 
 
@@ -43,7 +46,7 @@ def _within_folder(path: str) -> str:
 
 
 def _main_folder(path: str) -> str:
-    """Return the first levels of the path's folder, at most three.
+    """Return the top three levels of the path's folder, or fewer if it has fewer.
 
     Three levels are enough to identify a part of the project.
     """

@@ -1,7 +1,8 @@
 """Detection of personal data that facts must not contain.
 
-This covers bank cards and accounts, phone numbers and private mail addresses. Numbers are judged by their check digits,
-so that build numbers and ids are kept; phone numbers are judged by their form or by the word before them. No I/O.
+This covers bank cards and accounts, identity numbers, phone numbers and private mail addresses. Card and account
+numbers must have valid check digits, so that build numbers and ids are not mistaken for them; phone numbers are
+recognised by their form or by the word before them. No I/O.
 """
 
 from __future__ import annotations
@@ -70,9 +71,9 @@ _FEWEST_DIGITS: Final = 6
 
 
 def find_identity_numbers(text: str) -> list[tuple[int, int, str]]:
-    """Return (start, end, kind) of card, account and identity numbers in `text`.
+    """Return (start, end, kind) for each card, account or identity number in `text`.
 
-    The spans are in order and not nested.
+    The spans are in order and do not overlap.
     """
     if not any(map(str.isdigit, text)):
         return []
@@ -93,9 +94,10 @@ def find_identity_numbers(text: str) -> list[tuple[int, int, str]]:
 
 
 def holds_contact_data(text: str) -> bool:
-    """Return True if `text` contains contact data.
+    """Return True if `text` may contain contact data.
 
-    That is any mail address, a number of eight digits or more that is none of a thing, or other personal data.
+    Any mail address counts, and any number of eight digits or more that does not look like a date or the number of
+    a thing, besides the data that `holds_personal_data` finds.
     """
     numbers = _LONG_NUMBER.search(_TECHNICAL_NUMBER.sub("", _DATE.sub("", text))) or _REDACTED_NUMBER.search(text)
     return numbers is not None or _ANY_MAIL.search(text) is not None or holds_personal_data(text)
@@ -104,7 +106,7 @@ def holds_contact_data(text: str) -> bool:
 def holds_personal_data(text: str) -> bool:
     """Return True if `text` contains personal data.
 
-    Examples are a card, a bank account, a phone number or a private mail address.
+    Examples are a card number, a bank account, a phone number or a private mail address.
     """
     if "@" in text and _PRIVATE_MAIL.search(text):
         return True

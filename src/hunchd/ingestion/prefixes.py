@@ -1,8 +1,9 @@
-"""Removal of what log collectors put before each line: timestamps, hosts, containers, tasks. No I/O.
+"""Removal of what log collectors add before each line: timestamps, hosts, containers, tasks. No I/O.
 
-Prefixes are recognised by repetition: a prefix is removed only if nearly all lines begin with the same kind of
-element. For names (`web:test: `, `[api] `) there is a second condition: the rest of some line must be blank or
-indented, which happens inside a report and never in a list of diagnostics (`a.py:1: …`, `b.py:9: …`).
+A report is the output that a tool printed, before anything was added to its lines. Prefixes are recognised by
+repetition: a prefix is removed only if nearly all lines begin with the same kind of element. For names (`web:test:
+`, `[api] `) there is a second condition: without the name, some line must be blank or indented, which happens
+inside a report and never in a list of diagnostics (`a.py:1: …`, `b.py:9: …`).
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _TIME: Final = (
 class _Element:
     """Part of a line prefix, such as a timestamp or a host name.
 
-    An element that `is_weak` also occurs in reports themselves, so it is removed only if there is evidence that it is
-    not part of this report.
+    An element that `is_weak` also occurs in tools' own reports, so it is removed only if there is evidence that it
+    was added to this one.
     """
 
     pattern: re.Pattern[str]
@@ -87,7 +88,7 @@ _MOST_SOURCES: Final = 8
 def strip_prefixes(text: str) -> str:
     """Return `text` without the prefixes that its lines share.
 
-    If lines of several sources are interleaved, only the source that reported a problem last is kept.
+    If lines from several sources are interleaved, only the source that was the last to report a problem is kept.
     """
     lines = text.split("\n")
     filled_lines = [line for line in lines if line.strip()]
@@ -106,7 +107,11 @@ def strip_prefixes(text: str) -> str:
 
 
 def _strip(lines: Sequence[str], element: _Element) -> list[str] | None:
-    """Return `lines` without `element`, or None if too few lines have it."""
+    """Return `lines` without `element`.
+
+    Returns None if too few lines begin with it, or if it seems to belong to the report. If the element names
+    several sources, only the lines from one source are returned.
+    """
     matches = [element.pattern.match(line) for line in lines]
     prefix_matches = [match for match in matches if match is not None and match.end()]
     filled_count = sum(1 for line in lines if line.strip())
@@ -131,9 +136,10 @@ def _strip(lines: Sequence[str], element: _Element) -> list[str] | None:
 
 
 def _strip_shared(lines: Sequence[str]) -> list[str] | None:
-    """Return `lines` without the words with which every one of them begins, or None if there are none.
+    """Return `lines` without the words with which all of them begin.
 
-    This is what a logger of any form writes before each line of a report.
+    Such words are what a logger in any format writes before each line of a report. Returns None if there are none,
+    or if they seem to belong to the report.
     """
     filled_lines = [line for line in lines if line.strip()]
     start = os.path.commonprefix([f"{line.rstrip()} " for line in filled_lines])  # noqa: RUF071 - not paths
@@ -149,10 +155,11 @@ def _are_sources(sources: Counter[str], lines: int) -> bool:
 
 
 def _is_foreign(lines: Sequence[str], rests: Sequence[str], often: int) -> bool:
-    """Return True if the element is not part of the report.
+    """Return True if an element was added to the report from outside.
 
-    `rests` are the lines without the element: one of them must look like the beginning of a report, or, if there are
-    enough lines, be blank or indented as in the middle of one.
+    `rests` are the lines without the element. One of them must look like the beginning of a report; if at least
+    _FEWEST_LINES lines have the element (`often`), one that is blank or indented, as in the middle of a report, is
+    enough.
     """
     sourced_lines = [rest for line, rest in zip(lines, rests, strict=True) if line.strip()]
     inside = often >= _FEWEST_LINES and any(not rest.strip() or rest.startswith((" ", "\t")) for rest in sourced_lines)
@@ -160,9 +167,9 @@ def _is_foreign(lines: Sequence[str], rests: Sequence[str], often: int) -> bool:
 
 
 def _choose_source(sourced_lines: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the lines of the source that reported a problem last.
+    """Return the lines from the source that was the last to report a problem.
 
-    If the sources are log levels, returns the lines of the most severe level.
+    If the sources are log levels, returns the lines of the most severe level. Lines without a source are kept.
     """
     names = dict.fromkeys(name for name, _ in sourced_lines if name)
     if any(map(_LEVEL.fullmatch, names)):

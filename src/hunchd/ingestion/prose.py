@@ -1,6 +1,6 @@
 """Sentence splitter for commit messages and descriptions.
 
-It unwraps lines and skips everything that is not prose.
+It joins wrapped lines and skips everything that is not prose.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _LABEL = re.compile(r"^(?:[A-Z][\w -]{0,20}|\w+): ")
 
 
 def split_sentences(text: str, *, limit: int = MAX_SENTENCES) -> list[str]:
-    """Return the distinct sentences and list items, each on one line."""
+    """Return the distinct sentences and list items, at most `limit`, each on one line."""
     results: dict[str, None] = {}
     for stretch in _unwrap_passages(text):
         for sentence in split_paragraph(stretch):
@@ -70,13 +70,19 @@ def split_sentences(text: str, *, limit: int = MAX_SENTENCES) -> list[str]:
 
 
 def join_sentences(parts: list[str]) -> str:
-    """Join sentences on one line, adding missing full stops."""
+    """Join sentences on one line; add full stops where they are missing.
+
+    The last one is left as it is.
+    """
     terminated_parts = [part if part[-1] in ".!?:;…" else f"{part}." for part in parts[:-1]]
     return " ".join((*terminated_parts, *parts[-1:]))
 
 
 def shorten(text: str, limit: int) -> str:
-    """Shorten to `limit` characters at a word boundary, never within a name."""
+    """Shorten a text to `limit` characters, ending it at a word boundary.
+
+    It is never cut inside a code span.
+    """
     text = " ".join(text.split())
     if len(text) <= limit:
         return text
@@ -117,7 +123,7 @@ def _unwrap_passages(text: str) -> Iterator[str]:
 
 
 def _is_not_prose(line: str, *, in_list_item: bool) -> bool:
-    """Return True for an empty line, trailer, reference, ruler or code.
+    """Return True for a line that is empty, a trailer, a reference, a ruler or code.
 
     Inside a list item (`in_list_item`), indentation does not indicate code.
     """
@@ -136,10 +142,10 @@ def _is_noise(line: str) -> bool:
 
 
 def _continues_sentence(last: str, line: str, width: int) -> bool:
-    """Return True if a line continues the sentence of the `last` one.
+    """Return True if `line` continues the sentence on the line before it (`last`).
 
-    This is the case if it begins in lower case, or if its first word did not fit on the `last` line, so that an editor
-    wrapped it.
+    This is the case if it begins with a lower-case letter, or if its first word did not fit on the line before, so
+    that an editor wrapped it. `width` is the length of the longest line.
     """
     if width > MAX_WRAP_WIDTH or _LABEL.match(line):
         return False

@@ -1,8 +1,9 @@
 """Redaction of secrets before text is stored, logged, embedded or sent.
 
-Secrets are replaced by `[redacted:kind]`. A secret is found by its own format (a table of formats), by the word that
-announces it (`password = …`), by its place (`scheme://user:password@host`, an Authorization header, a key block), or by
-any of these inside base64. Ordinary hashes, UUIDs, lock files and digests match none of these and are kept.
+Secrets are replaced by `[redacted:kind]`. A secret is recognised by its own format (from a table of formats), by a
+word that announces it (`password = …`), by its position (`scheme://user:password@host`, an Authorization header, a
+key block), or by any of these inside base64. Ordinary hashes, UUIDs, lock files and digests match none of these and
+are kept.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from hunchd.ingestion.redaction_values import is_monotonous, is_placeholder, is_
 
 @dataclass(frozen=True, slots=True)
 class RedactedText:
-    """Redacted text; `kinds` lists the kind of each removed secret, in order."""
+    """Text without its secrets.
+
+    `kinds` lists the kind of each secret that was removed, in order of removal.
+    """
 
     text: str
     kinds: tuple[str, ...]
@@ -57,7 +61,7 @@ _MAX_DEPTH = 100  # levels of lists and objects in one value
 
 
 def redact(text: str) -> RedactedText:
-    """Remove the secrets from `text`.
+    """Replace the secrets in `text` by placeholders.
 
     The function is idempotent and takes time linear in the length of the text.
     """
@@ -83,9 +87,9 @@ def _redact_once(text: str) -> RedactedText:
 
 
 def find_new_redactions(before: str, after: str) -> tuple[str, ...]:
-    """Return the kinds of secrets redacted in `after` but not in `before`.
+    """Return the kinds of secrets that are redacted in `after` but not in `before`.
 
-    `before` is the text as the client sent it.
+    `before` is the text as the client sent it, which may already contain placeholders.
     """
     new_counts = Counter(_PLACEHOLDER_KIND.findall(after)) - Counter(_PLACEHOLDER_KIND.findall(before))
     return tuple(new_counts)
@@ -93,7 +97,7 @@ def find_new_redactions(before: str, after: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def redact_name(name: str) -> str:
-    """Redact a recurring name such as a person, branch, tag or path.
+    """Redact a name that recurs often, such as that of a person, branch, tag or path.
 
     Results are cached.
     """
@@ -101,9 +105,10 @@ def redact_name(name: str) -> str:
 
 
 def redact_values(value: Any) -> tuple[Any, tuple[str, ...]]:
-    """Redact a JSON value, including its keys.
+    """Redact the strings and keys in a JSON value.
 
-    A string under a key such as "password" is judged together with its key.
+    Returns the new value and the kinds of secrets removed. A string under a key such as "password" is checked
+    together with its key.
     """
     kinds: list[str] = []
     return _redact_value(value, "", kinds, 0), tuple(kinds)
@@ -143,7 +148,7 @@ def _announced_kind(name: str) -> str:
 
 
 def _placeholder_kind(kind: str) -> str:
-    """Return the kind that the placeholder shows for an announced secret."""
+    """Return the kind that the placeholder for an announced secret shows."""
     return "secret" if kind == "key" else kind
 
 
@@ -224,7 +229,10 @@ def _find_in_headers(text: str) -> Iterator[_Span]:
 
 
 def _find_decorated(text: str, lower: str) -> Iterator[_Span]:
-    """Yield words that look like chosen passwords, beside any word that may announce one."""
+    """Yield words that look like chosen passwords, such as `Summer2024!`.
+
+    A word that may announce a secret must be near it on the same line.
+    """
     for word in rules.DECORATED_WORD.finditer(text):
         start = max(text.rfind("\n", 0, word.start()) + 1, word.start() - rules.CONTEXT_REACH)
         end = text.find("\n", word.end(), word.end() + rules.CONTEXT_REACH)
@@ -249,7 +257,10 @@ def _find_announced(text: str, lower: str) -> Iterator[_Span]:
 
 
 def _find_announced_secret(text: str, position: int, kind: str) -> _Span | None:
-    """Return the secret announced before `position`, in an assignment or a sentence."""
+    """Return the secret that the words before `position` announce.
+
+    It follows in an assignment or a sentence. Returns None if no value there looks like a secret.
+    """
     if match := rules.ASSIGNMENT.match(text, position):
         span = _find_assigned(match, kind)
         if span:
@@ -299,7 +310,7 @@ def _find_in_base64(text: str) -> Iterator[_Span]:
 
 
 def _find_encoded_kind(encoded_text: str) -> str:
-    """Return the kind of the first secret inside base64, or ""."""
+    """Return the kind of the first secret inside base64, or "" if there is none."""
     body = encoded_text.rstrip("=").translate({ord("-"): "+", ord("_"): "/"})
     try:
         decoded_bytes = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
@@ -314,7 +325,10 @@ def _find_encoded_kind(encoded_text: str) -> str:
 
 
 def _merge_spans(spans: list[_Span]) -> list[_Span]:
-    """Merge overlapping spans in order; the longest one determines the kind."""
+    """Merge overlapping spans, and return all in order.
+
+    The longer of two overlapping spans determines the kind.
+    """
     merged_spans: list[_Span] = []
     for span in sorted(spans):
         last = merged_spans[-1] if merged_spans else None

@@ -1,8 +1,8 @@
-"""Detection of secrets that only their position reveals. No I/O.
+"""Detection of secrets that are recognised only by their position. No I/O.
 
-Such positions are options of commands, variables, cookies, URL parameters and pipes. A row of `_COMMANDS` is a command
-with the options that take a secret. `-p` is a port for most programs and a password for a few, so nothing is inferred
-from an option alone.
+Such positions are command options, variables, cookies, URL parameters and pipes. Each row of `_COMMANDS` lists the
+options of a command that take a secret. For most programs `-p` is a port, and for a few it is a password, so
+nothing is inferred from an option without its command.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ _PASS_WORD: Final = re.compile(r"(?i)^(?:your|my|the|some|a)?[-_ ]?(?:pass(?:wor
 
 
 def find_in_commands(text: str, lower: str) -> Iterator[SecretSpan]:
-    """Yield the secrets in places where commands, headers or URLs have one.
+    """Yield the secrets at positions where commands, cookies or URLs hold one.
 
     `lower` is `text` in lower case.
     """
@@ -181,7 +181,8 @@ def _find_in_assignments(text: str, lower: str) -> Iterator[SecretSpan]:
 def _find_in_calls(text: str) -> Iterator[SecretSpan]:
     """Yield the secrets among the arguments of commands.
 
-    The rows to try are chosen by the words of the text, in one pass.
+    Only the rows of the tables whose command occurs as a word in the text are tried; one pass over the text finds
+    them.
     """
     words = _NAME.findall(text)
     for row in dict.fromkeys(row for word in words for row in _ROWS.get(word, ())):
@@ -215,7 +216,7 @@ def _find_after_mark(match: re.Match[str], mark: str, kind: str) -> Iterator[Sec
 
 
 def _get_value_span(match: re.Match[str]) -> tuple[int, int]:
-    """Return the span of the value in a match of _VALUE."""
+    """Return the span of the value that _VALUE matched, with or without quotes."""
     name = next(name for name, value in reversed(match.groupdict().items()) if value is not None and name != "name")
     return match.span(name)
 
@@ -226,9 +227,9 @@ def _get_value(match: re.Match[str]) -> str:
 
 
 def _is_given(value: str) -> bool:
-    """Return True for an actual value.
+    """Return True if `value` is an actual value.
 
-    A reference to a value, a placeholder or another option is not one.
+    A reference such as `$TOKEN`, a placeholder or another option is not.
     """
     return (
         len(value) >= 4
@@ -275,9 +276,9 @@ def _build_pattern(options: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _CommandRule:
-    """Rule with the pattern of a command and its secret options.
+    """Patterns for a command and for those of its options that take a secret.
 
-    Within the option's value, the secret follows `mark`.
+    If `mark` is not empty, the secret is what follows it within the value, as in `user:password`.
     """
 
     command_names: str
@@ -295,7 +296,7 @@ class _CommandRule:
 
 @cache
 def _compile_pattern(source: str) -> re.Pattern[str]:
-    """Compile a pattern when a text needs it for the first time.
+    """Compile a pattern when a text first needs it, and cache it.
 
     Compiling all patterns at once would slow down every start.
     """
@@ -303,7 +304,7 @@ def _compile_pattern(source: str) -> re.Pattern[str]:
 
 
 def _index_rows() -> dict[str, tuple[_CommandRule, ...]]:
-    """Return the rows of both tables, keyed by command name."""
+    """Return the rows of _COMMANDS and _PAIRS, keyed by command name."""
     rows = [*_COMMANDS, *((words, "", options, mark) for words, options, mark in _PAIRS)]
     rows_by_word: dict[str, list[_CommandRule]] = {}
     for words, subcommand, options, *mark in rows:

@@ -1,11 +1,12 @@
-"""Formats of secrets, and words that announce secrets of no known format.
+"""Formats of secrets, and words that announce secrets without a known format.
 
 Provenance: prefixes, alphabets and lengths follow the issuers' documentation, cross-checked against the public rule
-sets of gitleaks (config/gitleaks.toml, MIT) and detect-secrets (Apache-2.0) as of 2026-11; every pattern was written
-for this module. To add a format, add a row below and a row in tests/security/secret_formats.py.
+sets of gitleaks (config/gitleaks.toml, MIT) and detect-secrets (Apache-2.0) as of 2026-11; every pattern was
+written for this module. To add a format, add a row below and a row in tests/security/secret_formats.py.
 
-A row is tried only if one of its literals occurs in the text: a literal costs some nanoseconds per line, a pattern a
-thousand times that. Patterns are bounded and have no nested repetition, so their time is linear in the text.
+A row is tried only if one of its literals occurs in the text: searching a line for a literal takes some
+nanoseconds, and for a pattern a thousand times as long. Patterns are bounded and have no nested repetition, so they
+run in time linear in the text.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from hunchd.ingestion.redaction_words import ANY_NOUN, ASCII_STEMS, COPULAS, JOI
 
 @dataclass(frozen=True, slots=True)
 class SecretFormat:
-    """Format of a secret.
+    """Format in which an issuer writes its secrets.
 
-    The pattern `source` is tried only if one of `literals` occurs. Group 1 is the secret if there is a group, otherwise
-    the whole match.
+    The pattern `source` is tried only if one of `literals` occurs in the text. If the pattern has a group, group 1
+    is the secret, otherwise the whole match.
     """
 
     kind: str
@@ -31,7 +32,7 @@ class SecretFormat:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Return the pattern, compiled on first use.
+        """Return the pattern, which is compiled on first use.
 
         Compiling all patterns at once would take a tenth of a second at every start.
         """
@@ -375,7 +376,7 @@ ANNOUNCER_STEMS = (
 
 
 def has_stem(lower: str) -> bool:
-    """Return True if `lower` may contain a word that announces a secret."""
+    """Return True if a lower-case text may contain a word that announces a secret."""
     return any(stem in lower for stem in ANNOUNCER_STEMS) or (
         not lower.isascii() and ANY_NOUN.search(lower) is not None
     )

@@ -1,4 +1,4 @@
-"""Check of whether a value looks like a secret. No I/O."""
+"""Checks of whether a value looks like a secret. No I/O."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 def looks_secret(value: str, announced_as: str, *, is_quoted: bool) -> bool:
     """Return True if a value looks like a secret.
 
-    Names, paths, calls and placeholders do not.
+    Names, paths, calls and placeholders do not. `announced_as` is the kind of the word that announced the value
+    ("password", "secret" or "key"), which determines how strict the check is.
     """
     if (
         is_placeholder(value)
@@ -76,15 +77,18 @@ def _is_decorated_word(value: str) -> bool:
 
 
 def _has_inner_digits(value: str) -> bool:
-    """Return True for letters with digits inside, such as `hunter2secret`.
+    """Return True for letters with digits among them, such as `hunter2secret`.
 
-    A variable name that consists of letters and digits usually ends in its number.
+    Variable names that consist of letters and digits usually end in the number.
     """
     return re.fullmatch(r"[A-Za-z]+\d[A-Za-z\d]*[A-Za-z]{2}[A-Za-z\d]*", value) is not None and not is_words(value)
 
 
 def is_random(value: str, *, shortest: int = 16) -> bool:
-    """Return True for generated letters and digits that do not resemble words."""
+    """Return True for letters and digits that look generated rather than like words.
+
+    `shortest` is the minimum length in characters.
+    """
     if len(value) < shortest or not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value) or is_words(value):
         return False
     if _HEX.fullmatch(value):
@@ -93,7 +97,7 @@ def is_random(value: str, *, shortest: int = 16) -> bool:
 
 
 def _letters_and_digits_alternate(value: str) -> bool:
-    """Return True if the kind of character changes at least three times.
+    """Return True if the type of character changes at least three times.
 
     Changes between letter and digit, and from lower to upper case, are counted; `v1.2-beta` has few.
     """
@@ -110,7 +114,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_monotonous(value: str) -> bool:
-    """Return True for repetitive values, which cannot be secret.
+    """Return True for a value that is too repetitive to be a secret.
 
     Examples are `xxxxxxxx`, `0000…` and `abcabcabc`.
     """
@@ -118,7 +122,10 @@ def is_monotonous(value: str) -> bool:
 
 
 def is_words(value: str) -> bool:
-    """Return True if every part of a value is a word, and it is none that is decorated for a password."""
+    """Return True if every part of a value is a word.
+
+    A word that is extended to satisfy password rules, such as `Summer2024!`, does not count.
+    """
     return not _is_decorated_word(value) and all(map(_is_word, _SEPARATORS.split(value)))
 
 

@@ -1,4 +1,4 @@
-"""Words for "password" in other languages, and the text between such a word and the password."""
+"""Words for "password" in other languages, and the words that join them to the password."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Detection of statements that replace an earlier one: "once a second" by "every five seconds". Pure.
+"""Detection of statements that replace an earlier one: "every five seconds" replaces "once a second". Pure.
 
-A statement replaces an earlier one if it sets another number for the same measure of the same subject, or if it changes
-or withdraws something and names what the earlier one chose.
+A statement replaces an earlier one if it sets a different number for the same measure of the same subject. It also
+does so if it changes or withdraws something and names what the earlier statement chose.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _UNIT_OF: Final = {word: row.split()[0] for row in _UNITS.strip().splitlines() f
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """Words, names and quantities of a statement."""
+    """Words, names and quantities in a statement."""
 
     words: frozenset[str]  # stems
     names: frozenset[str]
@@ -86,8 +86,9 @@ def find_revised(
 ) -> int | None:
     """Return the index of the newest statement in `earlier` that `text` replaces.
 
-    Returns None if it replaces none. `earlier` holds (category, text), oldest first. `changes` is True if the statement
-    changes or withdraws something. `vectors` maps texts to their vectors, as far as there are any.
+    Returns None if it replaces none. `earlier` holds (category, text) pairs, oldest first, and `category` is that
+    of `text`. `changes` is True if the statement says that something is changed or withdrawn. `vectors` maps texts
+    to their vectors; texts may be missing.
     """
     if category not in MUTABLE and not changes:
         return None
@@ -104,7 +105,10 @@ def find_revised(
 
 
 def _find_nearest(text: str, earlier: Sequence[str], vectors: Mapping[str, bytes]) -> int | None:
-    """Return the index of the statement that is clearly the most similar one, or None."""
+    """Return the index of the statement that is clearly the most similar to `text`.
+
+    Returns None if none is similar enough, or if another is nearly as similar.
+    """
     new = memoryview(vectors.get(text, b"")).cast("f")
     cosines = [
         (sum(map(mul, new, memoryview(vectors[one]).cast("f"))), index)
@@ -121,10 +125,10 @@ def _mentions(new: _Subject, old: _Subject) -> bool:
 
 
 def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
-    """Return True if the new statement changes a number of the old one.
+    """Return True if the new statement gives a different number than the old one.
 
-    Unit and subject must be the same. If both statements are constraints (`both`), a version such as "Android 11" needs
-    no other common subject.
+    Unit and subject must be the same. If both statements are constraints (`both`), a version such as "Android 11"
+    needs no other subject in common.
     """
     shared_words = new.words & old.words
     same = {unit for unit, _ in new.quantities & old.quantities}
@@ -137,7 +141,10 @@ def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
 
 
 def _changes_choice(new: _Subject, old: _Subject) -> bool:
-    """Return True if the new statement changes the choice for a subject."""
+    """Return True if both statements have a subject in common but choose differently.
+
+    They must share two words, or one word if they name different things.
+    """
     shared_words = new.words & old.words
     return len(shared_words) >= LEAST_SHARED or bool(
         shared_words and old.names and new.names and not new.names & old.names
@@ -164,7 +171,7 @@ def _build_subject(text: str) -> _Subject:
 
 
 def _find_quantities(text: str, words: Sequence[str], names: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield (unit, number) of each quantity: "five years", "Android 11", "百分之八十"."""
+    """Yield (unit, number) for each quantity: "five years", "Android 11", "百分之八十"."""
     for at, word in enumerate(words):
         number = _NUMBER_OF.get(word, word if word[0].isdigit() else None)
         if number is None:

@@ -1,6 +1,6 @@
-"""Detection of rewritten commits: amended, rebased or squashed.
+"""Detection of commits that were rewritten: amended, rebased or squashed.
 
-Rewrites are reported by git or inferred.
+Git reports some rewrites; others are inferred.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _LOG_COMMAND: Final = (
 class RewrittenCommit(NamedTuple):
     """Replacement of commit `old` by commit `new`.
 
-    `exact` is True if git reported the replacement; otherwise a branch moved and the commits look alike.
+    `exact` is True if git reported this very replacement. Otherwise a branch moved from one to the other, and the
+    commits must also look alike.
     """
 
     old: str
@@ -37,9 +38,9 @@ class RewrittenCommit(NamedTuple):
 
 
 class _Commit(NamedTuple):
-    """Properties of a commit that a rewrite preserves.
+    """Properties by which a commit is recognised after a rewrite.
 
-    A rewrite keeps author and date, and in most cases also the subject.
+    A rewrite keeps the author and the date, and usually also the subject.
     """
 
     sha: str
@@ -51,10 +52,10 @@ class _Commit(NamedTuple):
 def map_rewritten_commits(
     git: Git, reported_rewrites: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD"
 ) -> list[tuple[str, str]]:
-    """Return (old id, new id) of each rewritten commit.
+    """Return (old id, new id) for each rewritten commit.
 
-    The reported commits are considered, and those between `since` and `head` that are no longer reachable. Commits that
-    are still on another branch were left behind, not rewritten.
+    The candidates are the reported commits, and those between `since` and `head` that are no longer reachable. A
+    commit that is still on another branch was left behind rather than rewritten, and does not count.
     """
     reported_rewrites = _filter_valid(reported_rewrites)
     starts = [*dict.fromkeys(one.old for one in reported_rewrites)]
@@ -81,9 +82,9 @@ def map_rewritten_commits(
 def list_unreachable_commits(
     git: Git, reported_rewrites: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD"
 ) -> list[str]:
-    """Return the earlier commits that have become unreachable.
+    """Return the ids of the earlier commits that have become unreachable.
 
-    No branch, tag or checkout reaches them any more.
+    No branch, tag or checkout leads to them any more.
     """
     starts = [*dict.fromkeys(one.old for one in _filter_valid(reported_rewrites)), *((since,) if since else ())]
     return list(_list_unreachable(git, starts, head)) if starts else []
@@ -96,9 +97,9 @@ def _filter_valid(reported_rewrites: Sequence[RewrittenCommit]) -> list[Rewritte
 def _index_unique(
     commits: Mapping[str, _Commit], sameness: Callable[[_Commit], tuple[str, ...]]
 ) -> dict[tuple[str, ...], str]:
-    """Map each key that only one commit has to its id.
+    """Map each key that belongs to only one commit to that commit's id.
 
-    `sameness` computes the key of a commit.
+    `sameness` computes the key of a commit; equal keys mean that two commits look alike.
     """
     times = Counter(sameness(one) for one in commits.values())
     return {sameness(one): one.sha for one in commits.values() if times[sameness(one)] == 1}

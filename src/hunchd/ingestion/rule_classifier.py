@@ -1,7 +1,8 @@
-"""Classifier of the sentences of contributor and agent pages by what they ask for.
+"""Classifier that tells what a sentence in a guide asks for.
 
-A linear model over hashed n-grams of the sentence and words of its heading, trained on labelled sentences of public
-guides. `benchmarks/train_rules.py` trains it; `docs/decisions/0053-rules-are-classified.md` has data and figures.
+A guide is a page of instructions for contributors or coding agents. The classifier is a linear model over hashed
+n-grams of the sentence and the words of its heading, trained on labelled sentences from public guides.
+`benchmarks/train_rules.py` trains it; `docs/decisions/0053-rules-are-classified.md` has data and figures.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _HEADING_WORD: Final = re.compile(r"[a-z]+")
 
 
 class Passage(NamedTuple):
-    """Sentence of a guide with its place, as the classifier reads it."""
+    """Sentence in a guide, with what its layout tells the classifier."""
 
     sentence: str
     section: str = ""  # heading
@@ -39,7 +40,7 @@ class Passage(NamedTuple):
 
 
 class Rating(NamedTuple):
-    """What a sentence asks for, and how probable it is that it is a rule."""
+    """Most probable topic of a sentence, and the probability that it is a rule."""
 
     topic: str  # the most probable label that is a rule
     rule: float  # probability that it is a rule, vague or not
@@ -48,14 +49,17 @@ class Rating(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RuleClassifier:
-    """Classifier with one row of signed bytes per bucket, and a scale and a bias per label."""
+    """Linear classifier with quantized weights.
+
+    `weights` holds one row of signed bytes for each feature bucket; each label has a scale and a bias.
+    """
 
     weights: memoryview
     scales: tuple[float, ...]
     biases: tuple[float, ...]
 
     def rate(self, passage: Passage) -> Rating:
-        """Rate a sentence."""
+        """Rate how likely it is that a sentence is a rule, and find its topic."""
         size = len(LABELS)
         sums = [0.0] * size
         for bucket, value in extract_features(passage).items():
@@ -69,7 +73,7 @@ class RuleClassifier:
 
 @cache
 def load_rule_classifier() -> RuleClassifier:
-    """Load the shipped weights, once per process."""
+    """Load the classifier with the shipped weights, once per process."""
     raw = SHIPPED_WEIGHTS.read_bytes()
     if not raw.startswith(_HEADER):
         raise ValueError(f"{SHIPPED_WEIGHTS} has an unsupported format; recreate it with benchmarks/train_rules.py")
@@ -80,12 +84,18 @@ def load_rule_classifier() -> RuleClassifier:
 
 
 def pack_weights(floats: bytes, weights: bytes) -> bytes:
-    """Return the content of the weights file; `floats` are the scales and biases of the labels."""
+    """Return the content of a weights file.
+
+    `floats` are the scales and then the biases of the labels; `weights` are the quantized weights.
+    """
     return _HEADER + zlib.compress(floats + weights, 9)
 
 
 def extract_features(passage: Passage) -> dict[int, float]:
-    """Return the hashed features of a sentence, its heading and its form, normalized to length one."""
+    """Return the hashed features of a sentence, normalized to length one.
+
+    They describe its words, its heading and its form.
+    """
     heading = _HEADING_WORD.findall(passage.section.lower()) or ["-"]
     marks = {
         "§item": 2 * passage.is_item,

@@ -1,7 +1,7 @@
-"""Rule-based summary of a session's turns: decisions, instructions, preferences, actions, insights.
+"""Rule-based summary of a session: decisions, instructions, preferences, actions, insights.
 
-The summary is extractive: every point is a sentence of the session with its turn number, so nothing can be invented.
-The same turns always yield the same points. Tool output has a low weight because nobody vouches for it.
+The summary is extractive: every point in it is a sentence from the session with its turn number, so nothing can be
+invented. The same turns always yield the same points. Tool output has a low weight because nobody vouches for it.
 """
 
 from __future__ import annotations
@@ -138,7 +138,10 @@ def digest_turns(turns: Sequence[Turn]) -> Digest:
 
 
 def extract_points(message: Message, turn: int) -> Iterator[Point]:
-    """Yield the points of a message, one per sentence."""
+    """Yield the points in a message, at most one for each sentence.
+
+    Sentences with contact data, and those not worth keeping, yield none.
+    """
     by_user = message.event is MessageType.USER
     for sentence in split_sentences(extract_user_text(message.text) if by_user else message.text):
         kind = classify_sentence(sentence, by_user=by_user)
@@ -150,7 +153,7 @@ def extract_points(message: Message, turn: int) -> Iterator[Point]:
 
 
 def classify_sentence(sentence: str, *, by_user: bool) -> PointKind | None:
-    """Classify a sentence by its words.
+    """Return the kind of point that a sentence makes, judged by its words.
 
     Returns None if the sentence is not worth keeping.
     """
@@ -174,7 +177,8 @@ _SETTLED_WORDS = re.compile(r"\b(?:decided|decision|agreed|instead of|rather tha
 def split_sentences(text: str) -> list[str]:
     """Split prose into sentences, without code and list markers.
 
-    Each sentence is on one line. For a long text, only the first and last sentences are returned.
+    Each sentence is on one line. Very long and very short sentences are dropped. For a long text, only the first
+    and last sentences are returned.
     """
     results: list[str] = []
     pending = ""
@@ -194,9 +198,9 @@ def split_sentences(text: str) -> list[str]:
 
 
 def get_main_argument(message: Message) -> str:
-    """Return a tool call's main argument on one line.
+    """Return the main argument of a tool call, on one line.
 
-    A path or command is preferred.
+    That is a path or command if the call has one, and otherwise the whole text of the call.
     """
     inputs = _get_inputs(message)
     for name in (*_PATH_ARGUMENTS, "command", "cmd", "query", "pattern", "url"):
@@ -227,10 +231,10 @@ def _summarize_call(message: Message, turn: int) -> Point | None:
 
 
 def _extract_failure(message: Message, turn: int) -> Iterator[Point]:
-    """Yield the last line of a tool's result that reports a failure.
+    """Yield the last line in a tool's result that reports a failure, as a point.
 
-    A summary of a test run counts as well. Results of tools that read files are skipped, since code mentions failures
-    without failing.
+    The summary of a test run counts as well. Results of tools that read files are skipped, since code mentions
+    failures without failing.
     """
     if message.name and not _RUN_TOOL.search(message.name):
         return

@@ -1,6 +1,6 @@
 """Segmentation of a session into episodes, based only on its words.
 
-Each segment has a title, topics and an outcome.
+A segment is a series of turns about one task, with a title, topics and an outcome.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FAILURE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SessionSegment:
-    """Consecutive turns of a session that belong together."""
+    """Consecutive turns of a session that belong to one task."""
 
     turns: tuple[Turn, ...]
     title: str
@@ -62,7 +62,8 @@ class SessionSegment:
 def segment_session(turns: Sequence[Turn], *, is_complete: bool = True) -> tuple[SessionSegment, ...]:
     """Split a session into segments where its vocabulary changes most.
 
-    There are at most five segments per hundred turns, and each begins with a turn of the user.
+    There are at most five segments for each hundred turns, and each but the first begins with a user's turn.
+    `is_complete` is False if the session may go on.
     """
     if not turns:
         return ()
@@ -80,7 +81,10 @@ def segment_session(turns: Sequence[Turn], *, is_complete: bool = True) -> tuple
 
 
 def judge_outcome(turns: Sequence[Turn], *, is_complete: bool = True) -> Outcome:
-    """Judge the outcome by the last messages: success, partial or interrupted."""
+    """Judge from the last messages how the turns ended.
+
+    The outcome is "success", "partial" or "interrupted".
+    """
     last = turns[-1].messages[-1]
     recent_texts = [
         message.text[:MAX_MESSAGE_CHARACTERS]
@@ -98,9 +102,9 @@ def judge_outcome(turns: Sequence[Turn], *, is_complete: bool = True) -> Outcome
 
 
 def _judge_text(text: str) -> bool | None:
-    """Return True for success, False for failure.
+    """Return True if a text reports success, or False if it reports failure.
 
-    Returns None if the text indicates neither.
+    If it reports both, the last mention decides. Returns None if it reports neither.
     """
     successes, failures = list(_SUCCESS.finditer(text)), list(_FAILURE.finditer(text))
     if not successes and not failures:
@@ -109,7 +113,7 @@ def _judge_text(text: str) -> bool | None:
 
 
 def _find_cuts(turns: Sequence[Turn]) -> list[int]:
-    """Return the start index of each segment but the first."""
+    """Return the index of the first turn of each segment but the first."""
     max_segments = max(
         1, min(SEGMENTS_PER_HUNDRED_TURNS * math.ceil(len(turns) / 100), math.ceil(len(turns) / TURNS_PER_SEGMENT))
     )
@@ -142,16 +146,16 @@ def _find_cuts(turns: Sequence[Turn]) -> list[int]:
 
 
 def _cosine_similarity(before_turns: Sequence[Counter[str]], after_turns: Sequence[Counter[str]]) -> float:
-    """Return the cosine similarity of the words before and after a boundary."""
+    """Return the cosine similarity of the word counts before and after a boundary."""
     before_counts, after_counts = sum(before_turns, Counter[str]()), sum(after_turns, Counter[str]())
     norm = math.sqrt(sum(n * n for n in before_counts.values()) * sum(n * n for n in after_counts.values()))
     return sum(times * after_counts[word] for word, times in before_counts.items()) / norm if norm else 0.0
 
 
 def _count_words(turn: Turn) -> Counter[str]:
-    """Count the words of a turn.
+    """Count the words in a turn, except stop words.
 
-    Only the first 200 characters of tool output are counted.
+    Only the first 200 characters of each tool output are read.
     """
     text = " ".join(
         message.text[: MAX_MESSAGE_CHARACTERS if message.event is not MessageType.RESULT else 200]
@@ -169,7 +173,10 @@ def _find_topics(turns: Sequence[Turn]) -> tuple[str, ...]:
 
 
 def _make_title(turns: Sequence[Turn]) -> str:
-    """Return the first request of the user in this segment."""
+    """Return the user's first request in this segment.
+
+    If the user requested nothing in it, returns the beginning of its first message.
+    """
     for turn in turns:
         first_sentences = (
             [one for one in split_sentences(turn.messages[0].text) if not holds_contact_data(one)]
