@@ -1,9 +1,10 @@
-"""Extraction of what people state in a session: statements of one or two sentences, in eight languages.
+"""Extraction of what people state in a session, in eight languages.
 
-A trained classifier judges every sentence. Rules are used where they are exact: for questions, redacted secrets and
-other people's data. Quotations, suppositions and jokes are not statements. The fewer sentences of a user state
-something, the higher the probability that a single one needs: someone who steers an agent step by step says little that
-holds permanently. Pure.
+A statement is one or two sentences that will hold beyond the moment, such as a decision or a preference. A trained
+classifier judges every sentence. Rules are used where they are exact: for questions, redacted secrets and other
+people's data. Quotations, suppositions and jokes are not statements. The smaller the share of a user's sentences
+that state something, the more probable a single sentence must be to count: someone who steers an agent step by step
+says little that holds permanently. Pure.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Statement of a speaker, quoted verbatim."""
+    """Statement by the user or the assistant, quoted verbatim."""
 
     category: str
     text: str
@@ -95,9 +96,10 @@ SentencePair = tuple[str, str]
 
 
 def extract_statements(turns: Sequence[Turn], ratings: Mapping[SentencePair, bytes] | None = None) -> list[Statement]:
-    """Return the statements of users and assistants, in order.
+    """Return the statements by the user and the assistant, in order.
 
-    `ratings` maps sentences (see `list_sentences`) to what the statement model says of them.
+    `ratings` maps sentences with their contexts (see `list_sentences`) to the logits that the statement model
+    computed for them. Sentences without a rating are judged by the n-gram classifier alone.
     """
     judged_messages = [
         (message, turn, [_judge(pair, (ratings or {}).get(pair)) for pair in pairs])
@@ -115,13 +117,20 @@ def extract_statements(turns: Sequence[Turn], ratings: Mapping[SentencePair, byt
 
 
 def list_sentences(turns: Sequence[Turn]) -> list[SentencePair]:
-    """Return the sentences that the statement model reads, with their contexts and without repetitions."""
+    """Return the sentences that the statement model should rate.
+
+    Each is returned once, with the sentence before it as context. Sentences in scripts that the model cannot read
+    are left out.
+    """
     pairs = (pair for *_, of_message in _iterate_messages(turns) for pair in of_message)
     return list(dict.fromkeys(pair for pair in pairs if is_mostly_latin(pair[1])))
 
 
 def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, list[SentencePair]]]:
-    """Yield each message of a user or assistant, the number of its turn, and its sentences with their contexts."""
+    """Yield each message of the user or the assistant, its turn number and its sentences.
+
+    Each sentence comes with its context: the user's sentence before it, or the question that the assistant asked last.
+    """
     context = asked = ""
     for turn in turns:
         for message in turn.messages:
@@ -139,7 +148,7 @@ def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, lis
 def split_sentences(text: str) -> list[str]:
     """Split prose into sentences, without code and list markers.
 
-    The prose may be in any of the languages. Each sentence is on one line.
+    The prose may be in any of the eight languages. Each sentence is on one line.
     """
     sentences: list[str] = []
     pending = ""
@@ -193,11 +202,11 @@ def _select_statements(message: Message, turn: int, judged: Sequence[_JudgedSent
 
 
 def _estimate_shift(probabilities: Sequence[float]) -> float:
-    """Return what to add to each statement's log odds, at most 0.
+    """Return the correction, at most 0, to add to each statement's log odds.
 
-    The value corrects for the session's share of statements, which is estimated from the probabilities themselves, by
-    expectation maximisation for a shifted prior (Saerens et al. 2002). It is never positive: that a session consists of
-    nothing but statements is no reason to believe a single one more.
+    It accounts for the session's share of statements, which is estimated from the probabilities themselves, by
+    expectation maximisation for a shifted prior (Saerens et al. 2002). It is never positive: a session that
+    consists of nothing but statements is no reason to believe any of them more.
     """
     share = USUAL_SHARE
     for _ in range(_ROUNDS):
@@ -214,7 +223,7 @@ def _to_odds(share: float) -> float:
 def _shift_odds(nothing: float, shift: float) -> float:
     """Return the corrected probability that a sentence states nothing.
 
-    `nothing` is the probability before the correction; `shift` is added to the log odds that the sentence states
+    `nothing` is the probability before the correction. `shift` is added to the log odds that the sentence states
     something.
     """
     bounded = min(max(nothing, _LEAST_SHARE), 1 - _LEAST_SHARE)
@@ -222,9 +231,9 @@ def _shift_odds(nothing: float, shift: float) -> float:
 
 
 def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
-    """Yield the sentences before the first one with somebody's address or numbers.
+    """Yield the sentences until one contains somebody's address or number.
 
-    The sentences after it are about that person.
+    That sentence and those after it are about that person, and are left out.
     """
     for sentence in sentences:
         if holds_contact_data(sentence):
@@ -233,7 +242,11 @@ def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
 
 
 def _judge(pair: SentencePair, rating: bytes | None) -> _JudgedSentence:
-    """Judge a sentence; a short answer to a question is one statement with the question."""
+    """Judge what a sentence states.
+
+    `rating` holds the logits that the statement model computed, if it did. A short answer to a question is judged
+    by itself, but its text includes the question.
+    """
     context, sentence = pair
     shares = load_classifier().compute_probabilities(sentence, rating)
     shares |= {name: COMMENT_WEIGHT * shares[name] for name in COMMENT_LABELS}
@@ -256,9 +269,9 @@ def _is_statement(one: _JudgedSentence, *, is_commented: bool) -> bool:
 
 
 def _names_secret(sentence: str) -> bool:
-    """Return True if the sentence mentions a secret.
+    """Return True if a sentence mentions a secret.
 
-    It contains a redacted secret, or a word such as "password" together with what may be one.
+    It does so if it contains a redacted secret, or a word such as "password" and something that may be one.
     """
     if "[redacted:" in sentence:
         return True
@@ -271,7 +284,10 @@ def _is_question(sentence: str) -> bool:
 
 
 def _join_adjacent(sentences: Sequence[_JudgedSentence]) -> Iterator[_JudgedSentence]:
-    """Join adjacent sentences that decide or demand something."""
+    """Join adjacent sentences that both decide, demand or explain something.
+
+    They are joined only while the result has at most LONGEST_TOGETHER characters.
+    """
     pending: _JudgedSentence | None = None
     for one in sentences:
         if pending is not None and one.label in TOGETHER and pending.label in TOGETHER:

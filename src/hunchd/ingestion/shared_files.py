@@ -1,4 +1,4 @@
-"""Reader of facts and workflows that colleagues share in the repository's `.hunch` folder.
+"""Reader for facts and workflows that colleagues share in the repository's `.hunch` folder.
 
 The files contain free text and are untrusted.
 """
@@ -28,9 +28,9 @@ MAX_COMPRESSED = 160
 
 
 def read_shared_memories(root: Path, files: Iterable[str], *, project: str, now: datetime) -> Iterator[Memory]:
-    """Yield the shared memories among `files`, the wanted paths below `root`.
+    """Yield the shared memories among `files`, which are paths below `root`.
 
-    Files that cannot be read are skipped.
+    Files that cannot be read or parsed are skipped, and so are those beyond the first MAX_FILES in a folder.
     """
     count_by_folder: Counter[str] = Counter()
     for path in sorted(filter(is_shared_path, files)):

@@ -1,4 +1,4 @@
-"""Selection of a file's most important lines: signatures, not bodies."""
+"""Selection of a file's most important lines: signatures rather than bodies."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ _BARE_NAME_END = "= …"  # end of a line that shows only a name
 
 
 def build_view(outline: FileOutline, *, max_lines: int = MAX_LINES) -> FileView:
-    """Select up to `max_lines` important lines, in file order.
+    """Select the most important lines of a file, in file order.
 
-    Members are placed below their container.
+    There are at most `max_lines`. Members are placed below their container. A document is shown as one line with
+    its headings, and a configuration file as its keys.
     """
     symbols = _drop_duplicates(outline.symbols)
     if outline.language in ("json", "yaml", "toml", "ini"):
@@ -67,7 +68,11 @@ def build_view(outline: FileOutline, *, max_lines: int = MAX_LINES) -> FileView:
 
 
 def render_lines(view: FileView, names: Collection[str], max_lines: int) -> str:
-    """Render the most important lines that define one of `names`, without those around them."""
+    """Render the most important lines that define one of `names`.
+
+    There are at most `max_lines`, in file order, without their containers. If several lines define the same name,
+    the most important one is used.
+    """
     best: dict[str, int] = {}  # index by name: an interface and its implementations have the same members
     for at, line in enumerate(view.lines):
         if line.name in names and (line.name not in best or line.weight > view.lines[best[line.name]].weight):
@@ -77,14 +82,17 @@ def render_lines(view: FileView, names: Collection[str], max_lines: int) -> str:
 
 
 def list_names(view: FileView, limit: int) -> list[str]:
-    """Return up to `limit` names of the most important definitions, in file order."""
+    """Return the names of the most important definitions, up to `limit`, in file order."""
     at_hand = [at for at, line in enumerate(view.lines) if line.kind in DEFINITION_KINDS]
     best = sorted(at_hand, key=lambda at: (-view.lines[at].weight, at))[:limit]
     return list(dict.fromkeys(view.lines[at].name for at in sorted(best)))
 
 
 def render_skeleton(outline: FileOutline, *, max_lines: int) -> str:
-    """Render up to `max_lines` of the most important lines, and the names of the first omitted ones."""
+    """Render the most important lines, up to `max_lines`.
+
+    If lines are omitted, the last line gives their number and the names of the most important ones.
+    """
     view = build_view(outline, max_lines=max(max_lines, MAX_LINES))
     lines, weights = view.lines, [line.weight for line in view.lines]
     best = sorted(range(len(weights)), key=lambda at: (-weights[at], at))
@@ -97,10 +105,10 @@ def render_skeleton(outline: FileOutline, *, max_lines: int) -> str:
 
 
 def _find_bare_lines(lines: Sequence[ViewLine], weights: Sequence[float]) -> set[int]:
-    """Return the indexes of lines that show only a name.
+    """Return the indexes of lines that show only a name, without a value.
 
-    Such a line takes as much of the line limit as a full signature. Returns an empty set for files that consist mostly
-    of constants or data, where the longest lines matter most.
+    Such a line counts towards the limit of lines as much as a full signature does. Returns an empty set for files
+    that consist largely of constants or data, where these lines matter most.
     """
     bare_indexes = {at for at, line in enumerate(lines) if line.text.endswith(_BARE_NAME_END)}
     others = [line.text for at, line in enumerate(lines) if at not in bare_indexes]
@@ -110,8 +118,8 @@ def _find_bare_lines(lines: Sequence[ViewLine], weights: Sequence[float]) -> set
 def _render_view(view: FileView, best: Sequence[int], rest: Sequence[int], max_lines: int) -> str:
     """Render the most important lines, followed by the names of omitted ones.
 
-    `best` holds the indexes of the lines to show, `rest` those of lines that are only named; both are sorted best
-    first.
+    `best` holds the indexes of the lines to show if there is room, and `rest` those of lines of which only the name
+    may be shown. Both begin with the most important line.
     """
     lines = view.lines
     if len(best) <= max_lines and not rest and not view.more:
@@ -146,10 +154,9 @@ def _list_with_containers(lines: Sequence[ViewLine], at: int) -> list[int]:
 
 
 def _find_main_containers(symbols: Sequence[Symbol], lines: int) -> frozenset[str]:
-    """Return the name of the type that fills most of the file.
+    """Return the name of the type that fills more than half of the file, as a set.
 
-    The result is a set, which is empty if there is no such type. The members of the type are the main content of
-    the file.
+    The set is empty if there is no such type. The members of the type are the main content of the file.
     """
     return frozenset(
         symbol.name for symbol in symbols if symbol.end_line - symbol.line > lines / 2 and not symbol.container
@@ -157,9 +164,9 @@ def _find_main_containers(symbols: Sequence[Symbol], lines: int) -> frozenset[st
 
 
 def _flag_test_helpers(symbols: Sequence[Symbol]) -> list[bool]:
-    """Flag the symbols that only help the tests in the same file.
+    """Return a flag for each symbol that tells if it only helps the file's tests.
 
-    These are classes, commands and fixtures in a file that has tests.
+    These are the classes, commands and fixtures in a file that has tests.
     """
     tests = [symbol.kind == "test" or _TEST.search(symbol.name) is not None for symbol in symbols]
     if not any(tests):
@@ -169,10 +176,10 @@ def _flag_test_helpers(symbols: Sequence[Symbol]) -> list[bool]:
 
 
 def rate_symbol(symbol: Symbol, language: str) -> float:
-    """Rate the importance of a symbol.
+    """Rate how important a symbol is to a reader.
 
-    Exported symbols rank before private ones, types and functions before constants, documented and long symbols before
-    the rest.
+    Exported symbols are rated higher than private ones, types and functions higher than constants, and documented
+    and long symbols higher than the rest.
     """
     weight = _WEIGHTS.get(symbol.kind, 1.0)
     if symbol.kind == "heading":
@@ -202,9 +209,9 @@ def _is_private(symbol: Symbol, language: str) -> bool:
 
 
 def _drop_duplicates(symbols: Sequence[Symbol]) -> list[Symbol]:
-    """Drop overloads and repeated implementations.
+    """Drop overloads and repeated implementations of the same symbol.
 
-    The first symbol of each name in a container is kept.
+    The first symbol with each name is kept in each container.
     """
     first: dict[tuple[str, str], Symbol] = {}
     for symbol in symbols:
@@ -217,7 +224,10 @@ def _rank_by_weight(weights: Sequence[float]) -> list[int]:
 
 
 def _choose_symbols(symbols: Sequence[Symbol], weights: Sequence[float], max_lines: int) -> set[int]:
-    """Return the indexes of the best symbols that fit, including their containers."""
+    """Return the indexes of the best symbols that fit into `max_lines`.
+
+    Their containers are included, and count towards the limit.
+    """
     containers = {symbol.name: index for index, symbol in reversed(list(enumerate(symbols))) if symbol.kind != "method"}
     chosen_indexes: set[int] = set()
     for index in _rank_by_weight(weights):
@@ -234,7 +244,7 @@ def _choose_symbols(symbols: Sequence[Symbol], weights: Sequence[float], max_lin
 
 
 def _render_lines(symbols: Sequence[Symbol], weights: Sequence[float], chosen_indexes: Sequence[int]) -> list[ViewLine]:
-    """Render the lines in file order, with members directly below their container."""
+    """Render the chosen symbols in file order, members directly below their container."""
     names = {symbols[at].name for at in chosen_indexes if symbols[at].kind != "method"}
     members: dict[str, list[int]] = {}
     for at in chosen_indexes:
@@ -261,7 +271,7 @@ def _render_lines(symbols: Sequence[Symbol], weights: Sequence[float], chosen_in
 
 
 def _simplify_signature(symbol: Symbol) -> str:
-    """Return the signature without implicit parameters and long bounds."""
+    """Return the signature without implicit parameters and long type bounds."""
     if symbol.kind == "test":
         call_match = _TEST_CALL.match(symbol.signature)
         return f"{call_match[1] if call_match else symbol.kind} '{symbol.name}'"
@@ -275,9 +285,10 @@ def _shorten(line: str) -> str:
 
 
 def _render_omitted(count: int, omitted_names: Sequence[str]) -> str:
-    """Render the names of omitted lines: `… 12 more: a, b, c`.
+    """Render the number and names of omitted lines: `… 12 more: a, b, c`.
 
-    `omitted_names` is sorted best first. Names cost little and show that more can be requested.
+    `omitted_names` begins with the most important name. Names take little space, and show that there is more to ask
+    for.
     """
     line = f"… {count} more"
     for number, name in enumerate(omitted_names):
@@ -289,7 +300,7 @@ def _render_omitted(count: int, omitted_names: Sequence[str]) -> str:
 
 
 def _render_headings(symbols: Sequence[Symbol]) -> str:
-    """Render the title and section names of a text on one line."""
+    """Render the names of a document's main sections on one line."""
     depths = [symbol.signature.count("#", 0, 6) for symbol in symbols]
     levels = sorted(set(depths))
     parts = levels[1] if len(levels) > 1 and depths.count(levels[0]) == 1 else levels[0]
@@ -298,9 +309,10 @@ def _render_headings(symbols: Sequence[Symbol]) -> str:
 
 
 def _render_keys(symbols: Sequence[Symbol]) -> list[str]:
-    """Render configuration: one line for each top-level key with its subkeys.
+    """Render a configuration file: one line for each top-level key, with its subkeys.
 
-    Keys that every such file has, and a single key without subkeys, are omitted: without values they say nothing.
+    Keys that every file of this kind has are omitted, and so is a single key without subkeys: without their values
+    they say nothing.
     """
     below: dict[str, list[str]] = {}
     top: list[str] = []

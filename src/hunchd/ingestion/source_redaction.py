@@ -1,4 +1,4 @@
-"""Redaction of whole source files, fast enough for a complete source tree."""
+"""Redaction of whole source files, fast enough for a large source tree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BLOCK = re.compile(r"-----BEGIN |PuTTY-User-Key|BEGIN [A-Z ]*PRIVATE")
 
 
 def redact_source(text: str) -> str:
-    """Remove the secrets from a source file's text.
+    """Replace the secrets in the text of a source file by placeholders.
 
     Only suspicious lines are checked closely; most files have none.
     """
@@ -42,16 +42,17 @@ def _find_suspicious_lines(text: str) -> list[str]:
 
 
 def _has_value_after(text: str, at: int) -> bool:
-    """Return True if a possible value follows on the line.
+    """Return True if a value may follow on the same line.
 
-    A value is preceded by a quote, `=`, `:` or a blank.
+    A value is preceded by a quotation mark, `=`, `:` or a blank.
     """
     return any(mark in text[at : at + 40].partition("\n")[0] for mark in "=:\"' ")
 
 
 def _has_letters_and_digits(run: str) -> bool:
-    """Return True for a run that contains both letters and digits.
+    """Return True if a run of characters may be a secret.
 
-    Names of functions contain no digits, versions no letters.
+    It must contain both letters and digits: most function names contain no digits, and version numbers no letters.
+    The one secret format without digits is recognised by its prefix.
     """
     return (any(map(str.isdigit, run)) and any(map(str.isalpha, run))) or _LETTERS_ONLY in run

@@ -1,8 +1,8 @@
-"""Redaction of what people say about secrets and identities in conversation, in any language. No I/O.
+"""Redaction of secrets and identity numbers that people mention in conversation, in any language. No I/O.
 
-`redaction` detects keys and assignments by their form. In conversation people also say "das Kennwort lautet …", "密码是
-…" or give the number of a card, an account or a passport. Numbers are judged by check digits or by the word before
-them.
+`redaction` detects keys and assignments by their form. In conversation, people also say "das Kennwort lautet …" or
+"密码是 …", or give the number of a card, an account or a passport. Numbers are recognised by their check digits or by
+the word before them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PLAIN: Final = re.compile(r"v?\d+(?:\.\d+)+|\d{4}-\d\d-\d\d|\w+\.[a-z]{1,4}|[a-
 
 
 def redact_speech(text: str) -> str:
-    """Redact passwords, and card, account and identity numbers, in conversation."""
+    """Redact passwords and card, account and identity numbers in a conversation."""
     places = [(start, end, "secret") for start, end in _find_secrets(text)] + find_identity_numbers(text)
     pieces: list[str] = []
     at = 0
@@ -62,9 +62,9 @@ def _find_secrets(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_secret(token: str, *, fewest_changes: int) -> bool:
-    """Return True if a token mixes letters and digits like a password.
+    """Return True if a token mixes letters and digits as a password does.
 
-    It must change between them at least `fewest_changes` times, and not be a version, file or name.
+    It must change between them at least `fewest_changes` times, and must not look like a version, a file or a name.
     """
     if _PLAIN.fullmatch(token) or not any(map(str.isdigit, token)) or len(token) < _LEAST_MIXED:
         return False

@@ -1,9 +1,9 @@
-"""Classifier of sentences by what they state.
+"""Classifier that tells what kind of statement a sentence makes.
 
-Two models judge a sentence. The statement model in the store process reads it with the sentence before it and
-recognises wordings that nobody has listed; a linear model over hashed character n-grams reads scripts that the first
-cannot, and everything if there is no answer of the first. `benchmarks/train_statements.py` trains both;
-`docs/statement-classifier.md` describes data and figures.
+Two models judge a sentence. The statement model in the store process reads it with the sentence before it, and
+recognises wordings that nobody has listed. A linear model over hashed character n-grams reads scripts that the
+statement model cannot, and judges alone when the statement model has not answered. `benchmarks/train_statements.py`
+trains both; `docs/statement-classifier.md` describes data and figures.
 """
 
 from __future__ import annotations
@@ -55,9 +55,10 @@ _NAME = re.compile(r"(?<=\w )[A-Z][\w'-]+")
 
 @dataclass(frozen=True, slots=True)
 class StatementClassifier:
-    """Classifier with weights stored as signed bytes.
+    """Linear classifier whose weights are stored as signed bytes.
 
-    `weights` has one row of labels for each bucket of hashed features; `scales` has one factor per label.
+    `weights` has one row for each bucket of hashed features, with one weight per label; `scales` has one factor per
+    label.
     """
 
     weights: memoryview
@@ -65,9 +66,10 @@ class StatementClassifier:
     biases: tuple[float, ...]
 
     def compute_probabilities(self, sentence: str, rating: bytes | None = None) -> dict[str, float]:
-        """Return the probability of each label.
+        """Return the probability of each label for a sentence.
 
-        `rating` consists of the logits of the statement model as 32-bit floats, if there are any.
+        `rating` holds the logits that the statement model computed, as 32-bit floats, or is None if it has not
+        rated the sentence.
         """
         logits = self._compute_ngram_logits(sentence)
         if rating is not None:
@@ -90,7 +92,7 @@ class StatementClassifier:
 
 @cache
 def load_classifier() -> StatementClassifier:
-    """Load the shipped weights, once per process."""
+    """Load the classifier with the shipped weights, once per process."""
     raw = SHIPPED_WEIGHTS.read_bytes()
     if not raw.startswith(_HEADER):
         raise ValueError(
@@ -103,7 +105,7 @@ def load_classifier() -> StatementClassifier:
 
 
 def pack_weights(scales_and_biases: bytes, weights: bytes) -> bytes:
-    """Return the content of the weights file."""
+    """Return the content of a weights file."""
     return _HEADER + zlib.compress(scales_and_biases + weights, 9)
 
 
@@ -113,7 +115,10 @@ def extract_features(sentence: str) -> dict[int, float]:
 
 
 def hash_features(grams: list[str], buckets: int) -> dict[int, float]:
-    """Return the weights of the buckets to which `grams` are hashed, normalized to length one."""
+    """Hash features into buckets, and return the weight of each bucket.
+
+    The weights are normalized to length one.
+    """
     counts = Counter(grams)
     norm = math.sqrt(sum(counts.values()))
     feature_counts: dict[int, float] = {}
@@ -126,7 +131,7 @@ def hash_features(grams: list[str], buckets: int) -> dict[int, float]:
 def extract_ngrams(sentence: str) -> list[str]:
     """Return the features of a sentence before hashing.
 
-    These are character n-grams, words, word pairs and triples, and marks of the sentence's form.
+    These are character n-grams, words, word pairs and triples, and marks that describe the sentence's form.
     """
     text = unicodedata.normalize("NFKC", sentence[:LONGEST])
     marks = _extract_shape_marks(text)
@@ -160,5 +165,8 @@ def _extract_shape_marks(text: str) -> list[str]:
 
 
 def is_mostly_latin(sentence: str) -> bool:
-    """Return True if most letters are Latin: the statement model hardly knows other scripts."""
+    """Return True if most letters in a sentence are Latin.
+
+    The statement model hardly knows other scripts.
+    """
     return 2 * len(_OTHER_SCRIPT.findall(sentence)) <= sum(map(str.isalpha, sentence))

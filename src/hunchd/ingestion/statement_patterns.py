@@ -1,4 +1,4 @@
-"""Patterns of sentences that state how things are done.
+"""Regular expressions for sentences that state how things are done.
 
 The module `statements` extracts facts from their matches.
 """

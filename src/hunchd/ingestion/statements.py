@@ -1,8 +1,9 @@
 """Rule-based extraction of facts from sentences.
 
-Examples of such sentences are "use X instead of Y", "never …" and "renamed A to B". Pure. Precision comes before
-recall: questions, suppositions, quotations and experiments state nothing. Commit messages are read more strictly than
-what a person says directly, since most of them are about one place in the code.
+Examples of such sentences are "use X instead of Y", "never …" and "renamed A to B". Pure. Precision is more
+important than recall: questions, suppositions, quotations and experiments are not taken as statements. Commit
+messages are interpreted more strictly than what a person says directly, since most of them concern one place in the
+code.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _TRAILER = re.compile(r"^[A-Z][\w-]+(?:-by|-on|-id|-to): \S|^(?:Co-authored-by|S
 
 @dataclass(frozen=True, slots=True)
 class ExtractedStatement:
-    """Extracted fact with the sentence that supports it."""
+    """Fact extracted from a sentence, with the sentence that supports it."""
 
     category: str
     key: str
@@ -62,7 +63,7 @@ class ExtractedStatement:
 
     @property
     def line(self) -> str:
-        """Return the fact as one line."""
+        """Return the fact as one line, with the rejected alternative and the reason."""
         other = f", not {self.instead_of}" if self.instead_of else ""
         because = f" (because {self.reason})" if self.reason else ""
         return f"{self._head}{other}{because}"
@@ -77,9 +78,10 @@ class ExtractedStatement:
 
 
 def extract_statements(text: str, voice: Voice) -> list[ExtractedStatement]:
-    """Extract the statements of `text` in order, each key once.
+    """Extract the statements in `text` in order, at most one for each key.
 
-    If a sentence can be read in several ways, the most certain reading is used.
+    `voice` tells who speaks: the owner of the memory, a participant in a session, or the author of a commit. If a
+    sentence can be interpreted in several ways, the most certain interpretation is used.
     """
     if voice == "commit" and patterns.GENERATED_MESSAGE.match(text):
         return []
@@ -104,7 +106,10 @@ def _rate_confidence(one: ExtractedStatement, voice: Voice) -> float:
 
 
 def _split_sentences(text: str, voice: Voice) -> Iterator[str]:
-    """Yield the sentences, each on one line, without code, quotations and trailers."""
+    """Yield the sentences in `text`, each on one line.
+
+    Code, quotations and commit trailers are left out.
+    """
     text = _TRAILER.split(_CODE_BLOCK.sub("\n\n", text))[0]
     subject, _, body = text.partition("\n")
     for part in (subject, *split_prose(body)):
@@ -116,7 +121,7 @@ def _split_sentences(text: str, voice: Voice) -> Iterator[str]:
 
 
 def _read_sentence(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
-    """Yield the possible statements of one sentence, the most certain first."""
+    """Yield the possible statements in a sentence, the most certain first."""
     because = patterns.REASON.search(sentence)
     reason = because["why"].strip() if because else ""
     for readings in (_read_changes, _read_rules, _read_facts):
@@ -127,7 +132,7 @@ def _read_sentence(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
 
 
 def _read_changes(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
-    """Yield statements that say that one thing replaces another."""
+    """Yield statements according to which one thing replaces another."""
     for rule, pattern in _CHANGES:
         match = pattern.search(sentence)
         if match is None or (voice == "commit" and not _concerns_whole_project(sentence, match, rule)):
@@ -149,7 +154,7 @@ def _read_changes(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
 
 
 def _read_rules(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
-    """Yield rules, decisions and preferences."""
+    """Yield the rules, decisions and preferences that a sentence states."""
     if (match := patterns.RULE.search(sentence)) and (voice != "commit" or patterns.PRESCRIPTION.match(sentence)):
         modality = match["how"].casefold().replace("’", "'")
         value = "never" if modality in _NEVER else "avoid" if modality == "avoid" else "always"
@@ -180,9 +185,9 @@ def _read_rules(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
 
 
 def _read_chosen(what: str, sentence: str) -> ExtractedStatement | None:
-    """Parse the object of "we decided on …".
+    """Parse what follows in a sentence that begins "we decided on …".
 
-    Returns None if it names neither a purpose nor an alternative.
+    Returns None if that names neither a purpose nor an alternative.
     """
     match = patterns.CHOSEN_OPTION.match(what)
     if match is None or not (match["k"] or match["y"]):
@@ -196,16 +201,16 @@ def _read_chosen(what: str, sentence: str) -> ExtractedStatement | None:
 
 
 def _outlives_commit(what: str, sentence: str) -> bool:
-    """Return True if a decision holds beyond the commit that states it.
+    """Return True if a decision probably holds beyond the commit that states it.
 
-    Most decisions in commit messages concern the commit itself ("decided to split it up"). A decision that states its
-    reason and does not use pronouns may hold longer.
+    Most decisions in commit messages concern the commit itself ("decided to split it up"). A decision that states
+    its reason and uses no pronouns may hold longer.
     """
     return patterns.REASON.search(sentence) is not None and not _BACK_REFERENCE.search(what)
 
 
 def _read_facts(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
-    """Yield statements about tools in use, supported versions and names."""
+    """Yield statements about tools in use, supported versions, and people."""
     if voice == "commit" and patterns.ABOUT_TEXT.search(sentence):
         return
     if match := patterns.DROPPED_OPTION.search(sentence):
@@ -240,9 +245,10 @@ def _read_facts(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
 
 
 def _match_oldest_version(sentence: str, voice: Voice) -> re.Match[str] | None:
-    """Match a statement of the oldest supported version.
+    """Match a statement about the oldest supported version of something.
 
-    In a commit message, the statement counts only if it concerns the whole project.
+    In a commit message, the statement counts only if it concerns the whole project. Returns None if there is no
+    such statement.
     """
     match = patterns.MINIMUM_VERSION.search(sentence)
     if match is None:
@@ -251,7 +257,7 @@ def _match_oldest_version(sentence: str, voice: Voice) -> re.Match[str] | None:
 
 
 def _concerns_whole_project(sentence: str, match: re.Match[str], rule: str) -> bool:
-    """Return True if a change concerns the whole project."""
+    """Return True if a change in a commit message concerns the whole project."""
     if match.groupdict().get("z") or patterns.ABOUT_TEXT.search(sentence):
         return False
     if not patterns.SENTENCE_START.match(sentence[: match.start()]) or patterns.LOCAL_SCOPE.match(
@@ -262,9 +268,9 @@ def _concerns_whole_project(sentence: str, match: re.Match[str], rule: str) -> b
 
 
 def _common_purpose(x: str, y: str) -> str:
-    """Return the purpose that both tools serve, or "".
+    """Return the purpose that two tools have in common, or "" if there is none.
 
-    If `y` is empty, returns the purpose of `x` unless that name is also an everyday word.
+    If `y` is empty, returns the purpose of `x`, unless that name is also an everyday word.
     """
     purpose = find_purpose(x)
     if y:
@@ -281,7 +287,7 @@ def _classify(sentence: str) -> str:
 
 
 def _clean_name(text: str | None) -> str:
-    """Strip quotation marks and articles from a name."""
+    """Strip quotation marks, articles and final punctuation from a name."""
     stripped_text = (text or "").strip().strip("`\"'").strip()
     return re.sub(r"^(?:the|a|an|our|using|just|only)\s+", "", stripped_text, flags=re.I).strip().rstrip(".,:;")
 
@@ -289,7 +295,7 @@ def _clean_name(text: str | None) -> str:
 def _make_key(text: str) -> str:
     """Turn a phrase into a key.
 
-    The first letter is changed to lower case unless it begins a name.
+    Its first letter is changed to lower case, unless the second is upper case as in an acronym.
     """
     collapsed_text = " ".join(text.split()).rstrip(".,:;")
     return (
@@ -304,9 +310,9 @@ def _is_hollow(name: str) -> bool:
 
 
 def _is_identifier(name: str) -> bool:
-    """Return True if a name can only be an identifier.
+    """Return True if a name can only be an identifier or a file name.
 
-    File names are identifiers; words and phrases are not.
+    Ordinary words and phrases are not.
     """
     return " " not in name and bool(re.search(r"[._/:(@-]\w|\w[_:(]|[a-z][A-Z]|^[A-Z]\w+[A-Z]|\d", name))
 
@@ -316,8 +322,8 @@ def _is_distinctive(name: str) -> bool:
 
 
 def _is_identifier_change(x: str, y: str, rule: str) -> bool:
-    """Return True if one identifier is replaced by another.
+    """Return True if a statement says that one identifier replaces another.
 
-    Later readers who come across the old name need to know this.
+    Readers who later come across the old name need to know this.
     """
     return rule == "in favour of" and _is_identifier(x) and _is_identifier(y)

@@ -1,7 +1,7 @@
-"""Detection of lines that count, announce or conclude the findings of a tool.
+"""Detection of lines in which a tool counts, announces or sums up its findings.
 
-Examples are "Found 1 error", "make: *** … Error 1" and "BUILD FAILED in 4s". Such a line consists only of words from
-the stock in which tools report progress. No I/O.
+Examples are "Found 1 error", "make: *** … Error 1" and "BUILD FAILED in 4s". Such a line consists only of words
+from the vocabulary in which tools report progress. No I/O.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _MEASUREMENT = re.compile(
 def is_summary(line: str) -> bool:
     """Return True if `line` does not say what exactly is wrong.
 
-    Such a line says only that something failed, how much failed, or what to do about it.
+    Such a line says only that something failed, how many things failed, or what to do about it.
     """
     if _ADVICE.match(line) or (_MEASUREMENT.match(line) and len(line) < 120):
         return True

@@ -1,4 +1,7 @@
-"""Normalization of program output: removes what was added on the way, such as prefixes of CI systems."""
+"""Normalization of program output.
+
+It removes what was added after the program printed it, such as the prefixes that CI systems put before each line.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ _WARNINGS_SUMMARY = re.compile(r"^={3,} warnings summary.*\n(?:(?!={3,} ).*\n)*"
 
 
 def normalize_output(text: str) -> str:
-    """Normalize program output.
+    """Remove from program output what varies with how it was run and captured.
 
-    Prefixes are removed, URLs become paths, and pytest's warnings summary and captured log are dropped.
+    Line prefixes are removed, URLs become paths, and pytest's warnings summary and captured log are dropped.
     """
     text = strip_output_prefixes(text)
     if "://" in text:
@@ -43,9 +46,9 @@ def normalize_output(text: str) -> str:
 
 
 def strip_output_prefixes(text: str) -> str:
-    """Strip line prefixes and text overwritten by progress bars.
+    """Strip line prefixes, and text that a progress bar has overwritten.
 
-    The prefixes come from CI systems, containers and the like.
+    The prefixes come from CI systems, containers and other log collectors.
     """
     if "\r" in text:
         lines = text.replace("\r\n", "\n").split("\n")

@@ -1,8 +1,8 @@
-"""Table of error formats of compilers, linters and test runners.
+"""Table of the formats in which compilers, linters and test runners print errors.
 
-Each row has a word that must occur in the text, so that most texts cost nothing, and a pattern. The groups of the
-pattern, as far as the tool prints them, are `path`, `line`, `column`, `message`, `code` (the tool's name for the error,
-or the failed test) and `symbol` (the subject of the message, if the message omits it).
+Each row consists of a word that must occur in the text, so that most texts cost nothing, and a pattern. The groups
+of the pattern, as far as the tool prints them, are `path`, `line`, `column`, `message`, `code` (the tool's name for
+the error, or the failed test) and `symbol` (the subject of the message, if the message omits it).
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ _GO_OUTPUT_LINE: Final = re.compile(rf"^ +{_PATH}:(?P<line>\d+): (?P<message>.+)
 class ToolError:
     """First error that a tool reported.
 
-    An unknown `path` is empty; an unknown `line` or `column` is 0.
+    `path` is "" if it is unknown; `line` and `column` are 0.
     """
 
     code: str
@@ -171,9 +171,9 @@ class ToolError:
 
 
 def find_first_error(text: str) -> ToolError | None:
-    """Return the first error that a known tool printed.
+    """Return the first error in `text` that has the format of a known tool.
 
-    Returns None if the text is not from a known tool.
+    Returns None if there is no such error.
     """
     matches = [match for word, pattern in _TABLE if word in text and (match := pattern.search(text)) is not None]
     # If two rows match at the same position, the one with a code is the specific one.
@@ -193,9 +193,9 @@ def _build_tool_error(match: re.Match[str], code: str = "", start: int = 0) -> T
 
 
 def _find_go_failure(text: str) -> tuple[int, ToolError] | None:
-    """Find the first failed test in verbose Go output.
+    """Return the first failed test in verbose Go output, and its position.
 
-    Returns its position and message.
+    Returns None if no failed test printed an error.
     """
     failed_tests = frozenset(_GO_FAILED.findall(text))
     for output_match in _GO_OUTPUT.finditer(text):

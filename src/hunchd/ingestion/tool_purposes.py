@@ -1,6 +1,6 @@
 """Purposes of tools: pnpm is a package manager, pytest is for tests.
 
-Manifests use the same names for the purposes.
+The purposes have the same names as the keys of statements in manifests.
 """
 
 from __future__ import annotations
@@ -85,17 +85,17 @@ _ARTICLE: Final = re.compile(r"^(?:the|a|an|our|plain|pure|bare)\s+", re.IGNOREC
 def find_purpose(name: str) -> str:
     """Return the purpose of a tool, such as "package manager".
 
-    Returns "" if the purpose is unknown.
+    Returns "" if the tool is unknown.
     """
     normalized_name = _ARTICLE.sub("", name.strip().strip("`'\"")).casefold()
     return _PURPOSE_BY_NAME.get(normalized_name, "") or _PURPOSE_BY_NAME.get(normalized_name.removesuffix(".js"), "")
 
 
 def list_purposes() -> frozenset[str]:
-    """Return all purposes for which a tool can be chosen."""
+    """Return all purposes that a known tool can have."""
     return frozenset(_PURPOSE_BY_NAME.values())
 
 
 def is_ordinary_word(name: str) -> bool:
-    """Return True if a tool's name is also an everyday word."""
+    """Return True if the name of a tool is also an everyday word."""
     return name.strip().strip("`'\"").casefold() in _ORDINARY_WORDS

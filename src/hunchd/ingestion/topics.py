@@ -33,9 +33,10 @@ _VAGUE_NAMES = frozenset(
 
 
 def find_topics(definitions: Iterable[tuple[str, str, int]], limit: int = MAX_TOPICS) -> tuple[str, ...]:
-    """Return the names whose files and folders contain the most definitions.
+    """Return the topics whose files and folders contain the most definitions.
 
-    `definitions` yields (path, language, number of symbols) for each file.
+    A topic is the name of a file or folder, in lowercase words. `definitions` yields (path, language, number of
+    symbols) for each file.
     """
     weights: Counter[str] = Counter()
     files = _select_main_files(definitions)
@@ -55,9 +56,10 @@ def _file_topic(path: str) -> str:
 
 
 def _select_main_files(definitions: Iterable[tuple[str, str, int]]) -> list[tuple[str, int]]:
-    """Return the files that define the project, without examples and scripts.
+    """Return the project's main files, without tests, examples and scripts.
 
-    Examples and scripts are kept if the project consists of them, as `org/samples/shop` does.
+    Examples and scripts are kept if the project largely consists of them, as `org/samples/shop` does. Each file is
+    returned with its number of symbols.
     """
     files = [(path, count) for path, language, count in definitions if count and language not in _NO_SOURCE]
     files = [file for file in files if not _TEST_PATH.search(file[0])]
@@ -67,9 +69,10 @@ def _select_main_files(definitions: Iterable[tuple[str, str, int]]) -> list[tupl
 
 
 def find_topic_files(topic: str, definitions: Iterable[tuple[str, str, int]], limit: int) -> list[str]:
-    """Return the files of a topic, code first.
+    """Return the files that belong to a topic, source code first.
 
-    These are the files with that name, or in a folder with that name.
+    A file belongs to a topic if it, or the folder in which it is, has the topic's name. At most `limit` files are
+    returned.
     """
     topic_name, ranked_files = _split_name(topic), []
     for path, language, symbols in definitions:
@@ -83,13 +86,13 @@ def find_topic_files(topic: str, definitions: Iterable[tuple[str, str, int]], li
 def _is_vague(name: str) -> bool:
     """Return True if a name says nothing specific.
 
-    Names that only say that something is tested are vague as well.
+    Names which only say that something is a test are vague as well.
     """
     return name in _VAGUE_NAMES or name.split()[0] in ("test", "tests") or name.split()[-1] in ("test", "tests", "spec")
 
 
 def _split_name(stem: str) -> str:
-    """Split a name into lowercase words.
+    """Split a name into lowercase words, without numbers in front.
 
     `ChromePHPHandler` becomes chrome php handler, `04_linear_models` becomes linear models.
     """

@@ -1,4 +1,4 @@
-"""Vocabulary of a file: identifiers and words, without data and apparent secrets."""
+"""Vocabulary of a file: its identifiers and words, without data and likely secrets."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ _KEYWORDS = frozenset(
 
 
 def count_words(text: str) -> Counter[str]:
-    """Count the words of a text, in order of first use."""
+    """Count the words in a text, in order of first use."""
     return Counter((_ASCII_WORD if text.isascii() else _WORD).findall(text))
 
 
 def select_informative_words(counts: Counter[str]) -> Mapping[str, int]:
-    """Drop single letters and encoded data, and limit the number of words."""
+    """Drop single letters, long names and encoded data.
+
+    At most MAX_WORDS are kept, those that occur most often.
+    """
     informative = {word: count for word, count in counts.items() if _is_informative(word)}
     if len(informative) > MAX_WORDS:
         informative = dict(Counter(informative).most_common(MAX_WORDS))
@@ -39,9 +42,9 @@ def select_informative_words(counts: Counter[str]) -> Mapping[str, int]:
 
 
 def list_used_names(code: Counter[str], *, defined_names: frozenset[str], limit: int = 1500) -> tuple[str, ...]:
-    """Return the names that code uses but does not define.
+    """Return the names that a file's code uses but does not define.
 
-    They are in order of first use. Keywords are skipped.
+    They are in order of first use, at most `limit`. Keywords and very short names are skipped.
     """
     names = [name for name in code if name not in defined_names and name not in _KEYWORDS and 2 < len(name) <= MAX_WORD]
     return tuple(names[:limit])

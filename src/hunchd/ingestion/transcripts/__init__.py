@@ -1,1 +1,1 @@
-"""Readers of coding agents' transcripts, one module for each agent."""
+"""Readers for coding agents' transcripts, one module for each agent."""

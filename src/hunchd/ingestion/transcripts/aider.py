@@ -1,4 +1,7 @@
-"""Reader of aider's `.aider.chat.history.md`: `####` marks the user, `>` aider's own output."""
+"""Reader for aider's `.aider.chat.history.md`.
+
+In this file, `####` marks the user's messages and `>` aider's own output.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ _START_MARK = "# aider chat started at "
 
 
 def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the history file that the environment names.
+    """Yield the history file that an environment variable names, if it exists.
 
-    Other history files are in the folders of projects; callers that know the projects look for those.
+    Other history files are in the projects' folders; callers that know the projects look for those.
     """
     if history_path := environment.get("AIDER_CHAT_HISTORY_FILE"):
         file = Path(history_path)
@@ -27,7 +30,7 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """Yield one session for each start of aider recorded in the file."""
+    """Yield one transcript for each start of aider recorded in the file."""
     started_at: str | None = None
     lines: list[str] = []
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -1,6 +1,6 @@
-"""Reader of Claude Code's `~/.claude/projects/<folder>/<session>.jsonl`: one event per line.
+"""Reader for Claude Code's `~/.claude/projects/<folder>/<session>.jsonl`, with one event per line.
 
-Tool calls and results are content blocks.
+Tool calls and their results are content blocks.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _PUT: Final = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscri
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """Read the session recorded in a file.
+    """Yield the session recorded in a file, if the file has the expected format.
 
-    Messages of subagents and text that the client inserted are skipped. If the session was branched from another one
-    whose file is in the same folder, the messages copied from there are skipped as well. Prompts that the user queued
-    while the agent was working are included.
+    Messages from subagents and text that the client inserted are skipped. If the session was branched from one
+    whose file is in the same folder, the messages copied from there are skipped as well. Prompts that the user
+    queued while the agent was working are included.
     """
     messages: list[dict[str, Any]] = []
     waiting: dict[str, dict[str, Any]] = {}
@@ -62,7 +62,7 @@ def read(file: Path) -> Iterator[Transcript]:
 def _parse_queued_message(event: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a prompt that the user typed while the agent was working.
 
-    Returns None for other events.
+    Returns None for any other event.
     """
     attachment = event.get("attachment")
     if event.get("type") == "queue-operation" and event.get("operation") == "enqueue":
@@ -76,9 +76,9 @@ def _parse_queued_message(event: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _is_copy(event: Mapping[str, Any], file: Path) -> bool:
-    """Return True for a message copied from another session.
+    """Return True for a message that was copied from another session.
 
-    The session was branched from that one, whose file must still exist beside `file`.
+    That session's file must still be beside `file`; otherwise the copy is the only record.
     """
     origin = event.get("forkedFrom")
     session = origin.get("sessionId") if isinstance(origin, dict) else None

@@ -1,6 +1,6 @@
-"""Reader of Codex's `~/.codex/sessions/YYYY/MM/DD/rollout-….jsonl`.
+"""Reader for Codex's `~/.codex/sessions/YYYY/MM/DD/rollout-….jsonl`.
 
-Each line wraps an item; older versions wrote the item without a wrapper.
+Each line wraps an item in an object; older versions of Codex wrote the item itself.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _build_message(item: Mapping[str, Any], names: dict[str, str], ref: str, sta
 def _extract_text(item: Mapping[str, Any]) -> str:
     """Return the text of a message.
 
-    Each part of a user's message is judged separately, because the client adds parts of its own.
+    Each part of a user's message is examined separately, because the client adds parts of its own.
     """
     parts = item.get("content")
     if item.get("role") != "user" or not isinstance(parts, list):
@@ -88,7 +88,7 @@ def _parse_inputs(arguments: Any) -> Any:
 def _read_output(output: Any) -> str:
     """Return the text of a tool's output.
 
-    Older versions wrap the text in JSON, together with the exit code.
+    Older versions of Codex wrap the text in JSON, together with the exit code.
     """
     if isinstance(output, str) and output.startswith("{"):
         try:

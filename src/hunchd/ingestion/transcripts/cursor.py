@@ -1,7 +1,7 @@
-"""Reader of Cursor's SQLite store `state.vscdb` and of its logs in JSON Lines.
+"""Reader for Cursor's SQLite database `state.vscdb`, and for its logs in JSON Lines.
 
-In the store, conversations have the keys `composerData:<id>`, messages `bubbleId:…`. The file is opened read-only and
-may be gigabytes large, so rows are queried by their keys.
+In the database, conversations have keys such as `composerData:<id>`, and messages keys such as `bubbleId:…`. The
+file is opened read-only; it may be gigabytes large, so rows are selected by their keys.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """Read every conversation of the store, ordered by id.
+    """Yield every conversation in the database, ordered by id.
 
-    `file` may also be a JSON Lines log, which contains one conversation.
+    `file` may also be a log in JSON Lines, which contains one conversation.
     """
     if file.suffix == ".jsonl":
         yield from _read_log(file)
@@ -64,14 +64,14 @@ def read(file: Path) -> Iterator[Transcript]:
 
 
 def folder_name(folder: str) -> str:
-    """Return the name under which Cursor keeps the logs of a folder."""
+    """Return the name that identifies a project's folder in Cursor's logs."""
     return f"cursor:{re.sub(r'[^A-Za-z0-9]+', '-', folder).strip('-')}"
 
 
 def _read_log(file: Path) -> Iterator[Transcript]:
-    """Read a log in JSON Lines.
+    """Yield the conversation in a JSON Lines log, if it has messages.
 
-    The log contains no times, so the modification time of the file is used.
+    The log contains no times, so each message gets the time at which the file was last modified.
     """
     modification_time = parse_timestamp(file.stat().st_mtime)
     messages = [
@@ -133,7 +133,7 @@ def _read_bubble(bubble: Mapping[str, Any], kind: Any, ref: str) -> Iterator[dic
 
 
 def _map_folders(workspaces: Path) -> dict[str, str]:
-    """Map conversation ids to the project folders of their workspaces.
+    """Map the ids of conversations to the project folders of their workspaces.
 
     Conversations that no workspace lists are left out.
     """

@@ -1,4 +1,7 @@
-"""Reader of Gemini CLI's `~/.gemini/tmp/<hash of the folder>/chats/session-….json`, one document per session."""
+"""Reader for Gemini CLI's `~/.gemini/tmp/<hash of the folder>/chats/session-….json`.
+
+Each session is one JSON document or, in newer versions, a log in JSON Lines.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,10 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """Read the session recorded in a file.
+    """Yield the session recorded in a file, if it has messages.
 
-    Gemini CLI records only a hash of the folder, so the transcript's `project` is "sha256:…" (see `hash_folder`).
+    Gemini CLI records only a hash of the working folder, so the transcript's `project` is "sha256:…" (see
+    `hash_folder`).
     """
     document = _of_lines(file) if file.suffix == ".jsonl" else _of_document(file)
     if not isinstance(document, dict) or not isinstance(document.get("messages"), list):
@@ -59,7 +63,7 @@ def _of_document(file: Path) -> Any:
 def _of_lines(file: Path) -> dict[str, Any]:
     """Read a log in JSON Lines into one document.
 
-    Its lines are a header, messages, and changes to the header. A message replaces an earlier one with the same id.
+    Its lines are a header, messages, and changes to the header. A message replaces any earlier one with the same id.
     """
     session: dict[str, Any] = {}
     messages: dict[str, dict[str, Any]] = {}
@@ -74,7 +78,7 @@ def _of_lines(file: Path) -> dict[str, Any]:
 
 
 def hash_folder(folder: str) -> str:
-    """Return Gemini CLI's name for a working folder."""
+    """Return the `project` that transcripts from a working folder have."""
     return f"sha256:{hashlib.sha256(folder.encode()).hexdigest()}"
 
 

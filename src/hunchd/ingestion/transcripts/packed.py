@@ -1,6 +1,6 @@
-"""Reader of transcripts that an agent has compressed.
+"""Opener for transcripts, including those that an agent has compressed.
 
-This is the only module of the package that needs a library to read transcripts.
+No other module that reads transcripts needs a third-party library.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _HEAD_BYTES: Final = 64
 
 
 def open_transcript(file: Path) -> BinaryIO:
-    """Open a transcript for reading, decompressed and as UTF-8.
+    """Open a transcript for reading, decompressed and in UTF-8.
 
     Raises OSError if the file cannot be opened.
     """

@@ -1,6 +1,6 @@
-"""Result type and helpers that all transcript readers share.
+"""Result type and helpers that the readers for all agents share.
 
-The result is a session with messages in the format of the API.
+The result is a session whose messages have the format of the HTTP API.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ MAX_LINE_BYTES: Final = 16 * 1024 * 1024  # bytes; only images have lines of man
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """Session of an agent, read from a file.
+    """Session of a coding agent, read from one of its files.
 
-    `messages` have the format of POST /sessions/{id}/messages, with refs.
+    `messages` have the format that POST /sessions/{id}/messages expects. Each has a `ref`, which identifies it when
+    the file is read again.
     """
 
     agent: str
@@ -35,9 +36,9 @@ class Transcript:
 
 
 def make_text_message(role: str, text: str, ref: str, at: datetime | None = None) -> dict[str, Any] | None:
-    """Build a message of a user or assistant.
+    """Build a message from the user or the assistant.
 
-    Returns None for empty text and for text that only the client wrote.
+    Returns None if the text is empty, or if the client wrote all of it.
     """
     stripped_text = extract_user_text(text) if role == "user" else text.strip()
     if not stripped_text:
@@ -57,9 +58,9 @@ def make_result_message(name: str | None, text: str, ref: str, at: datetime | No
 
 
 def extract_text(content: Any) -> str:
-    """Return the text of a message's content.
+    """Return the text in the content of a message.
 
-    The content is a string, a list of parts, or one part. Other media are mentioned in the text, not stored.
+    The content is a string, a part, or a list of parts. For an image or document, the text only mentions its type.
     """
     if isinstance(content, str):
         return content
@@ -74,9 +75,10 @@ def extract_text(content: Any) -> str:
 
 
 def iter_json_objects(file: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a JSON Lines file.
+    """Yield the objects in a JSON Lines file.
 
-    Broken lines are skipped, such as the last line of a running agent's file.
+    Invalid lines are skipped, such as the unfinished last line in the file of a running agent. So are lines longer
+    than MAX_LINE_BYTES.
     """
     with open_transcript(file) as lines:
         for line in lines:
@@ -91,7 +93,10 @@ def iter_json_objects(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def parse_timestamp(value: Any) -> datetime | None:
-    """Parse a timestamp: ISO 8601 or milliseconds since the epoch."""
+    """Parse a time in ISO 8601, or in seconds or milliseconds since the epoch.
+
+    Returns None if `value` is neither.
+    """
     try:
         if isinstance(value, str):
             timestamp = datetime.fromisoformat(value)

@@ -1,1 +1,1 @@
-"""Workflows read from CI and script files, or mined from executed commands."""
+"""Workflows that are read from CI and script files, or mined from executed commands."""

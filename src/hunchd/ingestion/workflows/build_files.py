@@ -1,4 +1,4 @@
-"""Parsers of Makefiles and justfiles: targets with prerequisites and recipe lines."""
+"""Parsers for Makefiles and justfiles: their targets, with prerequisites and recipe lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHEBANG = re.compile(r"#!")
 
 @dataclass(slots=True)
 class _Target:
-    """Target or recipe of a build file."""
+    """Target in a Makefile, or recipe in a justfile."""
 
     name: str
     line: int
@@ -33,9 +33,9 @@ class _Target:
 
 
 def read_makefile(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the targets that a person would call.
+    """Yield a workflow for each target that a person would call.
 
-    Files, patterns and special targets are skipped.
+    Targets that are files, patterns or special are skipped.
     """
     targets = _read_targets(text)
     patterns = [target.name.replace("%", "*") for target in targets]
@@ -49,7 +49,7 @@ def read_makefile(path: str, text: str) -> Iterator[Workflow]:
 
 
 def read_justfile(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the recipes of a justfile."""
+    """Yield a workflow for each recipe in a justfile."""
     for target in _read_recipes(text):
         yield _build_workflow(target, "just", path)
 
@@ -76,7 +76,7 @@ def _build_workflow(target: _Target, program: str, path: str) -> Workflow:
 
 
 def _split_steps(line: str) -> Sequence[WorkflowStep]:
-    """Return the steps of a recipe line.
+    """Return the steps in a recipe line.
 
     A loop or condition is split into the commands inside it; any other line is one step.
     """
@@ -151,7 +151,10 @@ def _read_recipes(text: str) -> list[_Target]:
 
 
 def _join_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line), joining lines that end in a backslash."""
+    """Yield (line number, line), where lines that end in a backslash are joined.
+
+    The number is that of the first of the joined lines.
+    """
     joined_line, first_number = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
         first_number = first_number or number
@@ -165,5 +168,5 @@ def _join_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _strip_recipe_marks(line: str) -> str:
-    """Strip make's prefixes from a recipe line."""
+    """Strip make's prefixes (`@`, `-`, `+`) from a recipe line."""
     return "\n".join(part.strip() for part in line.strip().lstrip("@-+ ").splitlines())

@@ -1,4 +1,4 @@
-"""Parsers of CI files and of files of hooks and tasks in YAML."""
+"""Parsers for CI files, and for YAML files that define hooks and tasks."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _STAGES: Final = {
 
 
 def read_github(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the jobs of a GitHub Actions file that run commands.
+    """Yield a workflow for each job in a GitHub Actions file.
 
-    Actions are left out: nobody can type them.
+    Steps that use an action are left out, since nobody can type them.
     """
     document = _as_mapping(yaml_loader.load_yaml(text))
     file, name = PurePosixPath(path), _as_text(document.get("name"))
@@ -55,7 +55,7 @@ def read_github(path: str, text: str) -> Iterator[Workflow]:
 
 
 def _read_github_step(step: Mapping[str, Any]) -> Iterator[WorkflowStep]:
-    """Yield the commands of one step; the first one has its name."""
+    """Yield the commands in one step; the first gets the name of the step."""
     name, run = _clean_name(_as_text(step.get("name"))), _as_text(step.get("run"))
     if not run:
         return
@@ -67,7 +67,7 @@ def _read_github_step(step: Mapping[str, Any]) -> Iterator[WorkflowStep]:
 
 
 def _describe_github_events(on: Any) -> Iterator[str]:
-    """Describe what starts the jobs: `push of main`, `pull request`."""
+    """Describe the events that start the jobs: `push of main`, `pull request`."""
     events = on if isinstance(on, dict) else dict.fromkeys(_as_words(on))
     for event, event_settings in list(events.items())[:MAX_EVENTS]:
         settings = _as_mapping(event_settings)
@@ -79,7 +79,7 @@ def _describe_github_events(on: Any) -> Iterator[str]:
 
 
 def read_gitlab(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the jobs of a GitLab CI file."""
+    """Yield a workflow for each job in a GitLab CI file."""
     document = _as_mapping(yaml_loader.load_yaml(text))
     common = document.get("before_script") or _as_mapping(document.get("default")).get("before_script")
     for name, job in document.items():
@@ -102,7 +102,7 @@ def read_gitlab(path: str, text: str) -> Iterator[Workflow]:
 
 
 def read_pre_commit(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the hooks in order, as one workflow for each stage."""
+    """Yield one workflow for each stage, with the pre-commit hooks in order."""
     document = _as_mapping(yaml_loader.load_yaml(text))
     default_stages = _as_words(document.get("default_stages")) or ["pre-commit"]
     by_stage: dict[str, list[WorkflowStep]] = {}
@@ -152,7 +152,7 @@ def _find_line(text: str, pattern: str) -> int:
 
 
 def _clean_name(text: str) -> str:
-    """Shorten a name and replace CI expressions with `…`."""
+    """Shorten a name to 100 characters, and replace CI expressions with `…`."""
     return " ".join(re.sub(r"\$\{\{.*?\}\}", "…", text).split())[:100]
 
 
@@ -173,7 +173,7 @@ def _as_words(value: Any) -> list[str]:
 
 
 def _as_lines(value: Any) -> list[str]:
-    """Flatten shell lines from a string, list of strings, or nested lists."""
+    """Return the shell lines in a string, a list of strings, or nested lists."""
     if isinstance(value, list):
         return [line for one in value for line in _as_lines(one)]
     return [value] if isinstance(value, str) and value.strip() else []

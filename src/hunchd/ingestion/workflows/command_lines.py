@@ -1,7 +1,7 @@
-"""Templates of command lines, with placeholders for their values (`git commit -m <arg>`).
+"""Templates for command lines, with placeholders for their values (`git commit -m <arg>`).
 
-A template keeps the program, its subcommands and its options; everything else is a path, a secret or another argument.
-Nothing is executed or looked up: variables, globs and substitutions are treated as words.
+A template keeps the program, its subcommands and its options; everything else is replaced, as a path, a secret or
+some other argument. Nothing is executed or looked up: variables, globs and substitutions are treated as words.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _FILE = re.compile(r"/|^[~.]{1,2}$|[*?]|[^/\s]\.[A-Za-z][A-Za-z0-9]{0,7}(?::[\d:
 
 @dataclass(frozen=True, slots=True)
 class ParsedCommand:
-    """Command of a line: its text with secrets masked, and its template."""
+    """Command in a command line: its template, and its text with secrets masked."""
 
     template: str
     text: str
@@ -81,19 +81,19 @@ class ParsedCommand:
 
 @lru_cache(maxsize=512)
 def parse_commands(line: str) -> tuple[ParsedCommand, ...]:
-    """Return the commands of a line in order.
+    """Return the commands in a command line, in order.
 
-    For a pipeline, only the command that does the actual work is returned. Returns an empty tuple for a line without
-    commands.
+    Of each pipeline, only the command that does the actual work is returned. Returns an empty tuple if the line
+    contains no command.
     """
     commands = (command for words in _split_commands(line) if (command := _parse_command(words)) is not None)
     return tuple(command for command, _ in zip(commands, range(MAX_COMMANDS), strict=False))
 
 
 def _split_commands(line: str) -> Iterator[list[str]]:
-    """Yield the words of each command.
+    """Yield the words of each command in a command line.
 
-    Redirections, keywords, and commands that only feed a pipeline are left out.
+    Redirections, shell keywords, and commands that only feed a pipeline are left out.
     """
     pipeline: list[list[str]] = []
     words: list[str] = []
@@ -132,9 +132,9 @@ def _tokenize(line: str) -> list[str]:
 
 
 def _main_command(pipeline: Sequence[list[str]]) -> Iterator[list[str]]:
-    """Yield the pipeline's first command that does real work.
+    """Yield the first command in the pipeline that does real work.
 
-    Commands that only feed the others are skipped.
+    Commands that only feed the others are skipped. If there are no others, the last command is yielded.
     """
     for words in pipeline:
         stripped_words = _strip_keywords(words)
@@ -160,7 +160,7 @@ def _parse_command(words: Sequence[str]) -> ParsedCommand | None:
 
 
 def _strip_wrappers(words: Sequence[str]) -> list[str]:
-    """Strip assignments, `sudo`, `time`, `hunch run --` and the like."""
+    """Strip assignments, `sudo`, `time`, `hunch run --` and the like from a command."""
     rest = list(words)
     while rest:
         if _ASSIGNMENT.match(rest[0]):
@@ -178,7 +178,7 @@ def _strip_wrappers(words: Sequence[str]) -> list[str]:
 
 
 def _mask_secrets(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words with secrets masked, such as the value after `--password`."""
+    """Yield the words with secrets replaced, such as the value after `--password`."""
     names = (_program_name(word) for word in words)
     secret_option = next((SECRET_SHORT_OPTIONS[name] for name in names if name in SECRET_SHORT_OPTIONS), None)
     follows_secret_option = False
@@ -199,7 +199,10 @@ def _mask_secrets(words: Sequence[str]) -> Iterator[str]:
 
 
 def _generalize(words: Sequence[str]) -> list[str]:
-    """Return the template's words: program, subcommands, sorted options, then arguments."""
+    """Return the words of a command's template.
+
+    These are the program, its subcommands, its options in alphabetical order, and placeholders for its arguments.
+    """
     program = _program_name(words[0])
     for runner in RUNNERS:
         if (program, *words[1 : len(runner)]) == runner and len(words) > len(runner):
@@ -236,7 +239,10 @@ def _count_subcommands(program: str, subcommands: Sequence[str]) -> int:
 
 
 def _generalize_option(word: str) -> str:
-    """Return an option without its value: `-j8` becomes `-j<n>`, `--name=x` becomes `--name=<arg>`."""
+    """Replace the value of an option by a placeholder.
+
+    `-j8` becomes `-j<n>`, and `--name=x` becomes `--name=<arg>`.
+    """
     name, equals, value = word.partition("=")
     if numbered := _NUMBERED_OPTION.fullmatch(word):
         return f"{numbered[1]}<n>"
@@ -261,7 +267,7 @@ def _collapse_repeats(words: Iterable[str]) -> Iterator[str]:
 
 
 def _program_name(word: str) -> str:
-    """Return an installed program's name, or the path of a project's script."""
+    """Return the name of an installed program, or the path of a project's script."""
     name = word.rsplit("/", 1)[-1]
     return (
         name if word.startswith(("/", "~", ".venv/", "venv/", "node_modules/", "./node_modules/", "./.venv/")) else word
@@ -269,7 +275,7 @@ def _program_name(word: str) -> str:
 
 
 def _quote(word: str) -> str:
-    """Quote a word for a shell command; placeholders and variables stay unquoted."""
+    """Quote a word for a shell command; leave placeholders and variables unquoted."""
     return word if re.fullmatch(r"[\w@%+=:,./~$<>{}*?\[\]-]+", word) else shlex.quote(word)
 
 

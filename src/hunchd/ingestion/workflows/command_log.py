@@ -1,6 +1,6 @@
-"""Log file of a project's commands, to which one JSON array per line is appended.
+"""Log file of the commands run in a project, to which one JSON array per line is appended.
 
-Lines that cannot be read are skipped.
+Lines that cannot be parsed are skipped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 
 
 def read_commands(folder: Path) -> list[CommandRun]:
-    """Return the newest commands, oldest first."""
+    """Return the newest MAX_COMMANDS commands in the log, oldest first.
+
+    Returns an empty list if there is no log, or if it exceeds MAX_BYTES.
+    """
     file = folder / LOG_FILE
     try:
         if file.stat().st_size > MAX_BYTES:

@@ -1,4 +1,4 @@
-"""Parsers of scripts in manifests: package.json, pyproject.toml, tox, nox and cargo aliases."""
+"""Parsers for scripts in manifests: package.json, pyproject.toml, tox, nox and cargo aliases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FACTORS: Final = re.compile(r"([\w!{},.-]+):\s+(\S.*)")
 
 
 def read_package_json(path: str, text: str) -> Iterator[Workflow]:
-    """Yield npm scripts with their pre and post scripts."""
+    """Yield a workflow for each npm script, including its pre and post scripts."""
     manifest = json.loads(text)
     scripts = {str(name): line for name, line in _as_table(manifest.get("scripts")).items() if isinstance(line, str)}
     program = str(manifest.get("packageManager", "")).partition("@")[0] or "npm"
@@ -43,7 +43,7 @@ def read_composer(path: str, text: str) -> Iterator[Workflow]:
 
 
 def read_pyproject(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the tasks of tox, hatch, pdm, poe, taskipy and pixi."""
+    """Yield the tasks that pyproject.toml defines for tox, hatch, pdm, poe, taskipy and pixi."""
     tool = _as_table(tomllib.loads(text).get("tool"))
     yield from _read_tox_tables(path, text, _as_table(tool.get("tox")))
     for environment, definition in _as_table(_as_table(tool.get("hatch")).get("envs")).items():
@@ -74,7 +74,7 @@ def _read_tox_tables(path: str, text: str, tox_settings: Mapping[str, Any]) -> I
 
 
 def _format_word(part: Any) -> str:
-    """Return a word of a tox command, with substitutions replaced by `{…}`."""
+    """Return a word in a tox command, with substitutions replaced by `{…}`."""
     if isinstance(part, str):
         return part
     return f"{{{part.get('replace', '…')}}}" if isinstance(part, dict) else str(part)
@@ -98,7 +98,7 @@ def read_tox(path: str, text: str) -> Iterator[Workflow]:
 
 
 def _read_conditional(line: str) -> WorkflowStep:
-    """Parse a command that may be limited to some environments.
+    """Parse a tox command that may be limited to some environments.
 
     For example, `mypy: mypy src` runs only in the environment mypy.
     """
@@ -107,7 +107,7 @@ def _read_conditional(line: str) -> WorkflowStep:
 
 
 def read_nox(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the sessions of a noxfile; the file is not run."""
+    """Yield the sessions that a noxfile defines; the file is not executed."""
     for session in _SESSION.finditer(text):
         given_name = _SESSION_NAME.search(session[1] or "")
         command = f"nox -s {given_name[1] if given_name else session[2]}"
@@ -124,9 +124,10 @@ def read_cargo_aliases(path: str, text: str) -> Iterator[Workflow]:
 def _build_workflow(
     name: str, path: str, text: str, steps: Sequence[WorkflowStep], search_text: str, about: str = ""
 ) -> Workflow:
-    """Build the workflow of a script.
+    """Build the workflow for a script.
 
-    A script in a manifest below the root is run in that manifest's folder, which its name mentions.
+    A script in a manifest below the root runs in the manifest's folder, so the name of the workflow mentions that
+    folder. `search_text` is the text with which the script's definition begins; it gives the line number.
     """
     folder = path.rpartition("/")[0]
     at = text.find(search_text)
@@ -143,7 +144,7 @@ def _build_workflow(
 def _read_shell(task: Any) -> list[WorkflowStep]:
     """Return the steps of a task.
 
-    The task is given as one line, several lines, or a table that contains them.
+    The task is one line, a list of lines, or a table that contains either.
     """
     match task:
         case str():

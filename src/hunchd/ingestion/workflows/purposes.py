@@ -1,4 +1,4 @@
-"""Classification of workflows by their names and programs."""
+"""Classification of workflows by their names and the programs that they run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _RUNNER: Final = re.compile(
 
 
 def classify_purpose(workflow: Workflow) -> str:
-    """Return the purpose of a workflow: test, lint, build, release and others.
+    """Return the purpose of a workflow, such as test, lint, build or release.
 
     Returns "" if the purpose is unknown.
     """

@@ -1,4 +1,4 @@
-"""Detection of script and CI files by name.
+"""Detection of script and CI files by their names.
 
 The module imports no parser, so it is cheap to import.
 """
@@ -38,14 +38,14 @@ class ScriptFormat(Enum):
 
 
 def is_script(path: str) -> bool:
-    """Return True if a file may define workflows."""
+    """Return True if the file at `path` may define workflows."""
     return path.count("/") <= MAX_DEPTH and detect_format(path) is not None and not _FOREIGN_FOLDER.search(path)
 
 
 def detect_format(path: str) -> ScriptFormat | None:
-    """Return the format of a file by its name and folder.
+    """Return the format of a script file, by its name and folder.
 
-    Returns None for other files.
+    Returns None for any other file.
     """
     name = path.rpartition("/")[2]
     return next((form for pattern, form in _FORMATS if fnmatchcase(path if "/" in pattern else name, pattern)), None)

@@ -1,8 +1,8 @@
 """Extraction of workflows from a project's files.
 
-These files are CI files, Makefiles, justfiles, package scripts, hooks and shell scripts. Files are untrusted: they are
-read within limits, nothing in them is executed or expanded, and a file whose content does not match its name yields
-nothing.
+These are CI files, Makefiles, justfiles, package scripts, hooks and shell scripts. The files are untrusted: they
+are read within limits, nothing in them is executed or expanded, and a file whose content does not match its name
+yields nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ Reader = Callable[[str, str], Iterable[Workflow]]
 
 
 def read_workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
-    """Collect the workflows of the files below `root`, top-level files first."""
+    """Collect the workflows that files below `root` define.
+
+    `files` are the paths below `root` that may be read. Those at the top level come first.
+    """
     paths = list(files)
     locks = {folder: program for path in paths for folder, program in _read_lock(path)}
     workflows: list[Workflow] = []
@@ -66,9 +69,9 @@ def read_workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
 
 
 def _read_lock(path: str) -> Iterator[tuple[str, str]]:
-    """Yield the folder of a lock file and its package manager.
+    """Yield the folder of a lock file and the package manager that wrote it.
 
-    Yields nothing if the file is not a lock file.
+    Yields nothing if `path` is not that of a lock file.
     """
     folder, _, name = path.rpartition("/")
     if name in _PROGRAM_BY_LOCK_FILE:
@@ -76,9 +79,9 @@ def _read_lock(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _find_program(program_by_folder: Mapping[str, str], path: str) -> str:
-    """Return the package manager of the nearest lock file above `path`.
+    """Return the package manager whose lock file is nearest to `path`.
 
-    Returns "npm" if there is none.
+    Only folders above `path` are searched. Returns "npm" if they contain no lock file.
     """
     folder = path
     while folder:
@@ -89,12 +92,12 @@ def _find_program(program_by_folder: Mapping[str, str], path: str) -> str:
 
 
 def _rename_runner(program: str, workflows: Iterable[Workflow]) -> list[Workflow]:
-    """Replace `npm` in the names of workflows by the program that runs them."""
+    """Replace `npm` in the names of workflows by the actual package manager."""
     return [replace(one, name=re.sub(r"^npm\b", program, one.name)) for one in workflows]
 
 
 def parse_workflows(path: str, text: str) -> list[Workflow]:
-    """Parse the workflows of one file.
+    """Parse the workflows that a file defines.
 
     Returns an empty list if the file cannot be parsed.
     """

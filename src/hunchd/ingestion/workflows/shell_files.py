@@ -1,7 +1,7 @@
-"""Commands of shell texts in files, verbatim and in order, and the scripts and hooks that a person may run.
+"""Parser for shell code in files: scripts, hooks, and the commands in recipes and CI steps.
 
-The text is split at separators outside of quotations. A shell script is known by its name, its description and its
-tasks: what it does inside is for its readers.
+Commands are returned verbatim and in order; the code is split at separators outside quotations. For a shell script,
+only the name, the description and the tasks are read, not what it does inside.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ _HEAD_LINES: Final = 60
 
 
 def read_script(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the workflow of a shell script, or one for each of its tasks."""
+    """Yield the workflow of a shell script, or one workflow for each of its tasks.
+
+    Yields nothing if the file is not a shell script.
+    """
     if not _SHELL.match(text) and not path.endswith((".sh", ".bash")):
         return
     tasks = _find_tasks(text)
@@ -64,9 +67,9 @@ def _build_script(command: str, path: str, line: int, about: str) -> Workflow:
 
 
 def _find_tasks(text: str) -> dict[str, int]:
-    """Return the tasks of a script with their lines.
+    """Return the tasks of a script, with their line numbers.
 
-    Tasks are the branches of the script's outermost `case` on its first argument.
+    Tasks are the branches of an outermost `case` on the script's first argument.
     """
     parameters = {"1", *_FIRST_ARGUMENT.findall(text)}
     return {
@@ -79,23 +82,23 @@ def _find_tasks(text: str) -> dict[str, int]:
 
 
 def _find_usage(path: str, name: str, text: str) -> str:
-    """Return the description of a task from the script's usage text."""
+    """Return the description of a task in the script's usage text, or ""."""
     script = re.escape(path.rpartition("/")[2])
     match = re.search(rf"^\W*(?:\S*/)?{script} {re.escape(name)}\b[^\n]*?\s{{2,}}(\S[^\n]*)$", text, re.MULTILINE)
     return match[1].strip()[:160] if match else ""
 
 
 def read_hook(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the workflow of a git hook in the repository."""
+    """Yield the workflow of a git hook that is stored in the repository."""
     name = path.rpartition("/")[2]
     if not name.startswith(("_", ".")) and "." not in name:
         yield Workflow(name=f"{name} hook", steps=split_commands(text), origin="hook", path=path, line=1)
 
 
 def split_commands(text: str) -> tuple[WorkflowStep, ...]:
-    """Return the commands of a shell text as steps.
+    """Return the commands in a shell text as steps, at most MAX_COMMANDS.
 
-    Keywords, conditions in brackets and bookkeeping are left out.
+    Shell keywords, conditions in brackets and bookkeeping such as `set -e` are left out.
     """
     code = _COMMENT.sub("", _HEREDOC.sub("\n", text[:MAX_TEXT]))
     commands = [
@@ -114,16 +117,16 @@ def _split(code: str) -> Iterator[str]:
 
 
 def make_step(command: str, name: str = "") -> WorkflowStep:
-    """Build a step from a command as written in a file."""
+    """Build a step from a command as written in a file, shortened if it is long."""
     lines = command.splitlines()
     shown_command = "\n".join(lines[:MAX_LINES]) + ("\n…" if len(lines) > MAX_LINES else "")
     return WorkflowStep(shown_command[:MAX_COMMAND], name)
 
 
 def _find_description(text: str) -> str:
-    """Return the first line of a script's opening comment.
+    """Return the first informative line in a script's opening comments, or "".
 
-    Comments with a licence are skipped.
+    Paragraphs that contain a licence are skipped.
     """
     for paragraph in _head_comments(text):
         if not _LICENCE.search(" ".join(paragraph)):
@@ -134,7 +137,10 @@ def _find_description(text: str) -> str:
 
 
 def _head_comments(text: str) -> Iterator[list[str]]:
-    """Yield the paragraphs of comments before the first command, as lists of lines."""
+    """Yield the paragraphs of comments before the first command.
+
+    Each paragraph is a list of lines.
+    """
     paragraph: list[str] = []
     for line in text.splitlines()[:_HEAD_LINES]:
         comment_text = line.lstrip("# ").strip() if line.startswith("#") and not line.startswith("#!") else ""

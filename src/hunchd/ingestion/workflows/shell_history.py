@@ -1,6 +1,6 @@
-"""Reader of shell history files.
+"""Reader for the history files of shells.
 
-Each command gets its time and the folder it was run in, as far as `cd` commands reveal it.
+Each command gets its time, and the folder in which it was run as far as the `cd` commands before it tell.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _DIRECTORY_CHANGE = re.compile(r"\b(?:cd|pushd|popd|z|j|autojump|zoxide)\b")
 
 @dataclass(frozen=True, slots=True)
 class HistoryCommand:
-    """Command from a shell history.
+    """Command in a shell's history.
 
-    `at` is in seconds since the epoch, or None if it was not recorded; `folder` is None if unknown.
+    `at` is in seconds since the epoch, or None if it was not recorded; `folder` is None if it is unknown.
     """
 
     command: str
@@ -45,9 +45,9 @@ class HistoryCommand:
 
 
 def read_history(file: Path, shell: Shell, home: str) -> list[HistoryCommand]:
-    """Read a history file, oldest command first.
+    """Return the commands in a history file, oldest first.
 
-    Raises OSError if the file cannot be read.
+    `home` is the user's home folder. Raises OSError if the file cannot be read.
     """
     with file.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
@@ -61,13 +61,13 @@ def read_history(file: Path, shell: Shell, home: str) -> list[HistoryCommand]:
 
 
 def guess_shell(file: Path) -> Shell:
-    """Guess the shell of a history file by its name."""
+    """Guess from the name of a history file which shell wrote it."""
     name = file.name.lower()
     return "fish" if "fish" in name else "zsh" if "zsh" in name or name == ".histfile" else "bash"
 
 
 def default_history_file(shell: Shell, home: str, environment: dict[str, str]) -> Path:
-    """Return the default path of a shell's history."""
+    """Return the path at which a shell keeps its history by default."""
     if shell == "fish":
         data = environment.get("XDG_DATA_HOME") or f"{home}/.local/share"
         return Path(data) / "fish" / "fish_history"
@@ -88,7 +88,7 @@ def _read_bash(lines: list[str]) -> Iterator[HistoryCommand]:
 
 
 def commands_of(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the commands of a history entry.
+    """Yield the commands in the lines of a history file.
 
     Lines that continue a command (a quotation, a here-document, a loop) are joined with it.
     """
@@ -128,7 +128,7 @@ def is_whole(lines: Sequence[str]) -> bool:
 
 
 def _is_quoting(text: str) -> bool:
-    """Return True if a quotation is open at the end."""
+    """Return True if a quotation is still open at the end of the text."""
     rest = _QUOTED_TEXT.sub("", _COMMENT.sub("", re.sub(r"\\.", "", text)))
     return "'" in rest or '"' in rest
 
@@ -162,17 +162,17 @@ def _read_fish(lines: list[str]) -> Iterator[HistoryCommand]:
 
 
 def _unmetafy(content: bytes) -> bytes:
-    """Decode zsh's encoding of special bytes.
+    """Decode the escapes that zsh writes for special bytes.
 
-    0x83 precedes a byte with its sixth bit flipped.
+    The byte 0x83 is followed by the special byte with its sixth bit flipped.
     """
     return re.sub(rb"\x83(.)", lambda match: bytes([match[1][0] ^ 32]), content, flags=re.DOTALL)
 
 
 def _add_folders(commands: Iterator[HistoryCommand], home: str) -> Iterator[HistoryCommand]:
-    """Add to each command the folder that the preceding `cd` led to.
+    """Yield each command with the folder to which the `cd` commands before it led.
 
-    The folder is None if it cannot be known.
+    The folder is None if it cannot be determined.
     """
     folder: str | None = None
     previous_folder: str | None = None
@@ -187,9 +187,9 @@ def _add_folders(commands: Iterator[HistoryCommand], home: str) -> Iterator[Hist
 
 
 def _next_folder(command: str, folder: str | None, previous_folder: str | None, home: str) -> str | None:
-    """Return the working folder after a command, or None if unknown.
+    """Return the working folder after a command, or None if it is unknown.
 
-    `folder` is the working folder before the command, `previous_folder` the one before that (for `cd -`).
+    `folder` is the working folder before the command, and `previous_folder` the one before that (for `cd -`).
     """
     try:
         words = shlex.split(command)

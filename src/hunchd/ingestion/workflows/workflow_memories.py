@@ -1,4 +1,7 @@
-"""Conversion of workflows to memories: hint line, steps, origin and events."""
+"""Conversion of workflows to memories.
+
+A workflow's memory consists of a hint, which is one line, and its steps, origin and events.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def workflow_to_memory(workflow: Workflow, project: str, now: datetime) -> Memor
 
 
 def make_hint(workflow: Workflow) -> str:
-    """Describe the workflow in one line: name, steps and purpose."""
+    """Describe a workflow in one line: its name, events, and steps or description."""
     lines = [line for step in workflow.steps if (line := _get_first_line(step)) != workflow.name]
     parts = [workflow.about] if workflow.about and not _fits_hint(lines) else list(filter(_is_informative, lines))
     distinct_parts = list(dict.fromkeys(parts))
@@ -71,17 +74,17 @@ def _get_first_line(step: WorkflowStep) -> str:
 
 
 def _fits_hint(step_lines: Sequence[str]) -> bool:
-    """Return True if the steps fit into the hint and are informative.
+    """Return True if the steps fit into the hint and are all informative.
 
-    Otherwise the description is more useful.
+    If they do not, the description of the workflow is more useful.
     """
     return 0 < len(" → ".join(step_lines)) <= MAX_HINT and all(map(_is_informative, step_lines))
 
 
 def _is_informative(command: str) -> bool:
-    """Return True if a command is informative.
+    """Return True if a command says what the workflow does.
 
-    A command that only prints, or whose program is a variable of the file, is not.
+    A command that only prints something, or whose program is a variable, does not.
     """
     return not _UNINFORMATIVE_COMMAND.match(command)
 
@@ -129,7 +132,7 @@ def _build_source(workflow: Workflow) -> JsonObject:
 
 
 def redact_workflow(workflow: Workflow) -> Workflow:
-    """Redact the workflow, since script commands may contain secrets."""
+    """Redact the texts of a workflow, since commands in scripts may contain secrets."""
     steps = tuple(WorkflowStep(_redact_text(step.command), _redact_text(step.name)) for step in workflow.steps)
     return replace(workflow, name=_redact_text(workflow.name), about=_redact_text(workflow.about), steps=steps)
 
@@ -143,7 +146,10 @@ def _shorten(text: str, limit: int) -> str:
 
 
 def compare_memories(stored_memories: Sequence[Memory], current: Sequence[Memory]) -> tuple[list[Memory], list[Memory]]:
-    """Return the new or changed memories, and the stored ones that disappeared."""
+    """Compare the stored workflow memories with those read now.
+
+    Returns the new or changed memories in `current`, and the stored ones that are no longer among them.
+    """
     stored_by_id = {memory.id: memory for memory in stored_memories}
     changed_memories = [
         one for one in current if one.id not in stored_by_id or not _is_same_workflow(stored_by_id[one.id], one)
@@ -162,7 +168,7 @@ def _is_same_workflow(one: Memory, other: Memory) -> bool:
 
 
 def is_edited(memory: Memory) -> bool:
-    """Return True if somebody edited the memory's text."""
+    """Return True if somebody has edited the memory's text since it was built."""
     return memory.source.get("digest") not in (None, _hash_text(memory.content))
 
 

@@ -1,6 +1,7 @@
 """Safe YAML loader for untrusted files.
 
-It returns plain values only and limits nesting depth and aliases. This is the only module that uses PyYAML.
+It returns only plain values (strings, lists and mappings), and limits the nesting depth and the aliases. This is
+the only module that uses PyYAML.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ _MAX_ALIASES: Final = 2_000  # aliases followed: a file has a dozen, a YAML bomb
 
 
 class InvalidYaml(ValueError):
-    """Raised for text that is not valid YAML or exceeds a limit."""
+    """Raised if a text is not valid YAML or exceeds a limit."""
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
-    """YAML loader that counts aliases and reads `on` as a string."""
+    """YAML loader that limits aliases and nesting, and reads scalars as strings.
+
+    In particular, `on` is not read as True.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -41,7 +45,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library has no type
 
 
 def _ignore_tag(loader: _Loader, node: yaml.Node) -> Any:
-    """Ignore tags that only the tool that reads the file knows (`!reference`)."""
+    """Return None for a tag that only the tool owning the file knows (`!reference`)."""
     return None
 
 
@@ -53,7 +57,7 @@ _Loader.add_constructor(None, _ignore_tag)
 
 
 def load_yaml(text: str) -> Any:
-    """Parse a YAML document.
+    """Parse a YAML document; an empty one gives None.
 
     Raises InvalidYaml for invalid YAML, recursive or excessive aliases, and deep nesting.
     """
@@ -73,7 +77,7 @@ def load_yaml(text: str) -> Any:
 
 
 def _count_values(root: yaml.Node) -> int:
-    """Count the values that the document would have with all aliases expanded.
+    """Count the values that a document would have with all aliases expanded.
 
     The aliases are not actually expanded.
     """
