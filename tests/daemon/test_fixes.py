@@ -155,7 +155,7 @@ def test_similar_fix_commit_is_shown_until_forgotten(work: Work, shop: Path, dae
     sha = commit(shop, "Fix KeyError: 'price' in total(), items have a cost", {"shop/price.py": good})
     work.save("shop/price.py", PRICE.format(key="price", tax="cost"))
     work.fails()
-    line = f"commit {sha[:7]} fixed something like it in shop/price.py"
+    line = f"commit {sha[:7]} fixed a similar error in shop/price.py"
     daemon.wait_until(lambda: line in str(work.error()), within=SEEN, what="find the commit")
 
     error = work.error()

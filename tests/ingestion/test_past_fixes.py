@@ -88,7 +88,7 @@ def test_past_fix_ranks_behind_proven_fixes() -> None:
         shared_symbols=("KeyError", "tax_rate"),
     )
     assert past is not None
-    assert past.summary == "commit aaaaaaa fixed something like it in shop/price.py, 2020-09"
+    assert past.summary == "commit aaaaaaa fixed a similar error in shop/price.py, 2020-09"
     memory = fix_to_memory(past, "p", NOW)
     assert memory_to_fix(memory) == past
     assert {"type": "about_symbol", "ref": "shop/price.py#tax_rate"} in memory.links

@@ -63,7 +63,7 @@ def test_github_jobs_yield_commands() -> None:
     assert test.steps[0].command == "pip install -e . --group ${{ matrix.group }}"
     assert all(" ".join(step.command.split()) in " ".join(GITHUB.split()) for step in test.steps)
     assert test.steps[0].name == "Install and test"
-    assert test.events == ("push of main and tag v*", "pull request")
+    assert test.events == ("push to main and tag v*", "pull request")
     assert test.line == 13
     assert (test.purpose, publish.purpose) == ("test", "release")
 

@@ -33,7 +33,7 @@ class Workflow:
     name: str  # the command to type, where there is one
     steps: tuple[WorkflowStep, ...]
     origin: Literal["script", "ci", "hook"]
-    events: tuple[str, ...] = ()  # that start it: "push of main"
+    events: tuple[str, ...] = ()  # that start it: "push to main"
     path: str = ""  # of the defining file
     line: int = 0  # line in that file, from 1
     about: str = ""  # description in the file

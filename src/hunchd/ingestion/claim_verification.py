@@ -25,7 +25,7 @@ MAX_QUOTE: Final = 360  # characters
 MIN_QUOTE: Final = 8
 MAX_VALUE: Final = 160
 MAX_KEY_WORDS: Final = 8
-MAX_CLAIMS: Final = 30  # checked per answer
+MAX_CLAIMS: Final = 30  # claims checked per answer
 REQUIRED_FIELDS: Final = ("category", "key", "value", "quote")
 
 _SPEAKER_EVENTS: Final = (MessageType.USER, MessageType.ASSISTANT)
@@ -71,7 +71,7 @@ def verify_claims(raw: Mapping[str, Any], turns: Sequence[Turn]) -> Verification
     """
     raw_claims = raw.get("facts")
     if not isinstance(raw_claims, list):
-        return Verification((), {"no list of facts": 1})
+        return Verification((), {"answer without a list of facts": 1})
     refusal_counts: Counter[str] = Counter()
     claims: dict[tuple[str, str], VerifiedClaim] = {}
     for raw_claim in raw_claims[:MAX_CLAIMS]:
@@ -79,7 +79,7 @@ def verify_claims(raw: Mapping[str, Any], turns: Sequence[Turn]) -> Verification
         if isinstance(claim, str):
             refusal_counts[claim] += 1
         else:
-            claims[claim.category, claim.key.casefold()] = claim  # the last statement counts
+            claims[claim.category, claim.key.casefold()] = claim  # the last claim for a key counts
     return Verification(tuple(claims.values()), dict(refusal_counts))
 
 
@@ -91,17 +91,17 @@ def _verify_claim(raw: Any, turns: Sequence[Turn]) -> VerifiedClaim | str:
     if category not in CATEGORIES:
         return "unknown category"
     if not key or len(key) > MAX_KEY or len(key.split()) > MAX_KEY_WORDS:
-        return "missing or long key"
+        return "key missing or too long"
     if not value or len(value) > MAX_VALUE:
-        return "missing or long value"
+        return "value missing or too long"
     if not MIN_QUOTE <= len(quote) <= MAX_QUOTE:
-        return "quote too short or long"
+        return "quote too short or too long"
     quote_place = _find_quote(quote, raw.get("turn"), turns)
     if quote_place is None:
         return "quote not found"
     turn, message, sentence = quote_place
     if sentence.endswith("?") or UNCERTAINTY.search(sentence):
-        return "quote is a question or uncertain"
+        return "quote is a question or is uncertain"
     if not set(tokenize(value.casefold())) <= set(tokenize(sentence.casefold())):
         return "value not in the quote"
     if category != "instruction" and _is_denied(value, sentence):

@@ -47,7 +47,7 @@ def is_obsolete_rename(fact: Memory, names: Container[str]) -> bool:
     if fact.source.get("rule") != "renamed" or not fact.key or not fact.value:
         return False
     *qualifiers, name = _split_name(fact.value)
-    types = [part for part in qualifiers if part[0].isupper()]  # modules have no name in the code
+    types = [part for part in qualifiers if part[0].isupper()]  # modules are not names in the code
     return any(part not in names for part in (*types, name)) or _split_name(fact.key)[-1] in names
 
 

@@ -1,8 +1,8 @@
-"""Facts about how to work on a project, read from manifests, decision records and guides.
+"""Facts about how to work on a project.
 
-A guide is a page of instructions for contributors or coding agents. A statement is one convention that a manifest
-states: a key such as "tests", a value and a confidence. A part is a folder whose conventions differ from those of
-the project.
+They are read from manifests, decision records and guides. A guide is a page of instructions for contributors or
+coding agents. A statement is one convention that a manifest states: a key such as "tests", a value and a
+confidence. A part is a folder whose conventions differ from those of the project.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from hunchd.repository.safe_reading import read_file, read_link
 from hunchd.text.encodings import decode_text
 
 MAX_BYTES = 128_000  # per manifest or record; longer files are lock files and books
-MAX_RECORDS = 200  # the newest ones; a project with a thousand RFCs has other tools
+MAX_RECORDS = 200  # only the newest are read; a project with a thousand RFCs has other tools
 MAX_WORKFLOWS = 12
 SHORT_INSTRUCTION = 60  # characters; shorter instructions are shown with their heading
 MAX_DEPTH = 2  # folders below the root in which manifests are read
@@ -85,19 +85,19 @@ _DEFAULT_CI_SYSTEM = "ubuntu"
 _DEPLOYMENT_FOLDERS = frozenset({"docker", "deploy"})  # folders with deployment files of the whole project
 _PAGE_FOLDERS = frozenset(
     {"docs", "doc", "test", "tests"}
-)  # … with files of which some keys hold for the whole project
+)  # folders in which some keys of manifests hold for the whole project
 _KEYS_OF_WHOLE = frozenset({"changelog", "tests", "commit messages"})
 _WORKFLOWS_FOLDER = ".github/workflows/"
-MAX_GLOBS = 100  # merged over all guides with the same instruction
-MAX_SCOPE_DESCRIPTION = 600  # characters, likewise
-SCOPE_FIELDS = ("path", "part", "globs", "on_demand", "topic")  # source fields: the stating file, its scope and subject
-AGENT_RULE_CONFIDENCE = 0.8  # of a rule on a page for agents; on a page for contributors it is .6
+MAX_GLOBS = 100  # globs merged from all guides with the same instruction
+MAX_SCOPE_DESCRIPTION = 600  # characters, merged likewise
+SCOPE_FIELDS = ("path", "part", "globs", "on_demand", "topic")  # fields of `source`: file, scope, subject
+AGENT_RULE_CONFIDENCE = 0.8  # for a rule on a page for agents; on a page for contributors it is .6
 _WHOLE_PROJECT = GuideScope()
-MIN_COMMAND_CONFIDENCE = 0.75  # below, a tool that a manifest names is told instead of a task that may be a variant
+MIN_COMMAND_CONFIDENCE = 0.75  # below it, a tool from a manifest is preferred to a command that may be a variant
 HINT_CONFIDENCE = 0.6  # confidence of a command in a workflow, which may have any purpose
 
-_SourcedStatement = tuple[Statement, str]  # with the file that states it
-_ConventionKey = tuple[str, str, str]  # part of the project, key, language unless it is the first one
+_SourcedStatement = tuple[Statement, str]  # the statement and the file that makes it
+_ConventionKey = tuple[str, str, str]  # part of the project, key, language ("" for the main one)
 
 _CHECK_WORKFLOW = re.compile(r"/(?:[\w-]*[-_])?(?:ci|tests?|main|build|check|lint|publish|release)\b[^/]*$")
 
@@ -152,7 +152,7 @@ def _extract_convention_facts(
     the project.
     """
     best: dict[_ConventionKey, _SourcedStatement] = {}
-    tested_by_key: dict[str, list[_SourcedStatement]] = {}  # by key, values tested in the workflows of one CI
+    tested_by_key: dict[str, list[_SourcedStatement]] = {}  # values that the workflows of a CI system test, by key
     workflows = [path for path in paths if path.startswith(_WORKFLOWS_FOLDER) and path.endswith((".yml", ".yaml"))]
     workflows = sorted(workflows, key=lambda path: not _CHECK_WORKFLOW.search(path))[:MAX_WORKFLOWS]
     shallow = [
@@ -201,7 +201,7 @@ def _add_commands(commands: Sequence[Command], best: dict[_ConventionKey, _Sourc
         tools = best.get((folder, statement.key, ""))
         known = {*find_languages(tools[0].value)} if tools else set()
         if tools and known and known.isdisjoint(find_languages(statement.value) or known):
-            if not language:  # the known tools are those of another language of the project
+            if not language:  # the known tools are for another language of the project
                 best.setdefault((folder, statement.key, find_languages(tools[0].value)[0]), tools)
             tools = best.get(place) if language else None
         if tools and statement.confidence < MIN_COMMAND_CONFIDENCE:
@@ -292,9 +292,9 @@ def get_part(fact: Memory) -> str:
 
 
 def get_globs(fact: Memory) -> tuple[str, ...]:
-    """Return the globs of the files to which an instruction applies.
+    """Return the globs for the files to which an instruction applies.
 
-    An empty result means all files of the folder that `get_part` returns.
+    If there are none, it applies to all files in the folder that `get_part` returns.
     """
     return tuple(map(str, fact.source.get("globs") or ()))
 
@@ -338,7 +338,7 @@ def _find_part(path: str, key: str = "") -> str:
 
 
 def _keep_nearest(paths: list[str]) -> list[str]:
-    """Keep, of all paths with the same file name, only the one nearest to the root.
+    """Keep, for each file name, only the path nearest to the root.
 
     A manifest in a subfolder does not describe the whole project.
     """

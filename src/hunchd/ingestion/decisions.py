@@ -35,7 +35,7 @@ _NUMBERED_PATH = re.compile(r"(?:^|/)(?:adr|rfc)?[-_]?\d[^/]*$", re.IGNORECASE)
 _BACKGROUND_SECTION = re.compile(
     r"(?:status|date|context|metadata|background|problem|motivation|(?:considered )?options)\b", re.IGNORECASE
 )
-# A decision without a heading, and a line with metadata only.
+# A decision without a heading, and a line that contains only metadata.
 _LABELLED_LINE = re.compile(
     r"^\W{0,4}(?:the )?decision\W{0,3}:(.+?)(?:\n\s*\n|\Z)", re.IGNORECASE | re.MULTILINE | re.DOTALL
 )
@@ -150,7 +150,7 @@ def _split_sections(text: str) -> Iterator[_Section]:
     The page may be Markdown or reStructuredText. Lines in code blocks are never headings.
     """
     name, level, body = "", 0, list[str]()
-    in_fence, rulers = False, list[str]()  # in order of first use, which defines RST's levels
+    in_fence, rulers = False, list[str]()  # in order of first use, which defines the levels of headings in RST
     lines = text.splitlines()
     for at, line in enumerate(lines):
         if line.strip().startswith(FENCES):

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from hunchd.ingestion.grammars import Grammar
 
-MAX_SIGNATURE = 200  # characters: whole parameters of nearly every function, and bounded
+MAX_SIGNATURE = 200  # characters: enough for all parameters of nearly every function
 MAX_DOC = 160
 MAX_GENERIC = 60  # bytes of type parameters; longer ones would push the parameters off the line
 _MAX_NODE_BYTES = 4000  # bytes read per node
@@ -69,7 +69,7 @@ class Definition:
     name: str
     kind: str
     body: SyntaxNode | None = None
-    container: str | None = None  # overrides the enclosing one
+    container: str | None = None  # overrides the enclosing container
     is_silent: bool = False
     is_leaf: bool = False  # definitions in its body are ignored
 
@@ -97,7 +97,7 @@ def read_definition(node: SyntaxNode, kind: str, enclosing_kind: str, source: by
 
 
 def _read_assignment(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
-    """Read a Python or Ruby assignment to a plain name."""
+    """Read a Python or Ruby assignment to a single name."""
     target = node.child_by_field_name("left")
     if target is None or target.type not in ("identifier", "constant"):
         return None
@@ -226,7 +226,7 @@ def _read_declarator(node: SyntaxNode, kind: str, enclosing_kind: str, source: b
 
 
 def _read_inline_type(node: SyntaxNode, source: bytes) -> Definition | None:
-    """Read a C declaration of only a type, such as `struct S { … };`."""
+    """Read a C declaration without a variable, such as `struct S { … };`."""
     shape = node.child_by_field_name("type")
     if shape is None or shape.child_by_field_name("body") is None:
         return None
@@ -336,7 +336,7 @@ def _read_javascript_test(node: SyntaxNode, kind: str, enclosing_kind: str, sour
 
 
 def _unquote(text: str) -> str:
-    """Return a title on one line without the enclosing quotation marks."""
+    """Return a test's title on one line, without the quotation marks around it."""
     return " ".join((text[1:-1] if text[:1] in ("'", '"', "`") else text).split())
 
 
@@ -409,7 +409,7 @@ _READERS: dict[str, Callable[[SyntaxNode, str, str, bytes], Definition | None]] 
     ),
     "block_mapping_pair": _read_key,
     "type_alias_statement": _read_type_alias,
-    # Both C's, with the name below declarators, and those with a name field.
+    # C and C++, where the name is inside declarators, and languages with a name field.
     "function_definition": lambda node, kind, inside, source: (
         _read_declarator(node, kind, inside, source)
         if node.child_by_field_name("declarator") is not None
@@ -484,9 +484,9 @@ def _skip_annotations(node: SyntaxNode, grammar: Grammar) -> int:
 
 
 def _strip_literals(line: str) -> str:
-    """Replace the value in a declaration with `…` if it is long or a string.
+    """Replace the value in a declaration with `…` if it should not be shown.
 
-    A string may be a secret, and a long value is less informative than its name.
+    A string may be a secret, and a value of more than 60 characters is less informative than its name.
     """
     head, equals, value = line.partition("=")
     if not equals or not (set("\"'`") & set(value) or len(value) > 60):

@@ -1,6 +1,7 @@
-"""Classification of a line of tool output: location, label, frame, source line or marker.
+"""Classification of single lines in the output of tools. No I/O.
 
-A label is a word such as "error:" in front of a message. No I/O.
+A line may contain a location, a label (a word such as "error:" in front of a message), a stack frame, source code
+or a marker below it.
 """
 
 from __future__ import annotations

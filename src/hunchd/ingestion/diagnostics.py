@@ -1,8 +1,9 @@
-"""Search for the diagnostic in any tool's output: the line that says what is wrong, with its details. No I/O.
+"""Search for the diagnostic in the output of any tool. No I/O.
 
-The module does not know any particular tool. It recognises three forms: a line that names a location (`path:line:
-…`), a line that is labelled as an error, and a heading with a file's path above indented findings. Lines that only
-count, conclude or advise are skipped (see `summaries`).
+The diagnostic is the line that says what is wrong, with its details. The module does not know any particular tool.
+It recognises three forms: a line that names a location (`path:line: …`), a line that is labelled as an error, and a
+heading with a file's path above indented findings. Lines that only count, conclude or advise are skipped (see
+`summaries`).
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from hunchd.ingestion.diagnostic_lines import (
 )
 from hunchd.ingestion.summaries import is_summary
 
-_MOST_LINES: Final = 400  # looked at for the line that says what is wrong
+_MOST_LINES: Final = 400  # last lines searched for the one that says what is wrong
 _ITEM: Final = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+(?P<text>\S.*)")
 _NAMED_THING: Final = re.compile(
     r"[`'\"«“][^`'\"]+[`'\"»”]|\w[/_:\\]\w|\w\d|\d\w|[a-z][A-Z]|\w\.\w"
-)  # a name of code or a file
-_LONGEST_LINE: Final = 600  # characters of it
-_BLOCK_LINES: Final = 24  # that may belong to it
+)  # a name from the code, or a file
+_LONGEST_LINE: Final = 600  # characters read per line
+_BLOCK_LINES: Final = 24  # lines below the diagnostic that may belong to it
 _BLOCK_ABOVE: Final = 9
-_DETAILS: Final = 8  # that tell one diagnostic from another
-_ENOUGH_WORDS: Final = 3  # of a message that needs no detail in its headline
+_DETAILS: Final = 8  # details that distinguish one diagnostic from another
+_ENOUGH_WORDS: Final = 3  # words in a message that needs no detail in its headline
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ class Diagnostic:
     `details` are the source line that the tool marked, and its explanation.
     """
 
-    display_line: str  # the line, for a reader
-    message_text: str  # without label and place, for comparison
+    display_line: str  # the line as shown to a reader
+    message_text: str  # the message without label and location, for comparison
     code: str
     path: str
     line: int
@@ -95,9 +96,9 @@ class _Anchor:
 
 
 def find_diagnostic(text: str) -> Diagnostic | None:
-    """Return the most severe problem reported in `text`, or None if there is none.
+    """Return the most severe problem reported in `text`.
 
-    If several are equally severe, returns the first.
+    If several are equally severe, returns the first. Returns None if no problem is reported.
     """
     lines = [line[:_LONGEST_LINE] for line in text.split("\n")[-_MOST_LINES:]]
     anchors = list(_find_anchors(lines))
@@ -165,7 +166,7 @@ def _find_anchors(lines: Sequence[str]) -> Iterator[_Anchor]:
 
 
 def is_path_list(lines: Sequence[str], number: int) -> bool:
-    """Return True if the next line that is not blank is also a path.
+    """Return True if the next nonblank line is also a path.
 
     A line followed by another path belongs to a list of files.
     """

@@ -83,7 +83,7 @@ def build_episode(unit: Unit, project: str, *, now: datetime) -> Memory:
 
 
 def extract_reason(body: str, title: str = "") -> str:
-    """Return the sentences of a commit message that give the reason for the commit.
+    """Return the sentences of a commit message that explain the commit.
 
     If no sentence gives a reason, the beginning of the message is returned. Sentences that repeat the title are
     skipped.

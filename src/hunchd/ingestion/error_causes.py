@@ -29,11 +29,11 @@ class RootCause:
 
     type: str
     headline: str
-    section_starts: tuple[int, ...]  # offsets of the sections
-    end: int  # offset of the end of the last section
+    section_starts: tuple[int, ...]  # offsets in the text at which the sections start
+    end: int  # offset at which the last section ends
 
     def order_places(self, places: Sequence[tuple[int, ErrorLocation]]) -> tuple[tuple[int, ErrorLocation], ...]:
-        """Return the places ordered by section of the trace, those of the root cause first.
+        """Return the places by section of the trace, the root cause's first.
 
         The places in the other sections are kept, because a section may omit frames ("... 23 more") that a section
         above it lists.

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-# Frames that name path, line and function: path:line is what compilers, linters and most traces write, pytest and Ruby
-# with the function behind it.
+# Frames that name path, line and function. Compilers, linters and most traces write path:line; pytest and Ruby add the
+# function after it.
 _PYTHON_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in (\S+))?')
 _JS_FRAME = re.compile(
     r"^\s+at (?:async )?(?:new )?([\w.$<>]+)(?: \[as \w+\])? ?\(([^\s()]*\w\.\w{1,5}):(\d+)", re.MULTILINE
 )
-# Java before its own classes: "java.base/java.util.Objects.requireNonNull(Objects.java:235)".
+# Java puts the module before its own classes: "java.base/java.util.Objects.requireNonNull(Objects.java:235)".
 _JAVA_MODULE_FRAME = re.compile(r"^\s+at [\w.]+(?:@[\w.]+)?/+([\w.$<>]+)\((\w+\.\w{1,6}):(\d+)\)", re.MULTILINE)
-# Go prints the function on the line above, indented in race reports.
+# Go prints the function on the line above the location; race reports are indented.
 _GO_FRAME = re.compile(r"^ *([\w./*()-]{1,200}?)\([^()\n]*\)\n[\t ]+(\S{1,300}\.go):(\d+)", re.MULTILINE)
 # Sanitizers and gdb: "#1 0x55bf in fill /w/main.c:3", "#0  total (n=1) at main.c:5".
 _NATIVE_FRAME = re.compile(
@@ -32,7 +32,7 @@ _PYTHON_DEFINITION = re.compile(r"^\s*(?:async )?def (\w+)\(", re.MULTILINE)
 _PATH_LINE = re.compile(
     r"(?<![\w@])((?:[A-Za-z]:)?[\w./\\@+-]*\w\.[A-Za-z]\w{0,5})(?::(\d+)(?:[:,]\d+)?|\((\d+)(?:,\d+)?\):)"
 )
-# Patterns with the numbers of their groups: path, line, function.
+# Patterns, each with the numbers of its groups for path, line and function.
 _FRAMES: Final = (
     (_PYTHON_FRAME, 1, 2, 3),
     (_JS_FRAME, 2, 3, 1),

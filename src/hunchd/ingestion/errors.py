@@ -23,13 +23,13 @@ _EXCEPTION_LINE = re.compile(
     r"^\s*(?:E\s+)?((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Failure|Iteration)"
     r"|(?:[\w.]+\.)?Failed(?=: ))\b:?\s*(.*)$"
 )
-# Last line of a Python traceback: an exception may have any name.
+# Last line of a Python traceback, where the exception may have any name.
 _PYTHON_EXCEPTION = re.compile(r"^((?:\w+\.)*[A-Z]\w*)(?:: (.*))?$")
 
-# pytest's message lines, and the line below them that names place and type.
+# pytest's message lines, and the line below them that names the location and the type.
 _PYTEST_MARK = re.compile(r"^E(?:  |$)")
 _PYTEST_LOCATION = re.compile(r"^\S+\.\w+:\d+: ([A-Z]\w+)$")
-# Traces of Python and pytest; tool output in between is not the error.
+# Traces from Python and pytest; tool output between them is not the error.
 _PYTHON_TRACE = re.compile(r"^Traceback \(most recent call last\)|^E  |^\S+\.py:\d+: (?:in \w|[A-Z]\w+$)", re.MULTILINE)
 _PYTHON_OUTPUT = re.compile(r'File "[^"\n]+", line \d|^E  |^\S+\.py:\d+: ', re.MULTILINE)
 
@@ -53,7 +53,7 @@ _FOREIGN_CALL = re.compile(
 )
 _TEST = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$|(?:^|/)tests?/")
 
-# Errors whose quotations are names in the code: another name is another error.
+# Errors that quote names from the code: a different name means a different error.
 _NAME_ERRORS = frozenset(
     {"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError", "UnboundLocalError"}
     | {"NoMethodError", "ReferenceError"}
@@ -101,7 +101,7 @@ class ParsedError:
     type: str  # exception type or error code; "" when the text names none
     places: tuple[ErrorLocation, ...]  # in the order of the text
     fingerprint: str  # 16 hex digits
-    at: ErrorLocation | None = None  # place of the headline, if a tool printed one
+    at: ErrorLocation | None = None  # location that a tool printed with the headline, if any
     raise_site_is_last: bool = False  # True if the error was raised at the last place
 
     @property
@@ -144,7 +144,7 @@ def parse_error(text: str) -> ParsedError:
             else extract_details_below(normalized_text, _end_of(normalized_text, tool, headline))
         )
         own = [_compiler_frame(tool)] if tool is not None and at is not None else frames
-        frames = [*own, *map(mask_variable_parts, below)]  # what else is wrong is another error
+        frames = [*own, *map(mask_variable_parts, below)]  # different details mean a different error
     if at is not None and all(place.path != at.path for place in places):
         places = (*places, at)
     if syntax_errors := _SYNTAX_ERROR.findall(normalized_text):
@@ -153,10 +153,10 @@ def parse_error(text: str) -> ParsedError:
         bool(_NAME_ERROR_LINE.search(f"{kind}: {headline}")) or not kind or not any(place.function for place in places)
     )
     message = (tool.message if generic is not None and tool is not None else headline)[: 10 * _HEADLINE_LENGTH]
-    # Which module is missing is the error, wherever it was looked for.
+    # The missing module identifies the error, not the folder in which it was searched for.
     if _MISSING_MODULE.search(message):
         message = _FOLDERS.sub("", message)
-    elif generic is None:  # what a tool quotes is code
+    elif generic is None:  # what other tools quote is code
         message = mask_quotations(message, names_stay=names_stay)
     template = shorten_middle(mask_variable_parts(message), _HEADLINE_LENGTH)
     if not frames and (_is_uninformative(template) or (tool is None and not kind)):
@@ -164,7 +164,7 @@ def parse_error(text: str) -> ParsedError:
         first = next((number for number, line in enumerate(lines) if line.strip() == headline), 0)
         frames = [mask_variable_parts(line[:_HEADLINE_LENGTH]) for line in lines[first:][-_FALLBACK_LINES:]]
     if not frames and (names := _FILE_NAME.findall(message)):
-        frames = list(dict.fromkeys(names))  # "main.py is unsorted" is not fixed by what sorted another file
+        frames = list(dict.fromkeys(names))  # a fix for one unsorted file does not fix another
     identity = "\n".join([kind, template, *frames])
     fingerprint = hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=8).hexdigest()
     return ParsedError(shorten_middle(headline, _HEADLINE_LENGTH), kind, places, fingerprint, at, raised_last)
@@ -217,7 +217,7 @@ def _compiler_frame(tool: ToolError) -> str:
 
 
 def _select_frames(places: tuple[ErrorLocation, ...], *, raised_last: bool) -> list[str]:
-    """Return the frames in the project's own code nearest to where the error was raised.
+    """Return the project's own frames nearest to where the error was raised.
 
     Each has the form `file:function`, without a line number. Frames in tests are used only if there are no others.
     `raised_last` is True if the text lists the innermost frame last.

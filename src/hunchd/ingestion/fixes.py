@@ -21,12 +21,12 @@ FIXED_BY_LINK: Final = "fixed_by"  # type of the reverse link
 PAST_TAG: Final = "history"  # tag of a fix from history that nobody has tried yet
 ABOUT_SYMBOL_LINK: Final = "about_symbol"  # type of the link to a fixed symbol, as `path#name`
 
-MAX_PATHS: Final = 12  # in a larger change nobody could tell which part helped
+MAX_PATHS: Final = 12  # files per fix: in a larger change, nobody can tell which part helped
 MAX_DIFF_LINES: Final = 80
 MAX_DIFF_CHARACTERS: Final = 6_000
 MAX_LINE_CHARACTERS: Final = 200
 CONTEXT_LINES: Final = 1  # lines around a change
-EXCERPT_LINES: Final = 14  # of the diff shown beside an error
+EXCERPT_LINES: Final = 14  # lines of the diff that are shown beside an error
 EXCERPT_PATHS: Final = 3
 # A fix that helped once in five trials is not worth showing.
 MIN_CONFIDENCE: Final = 0.3
@@ -46,22 +46,22 @@ class Fix:
 
     id: str
     error: str  # id of the error's memory
-    headline: str  # of the error
+    headline: str  # headline of the error
     paths: tuple[str, ...]  # paths that the error names come first
     diff: str
     at: datetime
     command: str | None = None  # command that failed before and passed after
     commit: str | None = None
-    subject: str = ""  # of the commit
+    subject: str = ""  # subject of the commit
     success_count: int = 1
     trial_count: int = 1
-    symbols: tuple[str, ...] = ()  # named by both the error and the commit
+    symbols: tuple[str, ...] = ()  # names that both the error and the commit mention
 
     @property
     def is_past(self) -> bool:
-        """Return True if the fix is only a past commit that fixed a similar error.
+        """Return True if nobody has tried the fix on this error yet.
 
-        Nobody has tried it on this error yet.
+        It is then only a past commit that fixed a similar error.
         """
         return self.trial_count == 0
 
@@ -80,7 +80,7 @@ class Fix:
         names = ", ".join(self.paths[:EXCERPT_PATHS])
         more = f" and {len(self.paths) - EXCERPT_PATHS} more" if len(self.paths) > EXCERPT_PATHS else ""
         if self.is_past:
-            return f"commit {(self.commit or '')[:7]} fixed something like it in {names}{more}, {self.at:%Y-%m}"
+            return f"commit {(self.commit or '')[:7]} fixed a similar error in {names}{more}, {self.at:%Y-%m}"
         by = f"by {self.commit[:7]} " if self.commit else ""
         return f"fixed before {by}in {names}{more}: helped {self.success_count} of {self.trial_count}"
 
@@ -168,7 +168,7 @@ def record_success(known_fixes: Sequence[Fix], new_fix: Fix) -> list[Fix]:
 
 
 def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[Fix]:
-    """Count a failed trial for each fix that was applied again but did not help.
+    """Count a failed trial for each fix that was applied in vain.
 
     The error came back after `paths` were changed; a fix counts as applied if all its files are among them. Past
     commits are not counted, since editing the same files does not repeat the commit. Returns only the fixes that
@@ -182,10 +182,10 @@ def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[
 
 
 def select_best(fixes: Sequence[Fix]) -> Fix | None:
-    """Return the fix with the highest confidence, or None if no fix is good enough.
+    """Return the fix with the highest confidence.
 
     If several are equally good, returns the newest. A past commit is chosen only if no fix has helped with a
-    confidence of at least MIN_CONFIDENCE.
+    confidence of at least MIN_CONFIDENCE. Returns None if there is no suitable fix.
     """
     candidates = [fix for fix in fixes if fix.is_past or (fix.success_count and fix.confidence >= MIN_CONFIDENCE)]
     return max(candidates, key=lambda fix: (fix.confidence, fix.at), default=None)
@@ -257,7 +257,7 @@ def _make_title(fix: Fix) -> str:
 
 def _content_prefix(fix: Fix) -> str:
     if fix.is_past:
-        return f"commit {fix.commit} of {fix.at:%Y-%m-%d} fixed something like it: {fix.subject}\nin"
+        return f"commit {fix.commit} of {fix.at:%Y-%m-%d} fixed a similar error: {fix.subject}\nin"
     return "fixed in"
 
 

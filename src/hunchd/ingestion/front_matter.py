@@ -11,7 +11,7 @@ from typing import Final
 
 _KEY: Final = re.compile(r"([A-Za-z][\w-]*)[ \t]*:(?:[ \t]+(.*))?$")
 _ITEM: Final = re.compile(r"[ \t]*-(?:[ \t]+(.*))?$")
-_LIST_END: Final = frozenset("]}")  # ends a list of several lines
+_LIST_END: Final = frozenset("]}")  # ends a list that spans several lines
 
 
 def parse_settings(text: str) -> dict[str, list[str]] | None:
@@ -39,7 +39,10 @@ def parse_settings(text: str) -> dict[str, list[str]] | None:
 
 
 def get_value(settings: Mapping[str, list[str]], key: str) -> str:
-    """Return the values of a setting joined into one line, or "" if it is not set."""
+    """Return the values of a setting, joined on one line.
+
+    Returns "" if the setting is missing.
+    """
     return " ".join(value for value in settings.get(key, ()) if value not in (">", "|", ">-", "|-"))
 
 

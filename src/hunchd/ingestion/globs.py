@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-MAX_GLOBS: Final = 40  # globs per rule, each choice in braces counted; people write ten
-MAX_GLOB_LENGTH: Final = 300  # characters of one
+MAX_GLOBS: Final = 40  # globs per rule, counting each choice in braces; people write about ten
+MAX_GLOB_LENGTH: Final = 300  # characters of one glob
 MAX_LIST_LENGTH: Final = 8_000  # characters of a list
 
 EVERYWHERE: Final = "**"
@@ -100,7 +100,7 @@ def _expand_braces(glob: str) -> list[str]:
 
 
 def _anchor(glob: str, *, names_anywhere: bool) -> str:
-    """Make a glob relative to the root and normalize its spelling."""
+    """Make a glob relative to the project's root and normalize its spelling."""
     negation, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
     from_root = glob.startswith("/")
     glob = glob.removeprefix("./").lstrip("/")

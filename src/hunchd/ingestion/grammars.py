@@ -1,6 +1,6 @@
-"""Table of syntax node names for each language.
+"""Table of the names of syntax nodes in each language.
 
-The table keeps the tree walk independent of the language.
+Because of this table, the code that walks a syntax tree does not depend on the language.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Grammar:
     containers: frozenset[str] = frozenset()  # definitions whose members are definitions too
     transparent_nodes: frozenset[str] = frozenset()  # nodes that only group definitions
     body_nodes: frozenset[str] = frozenset()  # where a signature ends, for definitions without a `body` field
-    annotation_nodes: frozenset[str] = frozenset()  # annotations in front of a definition: no part of its signature
-    signature_fields: tuple[str, ...] = ()  # fields that end the signature, if bodies have no start node
-    query: str = ""  # captures @import, @module (a child module), @quiet (text that is no code)
+    annotation_nodes: frozenset[str] = frozenset()  # annotations before a definition, not part of its signature
+    signature_fields: tuple[str, ...] = ()  # fields at which the signature ends, if no node marks the body's start
+    query: str = ""  # captures @import, @module (a child module) and @quiet (text that is not code)
     embedded_node: str = ""  # node type whose braces hold source of the same language (Rust's item macros)
 
 

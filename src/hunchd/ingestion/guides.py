@@ -17,14 +17,15 @@ from hunchd.ingestion.front_matter import get_value, parse_settings
 from hunchd.ingestion.headings import split_front_matter
 
 MAX_GUIDES: Final = 60  # guides read, those nearest to the root first
-MAX_DEPTH: Final = 4  # folders above a guide that applies to its own folder
+MAX_DEPTH: Final = 4  # folders above a guide for agents, which applies to the folder it is in
 MAX_IMPORTS: Final = 20  # per guide
-MAX_IMPORT_DEPTH: Final = 5  # from guide to guide
-MAX_LINK_DEPTH: Final = 2  # from page to page for contributors
+MAX_IMPORT_DEPTH: Final = 5  # imports followed from guide to guide
+MAX_LINK_DEPTH: Final = 2  # links followed from one page for contributors to the next
 MAX_DESCRIPTION: Final = 300  # characters
-AIDER_SETTINGS: Final = ".aider.conf.yml"  # no guide itself: it lists guides
+AIDER_SETTINGS: Final = ".aider.conf.yml"  # not a guide itself; it lists guides
 
-# Pages for contributors and agents of the whole project, by name, at the root or in a folder for such pages.
+# Names of pages for contributors or agents that concern the whole project. They are at the root or in a folder for
+# such pages.
 _FOR_PEOPLE = (
     r"[\w.-]*CONTRIBUTING|DEVELOP(?:MENT|ING|ERS?)|HACKING|MAINTAINING|RELEAS(?:E|ES|ING)(?:[-_](?:PROCESS|CHECKLIST|"
     r"GUIDE))?|(?:PULL|MERGE)_REQUEST_TEMPLATE|(?:CODING|CODE)[-_ ]?(?:STYLE|STANDARDS)(?:[-_ ]?GUIDE)?|"
@@ -68,7 +69,7 @@ _GUIDE_NAME: Final = re.compile(
     r"style|commit|ai[-_]",
     re.IGNORECASE,
 )
-# Guides that are often symbolic links to one page for all agents.
+# Guides that are often symbolic links to a single page for all agents.
 LINKABLE_GUIDES: Final = (
     "AGENTS.md", "CLAUDE.md", "GEMINI.md", "CONVENTIONS.md", ".cursorrules", ".windsurfrules", ".clinerules",
     ".github/copilot-instructions.md", ".junie/guidelines.md",
@@ -80,12 +81,12 @@ _READABLE: Final = re.compile(r"(?:^|/)(?:[^/.]+|[^/]+\.(?:md|mdc|markdown|txt|r
 _FOR_NEWCOMERS: Final = re.compile(rf"(?:^|/)(?:{_FOR_PEOPLE}|README|CHANGELOG)(?:\.[^/]*)?$", re.IGNORECASE)
 _TEMPLATE: Final = re.compile(r"(?:^|/)\w+_REQUEST_TEMPLATE[^/]*$", re.IGNORECASE)
 README: Final = re.compile(r"readme(?:\.(?:md|rst|txt|adoc))?", re.IGNORECASE)
-# A section of a readme with its subsections, up to the next heading of its level.
+# A section in a readme with its subsections, up to the next heading of the same level.
 _CONTRIBUTING_SECTION: Final = re.compile(
     r"^#{1,4} [^\n]{0,40}(?:contribut|develop(?!\w* status)|hacking)[^\n]*\n(?:(?!#{1,3} ).*\n?)*",
     re.IGNORECASE | re.MULTILINE,
 )
-# Pages that a page for contributors links to, if their names say that they are about work.
+# Links from a page for contributors, and names which say that a page is about work on the project.
 _LINK: Final = re.compile(
     r"\]\((?:\./)?([\w./-]{2,120})(?:#[\w-]*)?\)|``([\w./-]+\.(?:rst|md))``|:doc:`(?:[^`<]*<)?([\w./-]+)>?`|"
     r"^   +([\w./-]+)$",
@@ -106,8 +107,8 @@ _COMMENT_MARK: Final = re.compile(r"<!-{2,}|-{2,}>")
 class GuideScope:
     """Files to which a guide applies, and whether it is shown only on request."""
 
-    part: str = ""  # folder
-    globs: tuple[str, ...] = ()  # files to which it applies; empty: all
+    part: str = ""  # folder; "" for the whole project
+    globs: tuple[str, ...] = ()  # files to which it applies; all if empty
     on_demand: bool = False  # shown only on request
     description: str = ""  # when it applies, in the author's words
 
@@ -124,7 +125,7 @@ class Guide:
     path: str
     text: str
     scope: GuideScope
-    is_linked: bool = False  # found through a page for people
+    is_linked: bool = False  # found through a link from a page for people
 
     @property
     def is_form(self) -> bool:
@@ -172,7 +173,7 @@ def find_guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping
     queue = deque[tuple[str, GuideScope | None, int]]((path, None, 0) for path in sorted_paths if is_guide(path))
     queue += ((path, None, 0) for path in sorted_paths if README.fullmatch(path))
     queue += ((path, GuideScope(), 1) for path in sorted(others))
-    linked: dict[str, int] = {}  # pages found through links, with the number of links
+    linked: dict[str, int] = {}  # page → number of links followed to find it
     guides: list[Guide] = []
     visited_guides: set[tuple[str, GuideScope]] = set()
     while queue and len(guides) < MAX_GUIDES:
@@ -205,7 +206,7 @@ def _parse_guide(path: str, text: str, place: GuideScope | None) -> Guide:
     text = text.replace("\r\n", "\n")
     settings, page = split_front_matter(text)
     values = parse_settings(settings)
-    if values is None:  # it only looks like settings
+    if values is None:  # the text only looks like settings
         page, values = text, {}
     guide_format, part = _detect_format(path) or (_PLAIN_FORMAT, "")
     if README.fullmatch(path):

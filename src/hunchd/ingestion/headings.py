@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from hunchd.domain.code import Symbol
 
 MAX_SYMBOLS = 500  # per file; a changelog has a thousand uninformative headings
-LONGEST_HEADING = 1_000  # characters read per heading; a line may be a whole file
+LONGEST_HEADING = 1_000  # characters read per heading; a whole file may be one line
 
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 _ATX = re.compile(r"(#{1,6})\s+(\S.*)$")
@@ -43,7 +43,7 @@ _CREATE = re.compile(
 _GRAPHQL = re.compile(r"(?:extend\s+)?(?:type|interface|input|enum|union|scalar|query|mutation|fragment)\s+(\w+)")
 _CMAKE = re.compile(r"\s*(?:function|macro|add_executable|add_library|add_custom_target)\s*\(\s*(\w+)", re.IGNORECASE)
 _TERRAFORM = re.compile(r"(?:resource|data|module|variable|output|provider)\s+(\"[^{\n]+?)\s*\{")
-_LABELS = re.compile(r"\"\s+\"")  # between the labels of a block, whose name in code is `type.name`
+_LABELS = re.compile(r"\"\s+\"")  # between the labels of a block, which code refers to as `type.name`
 _PATTERNS_BY_LANGUAGE: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
     "ini": ((re.compile(r"\[([^\]\n]+)\]\s*$"), "section"),),
     "make": ((re.compile(r"([A-Za-z0-9][\w./%-]*)\s*:(?!=)"), "target"),),
@@ -59,7 +59,7 @@ _PATTERNS_BY_LANGUAGE: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
     "terraform": ((_TERRAFORM, "block"),),
     "cmake": ((_CMAKE, "target"),),
 }
-# Words between a keyword and its line's begin are modifiers, and no word of prose follows the name.
+# Words before the keyword on its line are modifiers, and no prose follows the name.
 _GENERIC_DEFINITION = re.compile(
     r"\s*(?:(?:public|private|protected|internal|fileprivate|static|final|abstract|open|override|async|export|"
     r"default|inline|"
@@ -69,7 +69,7 @@ _GENERIC_DEFINITION = re.compile(
     r"extension|actor|module|record|mixin)\s+([A-Za-z_][\w.:]*)"
     r"(?![\w.:])(?!\s+(?!(?:do|extends|implements|with|where|is|of|for|as|on|when|derives|permits|throws|end|on)\b)[a-z]+\b)"
 )
-_DOC_MARK = '"""'  # around documentation, whose examples are no definitions
+_DOC_MARK = '"""'  # encloses documentation, in which examples are not definitions
 _KIND_BY_KEYWORD = {
     "interface": "interface",
     "protocol": "interface",
@@ -121,7 +121,10 @@ def extract_kubernetes_resources(text: str) -> tuple[Symbol, ...]:
 
 
 def split_front_matter(text: str) -> tuple[str, str]:
-    """Split a page into its front matter ("" if it has none) and its text."""
+    """Split a page into its front matter and its text.
+
+    The front matter is "" if the page has none.
+    """
     match = _FRONT_MATTER.match(text)
     return (match[1], text[match.end() :]) if match else ("", text)
 
@@ -189,7 +192,7 @@ def _read_markdown(text: str) -> Iterator[Symbol]:
 
 
 def _read_rst(text: str) -> Iterator[Symbol]:
-    levels: list[str] = []  # RST gives underlines their rank by first use
+    levels: list[str] = []  # RST ranks underlines in order of first use
     above: list[tuple[int, str]] = []
     before = ""
     for number, line in enumerate(text.splitlines(), 1):

@@ -19,8 +19,8 @@ from hunchd.ingestion.path_filter import is_reportable_path
 from hunchd.ingestion.redaction import redact, redact_name
 from hunchd.repository.git import Git
 
-MAX_BODY = 4_000  # characters stored of a message
-MAX_MESSAGE = 5 * MAX_BODY  # characters redacted: a secret that begins in the body ends within
+MAX_BODY = 4_000  # characters of a commit message that are stored
+MAX_MESSAGE = 5 * MAX_BODY  # characters redacted, so that a secret that begins in the stored part ends here
 SIMILAR_RENAMES, EXACT_RENAMES = "-M50%", "-M100%"
 RENAME_LIMIT = 400  # files per side; above it git compares by name only, which is enough for mass moves
 
@@ -206,7 +206,7 @@ def _parse_change(meta: bytes, records: Iterator[bytes]) -> Iterator[PathChange]
     yield PathChange(_STATUSES[kind], path, old_path, _parse_blob(old_blob), _parse_blob(new_blob))
 
 
-_ESCAPED_BREAK = r"\n\n"  # what `git commit -m 'title\n\nbody'` leaves in the first line
+_ESCAPED_BREAK = r"\n\n"  # left in the first line by `git commit -m 'title\n\nbody'`
 _STATUSES: dict[str, ChangeStatus] = {"A": "A", "M": "M", "D": "D", "R": "R", "C": "C", "T": "T"}
 
 

@@ -1,7 +1,7 @@
-"""Extraction of the rules that a page for contributors or agents states, each as a whole sentence.
+"""Extraction of the rules that a page for contributors or agents states.
 
-A rule says how work must be done; a classifier distinguishes rules from descriptions, etiquette and onboarding. The
-text is written by unknown authors and is untrusted.
+A rule is a whole sentence that says how work must be done; a classifier distinguishes rules from descriptions,
+etiquette and onboarding. The text is written by unknown authors and is untrusted.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from hunchd.text.sentences import split_prose
 MAX_INSTRUCTIONS: Final = 40  # per file; a file with more is a book
 FEWEST_CHARACTERS: Final = 12
 MAX_INSTRUCTION: Final = 300
-# Probabilities from which a sentence is stored, and from which it is shown unasked. Pages for agents hold little else
-# than rules, often very short ones, of which public guides, from which the classifier learned, have few.
+# Minimum probabilities for a sentence to be stored, and to be shown without being asked for. Pages for agents contain
+# little but rules, many of them very short; the public guides on which the classifier was trained have few of those.
 MIN_RULE: Final[Mapping[str, float]] = {"people": 0.4, "form": 0.4, "agents": 0.2}
 MIN_QUOTABLE: Final[Mapping[str, float]] = {"people": 0.5, "form": 0.5, "agents": 0.35}
-UNRATED: Final = 0.6  # of a rule in a language that the classifier does not read
-MAX_STEPS: Final = 8  # of a release that are named
+UNRATED: Final = 0.6  # value of a rule in a language that the classifier cannot read
+MAX_STEPS: Final = 8  # steps of a release that are listed
 MAX_STEP: Final = 70  # characters
-MAX_SECTION_HEADING: Final = 40  # characters of a heading that is shown with its text
+MAX_SECTION_HEADING: Final = 40  # characters of a heading that is shown with its rules
 MAX_TERMS: Final = 12  # items of a list that end a sentence
-MAX_TERM: Final = 32  # characters of an item without a term
+MAX_TERM: Final = 32  # characters of a list item without a highlighted term
 MAX_CODE_AFTER: Final = 160  # characters of code that ends the sentence before it
-FEWEST_ENGLISH_WORDS: Final = 0.12  # share of a page's words that are the commonest English ones, in English
+FEWEST_ENGLISH_WORDS: Final = 0.12  # share of a page's words that are very common English words
 
 HEADING: Final = re.compile(r"^(#{1,6}|={1,6})\s+(\S.*)$")
 ITEM: Final = re.compile(r"(?:[-*+]|(?:\d+|#)[.)])\s+(?:\[[ x]\]\s+)?")
@@ -49,7 +49,7 @@ _ENGLISH: Final = re.compile(
     r"\b(?:the|to|and|of|is|in|a|you|for|we|or|be|this|not|are|your|with|it|on)\b", re.IGNORECASE
 )
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # a character of these says as much as two
+_WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # one of these characters counts as two
 _RELEASE_PAGE: Final = re.compile(r"(?:^|/)releas\w*[-_. ]?(?:process|checklist|guide|notes?)?[^/]*$", re.IGNORECASE)
 _FIRST_CLAUSE: Final = re.compile(
     r"(?<=\S)(?:\.\s+(?=[A-Z])|[.:;]$|:\s|;\s|\s[-–—(]|,\s(?=(?:and|then|so|which)\b)).*$"
@@ -60,16 +60,17 @@ class Instruction(NamedTuple):
     """Rule that a page states, quoted verbatim."""
 
     sentence: str
-    section: str  # its heading; "" under the page's own title or a long heading
-    topic: str = ""  # what it asks for; "" if unknown, VAGUE if nobody would quote it in a review
+    section: str  # heading above it; "" if that is long or the page's title
+    topic: str = ""  # subject; "" if unknown, VAGUE if too general to be quoted in a review
     value: float = UNRATED  # probability that a reviewer would quote it
 
 
 def extract_instructions(text: str, page: str = "people") -> list[Instruction]:
-    """Return the rules that a page states, each once, in the order of the page.
+    """Return the rules that a page states, in the order of the page.
 
-    `page` is the audience of the page: "people", "agents", or "form" for a template to fill in. If the page is not
-    in English, every list item counts as a rule. At most MAX_INSTRUCTIONS are returned, those most worth quoting.
+    Each is returned once. `page` is the audience of the page: "people", "agents", or "form" for a template to fill
+    in. If the page is not in English, every list item counts as a rule. At most MAX_INSTRUCTIONS are returned,
+    those most worth quoting.
     """
     is_foreign = not _is_english(text)
     rules: dict[str, Instruction] = {}
@@ -121,7 +122,7 @@ def _shorten(sentence: str) -> str:
 
 
 def is_release_page(path: str) -> bool:
-    """Return True if `path` is that of a page on how to make a release."""
+    """Return True if the page at `path` explains how to make a release."""
     return bool(_RELEASE_PAGE.search(path)) and not path.lower().endswith((".yml", ".yaml", ".py", ".sh"))
 
 
@@ -156,14 +157,14 @@ class _Block(NamedTuple):
     text: str
     is_item: bool
     follows_lead: bool = False  # an item below a line that announces rules
-    is_nested: bool = False  # an item of an item
-    is_lead: bool = False  # a line without an end, before items
-    end: int = 0  # line below it
+    is_nested: bool = False  # an item inside another item
+    is_lead: bool = False  # a line without final punctuation, before list items
+    end: int = 0  # index of the line below it
 
 
 def _is_english(text: str) -> bool:
     words = _WORD.findall(text[:6_000])
-    if sum(not word.isascii() for word in words) > len(words) / 2:  # of another script, however short
+    if sum(not word.isascii() for word in words) > len(words) / 2:  # in another script, however short
         return False
     return len(words) < 20 or len(_ENGLISH.findall(text[:6_000])) >= FEWEST_ENGLISH_WORDS * len(words)
 
@@ -240,7 +241,10 @@ def _split_blocks(lines: list[str]) -> Iterator[_Block]:
 
 
 def _name_section(heading: str, *, is_title: bool) -> str:
-    """Return the name of the section below a heading; "" for a page's title."""
+    """Return the name of the section below a heading.
+
+    It is "" if the heading is the title of the page.
+    """
     return "" if is_title else strip_markup(heading).rstrip(":")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# Languages whose values may be secrets: their symbols show keys, never values.
+# Data formats, in which values may be secrets: their symbols show keys, never values.
 DATA_LANGUAGES = frozenset({"json", "yaml", "toml", "ini"})
 NOTEBOOK = "notebook"  # prose and code in cells
 
@@ -123,7 +123,7 @@ _CPP_IN_HEADER = re.compile(
 
 
 def detect_language(path: str, source: bytes = b"") -> str:
-    """Return the language of a file, by its name or else by its first line.
+    """Return a file's language, detected by its name or first line.
 
     Returns "" if the language is unknown.
     """

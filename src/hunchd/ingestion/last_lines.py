@@ -1,6 +1,6 @@
-"""Comparison of errors of which only the last line is known, without a stack trace.
+"""Comparison of errors without a stack trace.
 
-No I/O.
+Only the last line of such an error, its type and message, is known. No I/O.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Final
 
 MAX_LINES: Final = 400  # per error; the end of a longer trace adds nothing
 
-# A line of an error level; the text before the level is the logger's: time, process, thread.
+# A line with an error level; the text before the level comes from the logger: time, process, thread.
 _ERROR_LEVEL: Final = re.compile(r"^(?!\s).{0,120}?\b(ERROR|FATAL|CRITICAL|SEVERE|PANIC)\b[\]):|\s-]*")
 _ERROR_START: Final = re.compile(
     r"^(?:Traceback \(most recent call last\):|Exception in thread |panic: |thread '.{0,100}' .*panicked at |Uncaught "
@@ -54,14 +54,14 @@ def close_block(block: Sequence[str]) -> list[str]:
 def _continues_block(line: str, block: Sequence[str]) -> bool:
     if _ERROR_LEVEL.match(line):
         return False
-    if not line.strip():  # between the parts of a chain, and in Go's panics
+    if not line.strip():  # occurs between the errors of a chain, and in Go's panics
         return any(_CHAINED_EXCEPTION.match(one) or one.startswith(("Traceback", "panic: ")) for one in block)
     if _CONTINUATION.match(line):
         return True
     in_trace = any(one.startswith("Traceback") for one in block)
     if in_trace and _EXCEPTION_LINE.match(line):
         return block[-1].startswith((" ", "\t"))
-    # A logger's line followed by its exception.
+    # A line from the logger, followed by the exception.
     return len(block) == 1 and bool(_ERROR_LEVEL.match(block[0])) and bool(_ERROR_START.match(line))
 
 

@@ -50,12 +50,12 @@ def extract_notebook_headings(notebook: Notebook, text: str) -> tuple[Symbol, ..
 
 
 def _join_source(source: str | Iterable[str]) -> str:
-    """Join the source of a cell, which is a string or a list of lines."""
+    """Join the source of a cell: a string or a list of lines."""
     return source if isinstance(source, str) else "".join(source)
 
 
 def _map_lines(text: str) -> dict[str, int]:
-    """Map each line of a cell to the number of its line in the file.
+    """Map each line of a cell to its line number in the file.
 
     This works because all tools write each line of a cell on a line of its own.
     """

@@ -1,6 +1,6 @@
-"""Extraction of the user's own words from a message to which the client has added text. No I/O.
+"""Extraction of the user's own words from messages. No I/O.
 
-Clients put instructions, skills, lists of plugins, reminders, summaries and output from hooks into the user's
+Clients add instructions, skills, lists of plugins, reminders, summaries and output from hooks to the user's
 message. Such additions are recognised by their structure: a tagged block that begins a line, or the output of a
 hook. Text that users paste themselves (logs, code, tables, generated reports) is recognised likewise, since nobody
 types such a structure.
@@ -15,7 +15,7 @@ _BLOCK: Final = re.compile(
     r"^[ \t]*<(?P<tag>[A-Za-z][\w:.-]{0,60})(?:[ \t][^<>\n]{0,300})?>(?P<inside>.*?)</(?P=tag)>",
     re.DOTALL | re.MULTILINE,
 )
-# The block in which a client wraps what the user typed.
+# Tag of the block in which a client wraps what the user typed.
 _TYPED_TAG: Final = re.compile(r"user[_-](?:query|message|prompt|input|request)", re.IGNORECASE)
 _HEADINGS_ONLY: Final = re.compile(r"(?:\s*#{1,6} [^\n]*)*\s*")
 _OF_HOOK: Final = re.compile(
@@ -24,15 +24,15 @@ _OF_HOOK: Final = re.compile(
     r"[^\n]{0,80}:",
     re.IGNORECASE,
 )
-# What clients say in the user's place without a block.
+# Text that clients put into the user's message outside any block.
 _OF_CLIENT: Final = (
     "Caveat: The messages below were generated",
     "[Request interrupted by user",
     "This session is being continued from a previous conversation",
 )
 
-# Lines that are printed or generated, not typed: marks of terminals and tools, numbered code, log lines, Markdown of
-# reports; and code in a line.
+# Lines that were printed or generated rather than typed: marks of terminals and tools, numbered code, log lines,
+# Markdown from reports, and lines that contain code.
 _PRINTED_LINE: Final = re.compile(
     r"^\s*(?:at\s+\S+[(:]|File \"|Traceback\b|\d+\s*\||[│├└┌╭╰┃❯➜✓✔✗✘✖×●⎿>|$%]|#{1,6}\s|\[[^\]\n]{1,40}\]|\*\*"
     r"|[-*+•]\s+\*\*|[MADRCU?]{1,2}\s+\S*[/.]\S*$|[{}<]|//|/\*|@?https?://|diff --git|@@"

@@ -39,15 +39,15 @@ from hunchd.ingestion.words import count_words, list_used_names, select_informat
 
 logger = logging.getLogger(__name__)
 
-MAX_BYTES = 1_000_000  # per file; larger files are data and bundles
+MAX_BYTES = 1_000_000  # per file; larger files are data or bundles
 MAX_LINE = 10_000  # characters; such a line was not written by a person
-MAX_SYMBOLS = 2000  # of one file
+MAX_SYMBOLS = 2000  # per file
 MAX_IMPORTS = 500
-CODE_DEPTH = 5  # classes in classes
-DATA_DEPTH = 1  # keys in keys: `scripts.build`, but nothing below
-PARSE_SECONDS = 1.0  # ordinary files take milliseconds; error recovery on hostile ones can take minutes
+CODE_DEPTH = 5  # levels of classes within classes
+DATA_DEPTH = 1  # levels of keys within keys: `scripts.build`, but nothing below
+PARSE_SECONDS = 1.0  # ordinary files take milliseconds; error recovery in malicious ones can take minutes
 QUERY_STEPS = 50_000_000  # about half a second; ordinary files need fewer than a million
-EMBEDDED_ROUNDS = 3  # macros in macros
+EMBEDDED_ROUNDS = 3  # levels of macros within macros
 _SAMPLES = 16  # nodes sampled to estimate the cost of a query
 _CHUNK = 16_384  # bytes passed to the parser at once; it checks the deadline in between
 
@@ -75,9 +75,9 @@ class _PendingNode:
     node: SyntaxNode
     container: str
     enclosing_kind: str  # kind of the enclosing definition
-    depth: int  # of containers
-    wrapper: SyntaxNode | None = None  # the statement around it whose words belong to the signature (export, const)
-    comment: tuple[int, int] | None = None  # bytes of the comment right above
+    depth: int  # number of containers around it
+    wrapper: SyntaxNode | None = None  # statement around it that belongs to its signature (export, const)
+    comment: tuple[int, int] | None = None  # byte range of the comment directly above
 
 
 def blob_id(source: bytes) -> str:
@@ -94,8 +94,8 @@ def parse_outline(path: str, source: bytes, blob: str = "") -> FileOutline:
     empty_outline = FileOutline(path, blob or blob_id(source), "", len(source), _count_lines(source))
     try:
         return _build_outline(empty_outline, source)
-    except Exception:  # a grammar's bug must not stop an index of 50,000 files
-        logger.exception("parsing %s failed; storing it without an outline", path)
+    except Exception:  # a bug in a grammar must not stop the indexing of 50,000 files
+        logger.exception("parsing %s failed; indexing it without an outline", path)
         return empty_outline
 
 
@@ -107,7 +107,7 @@ class Syntax:
     """
 
     language: str  # a key of GRAMMARS
-    source: bytes  # without secrets: what the trees' offsets refer to
+    source: bytes  # without secrets; the offsets in the trees refer to it
     trees: tuple[Tree, ...]
 
     def run_query(self, tree: Tree, query: str) -> list[tuple[str, Node]]:
@@ -271,7 +271,7 @@ def _fill_from_code(outline: FileOutline, source: bytes, language: str, ranges: 
     tongue = _load_grammar(language)
     tree = _parse(tongue, source, ranges)
     if tree is None:
-        logger.info("parsing %s takes too long; indexing only its words", outline.path)
+        logger.info("parsing %s took too long; indexing only its words", outline.path)
         return replace(outline, words=select_informative_words(count_words(text)))
     symbols: list[Symbol] = []
     embedded_ranges = _collect_definitions(tree.root_node, source, language, tongue.grammar, symbols)
@@ -411,8 +411,8 @@ def _iter_children(place: _PendingNode, grammar: Grammar) -> Iterator[_PendingNo
     node = place.node
     wrapper = (place.wrapper or node) if node.type in _WRAPPERS else None
     comment = place.comment if wrapper else None
-    last_row = -2  # where the comment ends
-    row_before = -1  # where the sibling before ends: a comment on that row belongs to it
+    last_row = -2  # row on which the comment ends
+    row_before = -1  # row on which the previous sibling ends; a comment there belongs to that sibling
     for child in node.named_children:
         kind = child.type
         if kind.endswith("comment"):
@@ -421,7 +421,7 @@ def _iter_children(place: _PendingNode, grammar: Grammar) -> Iterator[_PendingNo
                 continue
             start = comment[0] if comment and row <= last_row + 1 else child.start_byte
             comment = (start, child.end_byte)
-            last_row = child.end_point[0] - (child.end_point[1] == 0)  # some grammars count the newline in
+            last_row = child.end_point[0] - (child.end_point[1] == 0)  # some grammars include the newline
             continue
         row_before = child.end_point[0]
         if kind in grammar.kinds or kind in grammar.transparent_nodes or kind == grammar.embedded_node:

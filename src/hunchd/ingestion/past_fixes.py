@@ -21,13 +21,13 @@ from hunchd.ingestion.fixes import MAX_PATHS, Fix, render_diff
 from hunchd.repository.commit_search import FoundCommit
 from hunchd.repository.tree_snapshots import FileChange
 
-# Pattern for git's search; `describes_fix` checks more closely.
+# Pattern for git's search of messages; `describes_fix` checks the results more closely.
 GIT_GREP_PATTERN: Final = (
     "fix|bug|revert|regress|crash|prevent|avoid|handle|correct|repair|broken|leak|deadlock|race|work ?around|no longer"
     "|rais|hang|panic|close[sd]? |resolve[sd]? |don'?t|do not|support|allow"
 )
 MAX_FILES: Final = 4  # files searched per error, those nearest to the raise site
-_MAX_FUNCTIONS: Final = 4  # likewise
+_MAX_FUNCTIONS: Final = 4  # functions searched for, likewise
 
 _FIX_WORD = re.compile(
     r"\b(?:fix(?:e[sd]|ing)?|bug ?fix|bugs?|reverts?|regress(?:ions?|ed)?|crash(?:e[sd]|ing)?|prevent(?:s|ed)?"
@@ -54,7 +54,7 @@ _GENERIC_FUNCTION = re.compile(
     r"^(?:<.*>|main|run|call|__call__|__init__|__enter__|__exit__|wrapper|inner|get|set|new|test|tests|setup|teardown"
     r"|describe|it|wrapped|decorator|func|function|f|fn|invoke|execute|apply|process|handle)$"
 )
-# Types that every failing test and every bug has.
+# Error types that any failing test or bug may have.
 _GENERIC_TYPES: Final = frozenset({"AssertionError", "Error", "Exception", "RuntimeError", "FAILED", "error", "panic"})
 _GENERIC_WORDS: Final = frozenset(
     """
@@ -69,7 +69,7 @@ _GENERIC_WORDS: Final = frozenset(
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
 
-# Score of each name shared by error and commit, and the minimum total.
+# Score of each name that the error and the commit share, and the minimum total.
 _TYPE_SCORE: Final = 1.0
 _SPECIFIC_TYPE_SCORE: Final = 1.75  # a type that is not built in, or that few commits mention
 _SYMBOL_SCORE: Final = 2.0
@@ -77,7 +77,7 @@ _FUNCTION_SCORE: Final = 2.0
 _WORD_SCORE: Final = 0.75
 _CHANGED_LINE_SCORE: Final = 0.75  # a symbol or function in or near the changed lines
 MIN_SCORE: Final = 3.0
-_MAX_RARE_SHARE: Final = 0.08  # of the searched commits: a name that more of them mention is the file's general subject
+_MAX_RARE_SHARE: Final = 0.08  # of the commits searched: a name in more of them is the file's general subject
 _MIN_RARE_COMMITS: Final = 2
 
 
@@ -124,7 +124,7 @@ def extract_error_names(error: ParsedError, places: Sequence[ErrorLocation]) -> 
 
 
 def describes_fix(message: str) -> bool:
-    """Return True if a commit message says that the commit fixes or reverts something."""
+    """Return True if a commit message describes a fix or a revert."""
     subject, _, body = message.strip().partition("\n")
     return not _COSMETIC_CHANGE.search(subject) and bool(
         _FIX_WORD.search(subject) or _CLOSED_ISSUE.search(subject) or _CLOSED_ISSUE.search(body)
@@ -134,9 +134,10 @@ def describes_fix(message: str) -> bool:
 def find_likely_fix(
     error_names: ErrorNames, commits: Sequence[FoundCommit]
 ) -> tuple[FoundCommit, tuple[str, ...]] | None:
-    """Return the commit most likely to be a past fix for the error, and the names they share.
+    """Return the most likely past fix for an error.
 
-    If several are equally likely, returns the newest. Returns None if no commit shares enough names with the error.
+    It is returned with the names that the commit and the error share. If several are equally likely, the newest is
+    chosen. Returns None if no commit shares enough names with the error.
     """
     candidates = [commit for commit in commits if describes_fix(commit.message)]
     names_by_commit = [_collect_names(commit.message) for commit in commits]
@@ -210,7 +211,7 @@ def _filter_symbols(shared_symbols: Sequence[str]) -> Iterator[str]:
 
 
 def _collect_names(text: str) -> frozenset[str]:
-    """Return the names in a text.
+    """Return the names in a text, in several spellings.
 
     Each name is returned whole, split at dots, and in lower case.
     """

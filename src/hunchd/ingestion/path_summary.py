@@ -1,4 +1,4 @@
-"""Short descriptions of changed paths. Pure."""
+"""Short descriptions of a commit's changed paths. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _GENERIC_FILE_NAME = re.compile(
 
 
 def summarize_paths(paths: Sequence[str]) -> str:
-    """List the paths if there are at most four, and otherwise their main folders.
+    """List the paths if they are few, and otherwise their main folders.
 
-    The result is one line. Folders are listed with the number of files in them.
+    Up to four paths are listed. Folders are listed with the number of files in them.
     """
     if len(paths) <= 4:
         return ", ".join(paths)
@@ -37,7 +37,7 @@ def summarize_file_names(paths: Sequence[str]) -> str:
 
 
 def _short_name(path: str) -> str:
-    """Return the name of a file, preceded by its folder if the name is generic."""
+    """Return a file's name, preceded by its folder if the name is generic."""
     return _within_folder(path) if _GENERIC_FILE_NAME.search(path) else path.rpartition("/")[2]
 
 
@@ -46,7 +46,7 @@ def _within_folder(path: str) -> str:
 
 
 def _main_folder(path: str) -> str:
-    """Return the top three levels of the path's folder, or fewer if it has fewer.
+    """Return up to three top levels of the path's folder.
 
     Three levels are enough to identify a part of the project.
     """

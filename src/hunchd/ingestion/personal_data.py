@@ -14,7 +14,7 @@ _CARD: Final = re.compile(
     r"(?<![\w.-])[3-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\w-])|(?<![\w.-])3\d{3}[ -]?\d{6}[ -]?\d{5}(?![\w-])"
 )
 _IBAN: Final = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?![A-Za-z0-9])")
-# With a country's code and groups; or any run of digits that is called a phone number.
+# A number with a country code and groups, or any run of digits that is called a phone number.
 _PHONE: Final = re.compile(
     r"(?<![\w+])(?:\+|00)[1-9]\d{0,2}[ ./-]?(?:\(0?\d{1,4}\)[ ./-]?)?\d{2,5}(?:[ ./-]?\d{2,5}){1,4}(?!\w)"
 )
@@ -38,7 +38,7 @@ _PRIVATE_MAIL: Final = re.compile(
 _ANY_MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+\.\w+")
 _LONG_NUMBER: Final = re.compile(r"(?<![\w.])(?<!\d,)\+?\d(?:[ ().\-/]{0,2}\d){7,}")
 _DATE: Final = re.compile(r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b|\b\d{1,2}[-/.]\d{1,2}[-/.]\d{4}\b")
-# Long numbers that nobody can be reached by: a day and what is counted on it, a round one, one of a thing or a unit.
+# Long numbers that are not contact data: a date with a counter, a round number, the number of a thing, an amount.
 _TECHNICAL_NUMBER: Final = re.compile(
     r"(?<![\w+])(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[-T_.]?\d{1,6})?(?!\w)|(?<![\w+])[1-9]\d{0,5}0{5,}(?!\w)"
     r"|\b(?:build|version|revision|release|run|job|commit|id|ids|seed|offset|epoch|port|size|limit|timeout|error|byte|line|row|page)s?"
@@ -49,7 +49,7 @@ _TECHNICAL_NUMBER: Final = re.compile(
 _SOCIAL_SECURITY: Final = re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
 
 
-# A number that the word before it calls one of an identity or an account.
+# A number that follows a word for an identity document or an account.
 _IDENTITY_WORD: Final = (
     r"(?:passports?|reisepass|ausweis\w*|personalausweis\w*|pasaporte|passeport|паспорт\w*|身份证(?:号码?)?|护照(?:号码?)?"
     r"|マイナンバー|旅券|ssn|social security|sozialversicherungs\w*|steuer-?id\w*|dni|nie|nif|cpf|cnpj|rg|nino|nhs"
@@ -96,8 +96,8 @@ def find_identity_numbers(text: str) -> list[tuple[int, int, str]]:
 def holds_contact_data(text: str) -> bool:
     """Return True if `text` may contain contact data.
 
-    Any mail address counts, and any number of eight digits or more that does not look like a date or the number of
-    a thing, besides the data that `holds_personal_data` finds.
+    Any mail address counts. So do numbers of at least eight digits that look like neither a date nor the number of
+    a thing, redacted numbers, and whatever `holds_personal_data` finds.
     """
     numbers = _LONG_NUMBER.search(_TECHNICAL_NUMBER.sub("", _DATE.sub("", text))) or _REDACTED_NUMBER.search(text)
     return numbers is not None or _ANY_MAIL.search(text) is not None or holds_personal_data(text)

@@ -1,9 +1,10 @@
-"""Removal of what log collectors add before each line: timestamps, hosts, containers, tasks. No I/O.
+"""Removal of what log collectors add before each line. No I/O.
 
-A report is the output that a tool printed, before anything was added to its lines. Prefixes are recognised by
-repetition: a prefix is removed only if nearly all lines begin with the same kind of element. For names (`web:test:
-`, `[api] `) there is a second condition: without the name, some line must be blank or indented, which happens
-inside a report and never in a list of diagnostics (`a.py:1: …`, `b.py:9: …`).
+Examples are timestamps, hosts, containers and tasks. A report is the output that a tool printed, before anything
+was added to its lines. Prefixes are recognised by repetition: a prefix is removed only if nearly all lines begin
+with the same kind of element. For names (`web:test: `, `[api] `) there is a second condition: without the name,
+some line must be blank or indented, which happens inside a report and never in a list of diagnostics (`a.py:1: …`,
+`b.py:9: …`).
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class _Element:
 
 _ELEMENTS: Final = (
     _Element(re.compile(_TIME)),
-    _Element(re.compile(r"\d\d[OE][ +]")),  # GitLab's stream
-    _Element(re.compile(r"(?:stdout|stderr) [FP](?: |$)")),  # containers' log files (CRI)
+    _Element(re.compile(r"\d\d[OE][ +]")),  # stream marks in GitLab's logs
+    _Element(re.compile(r"(?:stdout|stderr) [FP](?: |$)")),  # log files of containers (CRI)
     _Element(re.compile(r"[^\t\n|]{1,60}\t[^\t\n]{1,60}\t"), is_source=True),  # gh run view --log
     _Element(re.compile(r"[\w.-]{1,60} [\w./@:-]{1,60}\[\d+\]:(?: |$)"), is_source=True),  # syslog, journald
     _Element(re.compile(r"\d{1,7} +\d{1,7} [VDIWEF] [\w.-]{1,40} *:(?: |$)")),  # logcat
@@ -79,8 +80,8 @@ _QUOTED_RUN = re.compile(r"(?:^ {1,12}> .*\n){2,}", re.MULTILINE)
 _QUOTED_MARK = re.compile(r"^ +> ", re.MULTILINE)
 
 _MOST_ELEMENTS: Final = 6
-_SHARE: Final = 0.9  # of the lines that are not blank, where names could be part of the report
-_SHARE_OF_STRONG: Final = 0.5  # where nothing else looks so
+_SHARE: Final = 0.9  # of the nonblank lines, for elements that could be part of the report
+_SHARE_OF_STRONG: Final = 0.5  # for elements that only loggers write
 _FEWEST_LINES: Final = 3
 _MOST_SOURCES: Final = 8
 
@@ -92,7 +93,7 @@ def strip_prefixes(text: str) -> str:
     """
     lines = text.split("\n")
     filled_lines = [line for line in lines if line.strip()]
-    # A margin of one space goes, as it does behind a prefix: otherwise the same report would have two forms.
+    # A margin of one space is removed, as it is after a prefix; otherwise the same report would have two forms.
     if filled_lines and not filled_lines[0].startswith("  ") and all(line.startswith(" ") for line in filled_lines):
         lines = [line.removeprefix(" ") for line in lines]
     for _ in range(_MOST_ELEMENTS):

@@ -52,7 +52,7 @@ _CODE = re.compile(
     r"(?:pub|let|const|var|import) .*;$)|\{$|^[])}]+[;,]?$|[=(].*;$"
 )
 _URL_LINE = re.compile(r"\W*https?://\S+\s*")
-_UNFINISHED_SENTENCE = re.compile(r"[^.!?]*[^.!?\s]$")  # continues with the URL on the next line, which is skipped
+_UNFINISHED_SENTENCE = re.compile(r"[^.!?]*[^.!?\s]$")  # would continue with the URL on the next line, which is skipped
 _RULE = re.compile(r"=+|-{3,}|~{3,}")
 _LABEL = re.compile(r"^(?:[A-Z][\w -]{0,20}|\w+): ")
 
@@ -123,9 +123,10 @@ def _unwrap_passages(text: str) -> Iterator[str]:
 
 
 def _is_not_prose(line: str, *, in_list_item: bool) -> bool:
-    """Return True for a line that is empty, a trailer, a reference, a ruler or code.
+    """Return True for a line that is not part of a sentence.
 
-    Inside a list item (`in_list_item`), indentation does not indicate code.
+    It is empty, a trailer, a reference, a ruler or code. Inside a list item (`in_list_item`), indentation does not
+    indicate code.
     """
     stripped_text = line.strip()
     if not stripped_text or _FENCE.match(line):

@@ -50,7 +50,7 @@ _WRAPPED_BASE64 = re.compile(
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _MARK = "[redacted:"
 _PLACEHOLDER_KIND = re.compile(r"\[redacted:([a-z0-9-]+)\]")
-# A private key block ends at its end mark; a truncated one ends with its last line that looks like a key.
+# A private key block ends at its end mark, a truncated block with the last line that looks like a key.
 _MAX_KEY = 20_000  # characters: an RSA key of 16,384 bits has 13,000
 _KEY_END = re.compile(
     r"-----END[ A-Z0-9]{0,40}(?:PRIVATE KEY(?: BLOCK)?|Static key V\d)-----|Private-MAC: [0-9a-f]{20,80}"
@@ -97,7 +97,7 @@ def find_new_redactions(before: str, after: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def redact_name(name: str) -> str:
-    """Redact a name that recurs often, such as that of a person, branch, tag or path.
+    """Redact a recurring name, such as a person's or a branch's.
 
     Results are cached.
     """
@@ -154,7 +154,7 @@ def _placeholder_kind(kind: str) -> str:
 
 def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
     lower = text.lower()
-    if len(lower) != len(text):  # some capitals have longer lower-case forms; positions must agree
+    if len(lower) != len(text):  # a few capitals have longer lower-case forms, but positions in both texts must agree
         lower = text.translate(_ASCII_LOWER)
     if _LONG_RUN.search(text):
         yield from _find_by_format(text)
@@ -310,7 +310,7 @@ def _find_in_base64(text: str) -> Iterator[_Span]:
 
 
 def _find_encoded_kind(encoded_text: str) -> str:
-    """Return the kind of the first secret inside base64, or "" if there is none."""
+    """Return the kind of the first secret inside base64, or ""."""
     body = encoded_text.rstrip("=").translate({ord("-"): "+", ord("_"): "/"})
     try:
         decoded_bytes = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)

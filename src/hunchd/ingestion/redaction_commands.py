@@ -17,11 +17,12 @@ from hunchd.ingestion.redaction_values import is_placeholder, is_random, is_word
 
 SecretSpan = tuple[int, int, str]  # start, end, kind
 
-# One argument, perhaps in quotes; the group that matched is the value.
+# One argument, with or without quotes; the group that matched is the value.
 _VALUE: Final = r"(?:'(?P<single>[^'\n]{1,200})'|\"(?P<double>[^\"\n]{1,200})\"|(?P<bare>[^\s'\"|;&<>()]{1,200}))"
 _ARGUMENTS: Final = r"(?:'[^'\n]{0,300}'|\"[^\"\n]{0,300}\"|\\\n|[^\n|;&'\"]){0,600}"
 
-# Commands, their subcommand, and the options that a secret follows: * also directly, ! only so.
+# Commands, their subcommand, and the options that take a secret. After `*`, the secret may also follow without a blank;
+# after `!`, it must.
 _COMMANDS: Final = (
     ("docker podman buildah skopeo nerdctl oras crane", r"(?:auth )?login", "-p --password"),
     ("helm regctl", r"(?:registry )?(?:login|repo add)", "-p --password"),
@@ -45,14 +46,14 @@ _COMMANDS: Final = (
     ("openssl", "", "-k -K -passin -passout -pass"),
     ("xfreerdp xfreerdp3 wfreerdp mstsc", "", "/p:*"),
 )
-# user:password, user%password, user,password: what stands behind the mark is the secret.
+# user:password, user%password, user,password: the secret is what follows the mark.
 _PAIRS: Final = (
     ("curl wget siege ab", "-u* --user -U* --proxy-user", ":"),
     ("http https xh xhs etcdctl aria2c lynx elinks", "-a* --auth --user --http-user -auth -A", ":"),
     ("smbclient rpcclient smbmap net wmiexec wmiexec.py", "-U*", "%"),
     ("lftp ftp", "-u*", ","),
 )
-# Positional: the words that begin a call, and what follows them up to the secret.
+# Positional arguments: the words that begin a call, and a pattern for what follows them up to the secret.
 _POSITIONAL_COMMANDS: Final = (
     ("htpasswd", rf" (?:-\w+ )*-\w*b\w* (?:-\w+ )*\S+ (?:\S+ )?{_VALUE}(?=\s|$)"),
     ("rabbitmqctl", rf" (?:add_user|change_password|authenticate_user) \S+ {_VALUE}"),
@@ -73,7 +74,7 @@ _POSITIONAL_COMMANDS: Final = (
     ("sqlplus expdp impdp sqlldr rman", rf" (?:-\w+ )*[\w$#]+/{_VALUE}"),
     ("SET ALTER CREATE", rf" [^\n;]{{0,120}}?(?i:identified by|password) (?:= ?)?{_VALUE}"),
 )
-# Something printed into a program that reads a secret.
+# Output that is piped into a program that reads a secret.
 _PIPED_SECRET: Final = re.compile(
     rf"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)*(?:'%s(?:\\n)?'[ \t]+)?{_VALUE}[ \t]*\|[ \t]*(?:\w+=\S+[ \t]+)*"
     r"(?:sudo[ \t][^\n|;]{0,80}?-\w*S\b|(?:[^\n|;]{0,120}?[ \t])?(?:--(?:password|passphrase|token)-stdin"

@@ -275,7 +275,7 @@ FORMATS: tuple[SecretFormat, ...] = (
     _make_format("intra42-secret", "s-s4t2", r"s-s4t2(?:ud|af)-[0-9a-f]{64}"),
     _make_format("settlemint-token", "sm_", r"sm_[aps]at_[A-Za-z0-9]{16}(?![A-Za-z0-9])"),
     _make_format("yandex-token", "t1. AQVN", r"(?:t1\.[A-Z0-9a-z_-]+=*\.[A-Z0-9a-z_-]{86}=*|AQVN[\w-]{35,38})"),
-    # Of an issuer who is not known here: a short name, and what only a generator writes. Names of things (`run_…`) have
+    # Issuers not listed here: a short prefix, then a part that only a generator writes. Ids of things (`run_…`) have
     # such parts too.
     _make_format(
         "prefixed-key",
@@ -322,13 +322,13 @@ FORMATS: tuple[SecretFormat, ...] = (
     ),
 )
 
-# A login written as people pass it on: an address, a stroke, and what mixes letters with digits.
+# A login as people pass it on: an address, a slash, and a word that mixes letters with digits.
 LOGIN = re.compile(
     r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,24}){1,3}[ \t]{0,2}[/|][ \t]{0,2}"
     r"(?=[^\s/]{0,40}[A-Za-z])(?=[^\s/]{0,40}\d)([^\s/|,;:<>()\[\]{}@]{8,64})(?![\w/@.])"
 )
 
-# The same rows by literal, so that each literal is searched for once per text.
+# The same rows keyed by literal, so that each literal is searched for only once per text.
 FORMATS_BY_LITERAL: tuple[tuple[str, SecretFormat], ...] = tuple(
     (literal, row) for row in FORMATS for literal in row.literals
 )
@@ -349,7 +349,7 @@ PRIVATE_KEY = re.compile(
 # "-----BEGIN" in base64, at each of its three alignments.
 ENCODED_KEY = re.compile(r"(?:LS0tLS1CRUdJTi|0tLS0tQkVHSU4|tLS0tLUJFR0lO)[A-Za-z0-9+/=_-]{20,20000}")
 
-# Whose password it is in a name of two words: "minipass" and "bypass" are none.
+# First words of names such as "dbpass", which say whose password it is; "minipass" and "bypass" are not passwords.
 PASS_OF = (
     "db|database|user|admin|root|smtp|mail|ftp|sftp|ssh|sql|pg|redis|ldap|wifi|vpn|proxy|http|login|app|key|store|my|ad"
     "|sa|svc"
@@ -393,31 +393,31 @@ OTHER_MEANING_SUFFIX = re.compile(
     r"|sha\d*|md5|digest|checksum|fingerprint|enabled|required|at|on|from|var|env)$",
     re.IGNORECASE,
 )
-# From the end of an announcer to the value: the rest of the name, closing marks, a sign of assignment.
+# From the end of the announcing word to the value: the rest of the name, closing marks, an assignment operator.
 ASSIGNMENT = re.compile(
     r"(?P<rest>[\w.-]{0,40})(?P<marks>[\"'`\])]{0,3})[ \t]{0,12}"
     r"(?P<sign>value[ \t]{0,2}=|:=|=>|->|={1,3}|:|：|＝|>|,)[ \t]{0,12}(?:!\w{1,20}[ \t]{1,4})?"
     r"(?:[bfru]{0,2}(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\\\n]|\\.){1,2000})(?:(?P=quote)|$)"
     r"|(?P<bare>[^\s\"'`<>(){}\[\],;&#|]{4,300}))(?P<after>\(|\[|\.?)",
 )
-# … in a sentence: a few words, then the value. A flag on a command line is the same with no word.
+# The same in a sentence: a few words, then the value. On a command line, the value follows a flag directly.
 SENTENCE = re.compile(
     rf"(?:[^\W\d_]{{0,3}}|[^\x00-\x7f：]{{1,8}})(?:[ \t]{{1,2}}(?:[^\W\d_]{{1,14}}|`[^`\n]{{1,40}}`)){{0,5}}?"
     rf"(?:[ \t]{{0,2}}(?P<sign>[ \t](?:{COPULAS})[ \t]:?|[:：=]|{JOINED_COPULAS})[ \t]{{0,3}}|[ \t]{{1,2}})"
     r"[\"'`「『“„«]?"
     r"(?!\S{1,60}[:：]\s)(?P<bare>[^\s\"'`<>(){}\[\],;|，。；、！？）」』”»]{8,300})"
 )
-# A word with digits and a mark, as password rules ask for: what no name, version or unit looks like.
+# A word with digits and a mark, as password rules require; no name, version or unit looks like that.
 DECORATED_WORD = re.compile(
     r"(?<![A-Za-z0-9_/.@%-])(?=.{8})[A-Za-z]{3,24}\d{2,10}[!#%^&*?~§€£$]{1,4}(?![A-Za-z0-9_/@=({\[-])"
 )
-# On one line with it, before or after.
+# Words that must be near it, before or after it on the same line.
 SECRET_CONTEXT = re.compile(
     r"pass|\bp(?:s?w|ss?w)d?\b|pwprompt|secret|token|\bkey\b|cred|\blog(?:ged)?[ -]?in\b|\bsign(?:ed)? in\b|auth"
     rf"|\buser|\broot\b|\badmin|\bpin\b|zugang|acc[eè]s|acesso|доступ|{NOUNS}"
 )
 CONTEXT_REACH = 80  # characters
-# A value is judged by its first 300 characters and removed as a whole.
+# Where a value ends: its first 300 characters are checked, but all of it is removed.
 VALUE_END = re.compile(r"[^\s\"'`<>(){}\[\],;&#|]*")
 # "use … as the staging API key": the value comes first.
 VALUE_BEFORE_ANNOUNCER = re.compile(

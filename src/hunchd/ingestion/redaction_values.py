@@ -23,7 +23,7 @@ _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 _WORD = re.compile(r"([A-Za-z]*)\d{0,4}")
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 _LONG_PART = 16  # characters
-_LETTERS_OF_A_WORD = 2.75  # of a long part, on average
+_LETTERS_OF_A_WORD = 2.75  # average length of the words in a long part
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*")
 _FIXTURE = re.compile(
     r"^(?:test|user|foo|bar|baz|pass|pwd|secret|token|key|abc|admin|default|demo|my|some|new|old|valid|invalid|wrong"
@@ -131,7 +131,7 @@ def is_words(value: str) -> bool:
 
 def _is_word(part: str) -> bool:
     match = _WORD.fullmatch(part)
-    # Camel case has a hump every few letters, a generator's output has one every other.
+    # Camel case has a capital every few letters, generated text has one every other letter.
     if match is None or len(_HUMP.findall(part)) * 3 > len(match.group(1)):
         return False
     return len(part) < _LONG_PART or len(match.group(1)) >= _LETTERS_OF_A_WORD * len(

@@ -1,11 +1,11 @@
-"""Words for "password" in other languages, and the words that join them to the password."""
+"""Words for "password" in other languages, with the verbs that follow them."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-# In lower case. English, and what contains "passwor" or "pass", is told by the rules themselves.
+# In lower case. English words, and words that contain "pass", are covered by `redaction_rules`.
 _NOUNS: Final = (
     "passwort", "kennwort", "losungswort", "zugangscode", "passord", "wachtwoord", "lösenord", "losenord",
     "adgangskode",
@@ -25,10 +25,10 @@ NOUNS: Final = "|".join(_NOUNS)
 ASCII_STEMS: Final = tuple(noun.replace(r"\b", "") for noun in _NOUNS if noun.isascii() and "pass" not in noun)
 ANY_NOUN: Final = re.compile("|".join(noun for noun in _NOUNS if not noun.isascii()))
 
-# Between two spaces.
+# Words between the noun and the password, with spaces around them.
 COPULAS: Final = (
     "is|was|to|be|ist|lautet|war|est|es|era|sera|será|é|foi|è|era|jest|brzmi|to|je|był|było|bylo|är|er|on|oli|is|wordt"
     "|olarak|este|van|az|это|был|є|είναι|היא|הוא|هي|هو|है|là|คือ|adalah|ialah|=|-|–|—|→"
 )
-# Without spaces.
+# The same in languages that write no spaces around them.
 JOINED_COPULAS: Final = "是|为|為|は|が|는|은|이|가|คือ"

@@ -1,7 +1,8 @@
-"""Detection of statements that replace an earlier one: "every five seconds" replaces "once a second". Pure.
+"""Detection of statements that replace an earlier one. Pure.
 
-A statement replaces an earlier one if it sets a different number for the same measure of the same subject. It also
-does so if it changes or withdraws something and names what the earlier statement chose.
+A statement replaces an earlier one if it sets a different number for the same measure of the same subject: "every
+five seconds" replaces "once a second". It also does so if it changes or withdraws something and names what the
+earlier statement chose.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from operator import mul
 from typing import Final
 
 MUTABLE: Final = ("decision", "constraint", "instruction", "preference", "convention", "goal")
-STEM: Final = 5  # letters: enough to tell subjects apart, few enough to forget endings
-LEAST_SHARED: Final = 2  # words of the subject that a change without a name has to share
-# A change that shares no words with what it changes: cosine with it, and by how much it exceeds that with any other.
+STEM: Final = 5  # letters: enough to distinguish subjects, few enough to drop endings
+LEAST_SHARED: Final = 2  # words that a change which names nothing must share with the earlier statement
+# For a change that shares no words with the statement it changes: the minimum cosine similarity to that statement, and
+# the minimum lead over all others.
 MIN_COSINE: Final = 0.37
 MIN_LEAD: Final = 0.05
 
@@ -33,7 +35,7 @@ _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9+#.-]+")
 _DENIED_WORD = re.compile(r"(?:\bnot|\bnicht|\bno|\bpas|\bnão|\bне|不是)\s*([^\W_]+)", re.IGNORECASE)
 _APART: Final = 2  # words between a number and its unit, at most
 
-# Numbers in words and units of time, size and share: closed classes.
+# Words for numbers, and units of time, size and share. Both are closed classes.
 _NUMBERS: Final = """
 1 once one ein eine einmal una uno une um uma vez 一 один одна
 2 twice two second zwei zwo dos deux dois duas 两 二 два две
@@ -76,9 +78,9 @@ class _Subject:
 
     words: frozenset[str]  # stems
     names: frozenset[str]
-    all_words: frozenset[str]  # every word and pair of wide characters
+    all_words: frozenset[str]  # every word, and every pair of wide characters
     quantities: frozenset[tuple[str, str]]  # unit, number
-    denied_numbers: frozenset[str]  # numbers
+    denied_numbers: frozenset[str]  # numbers after "not"
 
 
 def find_revised(
@@ -120,7 +122,7 @@ def _find_nearest(text: str, earlier: Sequence[str], vectors: Mapping[str, bytes
 
 
 def _mentions(new: _Subject, old: _Subject) -> bool:
-    """Return True if the new statement names what the old one chose."""
+    """Return True if the new statement names something that the old one chose."""
     return bool(old.names & new.all_words)
 
 

@@ -33,7 +33,7 @@ class Passage(NamedTuple):
 
     sentence: str
     section: str = ""  # heading
-    page: str = "people"  # whom the page is for: people, agents, or form for a template
+    page: str = "people"  # audience of the page: "people", "agents", or "form" for a template
     is_item: bool = False
     is_nested: bool = False
     follows_lead: bool = False  # an item below a line that announces rules
@@ -42,7 +42,7 @@ class Passage(NamedTuple):
 class Rating(NamedTuple):
     """Most probable topic of a sentence, and the probability that it is a rule."""
 
-    topic: str  # the most probable label that is a rule
+    topic: str  # the most probable label among those of rules
     rule: float  # probability that it is a rule, vague or not
     quotable: float  # probability that a reviewer would quote it
 
@@ -59,7 +59,7 @@ class RuleClassifier:
     biases: tuple[float, ...]
 
     def rate(self, passage: Passage) -> Rating:
-        """Rate how likely it is that a sentence is a rule, and find its topic."""
+        """Rate the probability that a sentence is a rule, and find its topic."""
         size = len(LABELS)
         sums = [0.0] * size
         for bucket, value in extract_features(passage).items():

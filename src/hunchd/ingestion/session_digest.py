@@ -21,7 +21,7 @@ MAX_SENTENCE: Final = 360  # characters; longer ones are lists or code
 MIN_WORDS: Final = 3
 MAX_SENTENCES: Final = 60  # per message: decisions are near its beginning or end, not inside a pasted file
 
-# Weight by kind. A user's statement counts more than an assistant's because it is final.
+# Weights by kind. A user's statement counts more than an assistant's because it is final.
 _WEIGHT_BY_KIND: Final[dict[PointKind, tuple[float, float]]] = {  # (user, assistant)
     "decision": (0.9, 0.7),
     "instruction": (0.85, 0.3),
@@ -118,7 +118,10 @@ _PATH_ARGUMENTS = (
 
 
 def digest_turns(turns: Sequence[Turn]) -> Digest:
-    """Summarize `turns` (at least one) as a digest."""
+    """Summarize consecutive turns of a session as a digest.
+
+    `turns` must not be empty. Repeated edits of a file count once.
+    """
     points: list[Point] = []
     edit_by_text: dict[str, Point] = {}
     for turn in turns:
@@ -231,10 +234,10 @@ def _summarize_call(message: Message, turn: int) -> Point | None:
 
 
 def _extract_failure(message: Message, turn: int) -> Iterator[Point]:
-    """Yield the last line in a tool's result that reports a failure, as a point.
+    """Yield a point for the last failure that a tool's result reports.
 
-    The summary of a test run counts as well. Results of tools that read files are skipped, since code mentions
-    failures without failing.
+    The point quotes the line, which may also be the summary of a test run. Results of tools that read files are
+    skipped, since code mentions failures without failing.
     """
     if message.name and not _RUN_TOOL.search(message.name):
         return

@@ -20,7 +20,7 @@ from hunchd.text.words import SESSION_STOP_WORDS
 
 SEGMENTS_PER_HUNDRED_TURNS: Final = 5
 TURNS_PER_SEGMENT: Final = 20
-MAX_MEAN_TURNS: Final = 50  # mean turns per segment, whatever the words
+MAX_MEAN_TURNS: Final = 50  # mean turns per segment, however similar the words
 MIN_WORD_CHANGE: Final = 0.5  # minimum dissimilarity of the words before and after a cut
 MIN_TURNS: Final = 4  # turns; fewer make no segment
 WINDOW_TURNS: Final = 4  # turns compared on each side

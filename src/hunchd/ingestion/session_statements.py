@@ -23,25 +23,24 @@ from hunchd.ingestion.redaction_rules import ANNOUNCERS
 from hunchd.ingestion.statement_classifier import is_mostly_latin, load_classifier
 
 NOTHING: Final = ("quoted", "hypothesis", "joke", "request", "chatter")
-# A sentence with one of these beside it is commented on, not continued: "A poster says …. Nonsense."
+# Short sentences beside one with such a label comment on it and state nothing: "A poster says …. Nonsense."
 COMMENT_LABELS: Final = ("quoted", "hypothesis", "joke")
-COMMENT_WEIGHT: Final = 4.0  # a joke or supposition that is kept is worse than a statement that is missed
+COMMENT_WEIGHT: Final = 4.0  # keeping a joke or supposition is worse than missing a statement
 MOST_NOTHING: Final = 0.5  # probability that a sentence states nothing, above which it is skipped
-# Share of sentences that state something, for which the classifier's probabilities hold without a correction.
+# Share of sentences that state something at which the classifier's probabilities need no correction.
 USUAL_SHARE: Final = 0.35
-# Log odds that are added to a statement's, chosen on sessions by other authors than those of the training sentences.
+# Added to the log odds that a sentence states something. The values were chosen on sessions whose authors wrote none of
+# the training sentences.
 BIAS: Final = 0.9
 BIAS_WITHOUT_RATING: Final = 0.5
-USUAL_WEIGHT: Final = 3.0  # sentences by which the usual share counts beside those of a session
-SHIFT_FACTOR: Final = 1.3  # of the estimated shift: one more wrong line in twelve is kept without it
+USUAL_WEIGHT: Final = 3.0  # sentences: the usual share counts as much as this many from the session
+SHIFT_FACTOR: Final = 1.3  # of the estimated shift; without it, one more line in twelve is kept wrongly
 _LEAST_SHARE: Final = 1e-6  # keeps odds finite
-_ROUNDS: Final = 10  # of estimating the share of a session
-MOST_NOTHING_OF_ASSISTANT: Final = 0.1  # an assistant's sentences are mostly reports
+_ROUNDS: Final = 10  # rounds in which the share for a session is estimated
+MOST_NOTHING_OF_ASSISTANT: Final = 0.1  # an assistant's sentences are usually reports
 OF_ASSISTANT: Final = ("decision", "change", "insight")
-CHANGE_THRESHOLD: Final = (
-    0.1  # share of changes and withdrawals among statements, from which an earlier one may be over
-)
-# Sentences of one message that belong together: a decision and its reason.
+CHANGE_THRESHOLD: Final = 0.1  # probability of a change or withdrawal from which an earlier statement may be over
+# Labels of adjacent sentences that belong together, such as a decision and its reason.
 TOGETHER: Final = ("decision", "change", "withdrawal", "constraint", "instruction", "insight")
 LONGEST_TOGETHER: Final = 220  # characters
 LONGEST: Final = 360  # characters; longer ones are lists or code
@@ -87,11 +86,11 @@ class Statement:
     at: datetime
     by_user: bool
     changes: bool  # it may end an earlier statement
-    withdraws: bool  # it only ends one
-    in_context: str  # with the sentence before it in its message
+    withdraws: bool  # it ends an earlier statement without stating anything new
+    in_context: str  # the text preceded by the sentence before it in the message
 
 
-# The sentence of the user before, or the assistant's question, and a sentence; "" for the first one.
+# A context and a sentence. The context is the user's sentence before it or the assistant's question; "" at the start.
 SentencePair = tuple[str, str]
 
 
@@ -127,9 +126,10 @@ def list_sentences(turns: Sequence[Turn]) -> list[SentencePair]:
 
 
 def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, list[SentencePair]]]:
-    """Yield each message of the user or the assistant, its turn number and its sentences.
+    """Yield each message with its turn number and its sentences.
 
-    Each sentence comes with its context: the user's sentence before it, or the question that the assistant asked last.
+    Only messages from the user and the assistant are considered. Each sentence comes with its context: the user's
+    sentence before it, or the question that the assistant asked last.
     """
     context = asked = ""
     for turn in turns:
@@ -254,7 +254,7 @@ def _judge(pair: SentencePair, rating: bytes | None) -> _JudgedSentence:
     shares = {name: share / whole for name, share in shares.items()}
     label = max(shares, key=lambda name: shares[name])
     nothing = _shift_odds(sum(shares[name] for name in NOTHING), BIAS if rating else BIAS_WITHOUT_RATING)
-    if label in NOTHING and nothing <= MOST_NOTHING:  # no single kind of statement is likelier, but one of them is
+    if label in NOTHING and nothing <= MOST_NOTHING:  # a statement is likelier, though no single kind is
         label = max((name for name in shares if name not in NOTHING), key=lambda name: shares[name])
     stated = sum(shares[name] for name in shares if name not in NOTHING)
     changes = 1.0 if label in ("change", "withdrawal") else (shares["change"] + shares["withdrawal"]) / stated

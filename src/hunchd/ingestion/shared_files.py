@@ -22,7 +22,7 @@ from hunchd.repository.safe_reading import read_file
 
 logger = logging.getLogger(__name__)
 
-MAX_FILES = 300  # files per folder, the first by name; more than a team writes, and read within a second
+MAX_FILES = 300  # files per folder, in order of name; more than a team writes, and read within a second
 MAX_SUMMARY = 400  # characters
 MAX_COMPRESSED = 160
 
@@ -46,7 +46,7 @@ def read_shared_memories(root: Path, files: Iterable[str], *, project: str, now:
                 parse_shared_file(path, redact_source(content.decode("utf-8")).encode()), project=project, now=now
             )
         except (InvalidInput, UnicodeDecodeError) as error:
-            logger.debug("skipping %s: %s", path, error)
+            logger.debug("skipped %s: %s", path, error)
 
 
 def shared_file_to_memory(file: SharedFile, *, project: str, now: datetime) -> Memory:

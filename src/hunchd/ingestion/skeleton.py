@@ -11,13 +11,13 @@ MAX_LINES = 60  # per file; nearly every file has fewer
 MAX_LINE = 120  # characters of one line
 MAX_NAMES = 8  # names on the line of omitted symbols
 
-# Relevance of each kind to the reader.
+# Relevance of each kind of symbol to a reader.
 _WEIGHTS = {
     "class": 5.0, "interface": 5.0, "struct": 5.0, "trait": 5.0, "enum": 4.0, "union": 4.0, "type": 3.0,
     "function": 4.0, "method": 3.0, "macro": 2.5, "module": 2.0, "concept": 3.0, "heading": 3.0, "section": 3.0,
     "target": 3.0, "test": 2.8, "definition": 4.0, "constant": 1.5, "variable": 1.2, "field": 1.0, "key": 2.0,
 }  # fmt: skip
-# Definitions that say more than their name: not the fields and constants of a file, nor its modules.
+# Kinds of definitions that say more than their names; fields, constants and modules do not.
 DEFINITION_KINDS = frozenset(
     {"class", "interface", "struct", "trait", "enum", "union", "type", "function", "method", "macro", "concept"}
 )
@@ -154,9 +154,10 @@ def _list_with_containers(lines: Sequence[ViewLine], at: int) -> list[int]:
 
 
 def _find_main_containers(symbols: Sequence[Symbol], lines: int) -> frozenset[str]:
-    """Return the name of the type that fills more than half of the file, as a set.
+    """Return the name of the type that fills most of the file.
 
-    The set is empty if there is no such type. The members of the type are the main content of the file.
+    The result is a set, which is empty if no type fills more than half of the file. The members of the type are the
+    main content of the file.
     """
     return frozenset(
         symbol.name for symbol in symbols if symbol.end_line - symbol.line > lines / 2 and not symbol.container
@@ -164,7 +165,7 @@ def _find_main_containers(symbols: Sequence[Symbol], lines: int) -> frozenset[st
 
 
 def _flag_test_helpers(symbols: Sequence[Symbol]) -> list[bool]:
-    """Return a flag for each symbol that tells if it only helps the file's tests.
+    """Return, for each symbol, True if it only helps the file's tests.
 
     These are the classes, commands and fixtures in a file that has tests.
     """

@@ -6,7 +6,7 @@ import re
 
 from hunchd.ingestion.redaction import redact
 
-# Redaction finds nothing in a line without any of these and without a long run of letters and digits.
+# Redaction finds nothing in a line that has neither one of these nor a long run of letters and digits.
 _SUSPICIOUS_WORDS = (
     "passw", "passphrase", "pwd", "secret", "token", "credential", "api_key", "apikey", "api-key", "access_key",
     "accesskey", "auth", "bearer", "private", "signature", "cookie", "session", "@", "key",

@@ -1,8 +1,8 @@
-"""Redaction of secrets and identity numbers that people mention in conversation, in any language. No I/O.
+"""Redaction of secrets that people mention in conversation. No I/O.
 
 `redaction` detects keys and assignments by their form. In conversation, people also say "das Kennwort lautet …" or
-"密码是 …", or give the number of a card, an account or a passport. Numbers are recognised by their check digits or by
-the word before them.
+"密码是 …", or give the number of a card, an account or a passport, in any language. Numbers are recognised by their
+check digits or by the word before them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TOKEN: Final = re.compile(r"(?<![A-Za-z0-9_/@.-])[A-Za-z0-9!#$%&*+=~?_^.-]{4,}(
 _SENTENCE_END: Final = re.compile(r"[\n。!?;]|\.\s")
 _REACH: Final = 90  # characters after the word
 _BESIDE: Final = 12  # characters after the word within which a token needs fewer changes
-_LEAST_MIXED: Final = 6  # characters of a token of letters and digits
+_LEAST_MIXED: Final = 6  # characters in a token of letters and digits
 _CHANGES: Final = re.compile(r"(?<=[A-Za-z])(?=[^A-Za-z])|(?<=[^A-Za-z])(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])")
 _PLAIN: Final = re.compile(r"v?\d+(?:\.\d+)+|\d{4}-\d\d-\d\d|\w+\.[a-z]{1,4}|[a-z]+(?:[_-][a-z0-9]+)+|[a-z]+-\d{1,4}")
 

@@ -38,11 +38,11 @@ LABELS: Final = (
 )
 SHIPPED_WEIGHTS: Final = Path(__file__).with_name("statement_weights.bin")
 BUCKETS: Final = 1 << 15
-LONGEST: Final = 300  # characters read of a sentence
+LONGEST: Final = 300  # characters of a sentence that are read
 _SHORTEST_GRAM: Final = 2
 _LONGEST_GRAM: Final = 5
 _HEADER: Final = b"hunchd-statements-3\n"
-NGRAM_SHARE: Final = 0.7  # of the n-grams in the logits of a sentence that both models judge
+NGRAM_SHARE: Final = 0.7  # share of the n-gram model in the logits, for a sentence that both models judge
 
 _PATH = re.compile(r"(?<!\w)[\w.-]*/[\w./-]*|\b[\w-]+\.(?:[a-z]{1,4})\b")
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")

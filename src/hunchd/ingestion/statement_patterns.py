@@ -130,7 +130,7 @@ SELF_DESCRIPTIONS: Final = (
 KEY_VALUE: Final = _compile(
     r"^(?:(?:our|the|my)\s+)?(?P<k>[A-Za-z][\w/-]*(?: [\w/-]+){0,2})\s*(?::\s+|\s=\s)(?P<x>\S.{0,160}?)\s*$"
 )
-# Label in front of a note. It is no key: the next decision would otherwise replace the last one.
+# Label before a note. It must not become the key, or the next decision would replace the last one.
 LABEL: Final = _compile(
     r"^\W*(?:(?:a|an|the|our|my|design|architectur(?:e|al)|technical|team|project|important|final|new|quick|side|please)\s+){0,2}",
     r"(?:decisions?|decided|agreed|agreement|notes?|n\.?b\.?|rules?|reminder|remember|important|warning|caution|attention|careful|"

@@ -17,7 +17,7 @@ from hunchd.ingestion import statement_patterns as patterns
 from hunchd.ingestion.tool_purposes import find_purpose, is_ordinary_word, list_purposes
 from hunchd.text.sentences import split_prose
 
-# Speaker: the owner who stores it, a participant of a session, or the author of a commit.
+# Speaker: the owner who stores the text, a participant in a session, or the author of a commit.
 Voice = Literal["owner", "turn", "commit"]
 
 MAX_SENTENCE: Final = 400  # characters of a sentence that may state something
@@ -221,7 +221,7 @@ def _read_facts(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
         runtime = next(filter(None, map(match.groupdict().get, ("a", "b", "c"))))
         name = runtime.casefold().removesuffix(".js")
         value = match["x"] if match["x"].startswith(">") else f">={match['x'].rstrip('+')}"
-        # The key is that of manifests, so that the current file replaces an old message.
+        # Manifests use the same key, so that the current file replaces an old message.
         yield ExtractedStatement("convention", name, value, sentence, "at least", importance=0.6)
     if voice == "commit":
         return
@@ -268,7 +268,7 @@ def _concerns_whole_project(sentence: str, match: re.Match[str], rule: str) -> b
 
 
 def _common_purpose(x: str, y: str) -> str:
-    """Return the purpose that two tools have in common, or "" if there is none.
+    """Return the purpose that two tools have in common, or "".
 
     If `y` is empty, returns the purpose of `x`, unless that name is also an everyday word.
     """

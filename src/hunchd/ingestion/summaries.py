@@ -30,7 +30,7 @@ _STOCK: Final = frozenset(
     worker workers would x your zero
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
-# A name is no word of the stock: it tells what is meant, but not what is wrong with it.
+# Names are ignored: they say what is affected, but not what is wrong with it.
 _NAMED_THING = re.compile(
     r"`[^`\n]*`|'[^'\n]*'|\"[^\"\n]*\"|“[^”\n]*”|\([^()\n]*\)|\[[^\]\n]*\]"
     r"|(?:[A-Za-z]:)?[\w.@+~-]*[/\\][\w.@/\\+-]+|\b[\w-]+\.\w{1,5}\b"

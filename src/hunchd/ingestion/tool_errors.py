@@ -46,13 +46,13 @@ _TABLE: Final = (
         r"^(?: *--- FAIL: (?P<code>\S+) .*\n(?:.*\n){0,3}?)?\s+Error Trace:\s+PATH:(?P<line>\d+)\n(?:\s+\S+:\d+\n)*"
         r"\s+Error:\s+(?P<message>\S(?:.*\S)?(?:(?<=:) *\n\s+\S.*)?(?:\n\s+[a-z]+ *: .*)*)",
     ),
-    # … without a place
+    # … without a location
     _make_row(
         "--- FAIL: ",
         r"^--- FAIL: (?P<code>\S+) .*\n(?P<message>(?! |=== |--- |FAIL\b|ok\b|PASS\b).+?)(?: \[recovered.*\])?$",
     ),
     _make_row("DATA RACE", r"^WARNING: (?P<message>DATA RACE)$"),
-    # Rust: a panic, in the format since 1.73 and before
+    # Rust: a panic, in the formats since 1.73 and before
     _make_row(
         "panicked at",
         r"^thread '(?P<code>[^'\n]+)'(?: \(\d+\))? panicked at PATH:(?P<line>\d+):\d+:\n(?P<message>.+)$",

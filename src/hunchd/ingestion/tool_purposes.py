@@ -71,7 +71,7 @@ _NAMES_BY_PURPOSE: Final = {
 _PURPOSE_BY_NAME: Final = {name: subject for subject, names in TOOLS_BY_PURPOSE for name in names} | {
     name.strip(): subject for subject, names in _NAMES_BY_PURPOSE.items() for name in names.split(",")
 }
-# Tool names that are also everyday words: alone they mean nothing.
+# Tool names that are also everyday words, and prove nothing by themselves.
 _ORDINARY_WORDS: Final = frozenset(
     """
     requests fetch got make just spring express rocket echo fiber gin arrow moment emotion less java rest go flow rust

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from hunchd.text.identifiers import split_title_words
 
 MAX_TOPICS = 24
-MAX_NAMESAKES = 8  # files of one name: names in every folder, such as `demo.vue` or `views.py`, are no topics
-MIN_SHARE = 0.5  # of the non-test definitions; below it, the auxiliary folders are the project itself
+MAX_NAMESAKES = 8  # files with the same name: names found in every folder, such as `views.py`, are not topics
+MIN_SHARE = 0.5  # of the definitions outside tests; below it, the auxiliary folders are the project itself
 
 _TESTS = r"tests?|testing|__\w*tests?\w*__|specs?|fixtures?|benches|benchmarks?"
 _AUXILIARY = (
@@ -21,7 +21,7 @@ _AUXILIARY_PATH = re.compile(rf"(?:^|/)(?:{_TESTS}|{_AUXILIARY})(?:/|$)", re.IGN
 _NO_SOURCE = frozenset(
     {"", "markdown", "rst", "asciidoc", "text", "json", "yaml", "toml", "ini", "lock", "xml", "html"}
 )
-# Names that describe the place of code, not its subject.
+# Names that say where code belongs, not what it is about.
 _VAGUE_NAMES = frozenset(
     """index main mod lib init app src core common base util utils helper helpers misc types type constants const
     errors error exceptions compat internal impl default defaults config settings version shared tools

@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-MAX_WORDS = 4000  # distinct words per file: a file with more is data, whose rare words are no search terms
-MAX_WORD = 48  # characters; longer names are generated, or encoded bytes
+MAX_WORDS = 4000  # distinct words per file: a file with more is data, and nobody searches for its rare words
+MAX_WORD = 48  # characters; longer names are generated or encode bytes
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _ASCII_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)  # twice as fast, and most code is ASCII
 _HEX = re.compile(r"[0-9a-fA-F]{12,}")
-# Three runs of digits inside one long word are an encoded key, not a name: utf8_to_utf16 has two.
+# A long word with three runs of digits inside it is an encoded key rather than a name: utf8_to_utf16 has two.
 _ENCODED_TEXT = re.compile(r"(?=\w{16})\w*?[a-zA-Z]\d+[a-zA-Z]+\d+[a-zA-Z]+\d")
 _KEYWORDS = frozenset(
     """and as assert async await break case catch class const continue default def defer del do elif else elsif end enum

@@ -23,7 +23,7 @@ from hunchd.ingestion.manifests.tools import (
 _COMMAND_LINE = re.compile(
     r"^\s*-?\s*run:\s*(.+)$|^\s{6,}((?:uv|poetry|cargo|npm|pnpm|yarn|go|make|just|tox|nox|python) .+)$", re.MULTILINE
 )
-# Versions of a matrix, on one line or one per line.
+# Versions in a build matrix, all on one line or one on each.
 _LIST = r"[ \t]*(\[[^\]]+\]|(?:\n[ \t]*-[ \t]*[\"']?[\w.-]+[\"']?[ \t]*(?:#.*)?(?=\n|$))+)"
 _MATRIX_VERSION = re.compile(r"(?<![\w.-])\d[\w.]*")
 _PUBLISH_COMMAND = re.compile(

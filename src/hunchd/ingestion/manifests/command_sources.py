@@ -26,7 +26,7 @@ _STEP: Final = re.compile(r"^\s*-\s")
 _EXPRESSION: Final = re.compile(r"\$\{\{.*?\}\}|\$\{?\w+\}?|%\w+%")
 _TRAILING_EXPRESSIONS: Final = re.compile(r"(?:\s+[\"']?\$\{\{[^}]*\}\}[\"']?)+$")
 _JOINT: Final = re.compile(r"\s*(?:&&|\|\||;|\|)\s*")
-# Workflows that check the work; others publish, deploy, label or answer.
+# Names of workflows that check nothing, but publish, deploy, label or answer.
 _NO_CHECK: Final = re.compile(
     r"release|publish|deploy|stale|lock|label|nightly|canary|cron|backport|website|citgm|update|bench|size|"
     r"docker",
@@ -70,7 +70,7 @@ _TASK_FILES: Final = tuple(
         ("mix.exs", "mix", r"^\s+\"?([a-z][\w.]*)\"?:\s*\[\s*\""),
     )
 )
-# What is typed in a project with such a manifest unless its pages say otherwise.
+# Commands that work in any project with such a manifest, unless its pages say otherwise.
 _DEFAULTS: Final = {
     "Cargo.toml": ("cargo test", "cargo build"),
     "go.mod": ("go test ./...", "go build ./..."),

@@ -16,24 +16,24 @@ from hunchd.ingestion.manifests.tools import TOOLS_BY_PURPOSE, Statement, find_l
 
 MAX_COMMAND: Final = 90  # characters
 MAX_ARGUMENTS: Final = 12
-MAX_BARE_WORDS: Final = 5  # arguments that are plain words; more of them are a sentence
+MAX_BARE_WORDS: Final = 5  # arguments that are plain words; with more, the line is a sentence
 MAX_LISTED: Final = 3  # commands for one purpose
 
-# Weight of a witness: what a page for contributors says, what a task of that very name does, what CI runs.
+# Weight of the evidence: a page for contributors, a task named exactly after the purpose, a CI workflow, and so on.
 GUIDE_WEIGHT: Final = 3.0
 TASK_WEIGHT: Final = 2.5
 README_WEIGHT: Final = 2.2
-DEFAULT_WEIGHT: Final = 1.9  # what everybody types in a project with such a manifest
+DEFAULT_WEIGHT: Final = 1.9  # a command that works in any project with such a manifest
 CI_WEIGHT: Final = 2.0
-VARIANT_PENALTY: Final = 0.2  # of a command for one of the systems or parts that CI builds
+VARIANT_PENALTY: Final = 0.2  # for a command that builds only one target or part
 SIMILAR_TASK_WEIGHT: Final = 1.0  # a task whose name only contains the purpose
-OTHER_WEIGHT: Final = 2.5  # from which a command of no known purpose is kept, if it runs a task of the project
-PLACEHOLDER_PENALTY: Final = 1.5  # a command for one file or one test comes after those for all
+OTHER_WEIGHT: Final = 2.5  # from which a command without a known purpose is kept if it runs a project's task
+PLACEHOLDER_PENALTY: Final = 1.5  # puts a command for one file or test after those for all
 
 EVERYTHING: Final = "run everything"
 OTHER: Final = "other commands"  # a task of the project that a page for contributors names
 MAX_OTHER: Final = 6
-# Names of tasks by purpose; the first purpose with a word of the name counts.
+# Names of tasks by purpose; the first purpose that has a word of the task's name counts.
 _TOOLS: Final = {purpose: {tool for tool in tools if tool.isalnum()} for purpose, tools in TOOLS_BY_PURPOSE}
 _TASK_NAMES: Final = tuple(
     (purpose, frozenset({*names.split(), *_TOOLS.get(purpose, ())}))
@@ -49,7 +49,7 @@ _TASK_NAMES: Final = tuple(
         ("build", "build compile dist assemble bundle package"),
     )
 )  # fmt: skip
-# Programs that run a task by its name: the pattern ends before the name.
+# Programs that run a task, given its name.
 _RUNNERS: Final = re.compile(
     r"(?:(?:npm|pnpm|yarn|bun)(?:\s+(?:-r|-w|--recursive|--silent|-s))*(?:\s+run(?:-script)?)?|deno task|node --run|"
     r"(?:just|task|mage|ant|lake)|g?make(?:\s+-\S+)*|(?:uvx\s+)?tox(?:\s+(?:run|r|p|run-parallel|-q|"
@@ -108,7 +108,7 @@ _PROJECT_TASK: Final = re.compile(
     r"cargo xtask|mage|inv|\./dev) \S|"
     r"(?:script|bin|dev)/\w"
 )
-# Program of the project whose name says what it is for.
+# Script of the project whose name says what it is for.
 _SCRIPT: Final = re.compile(
     r"(?:(?:\./)?(?:scripts?|bin|dev|ci|hack|tools?)/|\./)(?P<task>[\w-]+)(?:\.(?:sh|py|ps1))?$"
 )
@@ -116,7 +116,7 @@ _SHELL: Final = re.compile(r"^(?:ba|z)?sh (?=\./)")
 _VARIANT: Final = re.compile(r" (?:--(?:target|manifest-path|package|project|exclude)\b|-[DP][\w.])")
 _RUN: Final = re.compile(r"^(npm|pnpm|yarn|composer|hatch|pdm) run ")  # `bun test` and `deno test` are not `… run test`
 _PROPERTY: Final = re.compile(r" -[DP][\w.]+(?:=\S*)?")
-# Formatters that write unless they are told to check.
+# Formatters with the option to check files instead of rewriting them; the option is removed.
 _CHECK_FLAG: Final = re.compile(
     r"^((?:\S+ )*(?:cargo (?:\+\S+ )?fmt|mix format|ruff format|black|dotnet format|dart format|"
     r"php-cs-fixer fix|ktfmt)\b.*?) (?:-- )?--(?:check-formatted|dry-run|check|"
@@ -136,7 +136,7 @@ class Command:
     line: str
     weight: float
     path: str
-    part: str = ""  # folder in which it is typed
+    part: str = ""  # folder in which it is run
 
     @property
     def language(self) -> str:
@@ -215,7 +215,7 @@ def classify_command(command: str) -> str:
 
 
 def classify_task(name: str) -> str:
-    """Return the purpose that a task's name states, or "" if it states none."""
+    """Return the purpose that a task's name states, or ""."""
     words = [word for word in re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()) if word]
     if not words or words[0] in _IGNORED_TASKS or words[-1] in _IGNORED_ENDS:
         return ""
@@ -231,7 +231,10 @@ def classify_task(name: str) -> str:
 
 
 def rate_task(name: str) -> float:
-    """Return the weight of a task, which is highest if it is named after a purpose."""
+    """Return the weight of a task.
+
+    It is highest if the task is named exactly after a purpose.
+    """
     return TASK_WEIGHT if any(name.lower() in names for _, names in _TASK_NAMES) else SIMILAR_TASK_WEIGHT
 
 
@@ -293,9 +296,9 @@ def _is_strong(witnesses: Sequence[Command], least: float) -> bool:
 
 
 def _find_longer(line: str, ranked: Sequence[str]) -> tuple[int, int]:
-    """Return a sort key that orders commands by rank, plain ones before longer ones.
+    """Return a key that sorts commands by rank.
 
-    A plain command takes the rank of the command in `ranked` that only adds arguments to it.
+    A plain command takes the rank of the command in `ranked` that only adds arguments to it, and comes before it.
     """
     return next(at for at, one in enumerate(ranked) if f"{one} ".startswith(f"{line} ")), len(line)
 

@@ -15,7 +15,7 @@ from hunchd.ingestion.manifests.tools import (
     state_version,
 )
 
-# Images by purpose, by the last part of their names; other images say little about the code.
+# Container images by purpose, given by the last part of their names; other images say little about the code.
 _SERVICES = (
     ("database", split_names(
         "postgres, postgresql, postgis, pgvector, timescaledb, mysql, mariadb, mongo, mongodb, cockroach, clickhouse, "

@@ -53,9 +53,9 @@ def read_pyproject(text: str) -> Iterator[Statement]:
 
 
 def _is_package_manager(name: str, tool: Mapping[str, Any]) -> bool:
-    """Return True if the settings show that the tool is used as a package manager.
+    """Return True if a tool is configured as a package manager.
 
-    They must contain more than the settings for the build backend with the same name.
+    Its settings must contain more than those for the build backend with the same name.
     """
     return bool(name in tool and (name not in _BACKEND_SETTINGS or set(tool[name]) - _BACKEND_SETTINGS[name]))
 
@@ -75,7 +75,7 @@ def _read_type_checker(tool: Mapping[str, Any]) -> Iterator[Statement]:
         yield Statement("types", ", ".join(checkers) + (" (strict)" if strict else ""))
 
 
-MAX_RULES: Final = 4  # groups of rules that are listed; more say nothing to a reader
+MAX_RULES: Final = 4  # rule groups that are listed; a longer list tells a reader nothing
 
 
 def _read_ruff(settings: Mapping[str, Any]) -> Iterator[Statement]:

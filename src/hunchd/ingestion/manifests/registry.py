@@ -20,7 +20,7 @@ from hunchd.ingestion.manifests.tools import Statement
 _MAX_BLANKS = 40  # consecutive blanks passed to a parser
 _GAP = re.compile(rf"[ \t]{{{_MAX_BLANKS},}}")
 
-# Earlier patterns win; those with "/" are for paths, the others for names.
+# Earlier patterns take precedence; those with "/" match paths, the others file names.
 _PARSERS: tuple[tuple[str, Callable[[str], Iterator[Statement]]], ...] = (
     ("pyproject.toml", python.read_pyproject),
     ("ruff.toml .ruff.toml", python.read_ruff_file),
@@ -57,7 +57,7 @@ def read_statements(path: str, text: str) -> Iterator[Statement]:
         yield from iterate_rows(text, rows)
         yield from parser(text) if parser is not None else ()
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError, configparser.Error):
-        return  # not what its name promises, such as a template or another version
+        return  # not what its name says, such as a template or a different version of the format
 
 
 def states_anything(path: str) -> bool:

@@ -1,4 +1,7 @@
-"""Table of the statements that simple patterns find in manifests: file, key, value and pattern."""
+"""Table of the statements that simple patterns find in manifests.
+
+A row consists of file names, a key, a value and a pattern.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Final, NamedTuple
 
 from hunchd.ingestion.manifests.tools import Statement, is_line_length, is_version
 
-MAX_VALUES: Final = 6  # of a pattern that matches several times
+MAX_VALUES: Final = 6  # values listed if a pattern matches several times
 
 
 class Row(NamedTuple):
@@ -19,10 +22,10 @@ class Row(NamedTuple):
     file is used.
     """
 
-    files: str  # names or, with "/", paths; several are separated by blanks
+    files: str  # patterns for names or, with "/", for paths, separated by blanks
     key: str
     value: str
-    pattern: str = ""  # "": the file alone states it
+    pattern: str = ""  # "" if the presence of the file is enough
     confidence: float = 1.0
 
     def read(self, text: str) -> Statement | None:

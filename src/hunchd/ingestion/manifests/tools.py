@@ -28,8 +28,8 @@ def split_names(names: str) -> tuple[str, ...]:
     return tuple(names.split(", "))
 
 
-CI_PREFIX: Final = "ci "  # prefix of keys with values tested in CI, which several files may state
-MAX_VERSIONS: Final = 8  # versions
+CI_PREFIX: Final = "ci "  # prefix of keys for values tested in CI, which several files may give
+MAX_VERSIONS: Final = 8  # versions listed, the newest ones
 _VERSION = re.compile(r"^[\w.*<>=!~^, |+-]{1,60}$")
 _NAME = re.compile(r"^[@\w./-]{1,60}$")
 # Tools by purpose, in the order in which they are listed.
@@ -48,7 +48,7 @@ FORMATTERS = split_names(
     "dart format, mix format, scalafmt, swiftformat, dotnet format, ktfmt"
 )
 TYPE_CHECKERS = split_names("mypy, pyright, basedpyright, pyrefly, ty check, pytype, tsc, vue-tsc, tsgo")
-# Tools and the languages that they serve; the first language is the one that people name.
+# Tools with the languages for which they are made, the most usual one first.
 _LANGUAGES: Final = tuple(
     (re.compile(rf"\b(?:{names})\b"), tuple(languages.split()))
     for names, languages in (

@@ -27,7 +27,7 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
     yield from sorted((root / "projects").glob("*/*.jsonl"))
 
 
-# Of what the client itself put into the session.
+# Fields that mark what the client itself put into the session.
 _PUT: Final = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSynthetic")
 
 

@@ -21,11 +21,11 @@ def open_transcript(file: Path) -> BinaryIO:
     """
     if file.suffix != ".zst":
         opened = file.open("rb")
-        if b"\0" not in opened.peek(_HEAD_BYTES)[:_HEAD_BYTES]:  # JSON in UTF-8 has none
+        if b"\0" not in opened.peek(_HEAD_BYTES)[:_HEAD_BYTES]:  # JSON in UTF-8 contains no zero bytes
             return opened
         with opened:
             return io.BytesIO(decode_text(opened.read()).encode())
-    import pyarrow as pa  # loads for a tenth of a second, and only few files need it
+    import pyarrow as pa  # takes a tenth of a second to load, and few files need it
 
     compressed_file = pa.OSFile(str(file), "rb")
     return io.BufferedReader(pa.CompressedInputStream(compressed_file, "zstd"))

@@ -30,7 +30,7 @@ class Transcript:
     agent: str
     session: str
     file: Path
-    project: str | None  # the folder that the agent worked in
+    project: str | None  # folder in which the agent worked
     started_at: datetime | None
     messages: tuple[Mapping[str, Any], ...]
 
@@ -93,9 +93,10 @@ def iter_json_objects(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def parse_timestamp(value: Any) -> datetime | None:
-    """Parse a time in ISO 8601, or in seconds or milliseconds since the epoch.
+    """Parse a timestamp in any of the formats that agents use.
 
-    Returns None if `value` is neither.
+    It is a string in ISO 8601, or a number of seconds or milliseconds since the epoch. Returns None for any other
+    value.
     """
     try:
         if isinstance(value, str):

@@ -62,7 +62,7 @@ def _build_workflow(target: _Target, program: str, path: str) -> Workflow:
         for name in target.prerequisites[:MAX_PREREQUISITES]
         if _TARGET.fullmatch(name)
     ]
-    # Output commands are no steps, unless there are no others.
+    # Commands that only print do not count as steps, unless there are no others.
     recipe_steps = [step for line in target.recipe if not _OUTPUT_ONLY.match(line) for step in _split_steps(line)]
     recipe_steps = recipe_steps or list(map(make_step, target.recipe[:4]))
     return Workflow(

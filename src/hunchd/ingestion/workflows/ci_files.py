@@ -19,13 +19,13 @@ _GITLAB_KEYS: Final = frozenset(
 )  # fmt: skip
 _EVENTS: Final = {
     "pull_request_target": "pull request",
-    "workflow_dispatch": "by hand",
-    "workflow_call": "called by others",
-    "schedule": "by the clock",
+    "workflow_dispatch": "manually",
+    "workflow_call": "called by another workflow",
+    "schedule": "on a schedule",
 }
 _STAGES: Final = {
     "commit": "before a commit", "pre-commit": "before a commit", "push": "before a push",
-    "pre-push": "before a push", "manual": "by hand", "commit-msg": "commit message",
+    "pre-push": "before a push", "manual": "manually", "commit-msg": "commit message",
 }  # fmt: skip
 
 
@@ -67,13 +67,13 @@ def _read_github_step(step: Mapping[str, Any]) -> Iterator[WorkflowStep]:
 
 
 def _describe_github_events(on: Any) -> Iterator[str]:
-    """Describe the events that start the jobs: `push of main`, `pull request`."""
+    """Describe the events that start the jobs: `push to main`, `pull request`."""
     events = on if isinstance(on, dict) else dict.fromkeys(_as_words(on))
     for event, event_settings in list(events.items())[:MAX_EVENTS]:
         settings = _as_mapping(event_settings)
         branches, tags = (", ".join(_as_words(settings.get(key))[:MAX_BRANCHES]) for key in ("branches", "tags"))
         if event == "push" and (branches or tags):
-            yield " and ".join(filter(None, (branches and f"push of {branches}", tags and f"tag {tags}")))
+            yield " and ".join(filter(None, (branches and f"push to {branches}", tags and f"tag {tags}")))
         else:
             yield _EVENTS.get(event, str(event).replace("_", " "))
 
@@ -94,7 +94,7 @@ def read_gitlab(path: str, text: str) -> Iterator[Workflow]:
             name=f"CI {name}",
             steps=tuple(step for line in lines for step in split_commands(line)),
             origin="ci",
-            events=tuple(f"if {rule}" if "$" in rule else f"push of {rule}" for rule in rules if rule)[:MAX_EVENTS],
+            events=tuple(f"if {rule}" if "$" in rule else f"push to {rule}" for rule in rules if rule)[:MAX_EVENTS],
             path=path,
             line=_find_line(text, rf"^[\"']?{re.escape(name)}[\"']?\s*:"),
             about=f"stage {stage}" if stage else "",

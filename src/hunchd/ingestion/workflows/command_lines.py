@@ -16,7 +16,7 @@ from typing import Final
 MAX_LINE: Final = 1_000  # characters parsed: about a millisecond
 MAX_TEMPLATE: Final = 120
 MAX_COMMAND: Final = 300
-MAX_COMMANDS: Final = 20  # of one line
+MAX_COMMANDS: Final = 20  # per line
 
 # Wrappers that are stripped from commands, each with its options that take a value.
 WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
@@ -26,7 +26,7 @@ WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
     "env": frozenset({"-u", "-C"}),
     "nice": frozenset({"-n"}),
 } | dict.fromkeys(("nohup", "command", "builtin", "exec", "noglob"), frozenset())
-# Commands that run another one in an environment: both are kept.
+# Commands that run another command in an environment; the template keeps both.
 RUNNERS: Final = (
     ("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("pdm", "run"), ("hatch", "run"), ("rye", "run"),
     ("bundle", "exec"), ("npx",), ("bunx",), ("uvx",), ("pnpm", "exec"), ("pnpm", "dlx"), ("yarn", "exec"),
@@ -37,7 +37,7 @@ FEEDERS: Final = frozenset("echo cat printf yes true ls find jq".split())  # noq
 SHELL_KEYWORDS: Final = frozenset("do then else if elif while until ! { time begin and or not".split())  # noqa: SIM905
 NON_COMMANDS: Final = frozenset("for case select function done fi esac } [[ [ test end in (( set export".split())  # noqa: SIM905
 VERBOSITY_OPTIONS: Final = frozenset("-v -vv -vvv -q -qq --verbose --quiet --silent --color --no-color".split())  # noqa: SIM905
-# Bare words that name the action: one for most programs, two if the first one is a group, none for these programs.
+# Programs without a subcommand. Most programs have one, and two if the first is a group of subcommands.
 NO_SUBCOMMAND: Final = frozenset(
     """pytest py.test python python3 py cd ls ll la cat bat less more head tail vim vi nvim nano emacs code rm cp mv
     mkdir touch open tree diff chmod source . tar du pushd z stat wc sh bash zsh node scp rsync black isort mypy
@@ -54,7 +54,7 @@ SECRET_OPTION: Final = re.compile(
     r"(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?key|credential|auth)\b|PASS|SECRET|TOKEN|_KEY\b",
     re.IGNORECASE,
 )
-# Words of a command, and the short option whose value, perhaps joined to it, is a secret.
+# Programs, each with the short option whose value, with or without a blank before it, is a secret.
 SECRET_SHORT_OPTIONS: Final = {
     "mysql": "-p", "mysqldump": "-p", "mariadb": "-p", "sshpass": "-p", "redis-cli": "-a", "curl": "-u", "login": "-p",
 }  # fmt: skip

@@ -1,6 +1,6 @@
-"""Log file of the commands run in a project, to which one JSON array per line is appended.
+"""Log file of the commands run in a project.
 
-Lines that cannot be parsed are skipped.
+Each command is appended as a JSON array on its own line. Lines that cannot be parsed are skipped.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, Final
 from hunchd.domain.workflow import CommandRun
 
 LOG_FILE: Final = "commands.jsonl"  # in a project's cache folder
-FORGOTTEN_FILE: Final = "forgotten.json"  # beside it: ids of workflows that must not be mined again
-MAX_COMMANDS: Final = 4_000  # commands read: some months of one project
+FORGOTTEN_FILE: Final = "forgotten.json"  # beside the log: ids of workflows that must not be mined again
+MAX_COMMANDS: Final = 4_000  # commands read: several months in one project
 MAX_BYTES: Final = 16 * 1024 * 1024
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from hunchd.domain.workflow import Workflow, WorkflowStep
 from hunchd.ingestion.workflows.shell_files import make_step, split_commands
 
-# A function that is a session of nox: arguments of the decorator, name, first line of the docstring.
+# A function that defines a nox session. Groups: arguments of the decorator, name, first line of the docstring.
 _SESSION: Final = re.compile(
     r"^@(?:nox\.)?session\b(\([^)]*\))?\n(?:@[^\n]*\n)*def (\w+)\([^)]*\)[^:\n]*:(?:\s*\"{3}([^\n\"]*))?", re.MULTILINE
 )

@@ -7,7 +7,7 @@ from typing import Final
 
 from hunchd.domain.workflow import Workflow
 
-# The first match counts: a release builds and tests too.
+# The first match counts, because a release, for example, also builds and tests.
 _NAME_PATTERNS: Final = (
     ("release", r"releas|publish|deploy|dist(?:ribut\w*)?\b|ship\b|upload"),
     ("hook", r"pre-?commit|pre-?push|commit-?msg"),
@@ -43,7 +43,7 @@ _PURPOSE_BY_NAME: Final = [(purpose, re.compile(pattern, re.IGNORECASE)) for pur
 _PURPOSE_BY_PROGRAM: Final = [(purpose, re.compile(pattern)) for purpose, pattern in _PROGRAM_PATTERNS]
 
 
-# The runner says nothing about the purpose, and a job's name says more than its file.
+# Removed from names: the runner says nothing about the purpose, and a job's name says more than its file.
 _RUNNER: Final = re.compile(
     r"^(?:\./\S+(?= \S)|(?:npm|pnpm|yarn|bun|hatch|pdm|pixi|poe|tox|make|just|task|nox|cargo|composer|deno)\b"
     r"(?: run| task)?(?: -[Cf] \S+)?(?: -[es])?|CI \S+ /|CI)\s*"

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 MAX_DEPTH: Final = 3  # folders below the root
-# Folders of third-party programs and examples.
+# Folders with third-party programs and examples.
 _FOREIGN_FOLDER: Final = re.compile(
     r"(?:^|/)(?:node_modules|vendor|third_party|fixtures?|testdata|examples?|templates?|template-[^/]*|playground"
     r"|__tests__|site-packages)(?:/|$)"
@@ -51,7 +51,7 @@ def detect_format(path: str) -> ScriptFormat | None:
     return next((form for pattern, form in _FORMATS if fnmatchcase(path if "/" in pattern else name, pattern)), None)
 
 
-# Earlier patterns win; those with "/" are for paths, the others for names.
+# Earlier patterns take precedence; those with "/" match paths, the others file names.
 _FORMATS: Final[tuple[tuple[str, ScriptFormat], ...]] = (
     (".github/workflows/*.yml", ScriptFormat.GITHUB),
     (".github/workflows/*.yaml", ScriptFormat.GITHUB),

@@ -26,11 +26,11 @@ from hunchd.text.encodings import decode_text
 
 logger = logging.getLogger(__name__)
 
-MAX_BYTES: Final = 256_000  # of one file; longer ones were generated
-MAX_FILES: Final = 120  # of one project, the nearest to its root first
-MAX_FILE_WORKFLOWS: Final = 80  # workflows
-MAX_WORKFLOWS: Final = 400  # of one project
-# Lock files that determine the program for the scripts of a folder and all below it.
+MAX_BYTES: Final = 256_000  # per file; larger files were generated
+MAX_FILES: Final = 120  # per project, those nearest to the root first
+MAX_FILE_WORKFLOWS: Final = 80  # workflows per file
+MAX_WORKFLOWS: Final = 400  # per project
+# Lock files that determine which program runs the scripts in a folder and all folders below it.
 _PROGRAM_BY_LOCK_FILE: Final = {
     "pnpm-lock.yaml": "pnpm",
     "pnpm-workspace.yaml": "pnpm",
@@ -38,7 +38,7 @@ _PROGRAM_BY_LOCK_FILE: Final = {
     "bun.lock": "bun",
     "bun.lockb": "bun",
 }
-_GAP: Final = re.compile(r"[ \t]{200,}")  # patterns would retry at each of its blanks
+_GAP: Final = re.compile(r"[ \t]{200,}")  # patterns would be retried at each of the blanks
 _MANAGER: Final = re.compile(r'"packageManager"\s*:\s*"(npm|pnpm|yarn|bun)@')
 Reader = Callable[[str, str], Iterable[Workflow]]
 
@@ -107,7 +107,7 @@ def parse_workflows(path: str, text: str) -> list[Workflow]:
     try:
         parsed_workflows = list(_limit(_READERS[script_format](path, _GAP.sub(" ", redact_source(text)))))
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError, configparser.Error):
-        logger.debug("skipping %s: its content does not match its name", path, exc_info=True)
+        logger.debug("skipped %s: its content does not match its name", path, exc_info=True)
         return []
     return [
         redact_workflow(replace(workflow, purpose=workflow.purpose or classify_purpose(workflow)))
@@ -118,7 +118,7 @@ def parse_workflows(path: str, text: str) -> list[Workflow]:
 def _limit(workflows: Iterable[Workflow]) -> Iterator[Workflow]:
     names: set[str] = set()
     for workflow in workflows:
-        if workflow.steps and workflow.name not in names:  # the first of a name counts
+        if workflow.steps and workflow.name not in names:  # the first workflow with a name counts
             names.add(workflow.name)
             yield workflow
         if len(names) >= MAX_FILE_WORKFLOWS:

@@ -1,4 +1,4 @@
-"""Parser for shell code in files: scripts, hooks, and the commands in recipes and CI steps.
+"""Parser for shell code in scripts, hooks, recipes and CI steps.
 
 Commands are returned verbatim and in order; the code is split at separators outside quotations. For a shell script,
 only the name, the description and the tasks are read, not what it does inside.
@@ -12,26 +12,26 @@ from typing import Final
 
 from hunchd.domain.workflow import Workflow, WorkflowStep
 
-MAX_COMMANDS: Final = 60  # of one text
-MAX_TEXT: Final = 20_000  # characters of shell
+MAX_COMMANDS: Final = 60  # per text
+MAX_TEXT: Final = 20_000  # characters of shell code
 MAX_COMMAND: Final = 400
-MAX_LINES: Final = 8  # of one command
-MIN_TASKS: Final = 2  # from which a script is split into tasks
+MAX_LINES: Final = 8  # per command
+MIN_TASKS: Final = 2  # number of tasks from which a script is split into them
 _SHELL = re.compile(r"\A#!.*\b(?:ba|z|k|da)?sh\b")
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n.*?(?:^\s*\2\s*$|\Z)", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
-# A quotation, a substitution or an escaped character, or what separates two commands.
+# A quotation, a substitution, an escaped character, or a separator between two commands.
 _TOKEN = re.compile(
     r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\$\{\{.*?\}\}|\$\([^()]*(?:\([^()]*\)[^()]*)*\)|`[^`]*`|\\.|(&&|\|\||;;?|\n)",
     re.DOTALL,
 )
 _KEYWORDS = re.compile(r"(?:(?:do|then|else|if|elif|while|until|!|\{|time)[\s\\]+)*")
-# Shell bookkeeping, which is no step.
+# Shell bookkeeping, which does not count as a step.
 _BOOKKEEPING = re.compile(
     r"(?:\w+=\S*\s+)*(?:set|shopt|trap|local|declare|readonly|return|shift|exit|true|unset|umask|eval|wait|alias|break"
     r"|continue|test|\[|\[\[|read|echo|printf|export|usage|hash|type|which|command -v|for|case|select|function|done|fi"
     r"|esac|do|then|else|popd)\b|[\[:}){(]|\w+=\S*$|\w+\s*\(\)|[\w|*\"-]+\)\s"
-    r"|(?:cd|pushd)\s[^\n]*(?:\$0|\$\{0|\bdirname\b|BASH_SOURCE|show-toplevel)"  # to the script's folder
+    r"|(?:cd|pushd)\s[^\n]*(?:\$0|\$\{0|\bdirname\b|BASH_SOURCE|show-toplevel)"  # changes to the script's folder
 )
 # A script with tasks: `case $1 in check) …`, where the first argument may have a name.
 _DISPATCH = re.compile(r"^case [\"']?\$\{?(\w+)[^\n]*\bin\b(.*?)^esac", re.DOTALL | re.MULTILINE)
@@ -48,9 +48,9 @@ _HEAD_LINES: Final = 60
 
 
 def read_script(path: str, text: str) -> Iterator[Workflow]:
-    """Yield the workflow of a shell script, or one workflow for each of its tasks.
+    """Yield the workflow of a shell script.
 
-    Yields nothing if the file is not a shell script.
+    If the script has several tasks, yields one workflow for each. Yields nothing if the file is not a shell script.
     """
     if not _SHELL.match(text) and not path.endswith((".sh", ".bash")):
         return
@@ -117,7 +117,10 @@ def _split(code: str) -> Iterator[str]:
 
 
 def make_step(command: str, name: str = "") -> WorkflowStep:
-    """Build a step from a command as written in a file, shortened if it is long."""
+    """Build a step from a command as written in a file.
+
+    A long command is shortened.
+    """
     lines = command.splitlines()
     shown_command = "\n".join(lines[:MAX_LINES]) + ("\n…" if len(lines) > MAX_LINES else "")
     return WorkflowStep(shown_command[:MAX_COMMAND], name)

@@ -16,7 +16,7 @@ from typing import Final, Literal
 from hunchd.text.encodings import decode_text
 
 Shell = Literal["bash", "zsh", "fish"]
-MAX_BYTES: Final = 32 * 1024 * 1024  # of the end of a file: some hundred thousand commands
+MAX_BYTES: Final = 32 * 1024 * 1024  # read from the end of a file: some hundred thousand commands
 MAX_COMMAND: Final = 4_000  # characters of one command
 
 _BASH_TIME = re.compile(r"#(\d{9,11})$")
@@ -24,10 +24,10 @@ _ZSH = re.compile(r": (\d{9,11}):\d+;(.*)", re.DOTALL)
 _HERE = re.compile(r"(?<!<)<<-?\s*(['\"]?)(?:(?<=['\"])(\w+)(?=\1)|([A-Za-z_]\w*))")
 _QUOTED_TEXT = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
-# What opens and closes a compound command, where a command may begin.
+# Keywords that open or close a compound command, at positions where a command may begin.
 _KEYWORD = re.compile(r"(?:^|(?<=[;\n&|(]))\s*(for|while|until|select|if|case|done|fi|esac)\b", re.MULTILINE)
 _DEPTH: Final = {"done": -1, "fi": -1, "esac": -1} | dict.fromkeys(("for", "while", "until", "select", "if", "case"), 1)
-MOST_LINES: Final = 200  # of one command
+MOST_LINES: Final = 200  # per command
 _FISH_TIME = re.compile(r"  when: (\d{9,11})$")
 _DIRECTORY_CHANGE = re.compile(r"\b(?:cd|pushd|popd|z|j|autojump|zoxide)\b")
 
@@ -96,7 +96,7 @@ def commands_of(lines: Sequence[str]) -> Iterator[str]:
     while start < len(lines):
         end = next(
             (end for end in range(start + 1, min(len(lines), start + MOST_LINES) + 1) if is_whole(lines[start:end])),
-            start + 1,  # never closed: each line is a command
+            start + 1,  # never closed, so each line is a command
         )
         command = "\n".join(lines[start:end])
         if command.strip():
@@ -107,7 +107,7 @@ def commands_of(lines: Sequence[str]) -> Iterator[str]:
 def is_whole(lines: Sequence[str]) -> bool:
     """Return True if a shell would run these lines without waiting for more."""
     code: list[str] = []
-    ends: list[str] = []  # words that end the here documents begun
+    ends: list[str] = []  # words that end the here-documents that are still open
     for line in lines:
         if ends:
             if line.strip("\t ") == ends[0]:
@@ -137,7 +137,7 @@ def _read_zsh(lines: list[str]) -> Iterator[HistoryCommand]:
     joined_line = ""
     for line in lines:
         joined_line = f"{joined_line}\n{line}" if joined_line else line
-        if (len(joined_line) - len(joined_line.rstrip("\\"))) % 2:  # two of them are one at the end of the command
+        if (len(joined_line) - len(joined_line.rstrip("\\"))) % 2:  # an even number is literal
             joined_line = joined_line[:-1]
             continue
         match = _ZSH.match(joined_line)
@@ -170,9 +170,9 @@ def _unmetafy(content: bytes) -> bytes:
 
 
 def _add_folders(commands: Iterator[HistoryCommand], home: str) -> Iterator[HistoryCommand]:
-    """Yield each command with the folder to which the `cd` commands before it led.
+    """Yield each command with the folder in which it was run.
 
-    The folder is None if it cannot be determined.
+    The folder is the one to which the `cd` commands before it led, or None if it cannot be determined.
     """
     folder: str | None = None
     previous_folder: str | None = None

@@ -19,11 +19,11 @@ from hunchd.ingestion.redaction import redact
 
 SCRIPT_SOURCE: Final = "script"  # source type of workflows from files
 MAX_HINT: Final = 200  # characters of the one-line hint
-MAX_HINT_STEPS: Final = 5  # steps in it
+MAX_HINT_STEPS: Final = 5  # steps in the hint
 MAX_STEPS: Final = 60
 MAX_TEXT: Final = 6_000  # characters
 _UNINFORMATIVE_COMMAND: Final = re.compile(r"(?:echo|printf)\b|(?:\w+=\S+ )?(?:exec )?[\"']?\$(?!\(|\{\{)")
-# tox's placeholder for positional arguments, with a default.
+# tox's placeholder for positional arguments, with or without a default.
 _POSARGS: Final = re.compile(r"\{posargs(?::((?:[^{}]|\{[^{}]*\})*))?\}")
 _IMPORTANCE_BY_PURPOSE: Final = {"test": 0.6, "check": 0.6, "release": 0.6, "build": 0.55, "lint": 0.55, "run": 0.5}
 
@@ -50,7 +50,7 @@ def workflow_to_memory(workflow: Workflow, project: str, now: datetime) -> Memor
         importance=_IMPORTANCE_BY_PURPOSE.get(workflow.purpose, 0.4),
         tags=tuple(dict.fromkeys(("workflow", workflow.origin, *([workflow.purpose] if workflow.purpose else [])))),
         artifacts=(Artifact("file", workflow.path),) if workflow.path else (),
-        trust=Trust.UNTRUSTED,  # files of the repository
+        trust=Trust.UNTRUSTED,  # it comes from files in the repository
         source=_build_source(workflow) | {"digest": _hash_text(content)},
     )
 

@@ -12,7 +12,7 @@ import yaml
 
 MAX_DEPTH: Final = 40  # levels: limits the parser's recursion
 MAX_VALUES: Final = 60_000
-_MAX_ALIASES: Final = 2_000  # aliases followed: a file has a dozen, a YAML bomb billions
+_MAX_ALIASES: Final = 2_000  # aliases followed: an ordinary file has a dozen, a YAML bomb billions
 
 
 class InvalidYaml(ValueError):
@@ -34,10 +34,10 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library has no type
         if self.check_event(yaml.events.AliasEvent):
             self._aliases += 1
             if self._aliases > _MAX_ALIASES:
-                raise InvalidYaml("too many aliases")
+                raise InvalidYaml(f"the document has more than {_MAX_ALIASES} aliases")
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise InvalidYaml("nested too deeply")
+            raise InvalidYaml(f"the document has more than {MAX_DEPTH} nested levels")
         try:
             return super().compose_node(parent, index)
         finally:
@@ -45,7 +45,10 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library has no type
 
 
 def _ignore_tag(loader: _Loader, node: yaml.Node) -> Any:
-    """Return None for a tag that only the tool owning the file knows (`!reference`)."""
+    """Return None for a node with an unknown tag, such as `!reference`.
+
+    Such tags are known only to the tool that reads the file.
+    """
     return None
 
 
@@ -68,7 +71,7 @@ def load_yaml(text: str) -> Any:
             if node is None:
                 return None
             if _count_values(node) > MAX_VALUES:
-                raise InvalidYaml("aliases expand to too many values")
+                raise InvalidYaml(f"the document has more than {MAX_VALUES} values once its aliases are expanded")
             return loader.construct_document(node)
         finally:
             loader.dispose()
@@ -98,10 +101,10 @@ def _count_values(root: yaml.Node) -> int:
             sizes[id(node)] = 1 + sum(sizes.get(id(one), MAX_VALUES) for one in children)
             continue
         if id(node) in open_ids:
-            raise InvalidYaml("the document contains itself")
+            raise InvalidYaml("an alias in the document refers to a node that contains it")
         open_ids.add(id(node))
         pending.append((node, True))
         pending += [(one, False) for one in children if id(one) not in sizes]
         if any(id(one) in open_ids for one in children):
-            raise InvalidYaml("the document contains itself")
+            raise InvalidYaml("an alias in the document refers to a node that contains it")
     return sizes[id(root)]
