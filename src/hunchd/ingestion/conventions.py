@@ -148,8 +148,8 @@ def _extract_convention_facts(
 ) -> Iterator[Memory]:
     """Yield the most certain statement for each key, as a memory.
 
-    The project has its own statements, and so have each folder that differs from it and each further language of
-    the project.
+    There are separate statements for the project, for each folder that differs from it, and for each further
+    language of the project.
     """
     best: dict[_ConventionKey, _SourcedStatement] = {}
     tested_by_key: dict[str, list[_SourcedStatement]] = {}  # values that the workflows of a CI system test, by key

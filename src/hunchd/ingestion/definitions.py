@@ -62,7 +62,7 @@ class SyntaxNode(Protocol):
 class Definition:
     """Definition found in a syntax tree.
 
-    `body` contains the members; the signature ends where it begins. If `is_silent`, only the members become
+    `body` contains the members; the signature ends where the body begins. If `is_silent`, only the members become
     symbols, not the definition itself.
     """
 
@@ -280,7 +280,7 @@ def _read_fields(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes
 def _read_field_declaration(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     """Read a `field_declaration` node in Go, Rust, Java, C# or C++.
 
-    Its structure depends on the language; there are three.
+    The node has one of three structures, depending on the language.
     """
     name = node.child_by_field_name("name")
     if name is not None:

@@ -141,7 +141,8 @@ def _make_tags(unit: Unit) -> tuple[str, ...]:
 def _rate_importance(unit: Unit) -> float:
     """Rate the importance of a unit of history, from 0 to 1.
 
-    Releases are rated highest, then work that people explained. Commits by bots and mass changes are rated lowest.
+    Releases, and changes to several files that people explained, are rated highest. Commits by bots and mass
+    changes are rated lowest.
     """
     if unit.tags:
         return 0.6

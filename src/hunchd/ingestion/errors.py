@@ -106,7 +106,7 @@ class ParsedError:
 
     @property
     def nearest_places(self) -> tuple[ErrorLocation, ...]:
-        """Return the locations, those nearest to the failure first.
+        """Return the locations, starting with the one nearest to the failure.
 
         Locations in the project's own code come before those in third-party code.
         """
@@ -274,9 +274,10 @@ def _find_headline(text: str) -> tuple[str, str]:
 
 
 def _find_raised(lines: list[str]) -> tuple[str, str] | None:
-    """Return the type and headline that end the last Python traceback.
+    """Return the type and headline at the end of the last Python traceback.
 
-    Returns None if there is no traceback, or if another line after it names an exception.
+    This is for exceptions with unusual names: returns None if `_EXCEPTION_LINE` recognises any line of the
+    traceback, or if there is no traceback.
     """
     starts = [number for number, line in enumerate(lines) if line.strip().startswith(TRACEBACK)]
     if not starts or lines[starts[-1]].startswith(" "):

@@ -129,8 +129,9 @@ def render_diff(changes: Sequence[FileChange]) -> str:
 def is_same_fix(one: Fix, other: Fix) -> bool:
     """Return True if two fixes are essentially the same change.
 
-    At least half of the files and half of the added lines must be the same. Removed lines are ignored, since the
-    code may be broken in a different way each time; they are compared only if one of the fixes adds no lines.
+    They must share at least half of their files, and at least half of the added lines in the smaller fix. Removed
+    lines are ignored, since the code may be broken in a different way each time; they are compared only if one of
+    the fixes adds no lines.
     """
     one_paths, other_paths = set(one.paths), set(other.paths)
     if len(one_paths & other_paths) < MIN_OVERLAP * len(one_paths | other_paths):

@@ -151,7 +151,7 @@ def _find_reader(language: str) -> Callable[[str], Iterator[Symbol]] | None:
 
 
 def _build_heading(title: str, line: int, level: int, above: list[tuple[int, str]]) -> Symbol:
-    """Build a heading whose container is the nearest heading of a higher level.
+    """Build a heading inside the nearest heading of a higher level.
 
     `above` is the stack of enclosing headings as (level, title); it is updated.
     """

@@ -1,6 +1,6 @@
-"""Detection of errors in log files, by their first lines and continuation lines.
+"""Detection of errors in log files. No I/O.
 
-No I/O.
+An error begins with a line that a logger or a runtime marks as one, and includes the lines that continue it.
 """
 
 from __future__ import annotations

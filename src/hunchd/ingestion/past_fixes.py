@@ -1,8 +1,8 @@
 """Search for past commits that fixed a similar error.
 
 No I/O. The commit message must mention something that the error names: its type, a symbol, a value or words from
-its message. It is no evidence that a commit touches the same file, since most fixes touch files that every other
-commit touches as well.
+its message. A commit that merely touches the same file proves nothing, since most fixes touch files that every
+other commit touches as well.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ sets of gitleaks (config/gitleaks.toml, MIT) and detect-secrets (Apache-2.0) as 
 written for this module. To add a format, add a row below and a row in tests/security/secret_formats.py.
 
 A row is tried only if one of its literals occurs in the text: searching a line for a literal takes some
-nanoseconds, and for a pattern a thousand times as long. Patterns are bounded and have no nested repetition, so they
-run in time linear in the text.
+nanoseconds, matching a pattern a thousand times as long. Patterns are bounded and have no nested repetition, so
+they run in time linear in the text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Words for "password" in other languages, with the verbs that follow them."""
+"""Words for "password" in other languages, and for "is" after them."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def _mentions(new: _Subject, old: _Subject) -> bool:
 
 
 def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
-    """Return True if the new statement gives a different number than the old one.
+    """Return True if the new statement changes a number in the old one.
 
     Unit and subject must be the same. If both statements are constraints (`both`), a version such as "Android 11"
     needs no other subject in common.

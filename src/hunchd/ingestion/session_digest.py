@@ -203,7 +203,7 @@ def split_sentences(text: str) -> list[str]:
 def get_main_argument(message: Message) -> str:
     """Return the main argument of a tool call, on one line.
 
-    That is a path or command if the call has one, and otherwise the whole text of the call.
+    That is a path, a command, or the like if the call has one, and otherwise the whole text of the call.
     """
     inputs = _get_inputs(message)
     for name in (*_PATH_ARGUMENTS, "command", "cmd", "query", "pattern", "url"):

@@ -1,6 +1,7 @@
 """Segmentation of a session into episodes, based only on its words.
 
-A segment is a series of turns about one task, with a title, topics and an outcome.
+A segment is a series of turns with similar words, which usually concern one task. It has a title, topics and an
+outcome.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _FAILURE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SessionSegment:
-    """Consecutive turns of a session that belong to one task."""
+    """Consecutive turns of a session that concern the same topics."""
 
     turns: tuple[Turn, ...]
     title: str
@@ -175,7 +176,7 @@ def _find_topics(turns: Sequence[Turn]) -> tuple[str, ...]:
 def _make_title(turns: Sequence[Turn]) -> str:
     """Return the user's first request in this segment.
 
-    If the user requested nothing in it, returns the beginning of its first message.
+    If there is none, returns the beginning of a message, or "a session". Text with contact data is never used.
     """
     for turn in turns:
         first_sentences = (

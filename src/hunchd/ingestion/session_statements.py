@@ -3,8 +3,8 @@
 A statement is one or two sentences that will hold beyond the moment, such as a decision or a preference. A trained
 classifier judges every sentence. Rules are used where they are exact: for questions, redacted secrets and other
 people's data. Quotations, suppositions and jokes are not statements. The smaller the share of a user's sentences
-that state something, the more probable a single sentence must be to count: someone who steers an agent step by step
-says little that holds permanently. Pure.
+that state something, the higher the probability must be for a single sentence to count: someone who steers an agent
+step by step says little that holds permanently. Pure.
 """
 
 from __future__ import annotations

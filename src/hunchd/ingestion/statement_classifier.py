@@ -105,7 +105,10 @@ def load_classifier() -> StatementClassifier:
 
 
 def pack_weights(scales_and_biases: bytes, weights: bytes) -> bytes:
-    """Return the content of a weights file."""
+    """Return the content of a weights file.
+
+    `scales_and_biases` are the scales and then the biases of the labels, as 32-bit floats; `weights` are signed bytes.
+    """
     return _HEADER + zlib.compress(scales_and_biases + weights, 9)
 
 

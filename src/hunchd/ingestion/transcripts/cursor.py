@@ -64,7 +64,10 @@ def read(file: Path) -> Iterator[Transcript]:
 
 
 def folder_name(folder: str) -> str:
-    """Return the name that identifies a project's folder in Cursor's logs."""
+    """Return the name that identifies a project's folder in Cursor's logs.
+
+    Cursor's logs do not contain the path itself, only this form of it.
+    """
     return f"cursor:{re.sub(r'[^A-Za-z0-9]+', '-', folder).strip('-')}"
 
 

@@ -78,7 +78,10 @@ def _of_lines(file: Path) -> dict[str, Any]:
 
 
 def hash_folder(folder: str) -> str:
-    """Return the `project` that transcripts from a working folder have."""
+    """Return the `project` of transcripts from the working folder `folder`.
+
+    It contains the hash by which Gemini CLI refers to the folder.
+    """
     return f"sha256:{hashlib.sha256(folder.encode()).hexdigest()}"
 
 

@@ -35,7 +35,7 @@ class _Target:
 def read_makefile(path: str, text: str) -> Iterator[Workflow]:
     """Yield a workflow for each target that a person would call.
 
-    Targets that are files, patterns or special are skipped.
+    Targets that are files or patterns, and special targets, are skipped.
     """
     targets = _read_targets(text)
     patterns = [target.name.replace("%", "*") for target in targets]

@@ -1,6 +1,7 @@
 """Reader for the history files of shells.
 
-Each command gets its time, and the folder in which it was run as far as the `cd` commands before it tell.
+Each command gets the time at which it was run if the file records it, and the folder if the `cd` commands before it
+reveal that.
 """
 
 from __future__ import annotations
