@@ -1,8 +1,8 @@
 """Glossary of abbreviations for long words in prose.
 
-Developers use these short forms anyway. Names, paths and code are left unchanged. Each short form represents
-exactly one word, and is used only in a text that does not already contain it: with the glossary, the long words can
-be restored exactly.
+Developers use these short forms anyway. Names, paths and code are left unchanged. Each short form stands for exactly
+one word, and is used only in a text that does not already contain it. The long words can therefore be restored
+exactly with the glossary.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _SHORT_FORM = re.compile(
 
 
 def abbreviate(text: str) -> str:
-    """Abbreviate the lower-case words of prose that are in the glossary.
+    """Abbreviate the lower-case words of `text` that are in the glossary.
 
-    A short form that the text already contains is not used.
+    A word stays as it is if `text` already contains its short form.
     """
     used_forms = set(_SHORT_FORM.findall(text))
 
@@ -55,9 +55,9 @@ def abbreviate(text: str) -> str:
 
 
 def find_abbreviations(shorter: str, text: str) -> dict[str, str]:
-    """Return the abbreviations in `shorter` that are spelled out in `text`.
+    """Find the abbreviations in `shorter` that `text` does not contain.
 
-    The result maps each short form to its word.
+    Returns a mapping from each short form to the word it stands for.
     """
     used_forms = set(_SHORT_FORM.findall(text))
     return {form: _EXPANSIONS[form] for form in dict.fromkeys(_SHORT_FORM.findall(shorter)) if form not in used_forms}

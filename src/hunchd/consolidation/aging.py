@@ -79,7 +79,7 @@ def plan_compression(
 
 
 def plan_retirement(memories: Mapping[str, Memory], now: datetime) -> Iterator[PlannedChange]:
-    """Plan the retirement of memories that were replaced or have expired."""
+    """Plan to mark memories that were replaced or have expired as superseded."""
     successors = {
         memory.supersedes: memory
         for memory in memories.values()
@@ -102,9 +102,10 @@ def plan_retirement(memories: Mapping[str, Memory], now: datetime) -> Iterator[P
 def plan_forgetting(
     memories: Mapping[str, Memory], settings: ConsolidationSettings, now: datetime
 ) -> Iterator[PlannedChange]:
-    """Plan the archiving of unused memories, least useful first.
+    """Plan to archive unused memories, least important first.
 
-    At most the share `forget_share` of all active memories is archived in one run.
+    Memories that were superseded long ago are archived too. One run archives at most the share `forget_share` of the
+    number of active memories.
     """
     active = [memory for memory in memories.values() if memory.status is Status.ACTIVE]
     limit = int(len(active) * settings.forget_share)
@@ -124,7 +125,7 @@ def plan_forgetting(
 
 
 def iter_erasable(memories: Iterable[Memory], now: datetime) -> Iterator[Memory]:
-    """Yield archived memories that can no longer be restored."""
+    """Yield the archived memories whose time for being restored is over."""
     for memory in memories:
         if memory.status is Status.ARCHIVED and (erase_at := _parse_erase_time(memory)) is not None and erase_at <= now:
             yield memory
@@ -133,7 +134,7 @@ def iter_erasable(memories: Iterable[Memory], now: datetime) -> Iterator[Memory]
 def _parse_erase_time(memory: Memory) -> datetime | None:
     """Return the time after which an archived memory is erased.
 
-    Returns None if it is missing or, in imported data, malformed.
+    Returns None if the memory has no such time or, in imported data, a malformed one.
     """
     try:
         erase_at = datetime.fromisoformat(str(memory.source.get(ERASE_AFTER)))
@@ -143,9 +144,9 @@ def _parse_erase_time(memory: Memory) -> datetime | None:
 
 
 def restore(memory: Memory) -> Memory | None:
-    """Return an archived memory as it was before.
+    """Return an archived memory as it was before it was archived.
 
-    Returns None if it was not archived for lack of use.
+    Returns None if the memory is not archived, or was archived for another reason than lack of use.
     """
     if memory.status is not Status.ARCHIVED or ERASE_AFTER not in memory.source:
         return None
@@ -154,16 +155,17 @@ def restore(memory: Memory) -> Memory | None:
 
 
 def is_forgettable(memory: Memory) -> bool:
-    """Return True if memories of this kind and origin are forgotten when they are not used."""
+    """Return True if a memory of this kind and origin may be archived when it is unused."""
     if memory.kind is Kind.FACT:
         return memory.trust in _AGING_FACT_TRUST and not memory.source.get("path")
     return describe(memory.kind).is_forgettable and memory.trust is not Trust.USER
 
 
 def is_unused(memory: Memory, settings: ConsolidationSettings, now: datetime) -> bool:
-    """Return True if a memory may be forgotten.
+    """Return True if a memory may be archived for lack of use.
 
-    It was recorded automatically, never cited, and not used for `forget_days`.
+    This applies to memories that were recorded automatically, were never cited, and have not been used for
+    `forget_days`. Important memories, histories and conversations are excluded.
     """
     return (
         is_forgettable(memory)
@@ -179,7 +181,8 @@ def is_unused(memory: Memory, settings: ConsolidationSettings, now: datetime) ->
 def _is_long_superseded(memory: Memory, settings: ConsolidationSettings, now: datetime) -> bool:
     """Return True if a memory was superseded more than `forget_days` ago.
 
-    After that time nobody is expected to undo it. Superseded statements of the user are kept for USER_SUPERSEDED_DAYS.
+    After that time nobody is expected to undo the replacement. Superseded statements of the user are kept for
+    USER_SUPERSEDED_DAYS.
     """
     by_user = memory.trust is Trust.USER
     return (
@@ -194,13 +197,13 @@ def _is_long_superseded(memory: Memory, settings: ConsolidationSettings, now: da
 def get_last_use(memory: Memory) -> datetime:
     """Return the time at which the memory was last stored, shown or used.
 
-    Wrong clocks cannot make a memory older than it is.
+    The latest of these times counts, so that a wrong clock cannot make a memory look older than it is.
     """
     return max(memory.created, memory.at, memory.usage.last or memory.created)
 
 
 def _iter_needed_ids(active: Sequence[Memory]) -> Iterator[str]:
-    """Yield the ids to which memories that are kept link.
+    """Yield the ids of memories to which the user's own or a cited memory links.
 
     Examples are the error that belongs to a fix, and the fix of a recent error.
     """
@@ -215,7 +218,7 @@ def _write_levels(memory: Memory, vocabulary: Vocabulary) -> Any:
 
 
 def _extract_prose(memory: Memory) -> str:
-    """Return the text of an episode without its title and list of files.
+    """Return the text of an episode without its title and its list of files.
 
     The files are already stored as artifacts of the episode.
     """

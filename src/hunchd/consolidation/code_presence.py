@@ -1,4 +1,4 @@
-"""Interface that tells which files and symbols exist in a project."""
+"""Interface for asking which files and symbols exist in a project."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class CodePresence(Protocol):
-    """Interface that tells which files and symbols exist in a project."""
+    """Interface for asking which files and symbols exist in a project."""
 
     @property
     def is_complete(self) -> bool:
@@ -21,12 +21,15 @@ class CodePresence(Protocol):
     def has_folder(self, path: str) -> bool: ...
 
     def find_definitions(self, name: str) -> tuple[str, ...]:
-        """Return the files that define `name`, in index order."""
+        """Return the paths of the files that define `name`, in index order."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownCode:
-    """Null implementation for projects that cannot be read: no file or symbol counts as missing."""
+    """Stand-in for the code of a project that cannot be read.
+
+    Because it is not complete, no file or symbol counts as missing.
+    """
 
     is_complete: bool = False
 

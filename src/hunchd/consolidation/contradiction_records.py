@@ -29,8 +29,8 @@ def create_contradiction(
 ) -> Memory:
     """Create the record of a contradiction between `a` and the newer memory `b`.
 
-    The record quotes both and is deleted with either. The same two statements always get the same id, in whichever
-    order they were recorded, so that nobody is asked about them twice.
+    The record quotes both memories and is deleted with either. The same two statements always get the same id,
+    regardless of the order in which they were recorded, so that nobody is asked about them twice.
     """
     identity = chr(31).join(sorted(map(_make_identity, (a, b))))
     line = f"{_format_claim(a)} / {_format_claim(b)}"
@@ -63,7 +63,7 @@ def create_contradiction(
 
 
 def contradiction_answer(contradiction: Memory) -> ContradictionAnswer:
-    """Convert a contradiction to the form that the API returns."""
+    """Convert a contradiction record to the form that the API returns."""
     source = contradiction.source
     return ContradictionAnswer(
         id=contradiction.id,
@@ -83,7 +83,7 @@ def contradiction_answer(contradiction: Memory) -> ContradictionAnswer:
 def _side_to_record(source: Mapping[str, Any], side: str) -> MemoryRecord:
     """Return one of the two memories as it was when the contradiction was found.
 
-    If the contradiction is resolved, the status of the memory tells whether it won.
+    `side` is "a" or "b". If the contradiction is resolved, the status of the returned memory shows whether it won.
     """
     memory = memory_from_json(source[side])
     wins = _WINNERS.get(source.get("resolution", ""))
@@ -100,7 +100,7 @@ def parse_sides(contradiction: Memory) -> tuple[Memory, Memory]:
 def is_about_one_key(contradiction: Memory) -> bool:
     """Return True if both memories have the same key and scope.
 
-    In that case only one of them can be kept.
+    In that case only one of the two values can be kept.
     """
     a, b = map(slot_of, parse_sides(contradiction))
     return a is not None and a == b
@@ -109,10 +109,10 @@ def is_about_one_key(contradiction: Memory) -> bool:
 def resolve_contradiction(
     contradiction: Memory, request: ResolutionRequest, present: dict[str, Memory], now: datetime
 ) -> tuple[Memory, MemoryChange]:
-    """Return the resolved contradiction and all changes that follow from it.
+    """Return the resolved contradiction record, and all changes that follow from it.
 
-    The record also contains how to undo these changes. `present` maps the ids of both memories to their current
-    versions. Raises Conflict if the contradiction is already resolved.
+    The record also stores what is needed to undo these changes. `present` maps the ids of the memories concerned to
+    their current versions. Raises Conflict if the contradiction is already resolved.
     """
     if contradiction.status is not Status.ACTIVE:
         raise Conflict(
@@ -143,9 +143,10 @@ def resolve_contradiction(
 def reopen_contradiction(
     contradiction: Memory, present: dict[str, Memory], now: datetime
 ) -> tuple[Memory, MemoryChange]:
-    """Return the reopened contradiction, and the changes that undo its resolution.
+    """Return the reopened contradiction record, and the changes that undo its resolution.
 
-    Raises Conflict if it is not resolved, or if one of its memories has been changed since.
+    Raises Conflict if the contradiction is not resolved, or if one of the memories that the resolution wrote has been
+    changed since.
     """
     source = dict(contradiction.source)
     if contradiction.status is Status.ACTIVE or "before" not in source:
@@ -162,9 +163,10 @@ def reopen_contradiction(
 
 
 def close_if_inactive(contradiction: Memory, present: dict[str, Memory], now: datetime) -> Memory | None:
-    """Close a contradiction if one of its memories is not active.
+    """Return the closed record if one of the two memories is no longer active.
 
-    Returns None while both are active.
+    Returns None if the contradiction stays as it is: both memories are active, it is already closed, or it is about
+    one key.
     """
     a, b = (present.get(side.id) for side in parse_sides(contradiction))
     if contradiction.status is not Status.ACTIVE or is_about_one_key(contradiction):
@@ -185,11 +187,11 @@ def close_if_inactive(contradiction: Memory, present: dict[str, Memory], now: da
 def close_overtaken(
     contradiction: Memory, new_claim: Memory, now: datetime, *, withdrawn: Memory | None = None
 ) -> tuple[Memory, ...]:
-    """Close a contradiction about one key after a source changed its claim.
+    """Close a contradiction about one key after a source has changed its claim.
 
-    `new_claim` is the new claim of that source, `withdrawn` the claim that it withdrew, if any. If the new claim
-    contradicts the other memory as well, the new contradiction is returned too. Returns () if the old contradiction
-    persists.
+    `new_claim` is the new claim of that source, and `withdrawn` is the claim that it withdrew, if any. Returns the
+    closed record; if the new claim contradicts the other memory as well, a record of the new contradiction follows.
+    Returns () if the old contradiction persists.
     """
     if contradiction.status is not Status.ACTIVE or not is_about_one_key(contradiction):
         return ()
@@ -216,7 +218,7 @@ def close_overtaken(
 def needs_no_question(contradiction: Memory) -> bool:
     """Return True if the user need not be asked about the contradiction again.
 
-    A contradiction that was closed because a source changed its claim has not been answered.
+    The user still has to be asked if it was closed only because a source changed its claim: nobody answered it.
     """
     return contradiction.status is Status.ACTIVE or contradiction.source.get("note") != OVERTAKEN
 
@@ -226,7 +228,7 @@ def _is_same_claim(one: Memory, other: Memory) -> bool:
 
 
 def close_lapsed(contradiction: Memory, now: datetime) -> MemoryChange:
-    """Close a contradiction because one side is no longer claimed.
+    """Close a contradiction because no source makes one of the two claims any more.
 
     A claim that was kept only because of the contradiction is deleted with it.
     """
@@ -241,7 +243,10 @@ def close_lapsed(contradiction: Memory, now: datetime) -> MemoryChange:
 def _resolve_key(
     a: Memory, b: Memory, place: str, request: ResolutionRequest, present: dict[str, Memory], now: datetime
 ) -> MemoryChange:
-    """Resolve a contradiction about a key, which can have only one value."""
+    """Resolve a contradiction between two values of one key.
+
+    `place` is the id of the memory that holds the active value. Returns no changes if there is no active value.
+    """
     head = present.get(place)
     if head is None or head.status is not Status.ACTIVE:
         return MemoryChange(project=b.project)

@@ -1,8 +1,8 @@
 """Extractive summaries of a text at three lengths.
 
-A summary contains the subject, the decision or outcome, and the reason, in sentences of the text itself. No model
-is used: sentences are scored by their content (a decision, a reason, an outcome) and by the words that distinguish
-this text from others of its project. Names, paths, versions and numbers are either kept unchanged or left out.
+A summary states the subject, the decision or outcome, and the reason, in sentences taken from the text itself. No
+model is used: sentences are scored by their content (a decision, a reason, an outcome) and by words that distinguish
+this text from others in its project. Names, paths, versions and numbers are either kept unchanged or left out.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _OUTCOME = re.compile(
 
 @dataclass(slots=True)
 class Vocabulary:
-    """Document frequency of the words of a project; rare words distinguish texts."""
+    """Number of texts in a project that contain each word; rare words distinguish a text."""
 
     text_count: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -62,7 +62,7 @@ class Vocabulary:
         self.counts.update(set(extract_terms(text)))
 
     def weigh(self, word: str) -> float:
-        """Return the weight of a word, from 0 (in every text) to 1 (in one text only)."""
+        """Return the weight of a word, from 0 (in very many texts) to 1 (in one text only)."""
         if not self.text_count:
             return 0.5
         share = self.counts.get(word, 1) / self.text_count
@@ -81,7 +81,10 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedGist:
-    """Sentences selected from a text, each verbatim."""
+    """Sentences selected verbatim from a text, with its title as the subject.
+
+    `decision` and `reason` are "" if the text states none.
+    """
 
     subject: str
     decision: str = ""
@@ -108,9 +111,10 @@ def extract_gist(title: str, text: str, vocabulary: Vocabulary) -> ExtractedGist
 
 
 def build_levels(title: str, text: str, vocabulary: Vocabulary, *, when: str = "", paths: Sequence[str] = ()) -> Levels:
-    """Return the summary, compressed and index levels of a text.
+    """Build the summary, compressed and index levels of a text.
 
-    No level contains a name or a number that the text does not contain.
+    `when` is a date to put in front of the compressed line. No level contains a name or a number that is not in the
+    title, the text, `when` or `paths`.
     """
     gist = extract_gist(title, text, vocabulary)
     room = MAX_SUMMARY_CHARACTERS - len(gist.subject)
@@ -130,7 +134,10 @@ def build_levels(title: str, text: str, vocabulary: Vocabulary, *, when: str = "
 
 
 def build_compressed(gist: ExtractedGist, *, when: str = "", paths: Sequence[str] = ()) -> str:
-    """Return one abbreviated line with date, subject, reason and paths."""
+    """Build one abbreviated line with the date, subject, reason and paths.
+
+    The decision takes the place of a missing reason.
+    """
     line = " ".join(part for part in (when, abbreviate(gist.subject.rstrip(". "))) if part)
     clause = _extract_clause(gist.reason or gist.decision, room=MAX_COMPRESSED_CHARACTERS - len(line))
     line = f"{line}: {abbreviate(clause)}" if clause else line
@@ -150,9 +157,9 @@ def _score(sentence: str, words: Sequence[str], at: int, vocabulary: Vocabulary)
 
 
 def _extract_clause(sentence: str, *, room: int) -> str:
-    """Return the sentence if it fits into `room` characters, otherwise its reason.
+    """Return `sentence` if it fits into `room` characters, otherwise the clause that gives its reason.
 
-    Returns "" if the reason does not fit or does not make sense alone.
+    Returns "" if that clause does not fit or does not make sense alone.
     """
     stripped_text = sentence.rstrip(".:; ")
     if len(stripped_text) < room:
@@ -163,9 +170,9 @@ def _extract_clause(sentence: str, *, room: int) -> str:
 
 
 def _is_self_contained(sentence: str) -> bool:
-    """Return True if a sentence makes sense alone.
+    """Return True if a sentence makes sense alone and has a suitable length.
 
-    A sentence that ends in a colon does not, because it introduces another.
+    A sentence that ends in a colon does not make sense alone, because it introduces another.
     """
     return MIN_SENTENCE_CHARACTERS <= len(sentence) <= MAX_SENTENCE_CHARACTERS and not sentence.endswith(":")
 

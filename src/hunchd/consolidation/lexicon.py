@@ -115,10 +115,13 @@ _SYNONYMS: Final[Mapping[str, str]] = {
 
 
 def resolve_synonym(word_stem: str) -> str:
-    """Return the stem that represents all synonyms of a stem."""
+    """Return the stem that stands for `word_stem` and all its synonyms.
+
+    Returns `word_stem` itself if it has none.
+    """
     return _SYNONYMS.get(word_stem, word_stem)
 
 
 def canonical_stem(word: str) -> str:
-    """Return the stem that represents a word and all its synonyms."""
+    """Return the stem that stands for a word and all its synonyms."""
     return resolve_synonym(stem_statement(word))

@@ -1,7 +1,7 @@
-"""Discovery of links between memories.
+"""Discovery of links between memories, and from memories to code.
 
-Memories are linked if they belong to the same commit or pull request, or if one reverts or fixes the other. They
-are also linked to the code on which their text rests.
+Two memories are linked if they belong to the same commit or pull request, or if one reverts or fixes the other. A
+memory about the present state is also linked to the files and symbols that its text names.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ class _LinkPair:
 
 
 def plan_links(memories: Mapping[str, Memory], code: CodePresence) -> Iterator[PlannedChange]:
-    """Plan new links: one change for each pair, and one for the code of each memory."""
+    """Plan new links.
+
+    There is one change for each pair of memories, and one for all links from a memory to code.
+    """
     current = {memory.id: memory for memory in memories.values() if memory.status in (Status.ACTIVE, Status.SUPERSEDED)}
     for pair in _find_pairs(current):
         one, other = current[pair.one], current[pair.other]
@@ -109,9 +112,9 @@ def _find_pairs(memories: Mapping[str, Memory]) -> Iterator[_LinkPair]:
 
 
 def _share_subject(one: Memory, other: Memory) -> bool:
-    """Return True if two memories have at least MIN_COMMON_WORDS in common.
+    """Return True if two memories have at least MIN_COMMON_WORDS content words in common.
 
-    The same commit is not enough, because it may be about many things.
+    Belonging to the same commit is not enough, because a commit may be about many things.
     """
     return len(_extract_words(one) & _extract_words(other)) >= MIN_COMMON_WORDS
 
@@ -132,7 +135,7 @@ def _pair_all(ids: Sequence[str], why: str) -> Iterator[_LinkPair]:
 def _plan_code_links(memories: Sequence[Memory], code: CodePresence) -> Iterator[PlannedChange]:
     """Plan links from memories about the present state to the code that they name.
 
-    If the code disappears, the memory becomes suspect.
+    If the code disappears later, the memory becomes suspect.
     """
     for memory in memories:
         if not describe(memory.kind).rests_on_code or memory.status is not Status.ACTIVE or "." in memory.id:
@@ -172,7 +175,7 @@ def _iter_symbols(memory: Memory, code: CodePresence) -> Iterator[tuple[str, str
 def _add_link(memory: Memory, type_: str, ref: str) -> Memory:
     """Return the memory with one more link.
 
-    Returns it unchanged if it already has this link, or MAX_LINKS links.
+    Returns it unchanged if it already has this link, or if it has MAX_LINKS links.
     """
     if len(memory.links) >= MAX_LINKS or any(
         link.get("type") == type_ and link.get("ref") == ref for link in memory.links

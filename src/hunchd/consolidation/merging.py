@@ -1,4 +1,4 @@
-"""Merging of duplicates into one memory, which takes over provenance and usage.
+"""Merging of duplicate memories into one, which takes over their provenance and usage counts.
 
 These are pure functions.
 """
@@ -20,7 +20,10 @@ MAX_LINKS: Final = 100
 def plan_merges(
     memories: Mapping[str, Memory], groups: Sequence[Sequence[str]], now: datetime
 ) -> Iterator[PlannedChange]:
-    """Plan one change for each group of ids whose memories say the same."""
+    """Plan one change for each group of memories that say the same.
+
+    Each group is a sequence of memory ids.
+    """
     for group in groups:
         present = [memories[one] for one in group if one in memories and memories[one].status is Status.ACTIVE]
         if len(present) < 2 or len({one.project for one in present}) > 1:
@@ -42,7 +45,8 @@ def plan_merges(
 def _keeper_sort_key(memory: Memory) -> tuple[object, ...]:
     """Return the sort key that decides which memory of a group is kept.
 
-    The criteria are, in order: trust, usage, a key of its own, importance, confidence and length.
+    The criteria are, in order: trust, number of useful uses, whether the memory has a key, importance, confidence and
+    length of the text.
     """
     order = tuple(Trust)
     return (
@@ -58,9 +62,10 @@ def _keeper_sort_key(memory: Memory) -> tuple[object, ...]:
 
 
 def _absorb_duplicates(keeper: Memory, others: Sequence[Memory]) -> Memory:
-    """Return the memory that is kept, with the usage and provenance of the others.
+    """Return `keeper` with the usage counts and provenance of its duplicates.
 
-    Nothing else is taken over from a duplicate of lower trust, so that nothing of it is shown.
+    Links, tags, artifacts and importance are taken over only from duplicates that are trusted at least as much as
+    `keeper`, so that nothing from a less trusted source is shown.
     """
     usage, links = keeper.usage, list(keeper.links)
     order = tuple(Trust)

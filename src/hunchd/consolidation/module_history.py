@@ -1,7 +1,8 @@
-"""Histories of modules, each of which condenses old episodes into one memory.
+"""Histories: memories that condense the old episodes of a module, or a project's automated updates.
 
-Each episode becomes a line; a summary names the most important ones. Automated updates go into one history for the
-whole project, with one line for each dependency or chore, however often it was repeated.
+A module is a folder at most MAX_DEPTH levels deep, or the whole project. Its history has one line for each episode,
+and a summary that names the most important ones. The automated updates of a project have one history, with one line
+for each dependency or chore, however often it was repeated.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def plan_histories(
 ) -> Iterator[PlannedChange]:
     """Plan a new or updated history for each module with old episodes.
 
-    If a module has too few episodes for a history of its own, they are added to that of the folder around it before
-    they are old enough to be forgotten. Everything that is forgotten therefore has a line in some history.
+    If a module has too few episodes for a history of its own, they are added to the history of its parent folder
+    before they are old enough to be forgotten. Every episode that is forgotten therefore has a line in some history.
     """
     min_age, late_age = (timedelta(days=days) for days in (settings.compress_days, settings.forget_days * LATE_SHARE))
     modules: dict[tuple[str | None, str], list[Memory]] = defaultdict(list)
@@ -105,7 +106,7 @@ def make_history_id(project: str | None, module: str) -> str:
 def find_module(memory: Memory) -> str:
     """Return the deepest folder that contains at least half of an episode's files.
 
-    Returns WHOLE_PROJECT if there is none.
+    Returns WHOLE_PROJECT if there is no such folder, or if the episode has no files or more than MAX_FILES.
     """
     folders = [_truncate_folder(path) for path in paths_of(memory)]
     if not 0 < len(folders) <= MAX_FILES:
@@ -129,9 +130,9 @@ def _find_parent(module: str) -> str:
 def _plan_additions(
     module: str, episodes: Sequence[Memory], history: Memory | None, build: HistoryBuilder
 ) -> Iterator[PlannedChange]:
-    """Plan the addition of episodes to a history, in small batches.
+    """Plan to add the episodes to a history, in small batches.
 
-    Each change is applied as a whole, and nobody should have to wait for a long one.
+    Each change is applied as a whole, and a change with too many episodes would keep others waiting.
     """
     known_ids = _list_episode_ids(history)
     new_episodes = sorted((one for one in episodes if one.id not in known_ids), key=lambda one: (one.at, one.id))
@@ -162,7 +163,11 @@ def _extend_module_history(
     fresh: Sequence[Memory],
     summary_episodes: Sequence[Memory],
 ) -> Memory:
-    """Return a module's history extended by the episodes in `fresh`, oldest first."""
+    """Return the history of a module, extended with the episodes in `fresh`.
+
+    `fresh` must be sorted, with the oldest episode first. `history` is None if the module has no history yet. The
+    titles in the summary come from `summary_episodes`.
+    """
     lines = _limit_lines([*_parse_lines(history), *map(_format_line, fresh)])
     extended_history = _build_history(
         project, module, f"history of {_format_module(module)}", lines, history, fresh, now
@@ -176,9 +181,9 @@ def _extend_module_history(
 def _extend_update_history(
     project: str | None, now: datetime, history: Memory | None, fresh: Sequence[Memory], _: Sequence[Memory]
 ) -> Memory:
-    """Return the history of automated updates with the episodes in `fresh` added.
+    """Return the history of automated updates, extended with the episodes in `fresh`.
 
-    It has one line for each series of updates, most recent first.
+    The history has one line for each series of updates, most recent first.
     """
     year_counts, series_by_key = Counter[str](), dict[str, UpdateSeries]()
     for line in _parse_lines(history):
@@ -245,9 +250,10 @@ def _format_module(module: str) -> str:
 
 
 def list_quoted_ids(memory: Memory) -> tuple[str, ...]:
-    """Return the ids of memories that were merged into `memory` or are part of it.
+    """Return the ids of the memories that `memory` was made from or quotes.
 
-    Forgetting `memory` means forgetting these too, as long as each still `repeats` it.
+    They are linked with the type "merged_from" or "part_of". Forgetting `memory` means forgetting these memories too,
+    as long as each still `repeats` it.
     """
     refs = (link["ref"] for link in memory.links if link.get("type") in (PART_OF, MERGED_FROM) and "ref" in link)
     return tuple(dict.fromkeys(refs))
@@ -256,14 +262,14 @@ def list_quoted_ids(memory: Memory) -> tuple[str, ...]:
 def repeats(other: Memory, memory: Memory) -> bool:
     """Return True if `other` still repeats what `memory` says.
 
-    A memory that was merged into `memory` counts only if it has not become active again since.
+    A memory that was merged into `memory` no longer counts once it has become active again.
     """
     is_merged = {"type": MERGED_FROM, "ref": other.id} in memory.links
     return not is_merged or other.status in (Status.SUPERSEDED, Status.ARCHIVED)
 
 
 def _is_missing_from_history(memory: Memory, memories: Mapping[str, Memory]) -> bool:
-    """Return True if an episode is missing from its module's history."""
+    """Return True if `memory` is an active episode that no history includes yet."""
     return (
         memory.kind is Kind.EPISODE
         and memory.status is Status.ACTIVE
@@ -274,7 +280,7 @@ def _is_missing_from_history(memory: Memory, memories: Mapping[str, Memory]) -> 
 
 
 def _parse_lines(history: Memory | None) -> list[str]:
-    """Return the lines of a history without its title."""
+    """Return the lines of a history without its title, or [] if there is no history."""
     return history.content.splitlines()[1:] if history is not None else []
 
 
@@ -284,7 +290,7 @@ def _format_line(memory: Memory) -> str:
 
 
 def _limit_lines(lines: Sequence[str]) -> list[str]:
-    """Keep the newest MAX_LINES lines, and replace the others with counts by year."""
+    """Keep the newest MAX_LINES lines, and replace the older ones with a count for each year."""
     year_counts, kept_lines = Counter[str](), list[str]()
     for line in dict.fromkeys(lines):
         if (year := _parse_year_count(line)) is not None:
@@ -301,13 +307,19 @@ def _format_year_counts(year_counts: Mapping[str, int]) -> list[str]:
 
 
 def _parse_year_count(line: str) -> tuple[str, int] | None:
-    """Parse the year and the count from a summary line; return None for any other line."""
+    """Parse a line that counts the older changes of a year.
+
+    Returns the year and the count, or None for any other line.
+    """
     count, _, year = line.partition(" more changes in ")
     return (year, int(count[1:])) if year and line.startswith("~") else None
 
 
 def _join_best_titles(episodes: Iterable[Memory], vocabulary: Vocabulary) -> str:
-    """Join the most informative titles: those that are important, cited, or have rare words."""
+    """Join the titles of the best episodes: important, cited, or with rare words.
+
+    At most SUMMARY_EPISODES titles are joined, oldest first.
+    """
 
     def score(memory: Memory) -> float:
         words = vocabulary.pick_distinctive(memory.title, 4)

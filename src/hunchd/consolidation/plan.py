@@ -1,9 +1,9 @@
 """Planned changes to memories, without I/O.
 
-A change tells what is done, why, to which memories, and how to undo it. A `PlannedChange` contains the memories
-before and after the change: a memory that is only in the latter is created, one that is only in the former is
-deleted, and undo swaps the two. On disk a change is a `ChangeEntry`, which contains for each memory the fields that
-differ, and digests of the whole memory before and after. This ensures that nothing is changed or undone that
+A change states what is done, why and to which memories, and how to undo it. A `PlannedChange` contains the memories
+before and after the change. A memory that is only in the latter is created, one that is only in the former is
+deleted, and undo swaps the two. On disk a change is a `ChangeEntry`. For each memory it contains the fields that
+differ, and digests of the whole memory before and after. The digests ensure that nothing is changed or undone that
 somebody else has changed in the meantime.
 """
 
@@ -52,7 +52,7 @@ class ConsolidationStep(StrEnum):
 class PlannedChange:
     """Change that is applied as a whole or not at all.
 
-    `counter` is the name of the counter that it increases.
+    `counter` is the name of the figure in the run's summary that the change increases.
     """
 
     step: ConsolidationStep
@@ -68,9 +68,10 @@ class Edit(
     frozen=True,
     rename={"fields_before": "was", "fields_after": "now", "digest_before": "had", "digest_after": "has"},
 ):
-    """Change of one memory.
+    """Change to one memory.
 
-    `fields_before` and `fields_after` contain the fields that differ, or are None if the memory does not exist then.
+    `fields_before` and `fields_after` contain only the fields that differ. `fields_before` is None if the memory does
+    not exist before the edit, and `fields_after` is None if it does not exist after the edit.
     """
 
     id: str
@@ -84,7 +85,7 @@ class Edit(
         return Edit(self.id, self.fields_after, self.fields_before, self.digest_after, self.digest_before)
 
     def apply(self, present: Memory | None) -> Memory | None:
-        """Return `present` after the edit.
+        """Return `present` as it is after the edit, or None if the edit deletes it.
 
         `present` must be in the state before the edit.
         """
@@ -122,7 +123,7 @@ class ChangeEntry(Struct, frozen=True, rename={"counter": "counts", "description
 def split_into_batches(entries: Iterable[ChangeEntry], max_weight: int) -> Iterator[list[ChangeEntry]]:
     """Group changes, in order, into batches with a weight of at most `max_weight`.
 
-    A heavier change becomes a batch of its own. The weight grows with the length of the texts.
+    A change heavier than that becomes a batch of its own. `weigh` defines the weight of a change.
     """
     batch: list[ChangeEntry] = []
     size = 0
@@ -138,7 +139,7 @@ def split_into_batches(entries: Iterable[ChangeEntry], max_weight: int) -> Itera
 
 
 def weigh(entry: ChangeEntry) -> int:
-    """Return the weight of a change.
+    """Return the weight of a change, a measure of the work it takes to apply.
 
     Each memory counts 1, and so does each TYPICAL_CHARACTERS of text.
     """
@@ -147,7 +148,7 @@ def weigh(entry: ChangeEntry) -> int:
 
 
 def make_entry(change: PlannedChange, project: str | None) -> ChangeEntry:
-    """Reduce a planned change to the fields that differ."""
+    """Convert a planned change to an entry that contains only the fields that differ."""
     before = {memory.id: memory for memory in change.before}
     after = {memory.id: memory for memory in change.after}
     edits = [
@@ -158,20 +159,20 @@ def make_entry(change: PlannedChange, project: str | None) -> ChangeEntry:
 
 
 def is_applicable(entry: ChangeEntry, present: Mapping[str, Memory]) -> bool:
-    """Return True if all memories are in the state before the change."""
+    """Return True if all memories of the change are in the state before it."""
     return all(_digest_or_empty(present.get(edit.id)) == edit.digest_before for edit in entry.edits)
 
 
 def is_applied(entry: ChangeEntry, present: Mapping[str, Memory]) -> bool:
-    """Return True if all memories are in the state after the change."""
+    """Return True if all memories of the change are in the state after it."""
     return all(_digest_or_empty(present.get(edit.id)) == edit.digest_after for edit in entry.edits)
 
 
 def find_remaining(entry: ChangeEntry, present: Mapping[str, Memory]) -> tuple[ChangeEntry, bool]:
     """Return the part of a change that can still be applied.
 
-    The second value is False if anything else cannot be applied. If somebody else has changed a memory, only the
-    fields that are still in the state before the change remain.
+    If somebody else has changed a memory, only the fields that are still in the state before the change remain. The
+    second value is True if, with this part, the whole change is applied, and False if another part cannot be applied.
     """
     parts = [_find_remaining_edit(edit, present.get(edit.id)) for edit in entry.edits]
     return replace(entry, edits=tuple(rest for rest, _ in parts if rest is not None)), all(whole for _, whole in parts)
@@ -202,7 +203,8 @@ def _find_remaining_edit(edit: Edit, memory: Memory | None) -> tuple[Edit | None
 def _merge_field(current: Any, was: Any, now: Any) -> tuple[Any, bool]:
     """Return the value of a field after a change, and True if the change is fully applied.
 
-    A mapping, such as the source, is merged key by key.
+    `was` and `now` are the values before and after the change; `current` is the stored value. If somebody else changed
+    the field, the current value is kept; mappings, such as the source, are merged key by key.
     """
     if current in (was, now):
         return now, True
@@ -222,7 +224,7 @@ def _merge_field(current: Any, was: Any, now: Any) -> tuple[Any, bool]:
 
 
 def compute_outcome(entry: ChangeEntry, present: Mapping[str, Memory]) -> tuple[tuple[Memory, ...], tuple[str, ...]]:
-    """Return the memories to write and the ids to remove.
+    """Return the memories to write and the ids of the memories to remove.
 
     The result is valid only if the change `is_applicable`.
     """

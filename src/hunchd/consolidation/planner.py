@@ -1,6 +1,6 @@
 """Planner of a consolidation run for the memories of one owner.
 
-Each step sees the memories as the steps before it would leave them.
+Each step sees the memories as the changes of the earlier steps would leave them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ PLANNED_STEPS: Final = (
 
 
 class Planner:
-    """Planner of the steps of a run, which keeps the memories loaded."""
+    """Planner of the steps of a consolidation run, which keeps the memories loaded between steps."""
 
     def __init__(
         self, project: str | None, settings: ConsolidationSettings, now: datetime, code: CodePresence | None = None
@@ -83,7 +83,10 @@ class Planner:
         return len(self._memories)
 
     def load(self, memories: Iterable[Memory], vectors: Mapping[str, bytes] | None = None) -> None:
-        """Load some of the memories; `vectors` is keyed by memory id."""
+        """Add memories to the planner, in one or several calls.
+
+        `vectors` maps their ids to embedding vectors. Memories of kinds that are not consolidated are skipped.
+        """
         for memory in memories:
             if not describe(memory.kind).is_consolidated:
                 continue
@@ -92,10 +95,10 @@ class Planner:
         self._vectors.update(vectors or {})
 
     def _share_values(self, memory: Memory) -> Memory:
-        """Return the memory with equal values of memories stored only once.
+        """Return a copy of the memory that shares equal values with earlier memories.
 
-        This saves three quarters of the size. Files, numbers and provenance are shared. Times are compared only
-        with those of the previous memory, because most of them differ.
+        This saves three quarters of the space. Files, numbers and provenance are shared. Times are compared only with
+        those of the previous memory, because most times differ.
         """
         creation_time = _share_moment(
             memory.created, memory.at, self._previous.created if self._previous is not None else None
@@ -118,9 +121,9 @@ class Planner:
         return self._previous
 
     def _share_source(self, source: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the source with equal texts stored only once.
+        """Return a copy of the source that shares equal strings with earlier sources.
 
-        A source that has only common fields is shared as a whole.
+        A source with only common fields is shared as a whole.
         """
         if source.keys() <= _COMMON_FIELDS:
             shared_source: Mapping[str, Any] = self._shared_values.setdefault((dict, repr(source)), source)
@@ -133,7 +136,7 @@ class Planner:
         }
 
     def _share(self, value: SharedT) -> SharedT:
-        """Return the first value seen that is equal and has the same type.
+        """Return the first value seen that equals `value` and has the same type.
 
         The type matters, because 1 and 1.0 are equal but are written differently.
         """
@@ -142,7 +145,7 @@ class Planner:
 
     @property
     def memories(self) -> Mapping[str, Memory]:
-        """Memories as the plans so far would leave them."""
+        """Memories as the changes planned so far would leave them."""
         return self._memories
 
     def remove(self, identifiers: Iterable[str]) -> None:
@@ -151,28 +154,33 @@ class Planner:
             self._memories.pop(identifier, None)
 
     def draw_probes(self, limit: int, seed: str) -> list[tuple[str, str]]:
-        """Return queries made from memories that must not be lost.
+        """Return at most `limit` queries made from memories that must not be lost.
 
-        Each query comes with the id of the memory that it must find.
+        Each query comes with the id of the memory that it must find. The same `seed` draws the same memories.
         """
         return draw_queries(self._memories, self._vocabulary, limit=limit, seed=seed, now=self.now)
 
     def plan(self, step: ConsolidationStep, tallies: Mapping[str, UsageTally] | None = None) -> Iterator[ChangeEntry]:
-        """Yield the changes of one step; each is assumed to be applied."""
+        """Yield the changes of one step, and assume that each is applied.
+
+        `tallies`, needed only by the step USE, maps the ids of memories to their usage since the last run.
+        """
         return self._apply(self._plan_step(step, tallies or {}))
 
     def list_unread_pairs(self, limit: int) -> list[tuple[str, str, str]]:
-        """Return pairs for an entailment model to read, as (name, statement, statement).
+        """Return the pairs of statements that the entailment model has yet to judge.
 
-        These are the pairs that the contradiction step could not judge.
+        These are the pairs that the contradiction step could not judge, as (cache key, statement, statement). At most
+        `limit` pairs are returned.
         """
         pairs = self.entailment_cache.list_unread(limit) if self.entailment_cache is not None else []
         return [(name, extract_statement(a), extract_statement(b)) for name, a, b in pairs]
 
     def plan_read_pairs(self, probabilities: Mapping[str, float | None]) -> Iterator[ChangeEntry]:
-        """Yield the changes that follow from the `probabilities`, which are keyed by pair name.
+        """Yield the changes that follow from newly judged pairs of statements.
 
-        A probability is that of a contradiction; None means that the model could not read the pair.
+        `probabilities` maps the cache keys of the pairs to the probability of a contradiction, or to None if the model
+        could not judge the pair.
         """
         if self.entailment_cache is None:
             return iter(())
@@ -188,11 +196,11 @@ class Planner:
                 yield entry
 
     def list_erasable_ids(self) -> list[str]:
-        """Return the ids of archived memories that are due for erasure."""
+        """Return the ids of the archived memories that are due for erasure."""
         return [memory.id for memory in iter_erasable(self._memories.values(), self.now)]
 
     def iter_comparison_keys(self) -> Iterator[str]:
-        """Yield for each active memory its id and a digest of the fields that are compared."""
+        """Yield, for each active memory, its id and a digest of the fields that the search for duplicates compares."""
         return (
             f"{one.id} {_digest_compared_fields(one)}" for one in self._memories.values() if one.status is Status.ACTIVE
         )
@@ -236,7 +244,7 @@ class Planner:
 
 
 def _share_moment(moment: datetime, *others: datetime | None) -> datetime:
-    """Return the one of `others` that equals `moment` and has the same time zone.
+    """Return the time from `others` that equals `moment` and has the same time zone.
 
     Returns `moment` itself if there is none.
     """

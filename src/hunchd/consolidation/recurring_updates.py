@@ -1,9 +1,10 @@
 """Recurring automated updates: one line for each dependency or chore.
 
 However often an update is repeated, there is only one line, such as `2026-04-20 astral-sh/ruff-pre-commit v0.6.9 →
-v0.15.11, 61 times since 2024-10-08 [f00dfeed 0badcafe …]`: the day of the last update, the subject, the first and
-the newest version, and the commits, newest first. The line is the only record of a series; the next update is
-merged into what is parsed from it. These are pure functions.
+v0.15.11, 61 times since 2024-10-08 [f00dfeed 0badcafe …]`. It consists of the day of the last update, the subject,
+the first and the newest version, the number of updates and the day of the first, and the commits, newest first. The
+line is the only record of a series: the next update is merged into the series that is parsed from the line. These
+are pure functions.
 """
 
 from __future__ import annotations
@@ -68,7 +69,10 @@ _LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class DependencyUpdate:
-    """Update of one dependency, or a chore, which has no version."""
+    """Update of one dependency, or a chore.
+
+    `subject` is the name of the dependency or the title of the chore. A chore usually has no version.
+    """
 
     subject: str
     old_version: str = ""
@@ -77,9 +81,9 @@ class DependencyUpdate:
 
 @dataclass(frozen=True, slots=True)
 class UpdateSeries:
-    """All updates of one dependency so far.
+    """All updates of one dependency, or repetitions of one chore, so far.
 
-    Days have the form `YYYY-MM-DD`. Commits are given by their first eight digits, newest first.
+    Days have the form `YYYY-MM-DD`. Commits are given by the first eight digits of their ids, newest first.
     """
 
     subject: str
@@ -104,7 +108,10 @@ class UpdateSeries:
         return f"{self.last_day} {self.subject}{versions}{times}{commits}"
 
     def merge(self, later: UpdateSeries) -> UpdateSeries:
-        """Merge `later` into this series; return `self` if it is already included."""
+        """Return this series with `later` merged into it.
+
+        Returns `self` if it already includes the commits of `later`.
+        """
         if later.commits and set(later.commits) <= set(self.commits):
             return self
         latest, oldest = (self, later) if later.last_day < self.last_day else (later, self)
@@ -121,11 +128,11 @@ class UpdateSeries:
 
 
 def parse_updates(memory: Memory) -> tuple[DependencyUpdate, ...]:
-    """Return the updates of which an episode consists.
+    """Return the updates that an episode consists of.
 
-    Returns () if the episode contains anything else. All commits of bots are updates, and so are commits of people
-    that do nothing else. A merge of one long-lived branch into another brings nothing new and counts as a chore. A
-    release is not an update, because people ask for it by its own name.
+    Returns () if the episode contains anything else. All commits by bots are updates, and so are commits by people
+    that only update a dependency. A merge of one long-lived branch into another brings nothing new and counts as a
+    chore. A release is not an update, because people ask for it by its own name.
     """
     if RELEASE in memory.tags:
         return ()
@@ -143,7 +150,7 @@ def parse_updates(memory: Memory) -> tuple[DependencyUpdate, ...]:
 
 
 def iter_series(memory: Memory) -> Iterator[UpdateSeries]:
-    """Yield for each update of an episode a series that consists of this update."""
+    """Yield a series of one update for each update in an episode."""
     day = f"{memory.at:%Y-%m-%d}"
     commits = tuple(one.ref[:8] for one in memory.artifacts if one.type == "commit" and _is_sha(one.ref))[:1]
     for update in parse_updates(memory):
@@ -153,13 +160,16 @@ def iter_series(memory: Memory) -> Iterator[UpdateSeries]:
 
 
 def list_manifests(memory: Memory) -> tuple[Artifact, ...]:
-    """Return the manifests that an episode changed, or () if it has more than MAX_FILES files."""
+    """Return the package manifests that an episode changed.
+
+    Returns () if the episode has more than MAX_FILES files.
+    """
     files = [one for one in memory.artifacts if one.type == "file"]
     return tuple(one for one in files if _MANIFEST.search(one.ref)) if len(files) <= MAX_FILES else ()
 
 
 def parse_series(line: str) -> UpdateSeries | None:
-    """Parse a line made by `UpdateSeries.line`; return None for any other line."""
+    """Parse a line that `UpdateSeries.line` produced; return None for any other line."""
     match = _LINE.match(line)
     if match is None:
         return None
@@ -172,7 +182,8 @@ def parse_series(line: str) -> UpdateSeries | None:
 def _read_full_title(memory: Memory) -> str:
     """Return the full title of an episode.
 
-    The stored title is cut off if it contains two versions that are commit ids.
+    The stored title may be cut off, for example if it contains two commit ids as versions. In that case the first line
+    of the content is returned.
     """
     return strip_issue_numbers(memory.content.partition("\n")[0]) if memory.title.endswith("…") else memory.title
 
@@ -186,7 +197,7 @@ def _parse_title(title: str) -> tuple[DependencyUpdate, ...]:
 
 
 def _parse_body(text: str) -> tuple[DependencyUpdate, ...]:
-    """Return each dependency that a message lists with both versions.
+    """Return the dependencies that a commit message lists with their old and new versions.
 
     Returns () if there are more than MAX_DEPENDENCIES.
     """
@@ -204,7 +215,7 @@ def _parse_body(text: str) -> tuple[DependencyUpdate, ...]:
 
 
 def _parse_chore(title: str) -> DependencyUpdate:
-    """Return the part of a title that is the same every time, as an update."""
+    """Return an update whose subject is the part of `title` that is the same every time."""
     plain = _PREFIX.sub("", title).strip() or title
     version_match = _ENDS_IN_VERSION.match(plain)
     subject = _CONTRIBUTOR.sub("add contributors", version_match["what"] if version_match else plain)
@@ -215,7 +226,10 @@ def _parse_chore(title: str) -> DependencyUpdate:
 
 
 def _strip_extras(subject: str) -> str:
-    """Remove the extras from a dependency, because they come and go: `anyio[trio]` is anyio."""
+    """Remove the extras from the name of a dependency: `anyio[trio]` becomes `anyio`.
+
+    Updates of one dependency sometimes name its extras and sometimes do not.
+    """
     return shorten(subject.partition("[")[0], MAX_NAME_CHARACTERS)
 
 

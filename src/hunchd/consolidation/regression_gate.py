@@ -1,4 +1,4 @@
-"""Regression gate of a consolidation run.
+"""Regression gate, which checks that a consolidation run loses no memories.
 
 Queries made before the run must find the same memories after it. These are pure functions.
 """
@@ -34,9 +34,9 @@ LastChange = tuple[str, str]  # step and description
 
 
 class Probe(Struct, frozen=True, rename={"expected_ids": "wanted", "is_from_user": "asked"}):
-    """Query of the regression gate.
+    """Query of the regression gate, with the memories that it must still find after the run.
 
-    `expected_ids` are the ids that were among its first results before the run.
+    `expected_ids` are the ids of the memories that were among the first results before the run.
     """
 
     query: str
@@ -47,10 +47,11 @@ class Probe(Struct, frozen=True, rename={"expected_ids": "wanted", "is_from_user
 
 @dataclass(frozen=True, slots=True)
 class RunTrace:
-    """Effects of a run on the expected memories.
+    """Effects of a run on the memories that the gate expects to find.
 
-    `last_changes` maps the id of each expected memory to its last change, `replacements` the id of a superseded
-    memory to that of its replacement. `created_ids` are new ids.
+    `last_changes` maps the id of each expected memory to the last change that the run made to it. `replacements` maps
+    the id of each superseded or condensed memory to the id of the memory that replaces it. `created_ids` are the ids
+    of the memories that the run created.
     """
 
     last_changes: Mapping[str, LastChange]
@@ -65,7 +66,10 @@ class RunTrace:
         return RANKING, "other memories are ranked before it"
 
     def find_replacement(self, identifier: str) -> str:
-        """Follow the replacements of a memory; return the id of the one that says the same now."""
+        """Return the id of the memory that now stands for `identifier`.
+
+        Follows the chain of replacements; returns `identifier` itself if the memory was not replaced.
+        """
         visited_ids = {identifier}
         while (following := self.replacements.get(identifier)) is not None and following not in visited_ids:
             visited_ids.add(following)
@@ -75,9 +79,10 @@ class RunTrace:
 
 @dataclass(frozen=True, slots=True)
 class LostResult:
-    """Result that a query no longer finds.
+    """Memory that a query of the gate no longer finds after the run.
 
-    `step` is the step that last changed the memory, if any did.
+    `step` is the step that last changed the memory. If none did, it is the most likely cause, see
+    `RunTrace.default_cause`.
     """
 
     query: str
@@ -88,7 +93,7 @@ class LostResult:
 
 @dataclass(slots=True)
 class GateVerdict:
-    """Verdict of the gate: the number of results found before the run, and those lost."""
+    """Verdict of the gate: the number of results compared, and the results that were lost."""
 
     result_count: int = 0  # results found before the run
     losses: list[LostResult] = field(default_factory=list)
@@ -98,7 +103,7 @@ class GateVerdict:
         return len(self.losses) / self.result_count if self.result_count else 0.0
 
     def summarize(self) -> GateFigures:
-        """Return the figures of the verdict, with the first losses."""
+        """Return the figures of the verdict, with at most MAX_LISTED_LOSSES of the losses."""
         return GateFigures(
             answers=self.result_count,
             lost=len(self.losses),
@@ -113,9 +118,9 @@ class GateVerdict:
 def draw_queries(
     memories: Mapping[str, Memory], vocabulary: Vocabulary, *, limit: int, seed: str, now: datetime
 ) -> list[tuple[str, str]]:
-    """Draw queries made from memories that must not be lost.
+    """Draw a random sample of memories that must not be lost, and make a query from each.
 
-    Returns pairs of a query and the id of its memory.
+    Returns at most `limit` pairs of a query and the id of its memory. The same `seed` draws the same sample.
     """
     needed_memories = [memory for memory in memories.values() if must_stay(memory, now)]
     needed_memories.sort(key=lambda memory: memory.id)
@@ -125,9 +130,9 @@ def draw_queries(
 
 
 def must_stay(memory: Memory, now: datetime) -> bool:
-    """Return True if a memory may be merged but must not be lost.
+    """Return True if a run may merge this memory but must not lose it.
 
-    Expired memories may be lost.
+    Memories that have expired may be lost.
     """
     if memory.status is not Status.ACTIVE or "." in memory.id or memory.source.get("type") == "contradiction":
         return False
@@ -142,7 +147,7 @@ def must_stay(memory: Memory, now: datetime) -> bool:
 
 
 def make_query(memory: Memory, vocabulary: Vocabulary) -> str:
-    """Return the most distinctive words of a memory as a query."""
+    """Make a search query from the most distinctive words of a memory."""
     text = " ".join(filter(None, (memory.title, memory.key, memory.value, memory.content[:2_000])))
     return " ".join(vocabulary.pick_distinctive(text, QUERY_WORDS))
 
@@ -156,8 +161,10 @@ def compare_results(
 ) -> GateVerdict:
     """Compare the `results` after the run with those before it.
 
-    Memories that others changed (`changed_ids`) and the run did not touch are not counted, nor are those that
-    others removed (`removed_ids`; a run removes none). The same applies to a memory into which a result was merged.
+    `results` contains, for each probe, the ids of the memories that it finds now. A memory that is no longer found
+    does not count as lost if somebody other than the run changed it (`changed_ids`) and the run did not, or if it was
+    removed (`removed_ids`; a run removes no memories). The same applies if that happened to the memory into which it
+    was merged.
     """
     verdict = GateVerdict()
     for probe, now in zip(probes, results, strict=True):
@@ -179,7 +186,7 @@ def compare_results(
 
 
 def trace_changes(entries: Iterable[ChangeEntry], expected_ids: Container[str]) -> RunTrace:
-    """Collect the effects of changes on the memories with the expected ids."""
+    """Collect the effects of the changes in `entries` on the expected memories."""
     last_changes: dict[str, LastChange] = {}
     replacements: dict[str, str] = {}
     created_ids: set[str] = set()

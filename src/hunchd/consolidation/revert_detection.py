@@ -16,14 +16,18 @@ WHOLE_TREE: Final = "."
 
 
 def find_reverted_commits(message: str) -> list[str]:
-    """Return the commit ids, full or abbreviated, that a commit message says it reverts."""
+    """Return the ids of the commits that a commit message says it reverts.
+
+    The ids may be full or abbreviated.
+    """
     return _REVERT_LINE.findall(message)
 
 
 def find_discarded_paths(command: str) -> tuple[str, ...]:
-    """Return the paths, as written, whose changes a successful command discarded.
+    """Return the paths whose changes a git command discards, as written in the command.
 
-    "." means the whole working tree.
+    "." means the whole working tree. Returns () if the command discards nothing. The command is assumed to have
+    succeeded.
     """
     try:
         words = shlex.split(command)
@@ -49,7 +53,10 @@ def find_discarded_paths(command: str) -> tuple[str, ...]:
 
 
 def _strip_git(words: list[str]) -> list[str]:
-    """Return the git subcommand and its arguments, or [] for another program."""
+    """Return the git subcommand and its arguments.
+
+    Returns [] if the command runs a program other than git.
+    """
     if not words or words[0].rpartition("/")[2] != "git":
         return []
     at = 1

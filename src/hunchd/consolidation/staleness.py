@@ -1,6 +1,6 @@
-"""Staleness of memories that rest on something that has changed.
+"""Staleness: a memory becomes suspect when something that it depends on changes.
 
-Such memories become suspect, and are trusted again when the thing is restored. These are pure functions.
+A suspect memory is trusted again when that change is undone. These are pure functions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_ROUNDS: Final = 10  # length of a chain of stale memories
 def plan_staleness(memories: Mapping[str, Memory], code: CodePresence, now: datetime) -> Iterator[PlannedChange]:
     """Plan which memories become suspect and which are trusted again.
 
-    A memory that rests on a suspect one becomes suspect too; this is repeated until nothing changes, at most
+    A memory that depends on a suspect one becomes suspect too. This is repeated until nothing changes, at most
     MAX_ROUNDS times.
     """
     current = dict(memories)
@@ -44,7 +44,7 @@ def plan_staleness(memories: Mapping[str, Memory], code: CodePresence, now: date
 
 
 def _update_status(memory: Memory, current: Mapping[str, Memory], code: CodePresence) -> tuple[Memory, str] | None:
-    """Return the memory with its new status, and the reason.
+    """Return the memory with its new status, and the reason for the change.
 
     Returns None if the status does not change.
     """
@@ -65,7 +65,7 @@ def _update_status(memory: Memory, current: Mapping[str, Memory], code: CodePres
 def _find_stale_reason(memory: Memory, current: Mapping[str, Memory], code: CodePresence) -> str:
     """Return the reason why a memory is stale.
 
-    Returns "" if it is not stale, or if that cannot be determined.
+    Returns "" if it is not stale, or if the index does not show whether it is.
     """
     for link in memory.links:
         type_, ref = link.get("type"), link.get("ref", "")
@@ -84,7 +84,10 @@ def _find_stale_reason(memory: Memory, current: Mapping[str, Memory], code: Code
 
 
 def _describe_change(ref: str, memory: Memory, current: Mapping[str, Memory]) -> str:
-    """Describe how the memory `ref`, on which `memory` rests, has changed; "" if it has not."""
+    """Describe how the memory with the id `ref`, on which `memory` depends, has changed.
+
+    Returns "" if it has not changed or does not exist.
+    """
     base = current.get(ref)
     if base is None:
         return ""

@@ -1,4 +1,4 @@
-"""Effect of usage on memories: usage counts, and bounded changes of importance.
+"""Effects of usage on memories: usage counts, and bounded changes of importance.
 
 These are pure functions.
 """
@@ -33,8 +33,8 @@ ATTENTION_EXPONENT: Final = 0.7
 class UsageTally:
     """Usage of one memory since the last run, not yet included in its counts.
 
-    `evidence` is the sum of the feedback for and against the memory. Each kind of feedback counts once a day,
-    however often it was given.
+    `evidence` is the sum of the feedback for and against the memory. Each kind of feedback counts once a day, however
+    often it was given.
     """
 
     shown: int = 0
@@ -47,12 +47,18 @@ class UsageTally:
 
 
 def estimate_attention(rank: int) -> float:
-    """Return the share of readers who look at the result with this rank, starting at 1."""
+    """Estimate the share of readers who look at the result at `rank`.
+
+    The first result has rank 1.
+    """
     return 0.0 if rank > MAX_RANK else 1.0 / max(rank, 1) ** ATTENTION_EXPONENT
 
 
 def plan_usage(memories: Mapping[str, Memory], tallies: Mapping[str, UsageTally]) -> Iterator[PlannedChange]:
-    """Plan new usage counts, and changes of importance that follow from the evidence."""
+    """Plan new usage counts, and the changes of importance that follow from the feedback.
+
+    `tallies` maps the ids of memories to their usage since the last run.
+    """
     for identifier, tally in tallies.items():
         memory = memories.get(identifier)
         if memory is None or memory.status is Status.ARCHIVED or describe(memory.kind).is_detected_only:

@@ -1,7 +1,8 @@
 """Model that judges what a sentence of a session states, derived from the embedding model.
 
-A product of two narrow matrices is added to each matrix of its upper layers (LoRA), and a linear layer is put on top.
-Only these changes are shipped (`statements.npz`); `benchmarks/train_statements.py` trains them.
+A product of two narrow matrices is added to each matrix in the upper layers of the embedding model (LoRA), and a
+linear layer is put on top. Only these changes are shipped (`statements.npz`); `benchmarks/train_statements.py` trains
+them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ MAX_PIECES: Final = 60  # word pieces of a sentence and its context
 
 
 def unpack_changes(archive: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the changes as floats; matrices are stored as signed bytes with a scale for each column."""
+    """Return the changes as floats.
+
+    In the archive, matrices are stored as signed bytes with a scale for each column.
+    """
     return {
         name: array.astype(np.float32) * archive[f"{name}.scale"] if f"{name}.scale" in archive else array
         for name, array in archive.items()
@@ -30,9 +34,10 @@ def unpack_changes(archive: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def build_model(model: bytes, changes: Mapping[str, Array], *, is_signed: bool) -> bytes:
-    """Build an ONNX model that returns the logits of the labels for a context and a sentence.
+    """Build an ONNX model that returns a logit for each label, given a context and a sentence.
 
-    `model` is the shipped embedding model; raises ValueError or KeyError for any other.
+    `model` is the shipped embedding model; any other model raises ValueError or KeyError. `is_signed` is passed on to
+    `BertBuilder`.
     """
     bert = BertBuilder(apply_changes(read_tensors(model), changes), is_signed=is_signed)
     graph, states = bert.graph, bert.add_encoder(pairs=True)

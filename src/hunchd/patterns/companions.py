@@ -1,4 +1,8 @@
-"""Commits that added instances of patterns, and what else these commits changed."""
+"""Commits that added instances of patterns, and what else these commits changed.
+
+An instance is a function, method or class that follows a pattern. A companion is something that usually changes when
+an instance is added.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +49,9 @@ FirstLine = tuple[str, str]  # path of an instance, and the line it begins with
 def find_adding_commits(git: Git, heads: Iterable[FirstLine], *, since: str = "") -> dict[FirstLine, str]:
     """Find the commit that added each instance.
 
-    Only the newest units are searched, or those after `since`. The result is the last commit that added the first
-    line of the instance without removing it elsewhere, which would be a move.
+    An instance is given by its path and its first line; a line shorter than MIN_LINE is not searched for. The result
+    maps it to the last commit that added this line without removing it elsewhere, which would be a move. Only the
+    newest MAX_UNITS units of work are searched, or those after the commit `since`.
     """
     lines_by_path: dict[str, set[bytes]] = defaultdict(set)
     for path, line in heads:
@@ -65,7 +70,7 @@ def find_adding_commits(git: Git, heads: Iterable[FirstLine], *, since: str = ""
 
 
 class _PatchReader:
-    """State of one pass over the patches that git prints."""
+    """State of one pass over the patches that `git log` prints."""
 
     def __init__(self, lines_by_path: Mapping[str, set[bytes]], sha_by_line: dict[FirstLine, str]) -> None:
         self._lines_by_path = lines_by_path
@@ -99,10 +104,10 @@ def find_companions(
     units: Sequence[tuple[Unit, Sequence[str]]],
     exists: Callable[[str], bool] = lambda path: True,
 ) -> tuple[Companion, ...]:
-    """Return the files that changed together with new instances, most confident first.
+    """Return what usually changes together with new instances, most confident first.
 
-    `units` are the units that added instances, each with the files that contain them. A file is returned only if
-    `exists` is True for it.
+    `units` are the units of work that added instances, each with the files that contain these instances. A file, or
+    the folder of a kind of file, is returned only if `exists` returns True for it.
     """
     work_units = [(unit, paths) for unit, paths in units if is_work(unit)]
     counts: Counter[tuple[str, str]] = Counter()
@@ -121,10 +126,10 @@ _KIND_ORDER: Final = ("file", "test", "source", "kind")
 
 
 def _iter_touched(unit: Unit, own_paths: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Yield what else a unit changed, as (kind of companion, target).
+    """Yield what a unit of work changed besides its instances, as (kind of companion, target).
 
-    A file is yielded as the test or source of an instance, or else by its kind of path; an existing file is also
-    yielded by its path.
+    `own_paths` are the files that contain the instances. Any other file counts as the test or source file of an
+    instance, or else by the kind of its path. A file that existed before is also yielded by its path.
     """
     stems = {extract_stem(path) for path in own_paths}
     is_in_tests = any(is_test(path) for path in own_paths)
@@ -141,16 +146,16 @@ def _iter_touched(unit: Unit, own_paths: Sequence[str]) -> Iterable[tuple[str, s
 
 
 def get_path_kind(path: str) -> str:
-    """Return the kind of a path: its folder and extension, such as `changelog/*.rst`."""
+    """Return the folder and extension of a path as a pattern, such as `changelog/*.rst`."""
     folder, name = posixpath.split(path)
     ending = posixpath.splitext(name)[1] or name
     return f"{folder}/*{ending}" if folder else f"*{ending}"
 
 
 def _required_path(kind: str, target: str) -> str:
-    """Return the file or folder that must exist for a companion.
+    """Return the file or folder that must exist for a companion to be reported.
 
-    The root folder is "".
+    For a kind of file this is its folder; the root folder is "". For a test or source file the result is "" too.
     """
     return posixpath.dirname(target) if kind == "kind" else target
 
@@ -160,7 +165,7 @@ def has_kind(path: str, kind: str) -> bool:
 
 
 def _drop_repeats(companions: Sequence[Companion]) -> Iterable[Companion]:
-    """Drop each kind of file that a single file accounts for.
+    """Yield the companions without kinds of file that a single file accounts for.
 
     That is the case if the file occurs nearly as often as its kind.
     """

@@ -1,4 +1,7 @@
-"""Descriptions of groups of shapes: type of code, common name and location."""
+"""Descriptions of groups of similar code: a title and the usual location.
+
+The title states what kind of code it is, and what the names have in common.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ MIN_PLACE_SHARE: Final = 0.6
 
 
 def make_title(group: ShapeGroup) -> str:
-    """Name what new instances would be, in the plural: `methods of Gui named handle…`."""
+    """Return a title that says what new instances would be, in the plural.
+
+    An example is `methods of Gui named handle…`.
+    """
     name = find_name_shape([shape.name for shape in group.members])
     noun = choose_noun(group)
     is_specific = any(map(str.isalpha, name.replace(NAME_MARK, "")))
@@ -28,7 +34,7 @@ def make_title(group: ShapeGroup) -> str:
 
 
 def choose_noun(group: ShapeGroup) -> str:
-    """Return the noun that a developer would use for the members of a group."""
+    """Return the noun phrase that a developer would use for the members of a group."""
     if group.is_mostly_tests:
         return "tests"
     typical = group.members[0]
@@ -47,7 +53,7 @@ def choose_noun(group: ShapeGroup) -> str:
 
 
 def find_name_shape(names: Sequence[str]) -> str:
-    """Return what the names have in common: one name, or a shape such as `test_‹name›`.
+    """Return what the names have in common: one name, or a template such as `test_‹name›`.
 
     Returns "" if they have nothing in common.
     """
@@ -66,7 +72,7 @@ def find_name_shape(names: Sequence[str]) -> str:
 
 
 def _find_common_start(texts: Sequence[str]) -> str:
-    """Return the prefix that at least nine in ten texts share."""
+    """Return the longest prefix that at least nine in ten texts share."""
     exceptions = len(texts) // 10
     prefix = ""
     for length in range(1, min(map(len, texts))):
@@ -78,7 +84,10 @@ def _find_common_start(texts: Sequence[str]) -> str:
 
 
 def _is_at_word_border(part: str, names: Sequence[str], *, at_end: bool) -> bool:
-    """Return True if the common part ends at the border of a word."""
+    """Return True if the common part of the names ends at a word boundary.
+
+    `part` is the common suffix if `at_end` is True, otherwise the common prefix.
+    """
     if not part:
         return True
     rest = [name.removesuffix(part)[-1:] if at_end else name.removeprefix(part)[:1] for name in names]

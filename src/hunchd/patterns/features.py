@@ -1,4 +1,8 @@
-"""Weights of features: the more specific to the project, the higher."""
+"""Weights of features: the more specific a feature is to the project, the higher its weight.
+
+A feature is a name that a function or class uses, with a mark that shows how it is used: `@route` is a decorator,
+`<Plugin` a base class, `open()` a call.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,15 @@ FAMILIES: Final = {"typescript": "javascript", "tsx": "javascript"}
 
 
 def strip_usage(feature: str) -> str:
-    """Return the name in a feature, without the mark that tells how it is used."""
+    """Return the name in a feature, without the mark that shows how it is used."""
     return feature.removeprefix("in ").removeprefix("->").strip("@<()!^~:#=._") or feature
 
 
 @cache
 def load_common_names(language: str) -> frozenset[str]:
-    """Return the names that many projects of a language use.
+    """Return the names that many projects in a language use.
 
-    They are not a pattern by themselves.
+    Such names do not make a pattern by themselves.
     """
     table = json.loads(files(__package__).joinpath("common_names.json").read_text(encoding="utf-8"))
     return frozenset(table.get(FAMILIES.get(language, language), "").split())
@@ -59,7 +63,7 @@ SMOOTHING: Final = 60
 
 
 def get_usage(feature: str) -> str:
-    """Return the mark in a feature that tells how its name is used."""
+    """Return the mark in a feature that shows how its name is used."""
     if feature.endswith("()"):
         return "()"
     if feature.endswith("!"):
@@ -76,10 +80,10 @@ def get_usage(feature: str) -> str:
 
 
 def weigh_feature(feature: str, language: str, shape_count: int, total: int, own_names: Collection[str]) -> float:
-    """Return how much a feature tells about a shape, 0..1.
+    """Return how much a feature says about the shapes that have it, from 0 to 1.
 
-    Of `total` shapes of the same kind, `shape_count` have the feature; `own_names` are the names that the project
-    defines.
+    A shape is a function, method or class. `shape_count` of the `total` shapes of one kind have the feature.
+    `own_names` are the names that the project itself defines.
     """
     name, usage = strip_usage(feature), get_usage(feature)
     if len(name) < MIN_NAME or _NUMBERED_NAME.fullmatch(name):
@@ -99,5 +103,5 @@ _DEFINITION_USAGES: Final = frozenset({"!", "=", "=_", "=+", ".", "in "})
 
 
 def is_informative(feature: str, weight: float) -> bool:
-    """Return True if the feature alone is project-specific."""
+    """Return True if a feature with this weight is specific to the project by itself."""
     return weight >= MIN_INFORMATIVE_WEIGHT and get_usage(feature) not in ("=+", "=_", ":", "#", "in ")

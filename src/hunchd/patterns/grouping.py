@@ -1,8 +1,8 @@
-"""Grouping of shapes by distinctive features that they share.
+"""Grouping of shapes (functions and classes) by the distinctive features that they share.
 
-Each group has a core of features. The seeds are pairs of features that several shapes have; a seed grows to all
-features that most of its shapes share, and to all shapes that have most of these features. The algorithm is
-deterministic and linear in the number of shapes.
+Each group has a core: the features that most of its shapes have. Groups grow from seeds, which are single features and
+pairs of features that several shapes have. A seed grows to all features that most of its shapes share, and then to all
+shapes that have most of these features. The algorithm is deterministic and linear in the number of shapes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ VARIETY_FACTOR: Final = 0.9
 
 @dataclass(frozen=True, slots=True)
 class ShapeGroup:
-    """Shapes of one kind that share a core of weighted features."""
+    """Shapes of one kind that share a core, a set of features with weights."""
 
     language: str
     kind: str
@@ -53,7 +53,10 @@ class ShapeGroup:
 
 @dataclass(slots=True)
 class _Bucket:
-    """All shapes of one kind in one family of languages."""
+    """All shapes of one kind in one family of languages, with an index by feature.
+
+    `postings` maps a feature to the numbers of the shapes that have it, in ascending order.
+    """
 
     language: str
     kind: str
@@ -62,7 +65,11 @@ class _Bucket:
     weights: dict[str, float] = field(default_factory=dict)
 
     def build_index(self, own_names: Collection[str]) -> None:
-        """Index the shapes by feature and weigh the features."""
+        """Index the shapes by feature, and assign a weight to each feature.
+
+        `own_names` are the names that the project itself defines. Features of too few shapes for a pattern are left
+        out.
+        """
         postings: dict[str, list[int]] = defaultdict(list)
         for number, shape in enumerate(self.shapes):
             for feature in shape.features:
@@ -74,13 +81,13 @@ class _Bucket:
                 self.weights[feature] = weight
 
     def informative_features(self, shape: Shape) -> list[str]:
-        """Return the informative features of a shape, the most informative first."""
+        """Return the features of a shape that have a weight, heaviest first."""
         weighted_features = [feature for feature in shape.features if feature in self.weights]
         return sorted(weighted_features, key=lambda feature: (-self.weights[feature], feature))
 
 
 def group_shapes(shapes: Iterable[Shape], max_groups: int) -> list[ShapeGroup]:
-    """Return at most `max_groups` distinctive groups, best first."""
+    """Group the shapes; return at most `max_groups` distinctive groups, best first."""
     buckets: dict[tuple[str, str], _Bucket] = {}
     own_names: set[str] = set()
     for shape in shapes:
@@ -100,9 +107,10 @@ def group_shapes(shapes: Iterable[Shape], max_groups: int) -> list[ShapeGroup]:
 
 
 def _grow_groups(bucket: _Bucket) -> list[ShapeGroup]:
-    """Grow each seed to a group.
+    """Grow each seed to a group of shapes.
 
-    Seeds that grow to the same core yield one group.
+    Seeds that grow to the same core yield one group. A seed yields none if its core says too little, or if it does not
+    converge.
     """
     cores: dict[frozenset[str], ShapeGroup | None] = {}
     for seed in _find_seeds(bucket):
@@ -123,7 +131,10 @@ def _grow_groups(bucket: _Bucket) -> list[ShapeGroup]:
 
 
 def _find_seeds(bucket: _Bucket) -> list[tuple[str, ...]]:
-    """Return single features and pairs of features that enough shapes have, most promising first."""
+    """Return the seeds: single features and pairs of features that enough shapes have.
+
+    The most promising ones come first; at most MAX_SEEDS are returned.
+    """
     weights = bucket.weights
     single_names = {name for name, weight in weights.items() if is_informative(name, weight)}
     pairs: Counter[tuple[str, str]] = Counter()
@@ -148,7 +159,10 @@ def _shapes_with(bucket: _Bucket, features: Sequence[str]) -> list[int]:
 
 
 def _compute_core(bucket: _Bucket, members: Sequence[int]) -> dict[str, float]:
-    """Return the informative features that most of the shapes share."""
+    """Return the features that most of the given shapes share, with their weights.
+
+    `members` are the numbers of the shapes. If there are many, only a sample is counted.
+    """
     step = max(1, len(members) // SAMPLE_SIZE)
     sample = members[::step]
     counts: Counter[str] = Counter()
@@ -168,7 +182,7 @@ def _is_sufficient(core: Mapping[str, float]) -> bool:
 
 
 def _find_covered_shapes(bucket: _Bucket, core: Mapping[str, float]) -> list[int]:
-    """Return the shapes that have most of the core, measured by weight."""
+    """Return the numbers of the shapes that have most of the core, measured by weight."""
     weight_by_shape: dict[int, float] = defaultdict(float)
     for feature, weight in core.items():
         for number in bucket.postings[feature]:
@@ -178,9 +192,9 @@ def _find_covered_shapes(bucket: _Bucket, core: Mapping[str, float]) -> list[int
 
 
 def _keep_outermost(bucket: _Bucket, members: Sequence[int]) -> list[int]:
-    """Drop shapes that are inside other shapes; `members` must be in file order.
+    """Return `members` without shapes that lie inside other members.
 
-    An `if` within an `if` is not a second instance.
+    A method within a matching class, for example, is not a second instance. `members` must be in file order.
     """
     outer_numbers: list[int] = []
     for number in members:
@@ -222,7 +236,10 @@ def _build_group(bucket: _Bucket, core: dict[str, float], members: Sequence[int]
 
 
 def _choose_groups(groups: Sequence[ShapeGroup], max_groups: int) -> list[ShapeGroup]:
-    """Select the best groups, skipping those that are similar to better ones."""
+    """Choose the best groups, and skip those that are similar to better ones.
+
+    Each further group of one kind counts less than the one before, so that the best are not all of one kind.
+    """
     remaining = sorted(groups, key=lambda group: (-group.score, sorted(group.core)))
     chosen_groups: list[ShapeGroup] = []
     used_spans: set[tuple[str, int, int]] = set()
@@ -251,7 +268,7 @@ def _is_covered_by_better(
     used_spans: Collection[tuple[str, int, int]],
     spans_by_path: Mapping[str, Sequence[tuple[int, int]]],
 ) -> bool:
-    """Return True if a group is mostly covered by a better one, in its shapes or in its core."""
+    """Return True if better groups already cover most of a group's shapes or of its core."""
     shared_count = sum(
         (shape.path, shape.start, shape.end) in used_spans
         or any(start <= shape.start and shape.end <= end for start, end in spans_by_path.get(shape.path, ()))
@@ -269,9 +286,9 @@ def _is_covered_by_better(
 
 
 def _merge_core_by_name(group: ShapeGroup) -> dict[str, float]:
-    """Return the weights of the core, keyed by name regardless of usage.
+    """Return the weights of the core, keyed by the name in each feature.
 
-    It makes little difference whether a name is called or extended.
+    How the name is used is ignored: it makes little difference whether a name is called or extended.
     """
     names: dict[str, float] = {}
     for feature, weight in group.core.items():

@@ -1,4 +1,4 @@
-"""Identity of patterns across runs, and updates after a file is saved."""
+"""Recognition of patterns from earlier runs, and updates of their instances after a file is saved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ MIN_SHARED: Final = 0.5  # minimum overlap of the instances
 
 
 def reuse_known_keys(patterns: Sequence[CodePattern], before: Sequence[CodePattern]) -> list[CodePattern]:
-    """Give patterns the keys of earlier patterns with mostly the same instances."""
+    """Return the patterns, with the key of an earlier pattern if most of its instances are the same.
+
+    The earlier patterns are given in `before`.
+    """
     instances_by_key = {old.key: {(spot.path, spot.name) for spot in old.spots} for old in before}
     kind_by_key = {old.key: (old.language, old.kind) for old in before}
     keys = {pattern.key for pattern in patterns}
@@ -42,9 +45,10 @@ def reuse_known_keys(patterns: Sequence[CodePattern], before: Sequence[CodePatte
 def update_changed_files(
     patterns: Sequence[CodePattern], paths: Collection[str], shapes: Sequence[Shape]
 ) -> list[CodePattern]:
-    """Update the instances after the files in `paths` changed; they now contain `shapes`.
+    """Update the instances of the patterns after the files in `paths` have changed.
 
-    Instances that no longer match are removed, and shapes that match now are added. New patterns are not searched for.
+    `shapes` are all shapes that these files now contain. Instances that no longer match are removed, and shapes that
+    match now are added. New patterns are not searched for.
     """
     return [_update_pattern(pattern, paths, shapes) for pattern in patterns]
 

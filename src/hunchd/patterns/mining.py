@@ -1,6 +1,7 @@
-"""Mining of a project's patterns.
+"""Mining of a project's code patterns.
 
-Shapes are grouped, ranked, described and dated.
+The shapes in the code (its functions and classes) are grouped. Each group becomes a pattern with a title, a location
+and the commits that added its instances.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ ReadFile = Callable[[str], bytes | None]
 
 
 def mine_patterns(shapes: Iterable[Shape], max_patterns: int = MAX_PATTERNS) -> list[CodePattern]:
-    """Mine the patterns without their history, best first."""
+    """Mine the patterns, best first, without their history.
+
+    `add_history` adds the commits and companions.
+    """
     patterns = [_build_pattern(group) for group in group_shapes(shapes, max_patterns)]
     return sorted(patterns, key=lambda pattern: (-pattern.score, pattern.key))
 
@@ -43,10 +47,11 @@ def add_history(
     find_units: Callable[[set[str]], Mapping[str, Unit]],
     exists: Callable[[str], bool] = lambda path: True,
 ) -> list[CodePattern]:
-    """Add the commits that added instances, and the companions, to each pattern.
+    """Add to each pattern the commits that added its instances, and its companions.
 
-    `find_adding_units` maps first lines of instances to the unit that added them, `find_units` maps unit ids to the
-    units that are known, and `exists` returns True if a file or folder still exists.
+    `read` returns the contents of a file. `find_adding_units` maps first lines of instances to the ids of the units of
+    work that added them, `find_units` maps such ids to the units that are known, and `exists` returns True if a file
+    or folder still exists.
     """
     lines = FirstLines(read)
     heads = {spot: head for pattern in patterns for spot in pattern.spots if (head := lines.get(spot)) is not None}
@@ -74,7 +79,7 @@ def _add_pattern_history(
 
 
 class FirstLines:
-    """First lines of instances.
+    """Lookup of the first lines of instances, by which git history is searched.
 
     A line that occurs several times in a file does not identify an instance.
     """

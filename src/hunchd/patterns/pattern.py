@@ -1,4 +1,7 @@
-"""Data model of patterns: shared core, usual location and companions."""
+"""Data model of code patterns: the features shared, the instances, where they go and what changes with them.
+
+An instance is a function, method or class that has most of the pattern's core features.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ MIN_USUAL_SHARE: Final = 0.66
 
 @dataclass(frozen=True, slots=True)
 class InstanceLocation:
-    """Position and name of one instance."""
+    """Position and name of one instance of a pattern."""
 
     path: str
     line: int
@@ -26,7 +29,7 @@ class InstanceLocation:
 
 @dataclass(frozen=True, slots=True)
 class UsualLocation:
-    """Location of most instances: a folder with a prefix and suffix of file names, or one file."""
+    """Location of most instances: one file, or a folder with a prefix and suffix for file names."""
 
     folder: str = ""  # "" is the root
     prefix: str = ""
@@ -35,7 +38,7 @@ class UsualLocation:
     share: float = 0.0  # of the instances
 
     def contains(self, path: str) -> bool:
-        """Return True if a new instance could go into the file `path`."""
+        """Return True if `path` is a file in which new instances usually go."""
         if self.file:
             return path == self.file
         folder, _, name = path.rpartition("/")
@@ -44,7 +47,7 @@ class UsualLocation:
 
     @property
     def is_informative(self) -> bool:
-        """True if the location says more than the language's file extension."""
+        """True if the location says more than the file extension of the language."""
         return bool(self.file or self.folder or self.prefix or not self.suffix.startswith("."))
 
     @property
@@ -57,9 +60,9 @@ class UsualLocation:
 
 @dataclass(frozen=True, slots=True)
 class Companion:
-    """Target that changed together with new instances.
+    """Something that usually changes when a new instance of the pattern is added.
 
-    It is a file, the test or source of an instance, or a kind of file.
+    It is a specific file, the test or source file of the instance, or a kind of file.
     """
 
     target: str  # a path, or for kinds a pattern of paths with one `*`
@@ -69,14 +72,17 @@ class Companion:
 
     @property
     def is_usual(self) -> bool:
-        """True if most commits that added an instance changed it, and more than by chance."""
+        """True if most commits that added an instance also changed the companion.
+
+        A minimum number of commits ensures that this is not due to chance.
+        """
         return self.times >= MIN_USUAL_TIMES and self.times >= MIN_USUAL_SHARE * self.of
 
     @property
     def confidence(self) -> float:
-        """Estimated probability that the target changes, with a prior.
+        """Estimated probability that the companion changes when an instance is added.
 
-        A companion seen in one of one unit is not certain.
+        A prior keeps a companion that was changed in one of one commits from counting as certain.
         """
         return (self.times + 0.5) / (self.of + 1.5)
 
@@ -93,7 +99,10 @@ class Companion:
 
 @dataclass(frozen=True, slots=True)
 class CodePattern:
-    """Code pattern with its core and instances."""
+    """Code pattern with its instances.
+
+    `core` maps the features that most instances share to their weights.
+    """
 
     key: str  # the same for the same core
     language: str
@@ -109,13 +118,13 @@ class CodePattern:
     commits: tuple[str, ...] = ()  # that added instances, the newest first
 
     def matches(self, features: Sequence[str]) -> bool:
-        """Return True if a shape with these features is an instance."""
+        """Return True if a function or class with these features is an instance of the pattern."""
         matched_weight = sum(self.core.get(feature, 0.0) for feature in features)
         return matched_weight >= MIN_MATCH * sum(self.core.values()) - 1e-9
 
 
 class MiningStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Progress of mining, file by file; the last step contains the patterns."""
+    """Progress of mining, reported file by file; the last step contains the patterns."""
 
     done: int = 0
     total: int = 0

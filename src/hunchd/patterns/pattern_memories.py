@@ -1,4 +1,4 @@
-"""Conversion of patterns to memories, and to the summaries needed to answer requests.
+"""Conversion of patterns to memories, and to the summaries that requests are answered from.
 
 These functions do no I/O.
 """
@@ -30,7 +30,7 @@ MIN_IMPORTANCE, MAX_IMPORTANCE = 0.3, 0.7
 
 @dataclass(frozen=True, slots=True)
 class PatternSummary:
-    """Summary of a pattern, kept in the front process."""
+    """Summary of a pattern, which the front process keeps in memory."""
 
     id: str
     title: str
@@ -48,16 +48,17 @@ class PatternSummary:
 
     @property
     def frequency(self) -> str:
-        """Number of instances and files, as text."""
+        """How often the pattern occurs, as text: its number of instances and files."""
         return _format_frequency(self.count, self.files)
 
 
 def describe_new_instance(
     title: str, place: UsualLocation, companions: Sequence[Companion], example: InstanceLocation | None
 ) -> str:
-    """Return the sentence that a maintainer would say about a new instance.
+    """Return the advice that a maintainer would give about a new instance.
 
-    It tells what else changes, or the folder for subclasses; "" if there is neither, or nothing to copy.
+    It is a sentence that states what else to change or, for subclasses and the like, which folder to put the instance
+    in. Returns "" if there is nothing to say about either, or if `example` is None.
     """
     if example is None or title in _UNSPECIFIC or title.startswith("tests"):
         return ""
@@ -72,7 +73,7 @@ def describe_new_instance(
 
 
 def has_sentence(pattern: CodePattern) -> bool:
-    """Return True if there is something to tell about new instances of the pattern."""
+    """Return True if there is advice to give about new instances of the pattern."""
     return bool(describe_new_instance(pattern.title, pattern.place, pattern.companions, _find_example(pattern)))
 
 
@@ -87,7 +88,7 @@ def make_pattern_id(project: str, key: str) -> str:
 def pattern_to_memory(pattern: CodePattern, project: str, now: datetime, *, strength: float = 0.5) -> Memory:
     """Convert a pattern to a memory.
 
-    `strength` is how high the pattern's score ranks among those of the project, 0..1.
+    `strength` is the rank of the pattern's score among the patterns of the project, from 0 to 1 for the best.
     """
     summary = PatternSummary(
         make_pattern_id(project, pattern.key),
@@ -141,7 +142,7 @@ def _format_frequency(count: int, files: int) -> str:
 
 
 def _render_full(pattern: CodePattern, hint: str) -> str:
-    """Render the full text: the sentence, location, companions and instances."""
+    """Render the full text: the advice, the location, the companions and the instances."""
     lines = [
         hint or pattern.title,
         "",
@@ -162,9 +163,9 @@ def is_pattern(memory: Memory) -> bool:
 
 
 def memory_to_summary(memory: Memory) -> PatternSummary | None:
-    """Return the summary of a stored pattern.
+    """Return the summary of a pattern, read from its memory.
 
-    Returns None if the pattern is inactive or stored in a different format.
+    Returns None if `memory` is not an active pattern, or if it is stored in a different format.
     """
     if not is_pattern(memory) or memory.status is not Status.ACTIVE:
         return None
@@ -186,10 +187,11 @@ def memory_to_summary(memory: Memory) -> PatternSummary | None:
 
 
 def merge_mined(stored_memory: Memory, new_memory: Memory) -> Memory:
-    """Merge a newly mined pattern into the stored memory.
+    """Return the memory to store for a pattern that was mined again.
 
-    The usage, the links and the importance that consolidation assigned are kept, and so is text that the user
-    edited. A memory that was merged, or archived for a reason other than missing code, stays unchanged.
+    From the stored memory, the usage, the links, the importance that consolidation assigned, and any text that the
+    user edited are kept. A memory that was merged into another, or archived for a reason other than missing code,
+    stays unchanged.
     """
     if stored_memory.status is not Status.ACTIVE and GONE_FIELD not in stored_memory.source:
         return stored_memory
@@ -219,7 +221,7 @@ def merge_mined(stored_memory: Memory, new_memory: Memory) -> Memory:
 
 
 def archive(stored_memory: Memory, now: datetime) -> Memory:
-    """Archive the memory of a pattern that no longer occurs in the code."""
+    """Return the memory of a pattern that no longer occurs in the code, marked as archived."""
     source = {**stored_memory.source, GONE_FIELD: now.isoformat()}
     return replace(stored_memory, status=Status.ARCHIVED, valid_to=now, source=source, updated=now)
 

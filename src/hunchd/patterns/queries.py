@@ -1,6 +1,7 @@
-"""Tree-sitter queries by language, for functions and classes that may repeat and for their features.
+"""Tree-sitter queries for each language, which find shapes and their features.
 
-For the captures of features, see `FEATURE_PREFIXES`.
+A shape is a function, method or class that may be an instance of a pattern. For the captures that become features,
+see `FEATURE_PREFIXES`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Extraction of shapes, which are candidate instances, with their features."""
+"""Extraction of shapes from source code, with their features.
+
+A shape is a function, method or class that may be an instance of a pattern. Its features are the names that it uses,
+each with a mark that shows how, such as `@route` for a decorator.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +32,10 @@ _TEST: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Section of a file that could be an instance of a pattern.
+    """Function, method or class that could be an instance of a pattern.
 
-    Line numbers start at 1; `start` and `end` are byte offsets.
+    A shape of the kind "name" only records that the project defines this name. Line numbers start at 1; `start` and
+    `end` are byte offsets.
     """
 
     path: str
@@ -50,7 +55,7 @@ class Shape:
         return is_test(self.path)
 
     def to_row(self) -> list[Any]:
-        """Convert the shape to its cache row, without path and language."""
+        """Convert the shape to a row for the cache, without its path and language."""
         return [
             self.kind,
             self.name,
@@ -65,7 +70,7 @@ class Shape:
 
 
 def row_to_shape(path: str, language: str, row: Sequence[Any]) -> Shape:
-    """Build a shape from its cache row."""
+    """Build a shape from a row of the cache."""
     kind, name, container, start, end, line, end_line, features, digest = row
     feature_names = tuple(feature.replace("\x1f", " ") for feature in features.split(" ")) if features else ()
     return Shape(path, language, kind, name, container, start, end, line, end_line, feature_names, digest)
@@ -77,9 +82,9 @@ def is_test(path: str) -> bool:
 
 
 def extract_shapes(path: str, source: bytes) -> tuple[Shape, ...]:
-    """Return the shapes of one file in order.
+    """Return the shapes in one file, in the order in which they start.
 
-    Returns () for a language without queries.
+    Returns () if there are no queries for the language.
     """
     syntax = parse_syntax(path, source, QUERIES)
     if syntax is None:
@@ -109,7 +114,7 @@ class _ShapeDraft:
 
 
 def _build_drafts(captures: Iterable[tuple[str, SyntaxNode]], syntax: Syntax) -> list[_ShapeDraft]:
-    """Build the shapes of one tree, each with the captures inside it."""
+    """Build a draft of each shape in one syntax tree, with the features found inside it."""
     shapes: list[tuple[str, SyntaxNode]] = []
     features: list[tuple[str, SyntaxNode]] = []
     for name, node in captures:
@@ -146,14 +151,20 @@ _WRAPPER_TYPES: Final = frozenset(
 
 
 def _include_wrappers(node: SyntaxNode) -> SyntaxNode:
-    """Return the node that includes decorators or `export const` around `node`."""
+    """Return the outermost node that wraps `node` in decorators or `export const`.
+
+    Returns `node` itself if nothing wraps it.
+    """
     while (parent := getattr(node, "parent", None)) is not None and parent.type in _WRAPPER_TYPES:
         node = parent
     return node
 
 
 def _attributes_start(node: SyntaxNode) -> int:
-    """Return the start of the attributes that Rust writes before an item."""
+    """Return the start of the attributes that Rust puts before an item.
+
+    Returns the start of `node` if there are none.
+    """
     start = node.start_byte
     before = getattr(node, "prev_named_sibling", None)
     while before is not None and before.type in ("attribute_item", "line_comment"):
@@ -173,9 +184,9 @@ def _set_outer(drafts: Sequence[_ShapeDraft]) -> None:
 
 
 def _add_feature(capture: str, name: str, start: int, open_drafts: Sequence[_ShapeDraft]) -> None:
-    """Add a feature to the enclosing shapes, up to the first class or test group.
+    """Add a feature to the innermost enclosing shapes, up to the first class.
 
-    A class gets only the features of its header.
+    A class gets only the features in its header.
     """
     feature = (
         f"{name}()" if capture == "call" else f"{name}!" if capture == "macro" else FEATURE_PREFIXES[capture] + name
@@ -240,13 +251,13 @@ def _build_shape(draft: _ShapeDraft, path: str, syntax: Syntax) -> Shape | None:
 
 
 def _get_owner(draft: _ShapeDraft) -> _ShapeDraft | None:
-    """Return the class of which a function is a direct member, or None."""
+    """Return the class that a function is a direct member of, or None."""
     outer = draft.outer
     return outer if outer is not None and outer.kind == "class" else None
 
 
 def _make_name_features(name: str) -> Iterator[str]:
-    """Yield features for the name and for its first and last word."""
+    """Yield the features for a name, its first word and its last word."""
     words = split_name_words(name)
     if name:
         yield f"={name}"
@@ -261,7 +272,7 @@ _FUNCTION_TYPES: Final = frozenset(
 
 
 def _list_members(node: SyntaxNode, syntax: Syntax) -> list[str]:
-    """Return the names of the functions defined directly in a class."""
+    """Return the names of the functions defined directly in a class, at most MAX_MEMBERS."""
     body = node.child_by_field_name("body") or next(
         (child for child in node.named_children if child.type.endswith("body")), None
     )
@@ -277,7 +288,7 @@ def _list_members(node: SyntaxNode, syntax: Syntax) -> list[str]:
 
 
 def _combine_go_methods(shapes: Sequence[Shape], syntax: Syntax) -> list[Shape]:
-    """Combine adjacent Go methods of one type into a class."""
+    """Combine adjacent Go methods with the same receiver type into class shapes."""
     sets: list[list[Shape]] = []
     for shape in shapes:
         if shape.kind not in ("method", "function"):
@@ -312,7 +323,10 @@ def _combine_go_methods(shapes: Sequence[Shape], syntax: Syntax) -> list[Shape]:
 
 
 def _find_name(kind: str, node: SyntaxNode, syntax: Syntax) -> str:
-    """Return the shape's own name, or the name of what it calls."""
+    """Return the name that `node` defines; for a class without one, the name of its type.
+
+    Returns "" if it has neither.
+    """
     for name in _NAME_FIELDS.get(kind, ("name",)):
         name_node = node.child_by_field_name(name)
         if name_node is not None:

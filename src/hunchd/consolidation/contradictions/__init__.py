@@ -1,4 +1,5 @@
 """Detection of memories that contradict each other, without I/O.
 
-Pairs of memories are found, parsed, compared and classified.
+The modules find pairs of memories, extract the statement of each, compare the two and decide whether they contradict
+each other.
 """

@@ -1,6 +1,7 @@
 """Search for memories that contradict each other.
 
-Candidates are memories that share words. Each pair is compared exactly, or read by a model. These are pure functions.
+Memories that share words are candidates. Pairs of version requirements are compared exactly; the others are left for
+a model to judge, and are called unread until it has. All functions in this module are pure.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ _REASONS: Final[Mapping[str, str]] = {
 class ContradictingPair:
     """Pair of memories that cannot both hold; `b` is the newer one.
 
-    `kind` tells how the contradiction was found: by exact comparison ("versions"), by the model on this machine
-    ("wording"), or by a language model ("meaning").
+    `kind` states how the contradiction was found: by exact comparison ("versions"), by the entailment model on this
+    machine ("wording"), or by a language model ("meaning").
     """
 
     a: Memory
@@ -68,17 +69,17 @@ class ContradictingPair:
         return self.a if self.b.id == memory.id else self.b
 
     def make_record(self, now: datetime) -> Memory:
-        """Return the contradiction as a memory to store."""
+        """Return the record of the contradiction, a memory to store."""
         reason = _REASONS.get(self.kind) or describe_difference(extract_statement(self.a), extract_statement(self.b))
         return create_contradiction(self.a, self.b, now, reason=reason, confidence=round(self.probability, 3))
 
 
 @dataclass(frozen=True, slots=True)
 class PairComparison:
-    """Comparison of one memory with its candidates.
+    """Result of comparing one memory with its candidates.
 
-    `exact` are contradictions between manifests, which need no model. `unread` are the other pairs, most related
-    first; in each pair, the older memory comes first.
+    `exact` are contradictions between version requirements, found without a model. `unread` are the remaining pairs,
+    which a model has yet to judge, most closely related first; in each pair, the older memory comes first.
     """
 
     exact: tuple[ContradictingPair, ...] = ()
@@ -87,7 +88,8 @@ class PairComparison:
     def apply_probabilities(self, probabilities: Mapping[tuple[str, str], float]) -> list[ContradictingPair]:
         """Return the contradictions, most probable first.
 
-        `probabilities` maps the ids of both memories to the probability that they contradict each other.
+        `probabilities` maps the ids of both memories to the probability that they contradict each other. Unread pairs
+        without a probability are left out.
         """
         read = [judge_pair(a, b, probabilities[a.id, b.id]) for a, b in self.unread if (a.id, b.id) in probabilities]
         return sorted([*self.exact, *(one for one in read if one is not None)], key=_probability_sort_key)
@@ -95,14 +97,15 @@ class PairComparison:
     def select_contradictions(self, probabilities: Mapping[tuple[str, str], float]) -> list[ContradictingPair]:
         """Return at most MAX_PER_MEMORY contradictions, most probable first.
 
-        `probabilities` is the same as in `apply_probabilities`.
+        `probabilities` has the same form as for `apply_probabilities`.
         """
         return select_most_probable(self.apply_probabilities(probabilities))
 
     def select_for_language_model(self, contradicting: Iterable[ContradictingPair]) -> list[ContradictingPair]:
         """Return the pairs to ask a language model about, the `contradicting` ones first.
 
-        A pair of two files that have no word in common is not worth the price of a question.
+        The remaining unread pairs follow. If both memories come from files and have no word in common, asking is not
+        worth the cost, and the pair is left out.
         """
         found = [one for one in contradicting if one.kind != "versions"]
         known_ids = {one.ids for one in found}
@@ -115,17 +118,21 @@ class PairComparison:
         return [*found, *others]
 
     def exclude_denied(self, is_denied: Callable[[Memory, Memory], bool]) -> PairComparison:
-        """Return a copy without the pairs for which a language model denied a contradiction."""
+        """Return a copy without the pairs that a language model has judged compatible.
+
+        `is_denied` returns True for such a pair.
+        """
         return replace(self, unread=tuple((a, b) for a, b in self.unread if not is_denied(a, b)))
 
 
 def compare_with_candidates(
     memory: Memory, candidates: Iterable[Memory], similarities: Mapping[str, float | None] | None = None
 ) -> PairComparison:
-    """Compare a memory with `candidates`; `similarities` maps their ids to cosines.
+    """Compare a memory with its `candidates`.
 
-    A statement that repeats an older one opens no contradiction, because the older one was already compared. Of
-    candidates that repeat each other, only the most related one is compared.
+    `similarities` maps the ids of the candidates to cosine similarities. A statement that repeats an older one opens
+    no contradiction, because the older one has already been compared. Among candidates that repeat each other, only
+    the most closely related one is compared.
     """
     similarities = similarities or {}
     eligible = [one for one in candidates if is_eligible_pair(memory, one)]
@@ -149,9 +156,10 @@ def compare_with_candidates(
 
 
 def judge_pair(a: Memory, b: Memory, probability: float) -> ContradictingPair | None:
-    """Return the contradiction of a pair that the model has read, or None.
+    """Return the pair as a contradiction if its probability is high enough, otherwise None.
 
-    `b` is the newer memory.
+    `b` is the newer memory, and `probability` is the entailment model's. Two memories that come from files need a
+    higher probability.
     """
     from_files = all(one.trust in (Trust.PROJECT, Trust.UNTRUSTED) for one in (a, b))
     if probability < (MIN_PROBABILITY_OF_FILES if from_files else MIN_PROBABILITY):
@@ -160,9 +168,10 @@ def judge_pair(a: Memory, b: Memory, probability: float) -> ContradictingPair | 
 
 
 def select_most_probable(pairs: Iterable[ContradictingPair]) -> list[ContradictingPair]:
-    """Return the most probable pair, and at most MAX_PER_MEMORY in all if the model is sure of the others too.
+    """Select the most probable pair, and further pairs of which the model is nearly sure.
 
-    If one memory seems to contradict more than that, the model probably misread it.
+    Returns at most MAX_PER_MEMORY pairs. If one memory seems to contradict more than that, the model probably
+    misread it.
     """
     candidates = sorted(pairs, key=_probability_sort_key)[:MAX_PER_MEMORY]
     return candidates[:1] + [one for one in candidates[1:] if one.probability >= MIN_FURTHER_PROBABILITY]
@@ -177,10 +186,11 @@ def apply_verdicts(
     freely_worded: Sequence[ContradictingPair],
     verdict: Callable[[Memory, Memory], bool | None],
 ) -> list[ContradictingPair]:
-    """Apply the verdicts of a language model about the `freely_worded` pairs.
+    """Return `contradicting`, corrected by a language model's verdicts on the `freely_worded` pairs.
 
-    If `verdict` returns None, the model has no verdict on that pair, and the pair stays as it is in
-    `contradicting`. Pairs that the model denies are dropped.
+    A pair that `verdict` confirms is included, and one that it rejects is left out. If `verdict` returns None, the
+    model has no verdict; the pair is then included only if it is in `contradicting` and `select_most_probable` selects
+    it.
     """
     verdicts = {one.ids: verdict(one.a, one.b) for one in freely_worded}
     undecided_pairs = [one for one in contradicting if verdicts.get(one.ids) is None]
@@ -193,7 +203,7 @@ def _confirm(one: ContradictingPair) -> ContradictingPair:
 
 
 class StatementIndex:
-    """Inverted index from words to the statements of one owner."""
+    """Inverted index that finds the statements of one owner by the words in them."""
 
     def __init__(self, memories: Iterable[Memory] = ()) -> None:
         self._memories: dict[str, Memory] = {}
@@ -205,13 +215,16 @@ class StatementIndex:
         return len(self._memories)
 
     def add(self, memory: Memory) -> None:
-        """Add a memory for which `is_statement` is true."""
+        """Add a memory, for which `is_statement` must be true."""
         self._memories[memory.id] = memory
         for word in extract_words(memory):
             self._postings.setdefault(word, []).append(memory.id)
 
     def find_candidates(self, memory: Memory, limit: int = MAX_CANDIDATES) -> list[Memory]:
-        """Return at most `limit` statements about the same subject, most similar first."""
+        """Return at most `limit` statements that share words with `memory`, most similar first.
+
+        Rare words count more than frequent ones.
+        """
         scores: dict[str, float] = {}
         count = max(len(self._memories), 1)
         for word in sorted(extract_words(memory), key=lambda one: len(self._postings.get(one, ()))):
@@ -227,7 +240,7 @@ class StatementIndex:
 
 
 def make_search_query(memory: Memory) -> str:
-    """Return the query that finds memories which may contradict this one."""
+    """Return a search query for memories that may contradict this one."""
     return " ".join(re.findall(r"[\w./@-]+", f"{memory.key or ''} {extract_statement(memory)}")[:40])
 
 
@@ -239,11 +252,11 @@ def plan_contradictions(
     cache: EntailmentCache | None = None,
     is_denied: Callable[[Memory, Memory], bool] | None = None,
 ) -> Iterator[PlannedChange]:
-    """Plan records of new contradictions, and close those that no longer apply.
+    """Plan to record new contradictions, and to close those that no longer apply.
 
-    A pair that was recorded before is not recorded again. With `since_run`, only pairs with a memory changed after
-    that time are compared. With a `cache`, pairs are judged by their cached probability, or queued to be read by
-    the model. Pairs for which `is_denied` is True are skipped.
+    A pair that was recorded before is not recorded again. With `since_run`, a pair is compared only if one of its
+    memories changed after that time. With a `cache`, pairs are judged by their cached probability; those without one
+    are queued for the model. Pairs for which `is_denied` returns True are skipped.
     """
     for record in [memory for memory in memories.values() if memory.kind is Kind.CONTRADICTION]:
         if (closed_record := close_if_inactive(record, dict(memories), now)) is not None:
@@ -276,7 +289,7 @@ def plan_contradictions(
 def _look_up_probabilities(comparison: PairComparison, cache: EntailmentCache) -> dict[tuple[str, str], float | None]:
     """Return the cached probabilities, keyed by the ids of both memories.
 
-    None means that the pair still has to be read.
+    A value of None means that the model has yet to judge the pair.
     """
     return {
         (a.id, b.id): cache.get(a, b, extract_statement(a), extract_statement(b))
@@ -287,9 +300,9 @@ def _look_up_probabilities(comparison: PairComparison, cache: EntailmentCache) -
 def plan_newly_read(
     cache: EntailmentCache, probabilities: Mapping[str, float | None], memories: Mapping[str, Memory], now: datetime
 ) -> Iterator[PlannedChange]:
-    """Plan a record for each newly read pair that is a contradiction.
+    """Plan a record for each newly judged pair that is a contradiction.
 
-    `probabilities` maps the names of pairs to probabilities, or to None if the pair could not be read.
+    `probabilities` maps the cache keys of pairs to probabilities, or to None if the model could not judge the pair.
     """
     opened_counts: Counter[str] = Counter()
     pairs = ((cache.record(name, probability), probability) for name, probability in probabilities.items())
@@ -306,7 +319,7 @@ def plan_newly_read(
 
 
 def plan_opening(record: Memory) -> PlannedChange:
-    """Plan the change that opens a contradiction."""
+    """Plan the change that stores the record of a new contradiction."""
     what = f"open a contradiction: {record.content[:160]}"
     return PlannedChange(
         ConsolidationStep.CONTRADICTIONS, "contradictions_found", what, str(record.source["reason"]), (), (record,)

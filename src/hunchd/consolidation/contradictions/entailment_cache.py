@@ -1,6 +1,7 @@
 """Cache of contradiction probabilities, keyed by pair of statements.
 
-The cache also queues the pairs that a model still has to read. These are pure functions.
+The entailment model judges how likely it is that two statements contradict each other. The cache also queues the
+unread pairs, which the model has yet to judge. These are pure functions.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ _WORD = re.compile(r"[\w./@-]+")
 
 
 class EntailmentCache:
-    """Cached probabilities of pairs, and the pairs that are still unread.
+    """Cached probabilities for pairs of statements, and a queue of unread pairs.
 
-    `earlier_lines` are lines from earlier runs, as returned by `dump_lines`.
+    Unread pairs are those that the model has not judged yet. `earlier_lines` are lines that `dump_lines` returned in
+    earlier runs.
     """
 
     def __init__(self, earlier_lines: Iterable[str] = ()) -> None:
@@ -31,9 +33,10 @@ class EntailmentCache:
         self._unread: dict[str, tuple[Memory, Memory]] = {}
 
     def get(self, a: Memory, b: Memory, first: str, second: str) -> float | None:
-        """Return the probability for two memories with the statements `first` and `second`.
+        """Return the probability that two memories contradict each other.
 
-        Returns None if no model has read the pair yet, and adds the pair to the unread ones.
+        `first` is the statement of `a`, `second` that of `b`. If the model has not judged the pair yet, this queues
+        the pair as unread and returns None.
         """
         name = make_pair_key(first, second)
         probability = self._earlier.get(name)
@@ -44,15 +47,18 @@ class EntailmentCache:
         return probability
 
     def list_unread(self, limit: int) -> list[tuple[str, Memory, Memory]]:
-        """Return at most `limit` unread pairs with their names, those with the newest memories first."""
+        """Return at most `limit` unread pairs, those with the newest memories first.
+
+        Each pair comes with its key in the cache.
+        """
         newest = sorted(self._unread.items(), key=lambda one: one[1][1].updated, reverse=True)
         return [(name, a, b) for name, (a, b) in newest[:limit]]
 
     def record(self, name: str, probability: float | None) -> tuple[Memory, Memory] | None:
-        """Store the probability of an unread pair, and return the pair.
+        """Store the probability for an unread pair, and return the pair.
 
-        A `probability` of None, which means that the model could not read the pair, is not stored. Returns None if
-        the pair was not among the unread ones.
+        `name` is the cache key of the pair. A `probability` of None, which means that the model could not judge the
+        pair, is not stored. Returns None if the pair was not queued as unread.
         """
         pair = self._unread.pop(name, None)
         if pair is not None and probability is not None:
@@ -60,21 +66,24 @@ class EntailmentCache:
         return pair
 
     def dump_lines(self) -> Iterator[str]:
-        """Yield the results to keep for the next run, as lines of text."""
+        """Yield the results that this run used, as lines of text for the next run."""
         return (f"{name} {probability:.3f}" for name, probability in self._used.items())
 
 
 def make_pair_key(first: str, second: str) -> str:
-    """Return the cache key of two statements, which does not depend on their order.
+    """Return the cache key for two statements, which does not depend on their order.
 
-    The key includes the digest of the model, so that a different model reads all pairs again.
+    The key includes the digest of the model, so that a different model judges all pairs again.
     """
     text = "\0".join((ENTAILMENT_DIGEST, *sorted((first, second))))
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def describe_difference(a: str, b: str) -> str:
-    """Describe a contradiction found by the model by the words that only one statement has."""
+    """Describe a contradiction by quoting the words that occur in only one of the statements.
+
+    The model gives no reason itself.
+    """
     mine, others = _collect_content_words(a), _collect_content_words(b)
     only_a, only_b = (
         " ".join([one[word] for word in one if word not in other][:MAX_QUOTED_WORDS])
@@ -86,7 +95,7 @@ def describe_difference(a: str, b: str) -> str:
 
 
 def _collect_content_words(text: str) -> dict[str, str]:
-    """Map the stems of the content words to the words, in order."""
+    """Map the stem of each content word in `text` to the word, in order of appearance."""
     candidates = (word.strip(".-/") for word in _WORD.findall(text))
     return {
         canonical_stem(word.lower()): word for word in candidates if word and word.lower() not in STATEMENT_STOP_WORDS

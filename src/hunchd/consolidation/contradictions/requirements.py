@@ -1,4 +1,4 @@
-"""Exact comparison of two statements that require a version of something.
+"""Exact comparison of two statements that each require a version of something.
 
 Manifests state requirements in few words: a name, its owner, a file and a version. No model is needed to compare them.
 """
@@ -19,9 +19,10 @@ Requirement = tuple[frozenset[str], frozenset[str]]  # names, versions
 
 
 def compare_requirements(a: str, b: str) -> bool | None:
-    """Return True if two requirements of the same thing differ, and False if both can hold.
+    """Return True if the statements require different versions, and False if both can hold.
 
-    Returns None if one of the statements is not a requirement, or says more than a requirement does.
+    Requirements of two different things can always both hold. Returns None if one of the statements is not a
+    requirement, or says more than a requirement does.
     """
     mine, others = _parse_requirement(a), _parse_requirement(b)
     if mine is None or others is None:

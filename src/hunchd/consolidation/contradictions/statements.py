@@ -1,7 +1,7 @@
-"""Statements: memories which say that something holds now, their text, and which pairs may contradict each other.
+"""Statements: memories that say that something holds now.
 
-These are pure functions. Facts with the same key and scope are not compared here, because the newer claim replaces
-the older one.
+The functions extract the text of a statement and decide which pairs may contradict each other. They are pure. Facts
+with the same key and scope are not compared, because the newer claim replaces the older one.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ def is_statement(memory: Memory) -> bool:
 
 
 def extract_statement(memory: Memory) -> str:
-    """Return the text of a memory to compare, at most MAX_STATEMENT_CHARACTERS long."""
+    """Return the text of a memory to compare with others.
+
+    This is the beginning of its content, at most MAX_STATEMENT_CHARACTERS, or a text made from its key and value.
+    """
     text = memory.content[:MAX_STATEMENT_CHARACTERS]
     if memory.category == "instruction" or not (memory.key and memory.value):  # keys of instructions are generated
         return text
@@ -75,7 +78,7 @@ def _is_entry(memory: Memory) -> bool:
 
 
 def _are_entries_of_two_keys(one: Memory, other: Memory) -> bool:
-    """Return True if both memories come from files and have different keys.
+    """Return True if both memories are entries from files with different keys.
 
     An example is "java: 8" and "ci java: 17, 21".
     """
@@ -88,7 +91,7 @@ def _are_entries_of_two_keys(one: Memory, other: Memory) -> bool:
 
 
 def _differ_in_number_only(one: Memory, other: Memory) -> bool:
-    """Return True if the keys differ only in a number.
+    """Return True if the keys of both memories differ only in a number.
 
     An example is "port of worker 1" and "port of worker 2".
     """
@@ -97,9 +100,9 @@ def _differ_in_number_only(one: Memory, other: Memory) -> bool:
 
 
 def _apply_to_different_files(one: Memory, other: Memory) -> bool:
-    """Return True if both are instructions for different files.
+    """Return True if both memories are instructions, but for different files.
 
-    In that case, the narrower one is an exception to the other.
+    In that case, the instruction for fewer files is an exception to the other.
     """
     if not one.category == other.category == "instruction":
         return False
@@ -107,8 +110,9 @@ def _apply_to_different_files(one: Memory, other: Memory) -> bool:
 
 
 def may_contradict(one: Memory, other: Memory) -> bool:
-    """Return True if two memories overlap in scope and time but have different keys.
+    """Return True if two memories could contradict each other, judging by their origin.
 
+    They must overlap in scope and time, and must not be linked, come from one source or apply to different files.
     Memories with the same key cannot contradict each other, because a key has only one value.
     """
     if one.id == other.id or one.project != other.project or one.scope is not other.scope:
@@ -124,8 +128,8 @@ def may_contradict(one: Memory, other: Memory) -> bool:
 def _have_one_source(one: Memory, other: Memory) -> bool:
     """Return True if both memories come from the same file, session or history.
 
-    A source does not contradict itself. This does not apply to people and agents: what one of them said in spring
-    may contradict what they say today.
+    A source does not contradict itself. This does not apply to people and agents: what one of them said in spring may
+    contradict what they say today.
     """
     if one.trust is Trust.USER or get_source_name(one) != get_source_name(other):
         return False
@@ -136,23 +140,23 @@ def _have_one_source(one: Memory, other: Memory) -> bool:
 
 
 def is_eligible_pair(memory: Memory, other: Memory) -> bool:
-    """Return True if it makes sense to ask whether both memories hold."""
+    """Return True if it is worth checking whether both memories can hold."""
     if not is_statement(other) or not may_contradict(memory, other):
         return False
     return not _are_entries_of_two_keys(memory, other) and not _differ_in_number_only(memory, other)
 
 
 def measure_overlap(one: Memory, other: Memory) -> float:
-    """Return the share of words that two statements have in common."""
+    """Return the number of words that two statements share, divided by all their words."""
     words, others = extract_words(one), extract_words(other)
     return len(words & others) / max(len(words | others), 1)
 
 
 def score_relatedness(one: Memory, other: Memory, similarity: float | None) -> float:
-    """Return a score for how likely two statements are about the same subject.
+    """Score how likely it is that two statements are about the same subject.
 
-    The score is the cosine of their vectors plus half the share of common words. If `similarity` is None (no
-    vector), the cosine is estimated from the share of common words.
+    The score is the cosine similarity of their vectors plus half the proportion of words they share. If `similarity`
+    is None (no vector), the cosine is estimated from that proportion.
     """
     overlap = measure_overlap(one, other)
     return (0.25 + 0.9 * overlap if similarity is None else similarity) + 0.5 * overlap
@@ -168,7 +172,7 @@ def repeats(one: Memory, other: Memory) -> bool:
 
 
 def extract_words(memory: Memory) -> frozenset[str]:
-    """Return the stems of the content words of a statement and of its key."""
+    """Return the stems of the content words in a memory's statement and key."""
     return _extract_stems(f"{memory.key or ''} {extract_statement(memory)}")
 
 
@@ -190,7 +194,7 @@ def _overlap_in_time(one: Memory, other: Memory) -> bool:
 
 
 def _are_linked(one: Memory, other: Memory) -> bool:
-    """Return True if one replaced the other or is linked to it."""
+    """Return True if one memory has replaced the other or is linked to it."""
     names = {one.supersedes, one.superseded_by, *(link.get("ref") for link in one.links)}
     others = {other.supersedes, other.superseded_by, *(link.get("ref") for link in other.links)}
     return other.id in names or one.id in others

@@ -1,4 +1,4 @@
 """Detection of memories that say the same, without I/O.
 
-Memories are found, normalised and compared.
+The modules find memories with similar texts, normalise the texts and compare them.
 """

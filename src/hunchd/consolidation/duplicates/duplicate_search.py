@@ -1,10 +1,10 @@
-"""Search for duplicates by rare words and similarity.
+"""Search for duplicates: memories that say the same.
 
-Duplicates have a similarity of at least .92 and the same kind, scope and event. Two texts are compared sentence by
-sentence, with abbreviations expanded and synonyms unified, and regardless of case, punctuation, markup, order and
-git trailers. Distinguishing tokens must be equal in both: numbers, versions, names of code, negations, the part of
-a project, and what comes before or after "instead of" or "from … to …". An additional sentence is allowed, an
-additional name is not. These are pure functions.
+Memories that share rare words are compared. Duplicates have a similarity of at least .92 and the same kind, scope and
+event. Two texts are compared sentence by sentence, with abbreviations expanded and synonyms unified, and regardless
+of case, punctuation, markup, order and git trailers. Distinguishing tokens must be equal in both: numbers, versions,
+names in code, negations, the part of the project that a title names, and what comes before or after "instead of" or
+"from … to …". One text may have an additional sentence, but not an additional name. These are pure functions.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _UNINFORMATIVE: Final = (
 class _Text:
     """Compact form of a memory's text.
 
-    Its sentences are not stored; they are parsed again for the few comparisons word by word.
+    Only the first sentence is stored. The few word-by-word comparisons parse the sentences again.
     """
 
     memory: Memory
@@ -79,8 +79,8 @@ def group_duplicates(
 ) -> list[list[str]]:
     """Group the ids of memories that say the same.
 
-    Each id is in one group at most. `vectors` maps ids to vectors of signed bytes, which detect paraphrases that
-    are in no synonym table. Pairs of two `settled_ids` are not compared again.
+    Each id is in at most one group. `vectors` maps ids to vectors of signed bytes; these detect paraphrases that are
+    in no synonym table. Pairs in which both ids are in `settled_ids` are not compared again.
     """
     texts = {one.id: _make_text(one) for one in memories.values() if _may_merge(one)}
     rarity = _WordInformation(texts.values())
@@ -101,7 +101,10 @@ def group_duplicates(
 
 
 class _WordInformation:
-    """Information content of words, from 0 to 1, derived from document frequencies."""
+    """Information content of words, from 0 to 1, derived from document frequencies.
+
+    A word in few texts tells more about its text than a word in many.
+    """
 
     def __init__(self, texts: Collection[_Text]) -> None:
         self.document_frequency: Counter[str] = Counter()
@@ -125,11 +128,14 @@ class _WordInformation:
         return max(0.25, self._information[word])
 
     def sum_information(self, words: Collection[str]) -> float:
-        """Return the total information of several words; words that most texts contain add nothing."""
+        """Return the total information content of `words`.
+
+        Words that most texts contain add nothing.
+        """
         return sum(map(self._information.__getitem__, words))
 
     def measure_text(self, text: _Text) -> tuple[float, float]:
-        """Return the total information and the total weight of the words of a text."""
+        """Return the total information content and the total weight of the words in a text."""
         measures = self._text_measures.get(text.memory.id)
         if measures is None:
             measures = self._text_measures[text.memory.id] = (
@@ -139,7 +145,7 @@ class _WordInformation:
         return measures
 
     def has_name(self, text: _Text) -> bool:
-        """Return True if the text contains a rare name of code or of a pull request."""
+        """Return True if the text contains a rare name in code or a rare pull request number."""
         return any(
             self.document_frequency[word] <= MAX_NAME_FREQUENCY and is_name(word) for word in text.distinguishing
         )
@@ -154,9 +160,9 @@ def _iter_candidates(
 ) -> Iterator[tuple[str, str]]:
     """Yield each pair of memories that may be duplicates, once.
 
-    Both share rare words and may belong to the same event. Pairs of two settled memories are left out. Nearly all
-    memories from a history belong to a commit of their own: they are compared with memories without a commit and
-    with others of the same commit, but never with those of another commit.
+    The two memories share rare words or belong to the same commit or pull request. Pairs of two settled memories are
+    left out. Nearly all memories from a history belong to a commit of their own: they are compared with memories
+    without a commit and with others of the same commit, but never with those of another commit.
     """
     unbound_ids: dict[str, list[str]] = {}  # word → memories without a commit
     bound_ids: dict[str, list[str]] = {}  # word → memories of a commit
@@ -187,12 +193,12 @@ def _iter_candidates(
 
 
 def _list_events(memory: Memory) -> frozenset[str]:
-    """Return the commits and pull requests of a memory."""
+    """Return the commits and pull requests that a memory is based on."""
     return frozenset(artifact.ref for artifact in memory.artifacts if artifact.type in ("commit", "pr"))
 
 
 class _PairComparer:
-    """Comparison of pairs, which makes cheap and selective checks first."""
+    """Comparison of pairs of texts, which makes the cheap and most selective checks first."""
 
     def __init__(self, rarity: _WordInformation, vectors: Mapping[str, bytes]) -> None:
         self._rarity = rarity
@@ -218,7 +224,10 @@ class _PairComparer:
         return is_identical or all(self._is_specific(text, min_information, is_repeated=False) for text in (one, other))
 
     def _have_one_scope(self, one: _Text, other: _Text) -> bool:
-        """Return False if the titles are equal but concern different parts of a project."""
+        """Return True unless similar titles name different parts of the project.
+
+        The name comes before a colon, as in "docs: fix link".
+        """
         mine, others = parse_scope(one.memory), parse_scope(other.memory)
         if mine == others or not (mine and others):
             return True
@@ -237,7 +246,7 @@ class _PairComparer:
     def _is_specific(self, text: _Text, min_information: float, *, is_repeated: bool) -> bool:
         """Return True if a text is specific enough to be about one thing only.
 
-        If `is_repeated`, the other text has exactly the same words, so less information is enough.
+        If `is_repeated` is True, the other text has exactly the same words, so less information is enough.
         """
         information = self._rarity.measure_text(text)[0]
         if information >= min_information or not is_repeated:
@@ -247,7 +256,10 @@ class _PairComparer:
         )
 
     def _have_similar_vectors(self, one: _Text, other: _Text, similarity: float) -> bool:
-        """Return True if the words alone do not decide, but the vectors are similar."""
+        """Return True if the words do not decide whether two texts match, but their vectors are similar.
+
+        `similarity` is the similarity of the words.
+        """
         mine, others = (self._vectors.get(text.memory.id) for text in (one, other))
         if mine is None or others is None or not MIN_WORD_SIMILARITY <= similarity < MIN_SIMILARITY:
             return False
@@ -256,7 +268,7 @@ class _PairComparer:
     def _measure_similarity(self, one: _Text, other: _Text) -> float:
         """Return how well two texts cover each other, from 0 to 1.
 
-        The result is 0 if distinguishing tokens differ or the texts have hardly anything in common.
+        The result is 0 if their distinguishing tokens differ or they have hardly anything in common.
         """
         shorter, longer = sorted((one, other), key=lambda text: (text.length, text.memory.id))
         whole = 0.0
@@ -285,8 +297,8 @@ class _PairComparer:
     def _covers_beginning(self, one: _Text, other: _Text) -> bool:
         """Return True if a sentence of `other` says the same as the beginning of `one`.
 
-        Two long texts that differ only in a word of their titles are about different things. A match word by word
-        also counts, for texts that lack only a full stop.
+        Two long texts that differ only in one word of their titles are about different things. A word-for-word match
+        also counts, because one of the texts may only lack a full stop.
         """
         words = one.first_sentence.words.items()
         weight = sum(self._rarity.weigh(word) * times for word, times in words)
@@ -297,7 +309,10 @@ class _PairComparer:
         ) or contains_beginning(one.memory, other.memory)
 
     def _bound_similarity(self, one: _Text, other: _Text) -> float:
-        """Return an upper bound of the similarity, computed from the sets of words without counts."""
+        """Return an upper bound for the similarity of two texts.
+
+        The bound is computed from the sets of words, without their counts.
+        """
         if self._last_words[0] != other.memory.id:
             self._last_words = (other.memory.id, frozenset(other.words))
         other_words = self._last_words[1]
@@ -319,7 +334,8 @@ class _PairComparer:
 def _have_same_subject(one: Memory, other: Memory) -> bool:
     """Return True if both memories have the same kind, scope and event.
 
-    Two commits are different events, however similar their messages are.
+    If both have a key, the keys must be equal too. Two commits are different events, however similar their messages
+    are.
     """
     if (one.kind, one.project, one.scope, one.branch) != (other.kind, other.project, other.scope, other.branch):
         return False
@@ -336,7 +352,11 @@ def _detect_tense(memory: Memory) -> tuple[bool, bool]:
 
 
 def _measure_coverage(shorter: Sequence[Sentence], longer: Sequence[Sentence], rarity: _WordInformation) -> float:
-    """Return how well the longer text covers each sentence of the shorter one."""
+    """Return how well the longer text covers each sentence of the shorter one.
+
+    The result is the lowest similarity of any sentence in the shorter text, from 0 to 1. It is 0 if a sentence is not
+    covered or the longer text adds too much.
+    """
     uncovered_words, lowest, covered_count = list(longer), 1.0, 0
     for sentence in shorter:
         best = max(

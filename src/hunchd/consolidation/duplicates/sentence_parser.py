@@ -1,8 +1,8 @@
-"""Normalisation of text for comparing memories.
+"""Normalisation of memory texts, so that they can be compared.
 
-The result consists of sentences with their words, distinguishing tokens and word order. Trailers that git adds to a
-message are dropped; synonyms, inflections and spelling variants of a word become one word. These are pure
-functions.
+The result is a list of sentences with their words and distinguishing tokens; the order of the words can be compared
+as well. Trailers that git adds to a message are dropped. Synonyms, inflections and spelling variants of a word become
+one word. These are pure functions.
 """
 
 from __future__ import annotations
@@ -67,7 +67,10 @@ _ORDER_TOKEN: Final = re.compile(rf"[-=]>|→|[,&]|{_TOKEN.pattern}")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Normalised sentence with its word counts and distinguishing tokens."""
+    """Normalised sentence with its word counts and distinguishing tokens.
+
+    Distinguishing tokens, such as numbers and names in code, must be the same in two sentences that say the same.
+    """
 
     words: dict[str, int]
     distinguishing: frozenset[str]  # numbers, names of code, denials, actions
@@ -94,7 +97,7 @@ def parse_sentences(memory: Memory) -> tuple[Sentence, ...]:
 
 
 def _split_pieces(memory: Memory) -> Iterator[list[str]]:
-    """Yield for each sentence the parts between its dashes."""
+    """Yield, for each sentence, the pieces between its dashes."""
     return (_DASH.split(part) for part in split_at_stops(_normalize(_read_text(memory))))
 
 
@@ -136,9 +139,9 @@ def _iter_tokens(text: str) -> Iterator[tuple[bool, tuple[str, ...]]]:
 
 @lru_cache(maxsize=1 << 15)
 def _parse_token(token: str) -> tuple[bool, tuple[str, ...]]:
-    """Return whether a token is distinguishing, and its normalised words.
+    """Return True if a token is distinguishing, and its normalised words.
 
-    Strings are interned and results cached, because tokens are numerous.
+    The words are interned and the results cached, because there are many tokens.
     """
     lower = token.lower()
     if _DENIAL.match(lower):
@@ -161,26 +164,30 @@ def _is_all_caps(token: str) -> bool:
 
 
 def parse_scope(memory: Memory) -> frozenset[str]:
-    """Return the words before the colon of a title, which name a part of the project."""
+    """Return the words before the colon in a title, such as "docs" in "docs: fix link".
+
+    They name a part of the project. Returns an empty set if the title has no such prefix.
+    """
     match = _SCOPE.match(memory.title)
     return frozenset(word for _, words in _iter_tokens(match[1]) for word in words) if match else EMPTY
 
 
 def is_name(word: str) -> bool:
-    """Return True if a distinguishing token is a name of code or of a pull request."""
+    """Return True if a distinguishing token is a name in code or a pull request number."""
     return word[0] == "#" or not (_NUMBER.match(word) or _FILE.search(word))
 
 
 def clear_caches() -> None:
-    """Clear the token caches, which take some megabytes scattered over memory."""
+    """Clear the token caches, which take up some megabytes scattered over memory."""
     _parse_token.cache_clear()
     stem_statement.cache_clear()
 
 
 def contains_beginning(one: Memory, other: Memory) -> bool:
-    """Return True if `other` contains the first sentence of `one` word by word.
+    """Return True if `other` contains the first sentence of `one` word for word.
 
-    Sentence ends are ignored; the text is treated as circular, so a match may wrap from its end to its beginning.
+    Sentence ends are ignored. The text of `other` is treated as circular, so a match may wrap from its end to its
+    beginning.
     """
     beginning = next(filter(None, _iter_piece_words(one)), [])
     other_words = [word for words in _iter_piece_words(other) for word in words]
@@ -195,7 +202,7 @@ def _iter_piece_words(memory: Memory) -> Iterator[list[str]]:
 
 
 def has_swapped_roles(one: Memory, other: Memory) -> bool:
-    """Return True if the texts have the same words in an order with a different meaning.
+    """Return True if two texts use the same words in an order that changes the meaning.
 
     An example is "tabs instead of spaces" and "spaces instead of tabs".
     """
@@ -214,7 +221,7 @@ def has_swapped_roles(one: Memory, other: Memory) -> bool:
 
 
 class _WordOrder:
-    """Order of words in the clauses of a text."""
+    """Order in which words appear in the clauses of a text."""
 
     def __init__(self, memory: Memory) -> None:
         self.trigrams: set[tuple[str, str, str]] = set()  # three words in a row

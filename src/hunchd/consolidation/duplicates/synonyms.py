@@ -1,4 +1,4 @@
-"""Synonyms, abbreviations and irregular forms in texts that developers write about their work."""
+"""Synonyms, abbreviations and irregular forms in what developers write about their work."""
 
 from __future__ import annotations
 
@@ -295,15 +295,15 @@ _DOUBLED_CONSONANT: Final = re.compile(
 
 
 def _stem_word(word: str) -> str:
-    """Return the stem that all forms of a word share."""
+    """Return the stem that all inflections and spellings of a word share."""
     word_stem = stem_statement(_BRITISH.sub(r"\1or", _DOUBLED_CONSONANT.sub(r"\1", _IRREGULAR.get(word, word))))
     return stem_statement(word_stem) if word_stem.endswith("ment") else word_stem  # stems "implement" once more
 
 
 def _parse_synonyms(lines: str) -> dict[str, str]:
-    """Map each word to the first word of its line.
+    """Map each word in `lines` to the first word of its line.
 
-    All words are stems. If a word is in several lines, the first one counts.
+    The result contains stems, not words. If a word is in several lines, the first of these lines counts.
     """
     synonyms: dict[str, str] = {}
     for line in lines.strip().splitlines():

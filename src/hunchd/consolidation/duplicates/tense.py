@@ -1,4 +1,4 @@
-"""Patterns of statements about the past and about the future."""
+"""Regular expressions that recognise statements about the past and about the future."""
 
 from __future__ import annotations
 

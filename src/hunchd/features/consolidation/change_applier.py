@@ -1,6 +1,6 @@
-"""Application and undoing of planned changes: logged first, then committed in small batches.
+"""Applying and undoing of planned changes, which are logged first and committed in small batches.
 
-Memories that someone else has changed in the meantime are left alone. The store and signals have priority.
+Memories that someone else has changed in the meantime are left alone. Requests and signals have priority over a run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MAX_TIMEOUTS: Final = 10  # timeouts of the writer before a run gives up for now
 
 
 class ChangeApplier:
-    """Applier of planned changes.
+    """Applies and undoes the planned changes of a run.
 
     Each change is written to `log` before it is made; an undo reads the changes from this log.
     """
@@ -59,11 +59,14 @@ class ChangeApplier:
         self._temporarily_cached: list[str] = []  # memories cached only because they were changed
 
     async def wait_until_ready(self) -> None:
-        """Wait until the records left by an earlier process are loaded."""
+        """Wait until the records that an earlier process left in the journal are loaded."""
         await self._writer.wait_until_started()
 
     async def apply(self, run: str, entries: Sequence[ChangeEntry], stop_event: asyncio.Event) -> list[ChangeEntry]:
-        """Log the applicable changes, then apply them; return the applied ones."""
+        """Log the applicable changes, then apply them; return those that were applied.
+
+        Nothing more is applied once `stop_event` is set.
+        """
         await self._wait_for_queue()
         memories = await self._load_memories(entries)
         applicable, _ = _select_applicable(entries, memories)
@@ -86,10 +89,10 @@ class ChangeApplier:
     ) -> tuple[int, int]:
         """Undo the changes of a run in reverse order.
 
-        By default, all changes are undone. `of_owner` limits the undo to the changes of `owner`, `steps` to those of
-        some steps, and `only` to the single change with that number. Returns how many changes were undone, and how
-        many were left in place, fully or partly, because someone else has changed the memory since. A single change is
-        undone completely or not at all.
+        By default, all changes are undone. With `of_owner`, only the changes for `owner` are; with `steps`, only those
+        of the given steps; with `only`, only the change with that number. Returns how many changes were undone, and
+        how many were left in place, fully or partly, because someone else has changed the memory since. A single
+        change is undone completely or not at all.
         """
         batches = split_into_batches(self._iter_changes(run, only), LOG_BATCH_SIZE)
         undone_count = left_count = 0
@@ -118,17 +121,18 @@ class ChangeApplier:
         return islice(iter_changes(self._log.read_lines(run)), only, only + 1)
 
     async def wait_for_store(self, *, allowed_pending: int) -> None:
-        """Wait until at most `allowed_pending` records are unstored, then release cached memories.
+        """Wait for the store, then release the memories that are cached only because of the run.
 
-        The next changes are prepared while the last records are still being stored, so that neither side idles.
-        Memories that are cached only because a run changed them would otherwise evict memories that queries need.
+        At most `allowed_pending` records may still be unstored when the wait ends, so that the next changes are
+        prepared while the last records are being stored and neither side idles. Memories cached only because a run
+        changed them would otherwise evict memories that queries need.
         """
         await self.drain_writer(allowed_pending=allowed_pending)
         self._memory_cache.drop_committed(self._temporarily_cached)
         self._temporarily_cached = [one for one in self._temporarily_cached if self._memory_cache.get(one) is not None]
 
     async def drain_writer(self, *, allowed_pending: int = 0) -> None:
-        """Wait until the store has the accepted records, even under load.
+        """Wait until the store lacks at most `allowed_pending` of the accepted records, even under load.
 
         Raises Unavailable if the store is stuck.
         """
@@ -148,7 +152,7 @@ class ChangeApplier:
             await asyncio.sleep(QUEUE_POLL_SECONDS)
 
     async def _commit(self, changes: Sequence[MemoryChange]) -> None:
-        """Commit changes; retry while the queue is full."""
+        """Commit the changes, and retry while the queue is full."""
         for _ in range(MAX_TIMEOUTS):
             try:
                 await self._memories.commit(changes)
@@ -158,7 +162,7 @@ class ChangeApplier:
         await self._memories.commit(changes)
 
     async def _load_memories(self, entries: Sequence[ChangeEntry]) -> dict[str, Memory]:
-        """Return the current memories that the changes concern, keyed by id."""
+        """Return the current versions of the memories in the changes, keyed by id."""
         memories: dict[str, Memory] = {}
         for owner in {entry.project for entry in entries}:
             ids = dict.fromkeys(one for entry in entries if entry.project == owner for one in entry.ids)
@@ -171,9 +175,10 @@ class ChangeApplier:
     async def _apply_batches(
         self, entries: Sequence[ChangeEntry], memories: dict[str, Memory], stop_event: asyncio.Event | None = None
     ) -> list[ChangeEntry]:
-        """Apply changes in batches small enough not to delay requests.
+        """Apply changes in batches that are small enough not to delay requests.
 
-        Changes to memories that were changed in the meantime are skipped.
+        Changes to memories that someone else has changed in the meantime are skipped. Returns the applied changes, and
+        updates `memories`.
         """
         applied_entries: list[ChangeEntry] = []
         for some in split_into_batches(entries, COMMIT_BATCH_SIZE):
@@ -203,7 +208,7 @@ class ChangeApplier:
         return applied_entries
 
     def _get_current(self, identifier: str, memories: Mapping[str, Memory]) -> Memory | None:
-        """Return the current version of a memory, or None if it was deleted.
+        """Return the current version of a memory, or None if it does not exist.
 
         A cached version is newer than the version in `memories`.
         """
@@ -213,7 +218,10 @@ class ChangeApplier:
 
 
 def _select_applicable(entries: Sequence[ChangeEntry], memories: Mapping[str, Memory]) -> tuple[list[ChangeEntry], int]:
-    """Return the changes that can be applied in sequence, and the number already applied."""
+    """Return the changes that can be applied in sequence.
+
+    The second value is the number of changes that have already been applied.
+    """
     present = dict(memories)
     applicable: list[ChangeEntry] = []
     done_count = 0
@@ -229,9 +237,10 @@ def _select_applicable(entries: Sequence[ChangeEntry], memories: Mapping[str, Me
 def _select_remaining(
     entries: Sequence[ChangeEntry], memories: Mapping[str, Memory]
 ) -> tuple[list[ChangeEntry], int, int]:
-    """Return the parts of each change that can still be applied, in sequence.
+    """Return, for each change, the part that can still be applied in sequence.
 
-    Also returns how many changes have already been applied, and how many of the returned changes are partial.
+    Changes without such a part are left out. Also returns how many changes have already been applied, and how many of
+    the returned changes are partial.
     """
     present = dict(memories)
     applicable: list[ChangeEntry] = []
@@ -248,7 +257,7 @@ def _select_remaining(
 
 
 def _is_search_only(memory: Memory) -> bool:
-    """Return True if bundles contain the memory only as a search result.
+    """Return True if bundles show the memory only as a search result.
 
     This excludes session metadata (`HEAD_TAG`), which is also cached elsewhere.
     """

@@ -49,7 +49,7 @@ CATCH_UP_DELAY_SECONDS: Final = 300.0  # seconds
 
 
 class Maintenance(Feature):
-    """Service that tracks usage and runs the nightly maintenance."""
+    """Feature that tracks how memories are used and runs the nightly maintenance."""
 
     def __init__(
         self,
@@ -105,10 +105,10 @@ class Maintenance(Feature):
     # Events
 
     def on_bundle_served(self, bundle: Bundle, project_id: str) -> None:
-        """Record which memories a requested bundle shows.
+        """Record which memories are shown in a bundle that was requested.
 
         A repeated bundle, recognised by its etag, is skipped. Items that are not memories have ids with a prefix
-        before a colon, possibly followed by a person's name.
+        before a colon, possibly followed by a person's name, and are skipped too.
         """
         if bundle.etag != self._last_etag:
             self._last_etag = bundle.etag
@@ -122,7 +122,7 @@ class Maintenance(Feature):
         return answer
 
     def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
-        """Record the usage that a signal implies."""
+        """Record the usage of memories that a signal implies."""
         match signal:
             case FileOpened(path=path, source=source):
                 self.usage.record_open(path, signal.at, by_agent=source == BY_AGENT)
@@ -139,21 +139,21 @@ class Maintenance(Feature):
                 self.usage.record_use(identifier, signal.at, paths_of(memory) if memory is not None else ())
 
     def on_commits_learned(self, units: Sequence[Unit]) -> None:
-        """Record new commits, which contain or revert work based on memories."""
+        """Record new commits: some contain work that used memories, others revert such work."""
         for unit in units:
             for sha in find_reverted_commits(f"{unit.subject}\n{unit.body}"):
                 self.usage.record_revert(sha, self._now())
             self.usage.record_commit(unit.sha, self._now())
 
     def record_feedback(self, items: Iterable[tuple[FeedbackItem, str | None]]) -> None:
-        """Record explicit feedback items, each paired with its project."""
+        """Record explicit feedback; each item comes with the project it was given in, if any."""
         for item, project in items:
             self.usage.record_feedback(item.id, item.outcome, self._now(), note=item.note, project=project)
 
     def add_recent_usage(self, memory: Memory) -> Memory:
-        """Return the memory with the usage since the last run added.
+        """Return a copy of the memory that includes its usage since the last run.
 
-        The memory itself is not changed; the next run stores that usage.
+        The stored memory is not changed; the next run stores that usage.
         """
         return replace(memory, usage=add_tally(memory.usage, self.usage.get_tally(memory.id)))
 
@@ -183,7 +183,7 @@ class Maintenance(Feature):
     # Storing
 
     async def save_usage(self) -> None:
-        """Write the usage data to its file."""
+        """Write the usage data to its file if they have changed; log a failure."""
         payload = self.usage.dump()
         if payload is not None:
             try:
@@ -216,7 +216,10 @@ class Maintenance(Feature):
         await self.consolidate_when_idle()
 
     async def consolidate_when_idle(self) -> None:
-        """Wait until the daemon is idle, then consolidate."""
+        """Wait until the daemon is idle, then consolidate.
+
+        After MAX_IDLE_WAIT_SECONDS the run starts even if the daemon is still busy.
+        """
         waiting_seconds = 0.0
         while (
             self._activity.idle_seconds < self._settings.idle_minutes * 60 and waiting_seconds < MAX_IDLE_WAIT_SECONDS
@@ -229,13 +232,16 @@ class Maintenance(Feature):
             logger.warning("the nightly run did not finish and will be retried: %s", error.message)
 
     async def catch_up(self) -> None:
-        """Run a missed nightly consolidation after the daemon has started."""
+        """Run a missed nightly consolidation some minutes after the daemon has started."""
         await asyncio.sleep(CATCH_UP_DELAY_SECONDS)
         if self._settings.nightly and await self.runs.is_due(self._get_installation_time()):
             await self.consolidate_when_idle()
 
     def _get_installation_time(self) -> datetime:
-        """Return the time at which this installation was first started."""
+        """Return the time at which this installation was first started.
+
+        Returns the current time if it is unknown.
+        """
         try:
             return datetime.fromtimestamp(self._installation_file.stat().st_mtime, UTC)
         except OSError:

@@ -81,11 +81,11 @@ class RunStopped(Exception):
 
 
 class OwnerRemoved(Exception):
-    """The owner was removed during the run."""
+    """The project whose memories were being consolidated was removed during the run."""
 
 
 class PlanExecutor:
-    """Executor of consolidation plans."""
+    """Executes consolidation plans and checks their effects with the regression gate."""
 
     def __init__(
         self,
@@ -119,25 +119,25 @@ class PlanExecutor:
         self._write_lock = asyncio.Lock()  # held while writing for an owner that may be removed
 
     def tallies(self) -> dict[str, UsageTally]:
-        """Return the usage that has not been consolidated yet, keyed by memory id."""
+        """Return the usage that no run has counted yet, keyed by memory id."""
         return self._usage.get_tallies()
 
     async def exclude_owner(self, owner: str) -> None:
-        """Stop writing memories of an owner.
+        """Stop the current run from writing memories of an owner.
 
-        Once this returns, the current run no longer writes any.
+        No such memory is written once this has returned.
         """
         self._removed_owners.add(owner)
         async with self._write_lock:
             pass
 
     def begin_run(self) -> None:
-        """Begin a run; forget which owners were excluded from the previous run."""
+        """Begin a run, and forget which owners were excluded from the previous one."""
         self._removed_owners.clear()
 
     @asynccontextmanager
     async def _keep_owner(self, owner: MemoryOwner) -> AsyncIterator[None]:
-        """Prevent the removal of an owner during the block.
+        """Delay the removal of an owner until the block ends.
 
         Raises OwnerRemoved if the owner has already been removed.
         """
@@ -150,7 +150,10 @@ class PlanExecutor:
     async def open_planner(
         self, owner: MemoryOwner, tallies: Mapping[str, UsageTally]
     ) -> AsyncIterator[PlannerSession]:
-        """Open a planner loaded with the memories of `owner`."""
+        """Start a planning session with the memories of `owner` loaded.
+
+        Waits first until the store has all accepted records.
+        """
         await self._applier.drain_writer()
         now = self._now()
         async with open_planner(
@@ -174,9 +177,9 @@ class PlanExecutor:
         on_changed: OnChanged,
         stop_event: asyncio.Event,
     ) -> VerdictLine:
-        """Execute the remaining steps of `record` for one owner, then check the gate.
+        """Execute the remaining steps of a run for one owner, and check the result with the gate.
 
-        Raises RunStopped or OwnerRemoved.
+        Raises RunStopped if `stop_event` is set, and OwnerRemoved if the owner is removed.
         """
         run = record.run
         if owner.id in record.failed_gates:  # a crash interrupted the rollback
@@ -220,9 +223,9 @@ class PlanExecutor:
         on_changed: OnChanged,
         stop_event: asyncio.Event,
     ) -> int:
-        """Execute one step and return the number of changes.
+        """Execute one step and return the number of changes made.
 
-        Raises RunStopped or OwnerRemoved.
+        Raises RunStopped if `stop_event` is set, and OwnerRemoved if the owner is removed.
         """
         change_count = 0
         async for entries in plan.iter_step(step):
@@ -242,9 +245,9 @@ class PlanExecutor:
         await asyncio.to_thread(self._log.append, run, [to_json(line)])
 
     async def _get_tallies(self, record: RunRecord) -> dict[str, UsageTally]:
-        """Return the usage to be counted in this run, keyed by memory id.
+        """Return the usage that this run still has to count, keyed by memory id.
 
-        The run takes it from the usage tracker only once, even if the run is interrupted by a crash.
+        The run takes the usage from the usage tracker only once, even if a crash interrupts the run.
         """
         if ConsolidationStep.USE not in record.steps:
             return {}
@@ -267,8 +270,8 @@ class PlanExecutor:
     def _list_counted_ids(self, record: RunRecord, owner: str | None = None, *, of_owner: bool = False) -> set[str]:
         """Return the ids of the memories whose usage the run has counted.
 
-        Usage that was returned by undoing the step is left out. `of_owner` limits the result to the memories of
-        `owner`, where returned usage is included.
+        Usage that was returned because the step was undone is left out. With `of_owner`, only the memories of `owner`
+        are returned, and these include returned usage.
         """
         step = str(ConsolidationStep.USE)
         returned = {one for one, verdict in record.owners.items() if verdict.undoes(step)}
@@ -284,9 +287,10 @@ class PlanExecutor:
     # Gate
 
     async def _build_probes(self, planning: PlannerSession, owner: MemoryOwner, run: str) -> list[Probe]:
-        """Build the probes: queries whose results are recorded before the run.
+        """Build the probes: queries and the memories that they find before the run.
 
-        Queries that find nothing are left out.
+        Queries by the user come first, then queries made from memories. A query that finds nothing, or not the memory
+        it was made from, is left out.
         """
         probes: list[Probe] = []
         for query in self._usage.list_queries(owner.id, MAX_QUERY_PROBES):
@@ -298,9 +302,10 @@ class PlanExecutor:
         return probes
 
     async def _check_gate(self, record: RunRecord, owner: MemoryOwner, probes: Sequence[Probe]) -> VerdictLine:
-        """Repeat the probes; undo the steps that made them lose too many results.
+        """Repeat the probes, and undo the steps that made them lose too many results.
 
-        If this does not help, or no other step changed anything, all changes of the owner are rolled back.
+        If this does not help, or if undoing those steps would leave no changes, all changes for the owner are
+        rolled back.
         """
         comparison, made_steps = await self._repeat_probes(record, owner, probes)
         gate = comparison.summarize()
@@ -323,11 +328,11 @@ class PlanExecutor:
     async def _repeat_probes(
         self, record: RunRecord, owner: MemoryOwner, probes: Sequence[Probe]
     ) -> tuple[GateVerdict, set[str]]:
-        """Return what the probes no longer find, and the steps that changed anything.
+        """Return which results the probes have lost, and the steps that made any changes.
 
-        Memories that others stored, changed or removed since the run began are not counted as losses of the run. If
-        histories created by the run displace a memory from the results, this is not a loss either: its rank among the
-        other memories is the same.
+        Memories that others stored, changed or removed since the run began do not count as losses. Nor does a memory
+        that is displaced from the results only by histories that the run created: its rank among the other memories is
+        the same.
         """
         run = record.run
         await self._applier.wait_for_store(allowed_pending=0)
@@ -360,15 +365,16 @@ class PlanExecutor:
         return verdict
 
     async def _roll_back(self, record: RunRecord, owner: MemoryOwner, gate: GateFigures) -> VerdictLine:
-        """Roll back all changes of an owner."""
+        """Undo all changes that the run made for an owner."""
         undone_count, left_count = await self._undo_steps(record, owner, ())
         gate = structs.replace(gate, undone=undone_count, left=left_count)
         return await self._finish(record, VerdictLine(owner=owner.id, rolled_back=True, gate=gate))
 
     async def _undo_steps(self, record: RunRecord, owner: MemoryOwner, steps: Collection[str]) -> tuple[int, int]:
-        """Undo all changes of an owner, or only the changes of some steps.
+        """Undo the changes for an owner, either all of them or only those of some steps.
 
-        Usage counted by the undone changes is kept for the next run.
+        An empty `steps` means all steps. Usage that the undone changes had counted is kept for the next run. Returns
+        how many changes were undone and how many were left in place.
         """
         counts = await self._applier.undo(record.run, owner=owner.id, of_owner=True, steps=steps)
         if not steps or ConsolidationStep.USE in steps:
@@ -376,7 +382,10 @@ class PlanExecutor:
         return counts
 
     async def return_evidence(self, record: RunRecord, owner: str | None = None, *, of_owner: bool = False) -> None:
-        """Return the usage counted by undone changes, so that the next run counts it."""
+        """Return the usage that undone changes had counted, so that the next run counts it.
+
+        With `of_owner`, only the usage of the memories of `owner` is returned.
+        """
         ids = await asyncio.to_thread(self._list_counted_ids, record, owner, of_owner=of_owner)
         tallies = {name: tally for name, tally in (record.tallies or {}).items() if name in ids}
         self._usage.return_tallies(tallies, f"{record.run} {owner if of_owner else '*'}")
@@ -398,9 +407,9 @@ class PlanExecutor:
         k: int = MAX_RANK_BEFORE,
         existed_before: Callable[[Memory], bool] = lambda _: True,
     ) -> list[str]:
-        """Return the best lexical matches that pass `existed_before` and are still valid.
+        """Return the ids of the best `k` matches that pass `existed_before` and are still valid.
 
-        Words are enough, because the vectors change along with them, and no model needs to be loaded.
+        Searching by words is enough, because the vectors change along with the words, and no model needs to be loaded.
         """
         now = self._now()
         filters = Filters(project=project, statuses=(Status.ACTIVE, Status.SUSPECT))
@@ -418,7 +427,7 @@ class PlanExecutor:
         set_step: Callable[[str], None],
         change_count: int,
     ) -> None:
-        """Execute the steps without a plan: erasure, new embeddings, compaction."""
+        """Execute the steps that need no plan: erasure, new embeddings, and compaction."""
         if ConsolidationStep.ERASE in record.steps:
             set_step(str(ConsolidationStep.ERASE))
             async with self._keep_owner(owner):
@@ -466,6 +475,6 @@ class PlanExecutor:
         await self._append_to_log(record.run, DidLine(counts="erased", number=len(erased_ids)))
 
     async def list_erasable(self, identifiers: Sequence[str], owner: MemoryOwner) -> list[Memory]:
-        """Return those of the given memories that exist and have been archived long enough."""
+        """Return the given memories that still exist and are due for erasure."""
         memories = await self._memories.find(identifiers, owner.id)
         return list(iter_erasable(memories.values(), self._now()))

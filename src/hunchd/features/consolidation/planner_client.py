@@ -1,7 +1,7 @@
-"""Client of the planner process, which plans with the memories of one owner loaded.
+"""Client of the planner process, which plans a run with the memories of one owner loaded.
 
-A run plans everything first and spills the plan to disk, so that the planner's 100 MB are free by the time the store
-has most to do.
+A run plans everything first and writes the plan to a temporary file, so that the planner's 100 MB are free by the
+time the store has most to do. An owner is a project, or the user.
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ async def open_planner(
     models: TextModels | None,
     verdicts: Path | None = None,
 ) -> AsyncIterator[PlannerSession]:
-    """Open the planner with all memories of `owner`; it drops them afterwards.
+    """Start a planning session with all memories of `owner` loaded.
 
-    `models`, if given, judge the statement pairs that the rules leave undecided. Contradictions that the language
-    model denied in the file `verdicts` are not opened.
+    The planner drops the memories when the block ends. `models`, if given, judge the statement pairs that the rules
+    leave undecided. `verdicts` is the file with a language model's verdicts, if one is used: contradictions that it
+    rejected are not opened.
     """
     params = {
         "project": owner.id,
@@ -77,7 +78,7 @@ async def open_planner(
 
 
 class PlannerSession:
-    """Planner process with the memories of one owner loaded."""
+    """Session with the planner process while it has the memories of one owner loaded."""
 
     def __init__(self, planner: HelperProcess, tallies: Mapping[str, UsageTally], models: TextModels | None) -> None:
         self._planner = planner
@@ -101,13 +102,16 @@ class PlannerSession:
                 yield entries
 
     async def get_probes(self, limit: int, seed: str) -> list[tuple[str, str]]:
-        """Return up to `limit` queries, each with the id of the memory it should find."""
+        """Return at most `limit` queries, each with the id of the memory that it should find.
+
+        The same `seed` draws the same queries.
+        """
         return await self._call("probes", {"most": limit, "seed": seed}, list[tuple[str, str]])
 
     async def plan_all(
         self, steps: Sequence[ConsolidationStep], spill_file: SpillFile, stop_event: asyncio.Event
     ) -> SpilledPlan:
-        """Plan all steps and spill the plan to `spill_file`.
+        """Plan all steps and write the plan to `spill_file`.
 
         The plan is incomplete if `stop_event` is set in the meantime.
         """
@@ -120,14 +124,17 @@ class PlannerSession:
         return SpilledPlan(spill_file, await self.list_erasable(), Path(draft_file) if draft_file else None)
 
     async def list_erasable(self) -> list[str]:
-        """Return the ids of memories that may be erased."""
+        """Return the ids of the archived memories that are due for erasure."""
         return await self._call("erasable", {}, list[str])
 
     async def _call(self, method: str, params: Mapping[str, Any], answer: type[AnswerT]) -> AnswerT:
         return await self._planner.call(method, params, answer, timeout=TIMEOUT_SECONDS)
 
     async def _judge_pairs(self, models: TextModels) -> AsyncIterator[list[ChangeEntry]]:
-        """Yield the changes for pairs that the rules leave undecided and a model judges."""
+        """Yield the changes for statement pairs that the rules leave undecided.
+
+        A model judges at most MAX_PAIRS of them, and stops after PAIRS_TIME_SECONDS.
+        """
         pairs = await self._call("unread", {"most": MAX_PAIRS}, list[tuple[str, str, str]])
         until = time.monotonic() + PAIRS_TIME_SECONDS
         for begin in range(0, len(pairs), PAIR_BATCH_SIZE):
@@ -157,7 +164,7 @@ async def _score_pairs(models: TextModels, pairs: Sequence[tuple[str, str]]) -> 
 
 
 class SpilledPlan:
-    """Complete plan, read from disk in the order of its steps."""
+    """Plan that was written to disk, read back in the order of its steps."""
 
     def __init__(self, spill_file: SpillFile, erasable: Sequence[str], draft_file: Path | None) -> None:
         self._lines: Iterator[Any] = spill_file.read_lines()
@@ -179,7 +186,7 @@ class SpilledPlan:
             yield convert(entries, list[ChangeEntry])
 
     async def save_compared(self) -> None:
-        """Save which pairs were compared, so that they are not compared again."""
+        """Save which pairs of memories were compared, so that later runs skip them."""
         if self._compared_file is not None:
             await asyncio.to_thread(_keep_file, self._compared_file)
 

@@ -1,8 +1,9 @@
 """Consolidation runs: one at a time, with durable, reversible changes and a regression gate.
 
 A run writes each planned change to its log, then commits it through the journal like any other change. After a crash,
-the run continues with the step it had reached. If the gate finds that queries lost too many results, all of an owner's
-changes are rolled back. Neither a run nor its undo touches what others have changed in the meantime.
+the run continues with the step it had reached. If the gate finds that queries lost too many results, the changes that
+caused this, or all changes for the owner concerned, are rolled back. An owner is a project, or the user. Neither a run
+nor its undo touches what others have changed in the meantime.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ STOP_TIMEOUT_SECONDS: Final = 0.6  # seconds before a stopped run is cancelled, 
 
 @dataclass(slots=True)
 class _CurrentRun:
-    """State of the current run."""
+    """State of the run in progress."""
 
     run: str
     is_dry_run: bool
@@ -101,7 +102,7 @@ class _CurrentRun:
 
 
 class RunManager:
-    """Manager of consolidation runs: starts, stops, lists and undoes them."""
+    """Manager that starts, stops, lists and undoes consolidation runs."""
 
     def __init__(
         self,
@@ -132,7 +133,8 @@ class RunManager:
     async def consolidate(self, request: ConsolidateRequest, *, trigger: str = "asked") -> RunAnswer:
         """Start a run or a dry run.
 
-        Returns the result, or only the progress if `wait` is False. Raises Conflict if another run is in progress.
+        Returns the result, or only the progress so far if `request.wait` is False. Raises Conflict if another run is
+        in progress.
         """
         self._reject_second_run()
         owners, steps = self._list_owners(request.project), tuple(map(ConsolidationStep, request.steps))
@@ -145,9 +147,10 @@ class RunManager:
         return await _wait_for_result(task)
 
     async def undo(self, run: str, change: int | None = None) -> UndoneAnswer | RunAnswer:
-        """Undo a run, or a single change of it.
+        """Undo a whole run, or only the change with the number `change`.
 
-        Raises Conflict if the memory of that change was changed since.
+        Raises NotFound if there is no such run or change. Raises Conflict if another run is in progress, if the run
+        has not ended or has already been undone, or if the memory of the single change has been changed since.
         """
         record = await asyncio.to_thread(load_run_record, self._log, run)
         self._reject_second_run()
@@ -163,9 +166,9 @@ class RunManager:
         return await _wait_for_result(self._start_task(self._undo(current, record, change)))
 
     async def stop(self, run: str) -> RunAnswer:
-        """Stop the current run after the change it is making.
+        """Stop the current run after the change that it is making.
 
-        A stopped run can be continued or undone.
+        The stopped run can be undone. Raises NotFound if `run` is not in progress.
         """
         current = self._current
         if current is None or current.run != run:
@@ -175,7 +178,10 @@ class RunManager:
         return current.to_answer("stopped", dry_run=True) if current.is_dry_run else await self.get_run(run)
 
     async def get_run(self, run: str, *, after: int = 0, limit: int = MAX_CHANGES) -> RunAnswer:
-        """Return one run with its changes, starting at number `after`."""
+        """Return one run with at most `limit` of its changes, starting at number `after`.
+
+        The changes of the run in progress are not listed.
+        """
         if self._current is not None and self._current.run == run:
             return self._current.to_answer(counts=True)
         record = await asyncio.to_thread(load_run_record, self._log, run)
@@ -196,7 +202,7 @@ class RunManager:
     async def list_memory_changes(self, identifier: str) -> list[MemoryChangeAnswer]:
         """Return the changes that runs made to one memory, newest first.
 
-        Each states whether it was undone.
+        Each change states whether it was undone.
         """
         return await asyncio.to_thread(self._find_memory_changes, identifier)
 
@@ -215,7 +221,10 @@ class RunManager:
         ]
 
     def status(self) -> RunAnswer | None:
-        """Return the status of the current or last run, for `GET /status`."""
+        """Return the status of the current or last run, for `GET /status`.
+
+        Returns None if there has been no run.
+        """
         if self._current is not None:
             return self._current.to_answer()
         return self._last_record.to_answer() if self._last_record is not None else None
@@ -225,9 +234,9 @@ class RunManager:
         await self._executor.exclude_owner(project)
 
     async def forget_memories(self, identifiers: Sequence[str], project: str | None = None) -> None:
-        """Remove erased memories from the run logs.
+        """Remove the text of erased memories from the run logs.
 
-        If `identifiers` is empty, everything about `project` is removed.
+        If `project` is given, everything about this project is removed as well.
         """
         await asyncio.to_thread(
             self._log.rewrite_lines, partial(remove_erased, erased_ids=frozenset(identifiers), project=project)
@@ -236,7 +245,7 @@ class RunManager:
     # Automatic
 
     async def run_nightly(self) -> None:
-        """Start the nightly run.
+        """Start the nightly run, unless it is switched off or another run is in progress.
 
         The first run after a long absence erases nothing, so that a user who was away, or whose clock was wrong, still
         finds what was archived.
@@ -252,7 +261,8 @@ class RunManager:
     async def is_due(self, installation_time: datetime) -> bool:
         """Return True if a nightly run was missed.
 
-        This is the case if neither a run nor the installation happened within DUE_AFTER.
+        This is the case if no run began within the last DUE_AFTER. An installation on which nothing has run yet must
+        also be older than DUE_AFTER.
         """
         run_ids = await asyncio.to_thread(self._log.list_runs)
         return not await self._has_run_within(DUE_AFTER) and (
@@ -291,7 +301,7 @@ class RunManager:
             failure_count += 1
 
     async def close(self) -> None:
-        """Stop the current run; it continues when the daemon starts again."""
+        """Stop the current run, which continues when the daemon starts again."""
         self._is_closing = True
         if self._current is not None:
             self._current.stopping.set()
@@ -300,7 +310,7 @@ class RunManager:
     # Internal
 
     async def _wait_for_stop(self, current: _CurrentRun) -> None:
-        """Wait for a run to stop; cancel it after STOP_TIMEOUT_SECONDS."""
+        """Wait for a run to stop, and cancel it after STOP_TIMEOUT_SECONDS."""
         try:
             async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
                 await current.finish_event.wait()
@@ -345,10 +355,11 @@ class RunManager:
                 current.finish_event.set()
 
     async def _record_disk_wait(self, run: str) -> bool:
-        """Record that a run is waiting for disk space.
+        """Record in its log that a run is waiting for disk space.
 
-        Returns False if the run has no log yet or has already ended. Such an interruption does not count as a try: the
-        run continues afterwards, however long the disk was full.
+        Such an interruption does not count as a try: the run continues afterwards, however long the disk was full.
+        Returns False if the run has no log yet or has already ended. Returns True even if the record itself could not
+        be written.
         """
         try:
             if await asyncio.to_thread(_has_ended, self._log, run):
@@ -368,7 +379,10 @@ class RunManager:
     async def _dry_run(
         self, current: _CurrentRun, owners: Sequence[MemoryOwner], steps: Sequence[ConsolidationStep]
     ) -> RunAnswer:
-        """Return what a run would do: the first changes of each step, with erasures last."""
+        """Return what a run would do: the first changes of each step.
+
+        At most MAX_STEP_CHANGES of each step are listed. For each owner, erasures come last.
+        """
         changes: list[ChangeAnswer] = []
         shown_counts = Counter[str]()
 
@@ -415,7 +429,7 @@ class RunManager:
         return await self._continue_run(current, owners, record)
 
     async def _continue_run(self, current: _CurrentRun, owners: Sequence[MemoryOwner], record: RunRecord) -> RunAnswer:
-        """Continue a run from the point recorded in its log."""
+        """Continue a run from the point recorded in its log, and record its end."""
         verdicts = dict(record.owners)
         self._executor.begin_run()
         try:
@@ -473,7 +487,7 @@ class RunManager:
         await self._append_line(run, EndedLine(status=status, at=format_iso(self._now()), counts=counts))
 
     async def _find_unfinished(self) -> None:
-        """Find the last run, and an unfinished run if there is one."""
+        """Find the last run, and set the event for unfinished runs if there is one."""
         for run in await asyncio.to_thread(self._log.list_runs):
             if self._last_record is None:
                 self._last_record = await asyncio.to_thread(load_run_record, self._log, run)
@@ -482,7 +496,10 @@ class RunManager:
                 return
 
     async def _resume(self) -> bool:
-        """Continue the newest unfinished run; return False if it must be retried."""
+        """Continue the unfinished runs, newest first.
+
+        Returns False if an attempt failed and must be repeated later.
+        """
         for run in await asyncio.to_thread(self._log.list_runs):
             if await asyncio.to_thread(_has_ended, self._log, run):
                 continue
@@ -537,7 +554,7 @@ class RunManager:
 
 
 async def _wait_for_result(task: asyncio.Task[ResultT]) -> ResultT:
-    """Wait for the result of a run without cancelling it.
+    """Wait for the result of a run; cancelling the wait does not cancel the run.
 
     Raises Conflict if the run was stopped.
     """
@@ -550,7 +567,7 @@ async def _wait_for_result(task: asyncio.Task[ResultT]) -> ResultT:
 
 
 def _get_start_time(log: RunLog, run: str) -> datetime:
-    """Return the time a run began, or 1970 if its log cannot be read."""
+    """Return the time at which a run began, or 1970 if its log does not state one."""
     start_line = next(log.read_lines(run), {})
     return datetime.fromisoformat(start_line.get("at", "1970-01-01T00:00:00+00:00"))
 
@@ -558,14 +575,14 @@ def _get_start_time(log: RunLog, run: str) -> datetime:
 def _has_ended(log: RunLog, run: str) -> bool:
     """Return True if a run has ended.
 
-    Only the last line of the run's log is read, as a log may be 100 MB long.
+    Only the last line of the run's log is read, because a log may be 100 MB long.
     """
     last = log.read_last_line(run)
     return last is not None and last["type"] in END_TYPES
 
 
 def _erasure_to_entry(memory: Memory) -> ChangeEntry:
-    """Return a planned erasure as a change, for a dry run.
+    """Return the planned erasure of a memory as a change, for a dry run.
 
     Erasures that were carried out are not listed.
     """
@@ -574,7 +591,7 @@ def _erasure_to_entry(memory: Memory) -> ChangeEntry:
 
 
 def _describe_change(entry: ChangeEntry, number: int) -> ChangeAnswer:
-    """Return a change with the old and new values of each memory, field by field."""
+    """Return a change as the API shows it: the old and new values of each memory's changed fields."""
     return ChangeAnswer(
         change=number,
         step=entry.step.value,

@@ -1,4 +1,7 @@
-"""Run records, parsed from run logs: progress, results per owner, undo state."""
+"""Run records, parsed from run logs: progress, results for each owner, and undo state.
+
+An owner is a project, or the user (None).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _TEXT_PATTERN = re.compile(r'"([^"\\]{1,200})"')  # short strings in a JSON line
 
 
 class _Line(Struct, frozen=True, kw_only=True, tag_field="type"):
-    """Line in the log of a run."""
+    """Line in the log of a run, stored as JSON."""
 
 
 class BegunLine(_Line, frozen=True, kw_only=True, tag="begun"):
@@ -42,20 +45,23 @@ class ProbesLine(_Line, frozen=True, kw_only=True, tag="probes"):
 
 
 class TalliesLine(_Line, frozen=True, kw_only=True, tag="tallies"):
-    """Usage that the run counts, keyed by memory id.
+    """Line with the usage that the run adds to each memory's counts, keyed by memory id.
 
-    It is counted once, even if a crash interrupts the run.
+    It is written so that a run interrupted by a crash does not count the usage twice.
     """
 
     tallies: dict[str, UsageTally]
 
 
 class ChangeLine(ChangeEntry, frozen=True, tag="change", tag_field="type"):
-    """Planned change, written to the log before it is made."""
+    """Line with a planned change, written before the change is made."""
 
 
 class DidLine(_Line, frozen=True, kw_only=True, tag="did"):
-    """Number of changes that cannot be undone, such as erasures."""
+    """Line that counts work that is not listed change by change, such as erasures.
+
+    `counts` is the name of the counter that `number` is added to.
+    """
 
     counts: str
     number: int
@@ -67,7 +73,7 @@ class StepLine(_Line, frozen=True, kw_only=True, tag="step"):
 
 
 class LostLine(_Line, frozen=True, kw_only=True, tag="lost"):
-    """Verdict of the gate before a rollback."""
+    """Line with the gate's verdict on an owner, written before changes are undone because of it."""
 
     owner: str | None
     gate: GateFigures
@@ -79,7 +85,7 @@ class VerdictLine(_Line, frozen=True, kw_only=True, tag="verdict"):
     gate: GateFigures
 
     def undoes(self, step: str) -> bool:
-        """Return True if the changes of a step were undone."""
+        """Return True if the gate undid the changes of a step."""
         return self.rolled_back or step in (self.gate.undone_steps or ())
 
 
@@ -135,13 +141,13 @@ END_TYPES: Final = frozenset(line.__struct_config__.tag for line in (EndedLine, 
 
 
 def parse_run_line(line: JsonObject) -> RunLine | None:
-    """Parse a line of the log; return None if its type is unknown."""
+    """Parse a line of a run log; return None if its type is unknown."""
     return convert(line, RunLine) if line["type"] in _TYPES else None
 
 
 @dataclass(slots=True)
 class RunRecord:
-    """State of a run, read from its log."""
+    """State of a run, as read from its log."""
 
     run: str
     began: datetime
@@ -164,14 +170,17 @@ class RunRecord:
     undo_change: int | None = None  # … of this change; None: of all changes
 
     def is_change_undone(self, number: int, owner: str | None, step: str) -> bool:
-        """Return True if a change was undone or rolled back."""
+        """Return True if a change was undone by the user or by the gate.
+
+        The change is given by its `number`, its owner and its step.
+        """
         verdict = self.owners.get(owner)
         return self.is_undone or number in self.undone_changes or (verdict is not None and verdict.undoes(step))
 
     def finish_owner(self, verdict: VerdictLine) -> None:
         """Record that the run is finished for one owner.
 
-        Changes of steps that were undone are subtracted from the counts.
+        Changes that were undone with their step are subtracted from the counts.
         """
         self.owners[verdict.owner] = verdict
         if not verdict.rolled_back:
@@ -180,7 +189,7 @@ class RunRecord:
                     self.counts[counter] -= number
 
     def to_answer(self) -> RunAnswer:
-        """Return the record in the form of the API, without its changes."""
+        """Convert the record to the form that the API returns, without its changes."""
         undone = [verdict.gate for verdict in self.owners.values() if verdict.gate.undone is not UNSET]
         status = "undone" if self.is_undone else self.end.status if self.end is not None else "interrupted"
         ended_at = datetime.fromisoformat(self.end.at) if self.end is not None else None
@@ -202,14 +211,14 @@ def make_change_line(entry: ChangeEntry) -> ChangeLine:
 
 
 def iter_changes(lines: Iterable[JsonObject]) -> Iterator[ChangeLine]:
-    """Yield the changes among the lines of a log."""
+    """Yield the planned changes among the lines of a run log."""
     return (convert(line, ChangeLine) for line in lines if line["type"] == "change")
 
 
 def load_run_record(log: RunLog, run: str, *, changes: bool = True) -> RunRecord:
-    """Parse the log of a run.
+    """Load the state of a run from its log.
 
-    Without `changes` this is fast, but the number of changes is unknown. Raises NotFound if there is no such run.
+    If `changes` is False, this is fast, but the changes are not counted. Raises NotFound if there is no such run.
     """
     record = RunRecord(run, datetime.fromtimestamp(0, UTC), "", (), ())
     for raw in log.read_lines(run, changes=changes):
@@ -254,9 +263,10 @@ def load_run_record(log: RunLog, run: str, *, changes: bool = True) -> RunRecord
 
 
 def remove_erased(line: JsonObject, erased_ids: frozenset[str], project: str | None) -> JsonObject | None:
-    """Remove the text of erased memories from a log line.
+    """Return a log line without the text of erased memories.
 
-    A change keeps its position and number.
+    `erased_ids` are the ids of the erased memories; if `project` is given, everything about that project is removed
+    too. A change keeps its position and number. Returns None if the whole line has to be deleted.
     """
     match line["type"]:
         case "change":
@@ -276,9 +286,10 @@ def remove_erased(line: JsonObject, erased_ids: frozenset[str], project: str | N
 
 
 def _contains_any_memory(edits: list[JsonObject], erased_ids: frozenset[str]) -> bool:
-    """Return True if a change contains text of a memory in `erased_ids`.
+    """Return True if a change contains text from a memory in `erased_ids`.
 
-    The text may be the memory's own, that of one of its versions, or quoted by another memory that refers to its id.
+    The text may come from the memory itself, from one of its versions, or from another memory that quotes it and
+    refers to its id.
     """
     texts = set(_TEXT_PATTERN.findall(json.dumps(edits, ensure_ascii=False)))
     return not erased_ids.isdisjoint(texts) or not erased_ids.isdisjoint(one.partition(".")[0] for one in texts)

@@ -1,7 +1,8 @@
-"""Usage of shown memories: counted in memory, saved by id, applied by consolidation.
+"""Usage of memories: recorded in RAM, saved to a file by memory id, and applied by consolidation.
 
-Showing a memory writes nothing. Explicit feedback (`/feedback`) is counted in the memory at once and recorded here as
-well; observed evidence (used, opened, asked again) is counted only here. Each kind of evidence counts once a day.
+Showing a memory does not write to the store. Explicit feedback (`/feedback`) is counted in the memory at once and
+recorded here as well; observed evidence (a memory was used, its file was opened, its query was repeated) is counted
+only here. Each kind of evidence counts once a day.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class _Query:
 
 
 class UsageTracker:
-    """Bounded recorder of which memories are shown and how they are used."""
+    """Tracker, limited in size, of which memories are shown and how they are used."""
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, _Record] = OrderedDict()
@@ -106,9 +107,9 @@ class UsageTracker:
     def record_shown(
         self, items: Iterable[tuple[str, Iterable[str]]], at: datetime, project: str | None = None
     ) -> None:
-        """Record the items shown in a project, in order.
+        """Record the items that were shown in a project, in the order in which they were shown.
 
-        Each item is an id and the paths that the item is about.
+        Each item consists of an id and the paths that the item is about.
         """
         self._expire_agent_reads(at)
         for identifier, about in items:
@@ -119,7 +120,7 @@ class UsageTracker:
             self._shown_items.popitem(last=False)
 
     def record_query(self, query: str, project: str | None, result_ids: Sequence[str], at: datetime) -> None:
-        """Record a query and its results.
+        """Record a query and the ids of its results.
 
         If the same query is repeated soon, its earlier results count as ignored.
         """
@@ -138,19 +139,19 @@ class UsageTracker:
         self.record_shown(((identifier, ()) for identifier in result_ids), at, project)
 
     def record_use(self, identifier: str, at: datetime, about: Iterable[str] = ()) -> None:
-        """Record that a memory was acted on.
+        """Record that somebody acted on a memory.
 
-        `about` are the paths that the memory is about, if known.
+        `about` are the paths that the memory is about, if they are known.
         """
         self._record_evidence(identifier, "cited", at, 1.0, "was acted on")
         _, paths = self._shown_items.get(identifier, (at, frozenset[str]()))
         self._record_used_item(identifier, at, paths | frozenset(about))
 
     def record_open(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
-        """Record that a file was opened: a success for what was recently shown about it.
+        """Record that a file was opened, which counts as a use of memories recently shown about the file.
 
-        If an agent opens a file whose content it was already shown, that content counts as insufficient, unless the
-        agent then changes the file.
+        If an agent opens a file about which it was already shown something, what it was shown counts as insufficient,
+        unless the agent then changes the file.
         """
         self._expire_agent_reads(at)
         about = [
@@ -167,14 +168,14 @@ class UsageTracker:
             self._record_used_item(identifier, at, frozenset((path,)))
 
     def record_save(self, path: str) -> None:
-        """Discard the record that an agent read this file, since it is now changed.
+        """Discard the record that an agent read this file, because the file has been changed.
 
-        An agent has to read a file in order to change it, however useful the content shown before was.
+        An agent has to read a file before it can change it, however useful the memories it was shown were.
         """
         self._agent_reads.pop(path, None)
 
     def record_commit(self, sha: str, at: datetime) -> None:
-        """Attribute the memories that were acted on since the last commit to this commit."""
+        """Attribute to a commit the memories that were used since the previous commit."""
         used_ids = tuple(
             one for one, (action_time, _) in self._used_items.items() if timedelta() <= at - action_time <= APPLY_WINDOW
         )
@@ -186,7 +187,7 @@ class UsageTracker:
             self._commits.popitem(last=False)
 
     def record_revert(self, sha: str, at: datetime) -> None:
-        """Record that a commit was reverted, and the memories used in it with it.
+        """Record that a commit was reverted, as evidence against the memories used for it.
 
         `sha` may be abbreviated.
         """
@@ -197,7 +198,10 @@ class UsageTracker:
                 )
 
     def record_discard(self, paths: Sequence[str], at: datetime) -> None:
-        """Record that uncommitted changes to these paths were discarded."""
+        """Record that uncommitted changes to `paths` were discarded.
+
+        This is evidence against the memories about these paths that were used recently.
+        """
         for identifier, (action_time, about) in list(self._used_items.items()):
             within = WHOLE_TREE in paths or any(
                 _matches_path(discarded_path, one) for discarded_path in paths for one in about
@@ -209,7 +213,7 @@ class UsageTracker:
     def record_feedback(
         self, identifier: str, outcome: str, at: datetime, *, note: str = "", project: str | None = None
     ) -> None:
-        """Record explicit feedback that the memory itself has already counted."""
+        """Record explicit feedback, which the memory's own counts already include."""
         record = self._get_record(identifier)
         record.add_project(project)
         comment = to_single_line(redact(note).text, MAX_NOTE_LENGTH)
@@ -220,7 +224,7 @@ class UsageTracker:
         self._is_changed = True
 
     def forget(self, identifiers: Iterable[str]) -> None:
-        """Drop all records of these memories, and the queries that found them."""
+        """Drop all records of the given memories, and the queries that found them."""
         forgotten_ids = set(identifiers)
         for identifier in forgotten_ids:
             self._records.pop(identifier, None)
@@ -237,7 +241,7 @@ class UsageTracker:
         self._is_changed = True
 
     def forget_project(self, project: str) -> None:
-        """Drop the queries of a project and the events that may name its files.
+        """Drop the queries made in a project, and events that may name its files.
 
         Memory ids are kept, because they reveal nothing without the memories.
         """
@@ -251,19 +255,19 @@ class UsageTracker:
     # Results
 
     def get_tallies(self) -> dict[str, UsageTally]:
-        """Return the uncounted usage, keyed by memory id."""
+        """Return the usage that no run has counted yet, keyed by memory id."""
         return {identifier: _make_tally(record) for identifier, record in self._records.items() if record.has_counts}
 
     def get_tally(self, identifier: str) -> UsageTally:
-        """Return the uncounted usage of one memory."""
+        """Return the usage of one memory that no run has counted yet."""
         record = self._records.get(identifier)
         return _make_tally(record) if record is not None else UsageTally()
 
     def subtract_tallies(self, tallies: Mapping[str, UsageTally], run: str = "") -> None:
-        """Subtract usage that is recorded elsewhere.
+        """Subtract usage that has been recorded elsewhere.
 
-        It was counted in the memories, or is in the log of `run`, which will apply it. The usage file on disk may be
-        older.
+        It has been counted in the memories, or is in the log of `run`, which will apply it. The usage file on disk may
+        be older than that.
         """
         for identifier, tally in tallies.items():
             record = self._records.get(identifier)
@@ -276,9 +280,10 @@ class UsageTracker:
         self._is_changed = True
 
     def return_tallies(self, tallies: Mapping[str, UsageTally], rollback: str) -> None:
-        """Add usage back after its consolidation was undone.
+        """Add usage back after the run that counted it was undone.
 
-        Each `rollback` adds it only once, even if a crash repeats the call.
+        `rollback` identifies the undo. The same rollback adds usage only once, even if the call is repeated after a
+        crash.
         """
         if rollback == self._last_returned:
             return
@@ -293,14 +298,14 @@ class UsageTracker:
         self._is_changed = True
 
     def list_queries(self, project: str | None, limit: int) -> list[str]:
-        """Return the newest queries that found something."""
+        """Return at most `limit` queries of a project that found something, newest first."""
         queries = [
             query.query for query in reversed(self._queries.values()) if query.project == project and query.results
         ]
         return queries[:limit]
 
     def list_events(self, identifier: str) -> list[UsageEvent]:
-        """Return the events of one memory, newest first."""
+        """Return the recorded events of one memory, newest first."""
         record = self._records.get(identifier)
         events = reversed(record.events) if record is not None else ()
         return [UsageEvent(at=format_iso(datetime.fromisoformat(at)), what=what) for at, what in events]
@@ -308,7 +313,10 @@ class UsageTracker:
     # Storing
 
     def dump(self) -> str | None:
-        """Serialize the usage, or return None if nothing has changed since the last call."""
+        """Serialize the usage data as JSON.
+
+        Returns None if nothing has changed since the last call.
+        """
         if not self._is_changed:
             return None
         self._is_changed = False
@@ -326,7 +334,7 @@ class UsageTracker:
 
     @classmethod
     def load(cls, path: Path) -> UsageTracker:
-        """Load saved usage; start empty if the file is missing or invalid."""
+        """Load saved usage data; start with empty data if the file is missing or invalid."""
         usage = cls()
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
@@ -346,7 +354,10 @@ class UsageTracker:
         return usage
 
     def _expire_agent_reads(self, at: datetime) -> None:
-        """Count a file that an agent read and did not change in time as read anyway."""
+        """Count files that an agent read but did not change in time as read anyway.
+
+        This is evidence that the memories shown about the file were not enough.
+        """
         for path, (read_at, about) in list(self._agent_reads.items()):
             if not _is_within_open_window(read_at, at):
                 del self._agent_reads[path]
@@ -422,16 +433,19 @@ def _is_within_open_window(shown_at: datetime, at: datetime) -> bool:
 
 
 def _matches_path(pattern: str, path: str) -> bool:
-    """Return True if a path as written may denote `path` or one of its parent folders.
+    """Return True if `pattern`, a path from a command, may denote `path` or one of its parent folders.
 
-    The written path may be relative to any folder.
+    The path in the command may be relative to any folder.
     """
     pattern = pattern.rstrip("/")
     return path == pattern or path.endswith(f"/{pattern}") or f"/{path}".find(f"/{pattern}/") >= 0
 
 
 def save_usage(path: Path, content: str) -> None:
-    """Write serialized usage atomically. Raises OSError if the disk is full."""
+    """Write serialized usage data to a file atomically.
+
+    Raises OSError if the file cannot be written, for example because the disk is full.
+    """
     ensure_private_folder(path.parent)
     draft = path.with_name(f".{path.name}")
     draft.touch(mode=0o600)
