@@ -1,1 +1,1 @@
-"""Sessions with agents: messages, episodes, compiled prompts."""
+"""Sessions with agents: their messages, the episodes extracted from them, and compiled prompts."""

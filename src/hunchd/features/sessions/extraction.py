@@ -1,6 +1,7 @@
-"""Extraction of episodes and facts from a session, quoted verbatim.
+"""Extraction of episodes and facts from a session, in the words of the session.
 
-Nothing is invented: every episode and every fact names the turns and the message on which it is based.
+Nothing is invented: every episode names the turns and messages on which it is based, and every fact its turn and
+message.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MAX_COMPRESSED_LENGTH = 160  # characters
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """Episodes, summary and outcome of a session."""
+    """Episodes, summary and outcome extracted from a session."""
 
     episodes: tuple[Memory, ...]
     summary: str
@@ -48,7 +49,10 @@ class Extract:
 
 
 def extract_episodes(head: SessionHead, turns: Sequence[Turn], now: datetime, *, is_ended: bool) -> Extract:
-    """Extract the episodes, summary and outcome of a session with at least one turn."""
+    """Extract the episodes, summary and outcome from a session with at least one turn.
+
+    `is_ended` is True if no more turns are expected.
+    """
     chapters = segment_session(turns, is_complete=is_ended)
     digests = [digest_turns(chapter.turns) for chapter in chapters]
     episodes = tuple(
@@ -119,12 +123,12 @@ def build_facts(
     known_facts: Sequence[Memory] = (),
     vectors: Mapping[str, bytes] | None = None,
 ) -> tuple[MemoryDraft, ...]:
-    """Return the facts in statements of a session, up to `last_turn`.
+    """Build the facts to store from the statements in a session, up to `last_turn`.
 
     A fact that changes or withdraws one of `known_facts`, or an earlier statement, supersedes it. A withdrawal ends
-    together with what it withdraws; one that withdraws nothing known is dropped. `vectors` maps texts to their vectors
-    from the embedding model. A session may yield about MOST_FACTS_A_HUNDRED facts per hundred turns; beyond that, the
-    least important are left out.
+    together with the fact that it withdraws; a withdrawal of nothing known is dropped. `vectors` maps texts to their
+    vectors from the embedding model. A session may yield about MOST_FACTS_A_HUNDRED facts in a hundred turns; beyond
+    that, the least important are left out.
     """
     most = max(MIN_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * last_turn / 100)) - head.facts
     ranked_indexes = sorted(range(len(statements)), key=lambda at: (-IMPORTANCE[statements[at].category], -at))
@@ -157,7 +161,7 @@ def build_facts(
 
 
 def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:
-    """Return separate facts for the name and time zone in a statement about the user."""
+    """Return separate facts for the name and time zone that a statement of the user gives."""
     return [
         replace(draft, ref=f"{draft.ref}:{key}", key=key, value=value, content=clause, title=derive_title(clause))
         for key, value, clause in iterate_introductions(draft.content)
@@ -167,7 +171,7 @@ def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:
 def _build_fact(head: SessionHead, statement: Statement) -> MemoryDraft:
     """Convert a statement to a fact draft.
 
-    A statement about the user applies in every project; all others belong to the session's project.
+    A statement of the user about themselves applies in every project; all others belong to the session's project.
     """
     digest = hashlib.blake2b(" ".join(statement.text.lower().split()).encode(), digest_size=6).hexdigest()
     own = statement.category in ABOUT_USER and statement.by_user
@@ -195,8 +199,8 @@ def _build_fact(head: SessionHead, statement: Statement) -> MemoryDraft:
 
 
 def finish_head(head: SessionHead, extract: Extract, *, at: datetime, outcome: str | None) -> SessionHead:
-    """Return the metadata of a session, marked as ended.
+    """Return the metadata of a session, marked as ended at the time `at`.
 
-    `outcome` takes precedence over the extracted outcome.
+    `outcome`, if given, takes precedence over the extracted outcome.
     """
     return replace(head, ended_at=at, outcome=outcome or extract.outcome, summary=extract.summary)

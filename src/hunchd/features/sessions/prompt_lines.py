@@ -1,4 +1,4 @@
-"""Lines of a prompt, rendered from memories: profile, project background, search results."""
+"""Lines of a prompt, rendered from memories: the profile, the project's facts, and search results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ def is_about_past(message: str) -> bool:
 
 
 def asks_nothing(message: str) -> bool:
-    """Return True for a short remark ("ok", "danke", "继续") that requires no search."""
+    """Return True if a message is a short remark that requires no search.
+
+    Examples are "ok", "danke" and "继续".
+    """
     message_text = message.strip()
     return not message_text or (
         not message_text.endswith(("?", "？"))
@@ -60,8 +63,8 @@ def asks_nothing(message: str) -> bool:
 def select_supported(message: str, memories: Sequence[Memory]) -> list[Memory]:
     """Return the memories related to a message, in the given order.
 
-    A memory is related if it shares a significant word with the message. For a question, a few others are returned as
-    well, because they may answer it in other words.
+    A memory is related if it shares a significant word with the message. If the message is a question, at most
+    MOST_UNSUPPORTED others are returned as well, because they may answer it in other words.
     """
     words = {stem_prefix(word) for word in extract_terms(message) if len(word) >= LEAST_WORD or not word.isascii()}
     texts = [f"{one.title} {one.content}" for one in memories]
@@ -77,9 +80,9 @@ def select_supported(message: str, memories: Sequence[Memory]) -> list[Memory]:
 
 
 def render_profile(memories: Iterable[Memory]) -> tuple[str, ...]:
-    """Render the user's documents below /profile and the important facts.
+    """Render the user's documents below /profile, and the important facts.
 
-    The order is deterministic: documents by path, facts by importance.
+    The order is deterministic: documents by path, then facts by importance.
     """
     known_memories = list(memories)
     documents = sorted(
@@ -97,9 +100,9 @@ def render_profile(memories: Iterable[Memory]) -> tuple[str, ...]:
 
 
 def render_facts(memories: Iterable[Memory]) -> tuple[str, ...]:
-    """Render the facts important enough to be shown without a question, most important first.
+    """Render the facts important enough to show unprompted, most important first.
 
-    Rules for certain files are left out, because no file is open here.
+    Rules that apply only to certain files are left out, because a prompt is not about a particular file.
     """
     important = (one for one in memories if one.kind is Kind.FACT and one.importance >= MIN_IMPORTANCE)
     facts = [fact for fact in important if applies_to_whole_project(fact)]
@@ -108,9 +111,9 @@ def render_facts(memories: Iterable[Memory]) -> tuple[str, ...]:
 
 
 def render_fact(memory: Memory) -> str:
-    """Render a fact as `key: value`, or an instruction verbatim.
+    """Render a fact as `key: value`, but an instruction verbatim.
 
-    An instruction is not shortened because its key may be only a name.
+    An instruction is not reduced to its key and value, because its key may be only a name.
     """
     in_short = memory.key and memory.value and memory.category != "instruction"
     return _render_line(memory, f"{memory.key}: {memory.value}" if in_short else memory.content)
@@ -129,7 +132,7 @@ def _render_line(memory: Memory, statement: str) -> str:
 def render_search_result(memory: Memory, snippet: str, *, now: datetime, secret: bytes) -> str:
     """Render a search result with its source.
 
-    Short texts are shown in full; untrusted text is fenced.
+    Short texts are shown in full, and longer ones as a snippet. Untrusted text and text from colleagues is fenced.
     """
     when = format_age(memory.at, now)
     provenance = f"{memory.kind}, {when}, {memory.id}"
@@ -157,9 +160,10 @@ def render_search_result(memory: Memory, snippet: str, *, now: datetime, secret:
 def render_volatile_lines(
     now: datetime, name: str | None, last: SessionHead | None, degradations: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Render the lines that change with every prompt.
+    """Render the lines that change with every prompt, such as the current time.
 
-    `now` is in the user's time zone.
+    `now` must be in the user's time zone, and `last` is the user's previous session, if any. `degradations` are the
+    reasons why the search for memories was incomplete.
     """
     zone = now.tzname() or now.strftime("%z")
     lines = [f"Now: {now:%A %Y-%m-%d %H:%M} {zone}"]
@@ -177,7 +181,10 @@ def find_user_name(memories: Iterable[Memory]) -> str | None:
 
 
 def zone_of(memories: Iterable[Memory]) -> tzinfo | None:
-    """Return the user's time zone, or None if it is not stated or unknown here."""
+    """Return the user's time zone.
+
+    Returns None if the user has not stated it, or if this machine does not know it.
+    """
     try:
         return ZoneInfo(_identity(memories, ZONE) or "")
     except (ValueError, OSError, ZoneInfoNotFoundError):
@@ -194,7 +201,11 @@ def _identity(memories: Iterable[Memory], key: str) -> str | None:
 def filter_new_results(
     results: Sequence[SearchResult], visible_messages: Collection[str], heads: Collection[str]
 ) -> list[SearchResult]:
-    """Return the results that the prompt does not already contain, without duplicates."""
+    """Return the results that the prompt does not already contain, without duplicates.
+
+    `visible_messages` are the ids of the messages in the prompt. `heads` are the ids of session metadata, which is
+    left out too.
+    """
     seen_texts: set[str] = set()
     new_results = []
     for result in results:

@@ -1,4 +1,4 @@
-"""Background reader that asks a language model for facts that the rules missed in sessions.
+"""Background reader that asks a language model for facts in sessions that the rules missed.
 
 It works within a daily budget. Progress is stored in the metadata of each session, so that nothing is lost when the
 daemon stops, and nothing is paid for twice.
@@ -56,7 +56,7 @@ class _TurnRange:
 
 
 class SessionReader(Feature):
-    """Background reader of sessions: `enqueue` queues a session, `run` reads it."""
+    """Background reader of sessions: `enqueue` adds a session to the queue, and `run` reads it."""
 
     def __init__(
         self,
@@ -81,9 +81,9 @@ class SessionReader(Feature):
         self.trouble = ""  # reason for a pause; "" if there is none
 
     def enqueue(self, session: str) -> None:
-        """Queue a session from which the rules have extracted facts.
+        """Queue a session in which a language model may find more facts.
 
-        The language model may find more.
+        The rules have already extracted theirs.
         """
         self._queue[session] = None
         self._wake.set()
@@ -107,7 +107,7 @@ class SessionReader(Feature):
         }
 
     async def run(self) -> None:
-        """Read sessions left over by earlier processes, then new ones, forever."""
+        """Read the sessions that earlier processes left unread, then new ones, forever."""
         await self._sessions.wait_until_ready()
         for head in list(self._sessions.heads.values()):
             if (
@@ -125,9 +125,9 @@ class SessionReader(Feature):
                     self._queue.pop(session, None)
 
     async def _read_next(self, session: str) -> bool:
-        """Send the next range of turns of a session to the model.
+        """Send the next range of turns in a session to the model.
 
-        Returns True if there is nothing left to read.
+        Returns True if there is nothing left to read, and False if the session has to be visited again.
         """
         try:
             stretch = await self._get_next_range(session)
@@ -151,9 +151,9 @@ class SessionReader(Feature):
             return _TurnRange(session, next(split_into_ranges(unread_turns))) if unread_turns else None
 
     async def _request(self, question: ModelRequest, stretch: _TurnRange) -> bool:
-        """Ask the model and store the verified claims.
+        """Ask the model about a range of turns, and store the verified claims.
 
-        Returns True if the range is finished. Returns False after a pause if it has to be tried again.
+        Returns True if the range is finished. Returns False, after a pause, if it has to be tried again.
         """
         worst = await asyncio.to_thread(estimate_worst_case, question)
         if not self._ledger.reserve(*worst):
@@ -170,9 +170,9 @@ class SessionReader(Feature):
         return await self._pause_after(outcome)
 
     async def _pause_after(self, failure: ModelFailure) -> bool:
-        """Wait after a failure; return True if the range is to be skipped.
+        """Pause after a failed request, or return True if the range is to be skipped.
 
-        Repeated invalid answers may be caused by the text of the range; other failures have other causes.
+        The text of the range may be the cause of repeated invalid answers, but not of other failures.
         """
         self._failures += 1
         self.trouble = f"{failure.trouble}: {failure.message}"
@@ -216,7 +216,7 @@ class SessionReader(Feature):
 def create_session_reader(
     dependencies: Dependencies, ledger: CostLedger, sessions: SessionRegistry, memories: MemoryService
 ) -> SessionReader | None:
-    """Create the reader from the settings, or return None if it is switched off."""
+    """Create the reader from the settings, or return None if no language model is in use."""
     settings = dependencies.settings.language
     if dependencies.language is None:
         return None
@@ -226,7 +226,7 @@ def create_session_reader(
 def split_into_ranges(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
     """Split turns into ranges that each fit into one request.
 
-    A turn is never divided.
+    A turn is never divided, even if it is too long.
     """
     piece: list[Turn] = []
     size = 0
@@ -242,7 +242,7 @@ def split_into_ranges(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
 
 
 def claim_to_draft(claim: VerifiedClaim, head: SessionHead, model: str) -> MemoryDraft:
-    """Convert a claim to a fact draft, quoted verbatim, with its source."""
+    """Convert a verified claim to a fact draft that quotes it verbatim and names its source."""
     own = claim.by_user and claim.category in ("identity", "preference")
     return MemoryDraft(
         kind=Kind.FACT,

@@ -1,4 +1,4 @@
-"""Session log: durable append, paging, end, and complete erasure.
+"""Registry of sessions and their logs: durable append, paging, and complete erasure.
 
 The head of a session is the record with its metadata, such as title, state and number of messages.
 """
@@ -61,16 +61,16 @@ LONG_TEXT_LENGTH = 32 * 1024  # characters
 
 @dataclass(slots=True)
 class _CachedLog:
-    """Cache entry for the log of a session; `lock` protects the log."""
+    """Entry in the cache of logs; `lock` protects the log."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     log: SessionLog | None = None
 
 
 class SessionRegistry:
-    """Registry of all sessions.
+    """Registry of all sessions and their logs.
 
-    `heads` contains the metadata of every session; logs are cached while in use.
+    `heads` contains the metadata of every session. Logs are cached while they are in use.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class SessionRegistry:
     async def load_heads(self, projects: Sequence[str | None]) -> None:
         """Load the metadata of every session in `projects`.
 
-        Until this has run, it is unknown whether a session is new.
+        Until this has run, the registry cannot tell whether a session is new.
         """
         for project in projects:
             filters = Filters(project=project, kinds=(Kind.DOCUMENT,), tags=(HEAD_TAG,), statuses=())
@@ -110,7 +110,7 @@ class SessionRegistry:
         self._ready.set()
 
     def on_memory_changed(self, change: MemoryChange) -> None:
-        """Update metadata and invalidate cached logs after changes made elsewhere."""
+        """Update the metadata and drop cached logs after changes that this object did not make."""
         for memory in change.memories:
             self.update_from_memory(memory)
         deleted_ids = set(change.deletions) - self._own_ids
@@ -122,7 +122,10 @@ class SessionRegistry:
                 del self.heads[session]
 
     def update_from_memory(self, memory: Memory) -> None:
-        """Update the registry from a stored memory, if it belongs to a session."""
+        """Update the registry from a stored memory, if the memory is part of a session.
+
+        The metadata is taken over; a message invalidates the cached log of its session.
+        """
         if memory.id in self._own_ids:
             return
         if (head := head_from_memory(memory)) is not None:
@@ -131,18 +134,18 @@ class SessionRegistry:
             self._invalidate_log(str(memory.source.get("session")))
 
     def forget_project(self, project: str) -> None:
-        """Drop the sessions of a project."""
+        """Drop all sessions that belong to a project."""
         for session in [session for session, head in self.heads.items() if head.project == project]:
             del self.heads[session]
             self._logs.pop(session, None)
 
     def _invalidate_log(self, session: str) -> None:
-        """Drop the cached log of a session; it is read again on demand."""
+        """Drop the cached log of a session, which is then read again on demand."""
         if (shelf := self._logs.get(session)) is not None:
             shelf.log = None
 
     async def wait_until_ready(self) -> None:
-        """Wait until the metadata of the sessions is loaded.
+        """Wait until the metadata of all sessions is loaded.
 
         Raises Unavailable after READY_TIMEOUT_SECONDS.
         """
@@ -155,9 +158,9 @@ class SessionRegistry:
     # Log
 
     async def append(self, session: str, request: AppendRequest, project: str | None) -> MessagesAcceptedAnswer:
-        """Store messages durably; a message with a known ref changes nothing.
+        """Store messages durably; a message whose ref is already known is not stored again.
 
-        Raises Conflict if the session belongs to another project.
+        The session is created if it does not exist. Raises Conflict if it belongs to another project.
         """
         await self.wait_until_ready()
         session = redact_name(session)
@@ -174,7 +177,10 @@ class SessionRegistry:
     async def _number_messages(
         self, log: SessionLog, drafts: Sequence[MessageDraft]
     ) -> tuple[list[str], list[Message]]:
-        """Return the ids of all drafts, and the new messages with their numbers."""
+        """Return the ids for all drafts, and the new messages with their numbers.
+
+        A draft whose ref is already known gets the id of the message with that ref, and makes no new message.
+        """
         ids: list[str] = []
         fresh: list[Message] = []
         refs = {ref: message.id for ref, message in log.refs.items()}
@@ -212,9 +218,10 @@ class SessionRegistry:
     async def hold_log(
         self, session: str, project: str | None = None, *, new: bool = False
     ) -> AsyncIterator[SessionLog]:
-        """Lock the log of a session for the block, and yield it.
+        """Lock the log of a session until the block ends, and yield it.
 
-        Raises NotFound for an unknown session unless `new` is set.
+        Raises NotFound if the session is unknown, unless `new` is True; in that case the log is empty and belongs to
+        `project`.
         """
         await self.wait_until_ready()
         head = self.heads.get(session)
@@ -236,7 +243,7 @@ class SessionRegistry:
                 return
 
     async def _read_log(self, head: SessionHead) -> SessionLog:
-        """Read the log of a session in the order in which its messages were accepted.
+        """Read the log of a session, with the messages in the order in which they were accepted.
 
         The cache is read before the store, so that a message that moves to the store in between is seen exactly once.
         """
@@ -250,14 +257,17 @@ class SessionRegistry:
         return log
 
     async def _iter_memories(self, filters: Filters) -> AsyncIterator[Memory]:
-        """Yield every matching memory, except those superseded by an edit."""
+        """Yield every memory that matches, except those superseded by an edit."""
         await self._writer.wait_until_started()
         async for memory in self._memories.iter_all(filters):
             if memory.superseded_by is None:
                 yield memory
 
     def _evict_logs(self) -> None:
-        """Evict the least recently used logs that are not in use."""
+        """Evict the least recently used logs if the cache is too large.
+
+        Logs in use and the newest log are kept.
+        """
         sizes = {session: shelf.log.size if shelf.log else 0 for session, shelf in self._logs.items()}
         total = sum(sizes.values())
         for session, shelf in list(self._logs.items())[:-1]:
@@ -270,7 +280,7 @@ class SessionRegistry:
     # Queries
 
     async def list_messages(self, session: str, request: PageRequest) -> PageAnswer[LoggedMessageAnswer]:
-        """Return a page of the log, oldest first."""
+        """Return a page of a session's messages, oldest first."""
         session = redact_name(session)
         after = _parse_cursor(request.cursor)
         async with self.hold_log(session) as log:
@@ -283,7 +293,10 @@ class SessionRegistry:
             )
 
     async def list_sessions(self, request: SessionsRequest, project: str | None) -> PageAnswer[SessionAnswer]:
-        """Return a page of the sessions, newest first, optionally of one project."""
+        """Return a page of the sessions, newest first.
+
+        If `request.project` is set, only the sessions of `project` are listed.
+        """
         await self.wait_until_ready()
         matching_heads = [head for head in self.heads.values() if request.project is None or head.project == project]
         matching_heads.sort(key=lambda head: (head.started_at, head.session), reverse=True)
@@ -297,14 +310,17 @@ class SessionRegistry:
         )
 
     async def get_head(self, session: str) -> SessionHead:
-        """Return the metadata of a session. Raises NotFound."""
+        """Return the metadata of a session.
+
+        Raises NotFound if there is no such session.
+        """
         async with self.hold_log(redact_name(session)) as log:
             return replace(log.head, messages=len(log.messages))
 
     async def _refresh_counts(self, head: SessionHead) -> SessionHead:
-        """Return the metadata of a session with current counts.
+        """Return the metadata of a session with the current number and time of messages.
 
-        Stored metadata of a session that is not in use may be older than its last messages.
+        Stored metadata of an open session that is not in use may be older than its last messages.
         """
         shelf = self._logs.get(head.session)
         if (
@@ -361,7 +377,10 @@ class SessionRegistry:
             self._own_ids -= ids
 
     async def list_idle_sessions(self, moment: datetime) -> list[str]:
-        """Return the open sessions without new messages since `moment`."""
+        """Return the names of open sessions without new messages since `moment`.
+
+        Sessions without any messages are left out.
+        """
         idle = []
         for session, head in list(self.heads.items()):
             if head.ended_at is None and (await self._refresh_counts(head)).last_message_at is not None:
@@ -373,7 +392,7 @@ class SessionRegistry:
     async def erase(self, session: str) -> SessionErasedAnswer:
         """Erase a session, its messages and everything derived from it.
 
-        Answers exclude the session immediately; when this returns, it is erased from disk as well.
+        Answers exclude the session immediately; when this returns, it has been erased from disk as well.
         """
         session = redact_name(session)
         async with AsyncExitStack() as promises:
@@ -385,9 +404,10 @@ class SessionRegistry:
         return SessionErasedAnswer(erased=session, memories=len(ids))
 
     async def _remove_session(self, session: str, promises: AsyncExitStack) -> dict[str | None, list[str]]:
-        """Remove the session from answers and from the journal.
+        """Remove a session from answers and from the journal.
 
-        Returns the ids to purge, keyed by project. The erasures stay on record until `promises` is closed.
+        Returns the ids to purge, keyed by project. The record of pending erasures lists them until `promises` is
+        closed.
         """
         async with self.hold_log(session) as log:
             await self._writer.drain()
@@ -419,7 +439,7 @@ class SessionRegistry:
         return removed_ids
 
     async def delete_memories(self, ids: Sequence[str], project: str | None) -> int:
-        """Delete memories durably; return the sequence number of the last record."""
+        """Delete memories durably; return the sequence number of the last journal record."""
         self._own_ids |= set(ids)
         try:
             return await self._memories.delete(ids, project)
@@ -428,7 +448,7 @@ class SessionRegistry:
 
 
 def describe_session(head: SessionHead) -> SessionAnswer:
-    """Return a session's metadata in the form of the API."""
+    """Convert the metadata of a session to the form that the API returns."""
     return SessionAnswer(
         id=head.session,
         title=head.title,
@@ -443,7 +463,10 @@ def describe_session(head: SessionHead) -> SessionAnswer:
 
 
 def get_session_title(messages: Sequence[Message]) -> str:
-    """Return a title made from the user's first message, or "" without messages."""
+    """Return a title made from the user's first message.
+
+    Without a message by the user, the first message is used; without any message, the title is "".
+    """
     user_messages = [message for message in messages if message.event is MessageType.USER] or messages
     return derive_title(redact(user_messages[0].text).text) if user_messages else ""
 

@@ -1,6 +1,7 @@
-"""API of sessions: append, background condensing, prompt compilation, end, erasure.
+"""API of sessions: append messages, compile prompts, end and erase, and condense in the background.
 
-To fold a history is to add its messages one by one to the condensed form that prompts contain.
+A session has a log of its messages, and a history, which is the condensed form that prompts contain. To fold messages
+is to add them one by one to that history.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ SWEEP_SECONDS = 3_600.0  # seconds between two checks for idle sessions
 class _FoldedHistory:
     """Condensed history of a session, up to a certain message.
 
-    Only one thread folds at a time, even if nobody is waiting for that thread any more.
+    Only one thread folds messages at a time, even if nobody is waiting for that thread any more.
     """
 
     log: SessionLog
@@ -96,11 +97,11 @@ class _FoldedHistory:
 
     @property
     def is_nearly_folded(self) -> bool:
-        """True if the remaining messages are few enough to fold on the event loop."""
+        """True if the remaining messages can be folded quickly, on the event loop."""
         return not self.lock.locked() and len(self.log.messages) - self.consumed_count <= MAX_INLINE_MESSAGES
 
     def fold(self) -> HistoryView:
-        """Fold the remaining messages of the log and return the history."""
+        """Fold the remaining messages of the log, and return the history."""
         with self.lock:
             forced_compactions, until = frozenset(self.log.head.compactions), len(self.log.messages)
             for message in self.log.messages[self.consumed_count : until]:
@@ -113,9 +114,9 @@ class _FoldedHistory:
 
 @dataclass(frozen=True, slots=True)
 class _ProjectFacts:
-    """Project facts in a session's prompt, unchanged since the last compaction.
+    """Facts about the project in a session's prompt.
 
-    They change only with the next compaction, or when one of them is forgotten.
+    They stay as they are until the next compaction, or until one of them is forgotten.
     """
 
     compactions: int
@@ -133,7 +134,7 @@ ComputeWithModel = Callable[[Sequence[Text]], Awaitable[Sequence[bytes] | None]]
 
 
 class SessionService(Feature):
-    """Service that the session routes call."""
+    """Service behind the session routes of the API."""
 
     def __init__(
         self,
@@ -168,15 +169,15 @@ class SessionService(Feature):
     # API
 
     async def append(self, session: str, request: AppendRequest) -> MessagesAcceptedAnswer:
-        """Store messages; they are durable and searchable when this returns."""
+        """Append messages, which are durable and searchable when this returns."""
         return await self._registry.append(session, request, self._resolve_owner(request.project))
 
     async def list_messages(self, session: str, request: PageRequest) -> PageAnswer[LoggedMessageAnswer]:
-        """Return a page of a session's messages."""
+        """Return a page of a session's messages, oldest first."""
         return await self._registry.list_messages(session, request)
 
     async def list_sessions(self, request: SessionsRequest) -> PageAnswer[SessionAnswer]:
-        """Return a page of the sessions."""
+        """Return a page of the sessions, newest first."""
         return await self._registry.list_sessions(request, self._resolve_owner(request.project))
 
     async def get_session(self, session: str) -> SessionAnswer:
@@ -184,7 +185,7 @@ class SessionService(Feature):
         return describe_session(await self._registry.get_head(session))
 
     def find_project_id(self, session: str) -> str | None:
-        """Return the project id of a session.
+        """Return the id of the project that a session belongs to.
 
         Returns None if the session has no project or is unknown.
         """
@@ -192,9 +193,9 @@ class SessionService(Feature):
         return head.project if head is not None else None
 
     async def end(self, session: str, outcome: str | None = None) -> SessionEndedAnswer:
-        """Close the session and store its episodes, facts and summary.
+        """Mark a session as ended, and store its episodes, facts and summary.
 
-        Ending a session again without new messages changes nothing.
+        Ending a session again without new messages changes nothing, except that a given `outcome` is stored.
         """
         session = redact_name(session)
         async with self._registry.hold_log(session) as log:
@@ -234,14 +235,17 @@ class SessionService(Feature):
             )
 
     def _add_compaction(self, log: SessionLog, head: SessionHead) -> SessionHead:
-        """Add a compaction after the newest message; drop cached histories, which need it too."""
+        """Return the metadata with a compaction added after the newest message.
+
+        Cached histories of the session are dropped, because the compaction has to be applied to them too.
+        """
         last = log.messages[-1].number if log.messages else 0
         for key in [key for key in self._histories if key[0] == head.session]:
             del self._histories[key]
         return replace(head, compactions=tuple(dict.fromkeys((*head.compactions, last)))) if last else head
 
     async def erase(self, session: str) -> SessionErasedAnswer:
-        """Erase the session; nothing of it is left when this returns."""
+        """Erase a session; nothing of it is left when this returns."""
         erased_memories = await self._registry.erase(session)
         name = redact_name(session)
         for key in [key for key in self._histories if key[0] == name]:
@@ -266,9 +270,9 @@ class SessionService(Feature):
         self._registry.forget_project(project_id)
 
     async def rewrite_summary_without(self, memory: Memory) -> None:
-        """Rewrite the title and summary of a session as if `memory`, one of its messages, did not exist.
+        """Rewrite the title and summary of a session without one of its messages.
 
-        This is called before that message is forgotten.
+        `memory` is that message. This is called before the message is forgotten; it does nothing for any other memory.
         """
         message = message_from_memory(memory)
         if message is None:
@@ -284,7 +288,7 @@ class SessionService(Feature):
                 await self._registry.write_head(log, replace(log.head, title=title, summary=summary))
 
     async def compile(self, request: CompileRequest) -> PromptAnswer:
-        """Compile the prompt for the session's next request; the log remains unchanged."""
+        """Compile the prompt for the next request of a session; the log remains unchanged."""
         session = redact_name(request.session)
         try:
             async with self._registry.hold_log(session) as log:
@@ -342,7 +346,7 @@ class SessionService(Feature):
     # Prompt sections
 
     async def _fold_history(self, log: SessionLog, budget: int) -> HistoryView:
-        """Fold the history up to the end of `log`, whose lock the caller holds."""
+        """Fold the history up to the end of `log`; the caller must hold the log's lock."""
         key = (log.head.session, budget)
         folded_history = self._histories.get(key)
         if folded_history is None or folded_history.log is not log:
@@ -359,10 +363,10 @@ class SessionService(Feature):
             self._histories.popitem(last=False)
 
     def _get_project_fact_lines(self, session: str, project: str | None, view: HistoryView) -> Sequence[str]:
-        """Return the lines with the project's facts for a prompt.
+        """Return the lines of a prompt that state facts about the project.
 
-        They remain unchanged until the history is compacted, so that the provider's prompt cache hits. Forgotten facts
-        are dropped immediately.
+        They remain unchanged until the history is compacted, so that the provider's prompt cache is hit. Forgotten
+        facts are dropped immediately.
         """
         if project is None:
             return ()
@@ -382,9 +386,9 @@ class SessionService(Feature):
     async def _search_memories(
         self, message: str, project: str | None, view: HistoryView
     ) -> tuple[list[tuple[SearchResult, str]], list[str]]:
-        """Search for memories about the message that the prompt does not already contain.
+        """Search for memories about a message that the prompt does not contain yet.
 
-        Also returns the reasons why a search was incomplete.
+        Returns each result with its rendered text, and the reasons why a search was incomplete.
         """
         if asks_nothing(message):
             return [], []
@@ -422,7 +426,7 @@ class SessionService(Feature):
             return SearchAnswer(results=[], status="degraded", degraded=[reason], took_ms=0.0)
 
     def _find_previous_session(self, session: str, project: str | None) -> SessionHead | None:
-        """Return the most recent other session of the same project, or None."""
+        """Return the most recent other session in the same project, or None."""
         others = [
             head
             for head in self._registry.heads.values()
@@ -440,14 +444,14 @@ class SessionService(Feature):
         self._wake.set()
 
     def request_end(self, session: str) -> None:
-        """Close the session in the background, after a client has reported its end."""
+        """End a session in the background, after a client has reported its end."""
         self._sessions_to_end.add(redact_name(session))
         self._wake.set()
 
     async def run_condensing(self) -> None:
         """Fold new messages, write episodes and end idle sessions, forever.
 
-        Because this happens in the background, no prompt has to wait for it.
+        Because this happens in the background, prompts do not have to wait for it.
         """
         while True:
             try:
@@ -473,7 +477,7 @@ class SessionService(Feature):
                     raise
 
     async def _extract_condensed(self, session: str) -> None:
-        """Store the facts of condensed turns, and episodes every EPISODE_INTERVAL_TURNS."""
+        """Store the facts in condensed turns, and episodes every EPISODE_INTERVAL_TURNS."""
         async with self._registry.hold_log(session) as log:
             until, processed_turn = (
                 (await self._fold_history(log, DEFAULT_HISTORY)).condensed_until,
@@ -494,7 +498,7 @@ class SessionService(Feature):
             await self.end(session)
 
     async def _store_facts(self, head: SessionHead, turns: Sequence[Turn]) -> SessionHead:
-        """Store the facts stated in the newest turns; return the updated metadata."""
+        """Store the facts stated in the newest turns, and return the updated metadata."""
         if not (stretch := turns[head.facts_until_turn :]):
             return head
         session_facts = [fact for fact in self._standing(head.project) if fact.source.get("type") == "session"]
@@ -510,9 +514,10 @@ class SessionService(Feature):
         return replace(head, facts_until_turn=turns[-1].number, facts=head.facts + len(facts))
 
     async def _compute(self, model: ComputeWithModel[Text] | None, texts: Sequence[Text]) -> Mapping[Text, bytes]:
-        """Return what a model computes of each text.
+        """Return what a model computes for each text, keyed by text.
 
-        Returns an empty mapping if it does not answer in time; many statements are then missed.
+        Returns an empty mapping if the model is not in use or does not answer in time. Many statements are then
+        missed.
         """
         if not texts or model is None:
             return {}
@@ -525,7 +530,7 @@ class SessionService(Feature):
     async def _store_episodes(self, head: SessionHead, extract: Extract) -> SessionHead:
         """Store the episodes, delete outdated ones, and return the updated metadata.
 
-        Episodes are outdated if the session was divided into more of them before.
+        Episodes are outdated if the session was divided into more episodes before.
         """
         await self._memories.store(extract.episodes)
         episode_count = len(extract.episodes)
