@@ -28,7 +28,7 @@ CONFLICT: dict[str, Any] = {
     "status": "open",
     "a": {"title": "python: >=3.9", "at": "2025-01-01T00:00:00Z", "source": {"path": "pyproject.toml"}},
     "b": {"title": "python: >=3.8", "at": "2025-02-01T00:00:00Z", "source": {"type": "client"}},
-    "reason": "two sources say something else of 'python'",
+    "reason": "two sources give different values for 'python'",
     "confidence": 0.9,
     "detected_at": "2025-02-01T00:00:00Z",
 }
@@ -91,7 +91,7 @@ def test_contradictions_list_and_resolve(fake: FakeDaemon, capsys: Output) -> No
     assert main(["contradictions", "resolve", "x1", "a", "--note", "CI says so"]) == 0
 
     out = capsys.readouterr().out
-    assert "x1  two sources say something else of 'python' · shop" in out
+    assert "x1  two sources give different values for 'python' · shop" in out
     assert "a: python: >=3.9  (pyproject.toml)" in out
     assert fake.bodies("POST /contradictions/x1/resolve") == [{"resolution": "a_wins", "note": "CI says so"}]
     assert main(["contradictions", "resolve", "x1"]) == 2

@@ -180,7 +180,7 @@ def test_pair_opened_once_with_newer_as_b() -> None:
     [record] = planned.after
     answer = contradiction_answer(record)
     assert (answer.a.id, answer.b.id, answer.status) == ("m2", "m1", "open")
-    assert answer.reason == "one says otherwise: 'PostgreSQL' against 'MySQL'"
+    assert answer.reason == "they disagree: 'PostgreSQL' against 'MySQL'"
 
     closed, change = resolve_contradiction(record, ResolutionRequest(resolution="a_wins"), memories_by_id, NOW)
     loser = next(one for one in change.memories if one.id == "m1")

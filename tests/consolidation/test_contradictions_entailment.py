@@ -55,7 +55,7 @@ def test_file_pairs_need_higher_probability() -> None:
 def test_model_reason_quotes_differing_words() -> None:
     pair = judge_pair(MONO, STEREO, SURE)
     assert pair is not None
-    assert pair.make_record(NOW).source["reason"] == "one says otherwise: 'mixer output mono' against 'mixed stereo'"
+    assert pair.make_record(NOW).source["reason"] == "they disagree: 'mixer output mono' against 'mixed stereo'"
     assert describe_difference("Audio is mixed", "Audio is not mixed") == "according to a model, they cannot both hold"
 
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.timeout(180)
 
 SETTINGS = "[signals]\nwatch_files = false\n[store]\ncommit_ms = 20\n"
 STEREO, MONO = "Audio is mixed in stereo", "The audio mixer output is mono"
-REASON = "one says otherwise: 'mixed stereo' against 'mixer output mono'"
+REASON = "they disagree: 'mixed stereo' against 'mixer output mono'"
 
 
 def said(number: int, text: str, **fields: Any) -> dict[str, Any]:

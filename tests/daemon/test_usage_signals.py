@@ -33,4 +33,4 @@ def test_reverted_commit_lowers_used_memories(hunchd_home: Path, tmp_path: Path)
         tell("commit", sha=git(shop, "rev-parse", "HEAD"))
 
         daemon.wait_until(lambda: len(happened()) == 2, within=60, what="notice the revert")
-        assert happened() == [f"{sha[:10]}, in which it was acted on, was reverted", "was acted on"]
+        assert happened() == [f"commit {sha[:10]}, for which it was used, was reverted", "was acted on"]

@@ -180,7 +180,7 @@ def test_reverted_commit_removes_gained_evidence() -> None:
 
     told = usage.get_tallies()
     assert (told["m1"].evidence, told["m2"].evidence) == (0.0, 1.0)
-    assert usage.list_events("m1")[0].what == "a1b2c3d4e5, in which it was acted on, was reverted"
+    assert usage.list_events("m1")[0].what == "commit a1b2c3d4e5, for which it was used, was reverted"
 
 
 def test_commit_usage_survives_restart(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-# Word → short form. None of the forms is an English word that prose about software is likely to use for itself.
+# Word → short form. No form is an English word that prose about software is likely to use in its own sense.
 GLOSSARY: Final[Mapping[str, str]] = {
     "administrator": "admin", "application": "app", "applications": "apps", "architecture": "arch",
     "arguments": "args", "asynchronous": "async", "attribute": "attr", "attributes": "attrs",
@@ -32,7 +32,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "versions": "vers",
 }  # fmt: skip
 _EXPANSIONS: Final = {short: word for word, short in GLOSSARY.items()}
-# A stretch that must not change: code in backticks, quotations, and anything that looks like a name or a path.
+# Part of a text that must not change: code in backticks, quotations, and anything that looks like a name or a path.
 _PROTECTED_TEXT = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|\S*[/\\_@#:.=<>(){}\[\]$&|~+*^%\d]\S*\w|\S*[a-z][A-Z]\S*")
 _WORD = re.compile(r"(?<![\w'/-])[a-z]+(?![\w'/-])")
 _SHORT_FORM = re.compile(

@@ -17,16 +17,16 @@ from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.unit_classification import strip_issue_numbers
 
-SHOWN_AS: Final = "shown_as"  # source field: the longest level that is shown without a request from now on
-ARCHIVE_REASON: Final = "archived"  # source field: when and why it was archived
-ERASE_AFTER: Final = "goes_after"  # … and when it will be erased
-# Facts that others said or that were derived age as well; those of files hold as long as the file states them.
+SHOWN_AS: Final = "shown_as"  # source field: the longest level that is still shown unprompted
+ARCHIVE_REASON: Final = "archived"  # source field: why the memory was archived
+ERASE_AFTER: Final = "goes_after"  # source field: when it will be erased
+# Facts stated by others or derived from sources age as well; facts from files hold as long as the file states them.
 _AGING_FACT_TRUST: Final = frozenset({Trust.DERIVED, Trust.UNTRUSTED})
-USER_SUPERSEDED_DAYS: Final = 365  # days after which a statement of the user that was replaced is forgotten
+USER_SUPERSEDED_DAYS: Final = 365  # days after which a replaced statement by the user is forgotten
 # Important memories are kept longer: a release, a decision, a session with an outcome.
 MIN_LASTING_IMPORTANCE: Final = 0.7  # importance
-# A summary of a text that is hardly longer adds nothing.
-MIN_SUMMARY_RATIO: Final = 1.3  # minimum length of the text, in lengths of its summary
+# If the text is hardly longer than its summary, the summary adds nothing.
+MIN_SUMMARY_RATIO: Final = 1.3  # minimum ratio of the length of the text to that of its summary
 
 
 def plan_summaries(
@@ -57,7 +57,7 @@ def plan_summaries(
 def plan_compression(
     memories: Iterable[Memory], vocabulary: Vocabulary, settings: ConsolidationSettings, now: datetime
 ) -> Iterator[PlannedChange]:
-    """Plan the compression of each episode older than `compress_days` to one line.
+    """Plan to compress each episode older than `compress_days` to one line.
 
     The line keeps the words that distinguish the episode within its project.
     """
@@ -79,7 +79,10 @@ def plan_compression(
 
 
 def plan_retirement(memories: Mapping[str, Memory], now: datetime) -> Iterator[PlannedChange]:
-    """Plan to mark memories that were replaced or have expired as superseded."""
+    """Plan the retirement of memories that were replaced or have expired.
+
+    Their status becomes superseded.
+    """
     successors = {
         memory.supersedes: memory
         for memory in memories.values()
@@ -146,7 +149,7 @@ def _parse_erase_time(memory: Memory) -> datetime | None:
 def restore(memory: Memory) -> Memory | None:
     """Return an archived memory as it was before it was archived.
 
-    Returns None if the memory is not archived, or was archived for another reason than lack of use.
+    Returns None if the memory is not archived, or was archived for a reason other than lack of use.
     """
     if memory.status is not Status.ARCHIVED or ERASE_AFTER not in memory.source:
         return None
@@ -155,7 +158,7 @@ def restore(memory: Memory) -> Memory | None:
 
 
 def is_forgettable(memory: Memory) -> bool:
-    """Return True if a memory of this kind and origin may be archived when it is unused."""
+    """Return True if an unused memory of this kind and origin may be archived."""
     if memory.kind is Kind.FACT:
         return memory.trust in _AGING_FACT_TRUST and not memory.source.get("path")
     return describe(memory.kind).is_forgettable and memory.trust is not Trust.USER
@@ -203,9 +206,11 @@ def get_last_use(memory: Memory) -> datetime:
 
 
 def _iter_needed_ids(active: Sequence[Memory]) -> Iterator[str]:
-    """Yield the ids of memories to which the user's own or a cited memory links.
+    """Yield the ids of the memories that lasting memories link to.
 
-    Examples are the error that belongs to a fix, and the fix of a recent error.
+    Lasting memories are the user's own and those that were cited. Examples of what they need are the error that
+    belongs to
+    a fix, and the fix of a recent error.
     """
     for memory in active:
         if memory.trust is Trust.USER or memory.usage.cited:

@@ -17,10 +17,10 @@ from hunchd.protocol.memories import MemoryRecord, memory_from_json, memory_to_j
 from hunchd.protocol.requests import ResolutionRequest
 from hunchd.protocol.responses import format_iso
 
-# Confidence if two sources are equally sure of different values of one key: one is wrong, or the value has changed.
+# Confidence if two sources are equally sure of different values for one key: one is wrong, or the value has changed.
 SAME_KEY_CONFIDENCE: Final = 0.9
 OVERTAKEN: Final = "one side says something else by now"
-# Sides that hold after each resolution; where both hold, their status does not change.
+# Sides that remain valid after each resolution; for other resolutions, no status changes.
 _WINNERS: Final = {"a_wins": "a", "b_wins": "b", "merged": ""}
 
 
@@ -51,11 +51,11 @@ def create_contradiction(
         importance=max(a.importance, b.importance),
         links=({"type": "a", "ref": a.id}, {"type": "b", "ref": b.id}),
         artifacts=tuple(dict.fromkeys((*_list_files(a), *_list_files(b)))),
-        # It quotes both and is shown at the top: statements of a colleague are marked as untrusted.
+        # The record quotes both and is shown at the top, so a colleague's statement makes it untrusted.
         trust=Trust.UNTRUSTED if is_shared(a) or is_shared(b) else max(a.trust, b.trust, key=tuple(Trust).index),
         source={
             "type": "contradiction",
-            "reason": reason or f"two sources say something else of '{b.key}'",
+            "reason": reason or f"two sources give different values for '{b.key}'",
             "a": memory_to_json(a),
             "b": memory_to_json(b),
         },
@@ -163,10 +163,10 @@ def reopen_contradiction(
 
 
 def close_if_inactive(contradiction: Memory, present: dict[str, Memory], now: datetime) -> Memory | None:
-    """Return the closed record if one of the two memories is no longer active.
+    """Close a contradiction if one of its two memories is no longer active.
 
-    Returns None if the contradiction stays as it is: both memories are active, it is already closed, or it is about
-    one key.
+    Returns the closed record. Returns None if the contradiction stays as it is: both memories are active, it is
+    already closed, or it is about one key.
     """
     a, b = (present.get(side.id) for side in parse_sides(contradiction))
     if contradiction.status is not Status.ACTIVE or is_about_one_key(contradiction):
@@ -177,7 +177,7 @@ def close_if_inactive(contradiction: Memory, present: dict[str, Memory], now: da
     outcome = {
         "resolution": "a_wins" if a_holds else "b_wins",
         "resolved_at": format_iso(now),
-        "note": "the other side holds no more",
+        "note": "the other memory is no longer active",
     }
     return replace(
         contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**contradiction.source, **outcome}
@@ -228,11 +228,11 @@ def _is_same_claim(one: Memory, other: Memory) -> bool:
 
 
 def close_lapsed(contradiction: Memory, now: datetime) -> MemoryChange:
-    """Close a contradiction because no source makes one of the two claims any more.
+    """Close a contradiction because one of its claims is no longer made.
 
     A claim that was kept only because of the contradiction is deleted with it.
     """
-    outcome = {"resolution": "a_wins", "resolved_at": format_iso(now), "note": "the other side is said no more"}
+    outcome = {"resolution": "a_wins", "resolved_at": format_iso(now), "note": "the other claim is no longer made"}
     closed_record = replace(
         contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**contradiction.source, **outcome}
     )

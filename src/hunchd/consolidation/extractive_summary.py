@@ -25,12 +25,12 @@ MAX_COMPRESSED_CHARACTERS: Final = 150  # characters: one line
 MAX_INDEX_CHARACTERS: Final = 60
 MIN_REASON_WORDS: Final = 3  # words: "because of it" gives no reason
 MIN_SENTENCE_CHARACTERS: Final = 12
-MAX_SENTENCE_CHARACTERS: Final = 400  # a longer one is a list or a trace
-DECISION_WEIGHT: Final = 2.0  # weights, beside a salience between 0 and 1
+MAX_SENTENCE_CHARACTERS: Final = 400  # a longer sentence is probably a list or a trace
+DECISION_WEIGHT: Final = 2.0  # this and the next weights are added to a salience between 0 and 1
 REASON_WEIGHT: Final = 1.5
 OUTCOME_WEIGHT: Final = 1.0
 FIRST_SENTENCE_WEIGHT: Final = 0.6  # the first sentence names the subject of a text
-_COMMON_SHARE: Final = 0.35  # share of a project's texts from which a word has no weight
+_COMMON_SHARE: Final = 0.35  # a word in this share of a project's texts, or more, has no weight
 
 _DECISION = re.compile(
     r"\b(?:decid\w+|decision|chose|chosen|agreed|instead of|rather than|in favou?r of|switch(?:ed|es)? (?:to|from)|"
@@ -42,7 +42,7 @@ _REASON = re.compile(
     r"caused by|the (?:cause|reason|problem) (?:was|is)|turned out)\b",
     re.IGNORECASE,
 )
-# Gives a reason for the rest of its sentence, whatever the rest says.
+# Words that introduce the reason for the rest of their sentence, whatever the rest says.
 _BECAUSE = re.compile(r"\b(?:because|so that|in order to)\b", re.IGNORECASE)
 _OUTCOME = re.compile(
     r"\b(?:fix(?:ed|es)?|solved|resolved|works now|passes|passed|failed|reverted|root cause|finally|result(?:ed)?)\b",
@@ -52,7 +52,10 @@ _OUTCOME = re.compile(
 
 @dataclass(slots=True)
 class Vocabulary:
-    """Number of texts in a project that contain each word; rare words distinguish a text."""
+    """Frequencies of the words in the texts of a project.
+
+    The frequency of a word is the number of texts that contain it; rare words distinguish a text.
+    """
 
     text_count: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -62,7 +65,11 @@ class Vocabulary:
         self.counts.update(set(extract_terms(text)))
 
     def weigh(self, word: str) -> float:
-        """Return the weight of a word, from 0 (in very many texts) to 1 (in one text only)."""
+        """Return the weight of a word, from 0 to 1.
+
+        It is 0 for a word in a large share of the texts and 1 for a word in a single text. With fewer than two texts,
+        every word has a weight of 0.5.
+        """
         if not self.text_count:
             return 0.5
         share = self.counts.get(word, 1) / self.text_count
@@ -73,7 +80,7 @@ class Vocabulary:
         )
 
     def pick_distinctive(self, text: str, limit: int) -> list[str]:
-        """Return the `limit` most distinctive words of a text, in the order of the text."""
+        """Return the `limit` most distinctive words, in the order of the text."""
         words = extract_terms(text)
         best = set(sorted(words, key=lambda word: (-self.weigh(word), -len(word), word))[:limit])
         return [word for word in words if word in best]
@@ -90,13 +97,14 @@ class ExtractedGist:
     decision: str = ""
     reason: str = ""
     sentences: tuple[str, ...] = ()  # in the order of the text
-    ranked_sentences: tuple[
-        str, ...
-    ] = ()  # most informative first: decision, reason, then what else distinguishes the text
+    ranked_sentences: tuple[str, ...] = ()  # most informative first: decision, reason, then the other sentences
 
 
 def extract_gist(title: str, text: str, vocabulary: Vocabulary) -> ExtractedGist:
-    """Select the subject, decision, reason and most distinctive sentences of a text."""
+    """Select the most informative sentences of a text.
+
+    These are the decision, the reason and then the most distinctive ones; the subject is the title.
+    """
     title_words = set(extract_terms(title))
     tokenized_sentences = [(one, extract_terms(one)) for one in split_sentences(text) if _is_self_contained(one)]
     candidates = [(one, words) for one, words in tokenized_sentences if not _repeats_title(words, title_words)]
@@ -157,9 +165,10 @@ def _score(sentence: str, words: Sequence[str], at: int, vocabulary: Vocabulary)
 
 
 def _extract_clause(sentence: str, *, room: int) -> str:
-    """Return `sentence` if it fits into `room` characters, otherwise the clause that gives its reason.
+    """Return `sentence`, or only the clause with its reason if it is too long.
 
-    Returns "" if that clause does not fit or does not make sense alone.
+    The result must be shorter than `room` characters. Returns "" if the clause is too long as well, or does not make
+    sense alone.
     """
     stripped_text = sentence.rstrip(".:; ")
     if len(stripped_text) < room:

@@ -1,4 +1,4 @@
-"""Synonyms in the language of developers, stored as stems."""
+"""Synonyms in the language of developers, stored as word stems."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from hunchd.text.stemming import stem_statement
 
-# Synonyms, one group a line; the first word stands for all.
+# Synonyms, one group in each line; the first word stands for all.
 _SYNONYM_LINES: Final = """
 postgresql postgres psql pg
 on enable enabled activate activated

@@ -21,20 +21,22 @@ from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.text.words import STATEMENT_STOP_WORDS
 
-ABOUT: Final = "about"  # a file, by its path
-ABOUT_SYMBOL: Final = "about_symbol"  # a symbol, as `path#name`
-RESTS_ON: Final = "rests_on"  # another memory
+ABOUT: Final = "about"  # type of a link to a file, given by its path
+ABOUT_SYMBOL: Final = "about_symbol"  # type of a link to a symbol, given as `path#name`
+RESTS_ON: Final = "rests_on"  # type of a link to another memory
 REVERTS, REVERTED_BY = "reverts", "reverted_by"
 FIXES, FIXED_BY = "fixes", "fixed_by"
-SAME_WORK: Final = "same_work"  # two memories of one commit or pull request
+SAME_WORK: Final = "same_work"  # type of a link between two memories of one commit or pull request
 
-MAX_LINKS: Final = 40  # of one memory: with more it is about everything
-MAX_PEERS: Final = 12  # memories with a common artifact that are linked to each other; with more it is a folder
-MAX_SYMBOLS: Final = 8  # of one text
-MIN_COMMON_WORDS: Final = 2  # content words of two memories of one commit that are linked
-MAX_COMPARED_CHARACTERS: Final = 600  # characters of a text
+MAX_LINKS: Final = 40  # links of one memory; with more, it would be about everything
+MAX_PEERS: Final = (
+    12  # memories of one commit, pull request or issue that are linked to each other; with more, none are
+)
+MAX_SYMBOLS: Final = 8  # symbols to which one memory is linked
+MIN_COMMON_WORDS: Final = 2  # content words that two memories of one commit must share to be linked
+MAX_COMPARED_CHARACTERS: Final = 600  # characters of a text that are compared
 MIN_SHA_LENGTH: Final = 7
-MAX_DEFINITIONS: Final = 3  # files that may define a name; with more it is ambiguous
+MAX_DEFINITIONS: Final = 3  # files that may define a name; with more, the name is ambiguous
 
 _FIX_REFERENCE = re.compile(
     r"\b(?:[Ff]ix(?:es|ed)?|[Rr]egression (?:in|from|since)|[Ii]ntroduced (?:in|by)|[Bb]roken (?:in|by|since)|"
@@ -104,7 +106,7 @@ def _find_pairs(memories: Mapping[str, Memory]) -> Iterator[_LinkPair]:
         for issue in _ISSUE.findall(memory.content):
             ids_by_issue[issue].append(memory.id)
     for (kind, ref), ids in ids_by_artifact.items():
-        for pair in _pair_all(ids, f"both are of {kind} {ref[:10]}"):
+        for pair in _pair_all(ids, f"both belong to {kind} {ref[:10]}"):
             if _share_subject(memories[pair.one], memories[pair.other]):
                 yield pair
     for issue, ids in ids_by_issue.items():
@@ -146,9 +148,7 @@ def _plan_code_links(memories: Sequence[Memory], code: CodePresence) -> Iterator
             after = _add_link(after, type_, ref)
         if after is not memory:
             new = [link["ref"] for link in after.links[len(memory.links) :]]
-            what = (
-                f"{memory.title!r} rests on {', '.join(new[:3])}{f' and {len(new) - 3} more' if len(new) > 3 else ''}"
-            )
+            what = f"link {memory.title!r} to {', '.join(new[:3])}{f' and {len(new) - 3} more' if len(new) > 3 else ''}"
             yield PlannedChange(
                 ConsolidationStep.LINKS, "linked", what, "it names code that exists", (memory,), (after,)
             )

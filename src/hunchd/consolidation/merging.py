@@ -1,6 +1,6 @@
-"""Merging of duplicate memories into one, which takes over their provenance and usage counts.
+"""Merging of duplicate memories into one.
 
-These are pure functions.
+The memory that is kept takes over the provenance and usage counts of the others. These are pure functions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
 from hunchd.domain.memory import Memory, Status, Trust, Usage
 
-MERGED_FROM: Final = "merged_from"  # type of the link from what stays to what it stands for
+MERGED_FROM: Final = "merged_from"  # type of the link from the memory that is kept to a duplicate that it replaces
 MAX_LINKS: Final = 100
 
 
@@ -35,7 +35,7 @@ def plan_merges(
             replace(one, status=Status.SUPERSEDED, superseded_by=keeper.id, valid_to=one.valid_to or now)
             for one in others
         )
-        why = f"{len(others)} more {'say' if len(others) > 1 else 'says'} the same"
+        why = "another memory says the same" if len(others) == 1 else f"{len(others)} other memories say the same"
         what = f"merge {', '.join(one.title[:60] for one in others[:3])} into {keeper.title[:60]!r}"
         yield PlannedChange(
             ConsolidationStep.DUPLICATES, "deduped", what, why, (keeper, *others), (after, *superseded_memories)

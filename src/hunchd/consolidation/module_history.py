@@ -1,8 +1,8 @@
-"""Histories: memories that condense the old episodes of a module, or a project's automated updates.
+"""Histories: memories that condense old episodes or automated updates.
 
-A module is a folder at most MAX_DEPTH levels deep, or the whole project. Its history has one line for each episode,
-and a summary that names the most important ones. The automated updates of a project have one history, with one line
-for each dependency or chore, however often it was repeated.
+The episodes are those of one module, which is a folder at most MAX_DEPTH levels deep, or the whole project. The
+history has one line for each episode, and a summary that names the most important ones. The automated updates of a
+project have one history, with one line for each dependency or chore, however often it was repeated.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, 
 from hunchd.ingestion.prose import shorten
 
 HISTORY_CATEGORY: Final = "history"  # category of a history
-PART_OF: Final = "part_of"  # type of the link from an episode to the history that tells of it
-# Lines of one history; older ones become a count for each year. With 400, one in twenty of the episodes that a busy
-# project needed again after two years had no line left.
+PART_OF: Final = "part_of"  # type of the link from an episode to the history that includes it
+# Maximum lines of one history; older lines become a count for each year. With a maximum of 400, one in twenty of the
+# episodes that a busy project needed again after two years no longer had a line.
 MAX_LINES: Final = 2_000
 MAX_LINE_CHARACTERS: Final = 110  # characters
-MIN_EPISODES: Final = 5  # of a module, before a summary of its history is worth reading
+MIN_EPISODES: Final = 5  # minimum episodes of a module for which a history is worth reading
 MIN_EPISODES_PER_CHANGE: Final = 32  # episodes added by one change, while a history is short
-# Each change writes the whole history: into a long one, episodes worth this share of its lines are added at once.
+# Each change rewrites the whole history, so a long history gets more episodes at once: this share of its lines.
 CHANGE_SHARE: Final = 1 / 16
-MAX_DEPTH: Final = 3  # folder levels that make a module
-WHOLE_PROJECT: Final = "."  # module of episodes without a common folder
+MAX_DEPTH: Final = 3  # maximum folder levels of a module
+WHOLE_PROJECT: Final = "."  # module for episodes without a common folder
 MAX_FILES: Final = 20  # an episode with more files belongs to no module
-# Share of the time after which unused episodes are archived: by then they are in a history.
+# Share of `forget_days` after which even a few episodes are put into a history, before they are archived.
 LATE_SHARE: Final = 2 / 3
 SUMMARY_EPISODES: Final = 5  # episodes in the summary
-UPDATES_MODULE: Final = ":updates"  # stands in for a module, for automated updates; no folder has this name
+UPDATES_MODULE: Final = ":updates"  # stands for a module in the history of updates; no folder has this name
 UPDATES_TITLE: Final = "history of dependency bumps and automated updates"
 MAX_MANIFESTS: Final = 20  # files listed as artifacts of the history of updates
-UPDATES_IMPORTANCE: Final = 0.3  # importance: users search for it by name
+UPDATES_IMPORTANCE: Final = 0.3  # low, because users search for this history by name
 
-# Returns a history extended by some episodes; the last argument is what its summary is made of.
+# Takes a history, new episodes, and the episodes to summarise; returns the extended history.
 HistoryBuilder = Callable[[Memory | None, Sequence[Memory], Sequence[Memory]], Memory]
 
 
@@ -75,7 +75,7 @@ def plan_histories(
     for project, episodes in sorted(updates.items(), key=lambda one: one[0] or ""):
         if any(
             now - memory.at >= late_age for memory in episodes
-        ):  # not a few each night: each change rewrites one memory
+        ):  # not a few each night, because each change rewrites the whole history
             history = memories.get(make_history_id(project, UPDATES_MODULE))
             yield from _plan_additions(
                 "dependencies and chores", episodes, history, partial(_extend_update_history, project, now)
@@ -142,7 +142,7 @@ def _plan_additions(
         batch, remaining = remaining[:batch_size], remaining[batch_size:]
         after = build(history, batch, batch if remaining else new_episodes)
         link = {"type": PART_OF, "ref": after.id}
-        only_link = (link,)  # shared by all without other links: a tuple for each takes a megabyte
+        only_link = (link,)  # shared by all episodes without other links: a tuple for each would take a megabyte
         links = (
             (*(history for history in one.links if history != link), link) if one.links else only_link for one in batch
         )
@@ -280,7 +280,10 @@ def _is_missing_from_history(memory: Memory, memories: Mapping[str, Memory]) -> 
 
 
 def _parse_lines(history: Memory | None) -> list[str]:
-    """Return the lines of a history without its title, or [] if there is no history."""
+    """Return the lines of a history, without its title.
+
+    Returns [] if there is no history.
+    """
     return history.content.splitlines()[1:] if history is not None else []
 
 
@@ -290,7 +293,10 @@ def _format_line(memory: Memory) -> str:
 
 
 def _limit_lines(lines: Sequence[str]) -> list[str]:
-    """Keep the newest MAX_LINES lines, and replace the older ones with a count for each year."""
+    """Keep the newest MAX_LINES lines of a history.
+
+    The older ones are replaced with a count for each year.
+    """
     year_counts, kept_lines = Counter[str](), list[str]()
     for line in dict.fromkeys(lines):
         if (year := _parse_year_count(line)) is not None:

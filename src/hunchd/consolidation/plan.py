@@ -23,12 +23,12 @@ from hunchd.domain.memory import Memory
 from hunchd.protocol.consolidation_answers import MemoryState
 from hunchd.protocol.memories import memory_from_json, memory_to_json
 
-TYPICAL_CHARACTERS: Final = 2_000  # characters of a typical memory in a change
-_ABSENT: Final = None  # an optional field that is left out; none is ever null
+TYPICAL_CHARACTERS: Final = 2_000  # length of a typical memory in a change, in characters
+_ABSENT: Final = None  # value of an optional field that is left out; no field is ever null
 
 
 class ConsolidationStep(StrEnum):
-    """Steps of a consolidation run, in order.
+    """Steps of a consolidation run, in the order of execution.
 
     Memories are judged before they are condensed, and condensed before they are forgotten.
     """
@@ -52,7 +52,7 @@ class ConsolidationStep(StrEnum):
 class PlannedChange:
     """Change that is applied as a whole or not at all.
 
-    `counter` is the name of the figure in the run's summary that the change increases.
+    `counter` names the counter in the results of the run that the change increases.
     """
 
     step: ConsolidationStep
@@ -77,15 +77,15 @@ class Edit(
     id: str
     fields_before: MemoryState
     fields_after: MemoryState
-    digest_before: str  # digest of the whole before; "" for none
-    digest_after: str  # … and after
+    digest_before: str  # digest of the whole memory before the edit; "" if it did not exist
+    digest_after: str  # the same after the edit
 
     @property
     def inverse(self) -> Edit:
         return Edit(self.id, self.fields_after, self.fields_before, self.digest_after, self.digest_before)
 
     def apply(self, present: Memory | None) -> Memory | None:
-        """Return `present` as it is after the edit, or None if the edit deletes it.
+        """Return `present` after the edit, or None if the edit deletes it.
 
         `present` must be in the state before the edit.
         """
@@ -139,7 +139,7 @@ def split_into_batches(entries: Iterable[ChangeEntry], max_weight: int) -> Itera
 
 
 def weigh(entry: ChangeEntry) -> int:
-    """Return the weight of a change, a measure of the work it takes to apply.
+    """Return the weight of a change, which estimates the work of applying it.
 
     Each memory counts 1, and so does each TYPICAL_CHARACTERS of text.
     """
@@ -148,7 +148,7 @@ def weigh(entry: ChangeEntry) -> int:
 
 
 def make_entry(change: PlannedChange, project: str | None) -> ChangeEntry:
-    """Convert a planned change to an entry that contains only the fields that differ."""
+    """Convert a planned change to an entry with only the fields that differ."""
     before = {memory.id: memory for memory in change.before}
     after = {memory.id: memory for memory in change.after}
     edits = [
@@ -159,12 +159,12 @@ def make_entry(change: PlannedChange, project: str | None) -> ChangeEntry:
 
 
 def is_applicable(entry: ChangeEntry, present: Mapping[str, Memory]) -> bool:
-    """Return True if all memories of the change are in the state before it."""
+    """Return True if all memories are in the state before the change."""
     return all(_digest_or_empty(present.get(edit.id)) == edit.digest_before for edit in entry.edits)
 
 
 def is_applied(entry: ChangeEntry, present: Mapping[str, Memory]) -> bool:
-    """Return True if all memories of the change are in the state after it."""
+    """Return True if all memories are in the state after the change."""
     return all(_digest_or_empty(present.get(edit.id)) == edit.digest_after for edit in entry.edits)
 
 
@@ -185,9 +185,7 @@ def _find_remaining_edit(edit: Edit, memory: Memory | None) -> tuple[Edit | None
     if memory is None or edit.fields_before is None or edit.fields_after is None:
         return None, False
     current = memory_to_json(memory)
-    names = [
-        name for name in edit.fields_after if name != "updated"
-    ]  # set by whoever changed the memory, whatever it was
+    names = [name for name in edit.fields_after if name != "updated"]  # every change sets this field
     fields = {
         name: _merge_field(current.get(name), edit.fields_before.get(name), edit.fields_after.get(name))
         for name in names
@@ -201,7 +199,7 @@ def _find_remaining_edit(edit: Edit, memory: Memory | None) -> tuple[Edit | None
 
 
 def _merge_field(current: Any, was: Any, now: Any) -> tuple[Any, bool]:
-    """Return the value of a field after a change, and True if the change is fully applied.
+    """Return the new value of a field, and True if it is fully changed.
 
     `was` and `now` are the values before and after the change; `current` is the stored value. If somebody else changed
     the field, the current value is kept; mappings, such as the source, are merged key by key.

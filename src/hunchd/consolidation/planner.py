@@ -39,9 +39,11 @@ from hunchd.domain.memory import Levels, Memory, Status
 
 SharedT = TypeVar("SharedT")
 
-MAX_LEARNED_CHARACTERS: Final = 1_500  # characters of a text: its beginning names its subject
-# Names of authors recur, digests of commits do not: looking these up would cost more than they weigh.
-MAX_SHARED_CHARACTERS: Final = 40  # characters
+MAX_LEARNED_CHARACTERS: Final = (
+    1_500  # characters of a text from which words are counted; the beginning names the subject
+)
+# Short strings such as names of authors recur, digests of commits do not: looking these up costs more than it saves.
+MAX_SHARED_CHARACTERS: Final = 40
 _COMMON_FIELDS: Final = frozenset({"type", SHOWN_AS})
 _NO_LEVELS: Final = Levels()
 # Steps that produce plans; the store executes the others itself.
@@ -60,7 +62,10 @@ PLANNED_STEPS: Final = (
 
 
 class Planner:
-    """Planner of the steps of a consolidation run, which keeps the memories loaded between steps."""
+    """Planner of the steps of a consolidation run.
+
+    It keeps the memories loaded from step to step.
+    """
 
     def __init__(
         self, project: str | None, settings: ConsolidationSettings, now: datetime, code: CodePresence | None = None
@@ -74,9 +79,11 @@ class Planner:
         self._shared_values: dict[Any, Any] = {}
         self._previous: Memory | None = None  # the memory loaded last
         self._vocabulary = Vocabulary()
-        self.compared_keys: frozenset[str] = frozenset()  # compared by earlier runs, see `iter_comparison_keys`
-        self.entailment_cache: EntailmentCache | None = None  # entailment results; None: no model is available
-        # True if a language model has said that both statements can hold; None: it is not consulted.
+        self.compared_keys: frozenset[str] = (
+            frozenset()
+        )  # memories that earlier runs compared, see `iter_comparison_keys`
+        self.entailment_cache: EntailmentCache | None = None  # None if no model is available
+        # Returns True if a language model has said that both statements can hold; None if none is consulted.
         self.is_denied: Callable[[Memory, Memory], bool] | None = None
 
     def __len__(self) -> int:
@@ -200,7 +207,10 @@ class Planner:
         return [memory.id for memory in iter_erasable(self._memories.values(), self.now)]
 
     def iter_comparison_keys(self) -> Iterator[str]:
-        """Yield, for each active memory, its id and a digest of the fields that the search for duplicates compares."""
+        """Yield a key for each active memory, from which a later run sees whether it has changed.
+
+        The key consists of the id and a digest of the fields that the search for duplicates compares.
+        """
         return (
             f"{one.id} {_digest_compared_fields(one)}" for one in self._memories.values() if one.status is Status.ACTIVE
         )
@@ -239,7 +249,7 @@ class Planner:
         )
         groups = group_duplicates(memories, self._vectors, settled_ids=settled_ids)
         self._vectors.clear()  # not needed by any other step
-        gc.collect()  # before any long-lived objects are made: fragmentation would keep all of that memory
+        gc.collect()  # before long-lived objects are made: fragmentation would keep this memory from being freed
         return groups
 
 

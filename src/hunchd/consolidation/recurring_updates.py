@@ -18,16 +18,16 @@ from hunchd.domain.memory import Artifact, Memory
 from hunchd.domain.unit_classification import is_forward_port_subject, strip_issue_numbers
 from hunchd.ingestion.prose import shorten
 
-# Tags of an episode: made by a bot; made for a release, which users search for as work; routine work of people.
+# Tags of episodes: made by a bot; made for a release, which users search for as work; routine work by people.
 BOT: Final = "bot"
 RELEASE: Final = "release"
 MAINTENANCE: Final = "maintenance"
 
-MAX_NAME_CHARACTERS: Final = 80  # characters of the name of a dependency
-MAX_DIGEST_CHARACTERS: Final = 12  # characters of a version that is a commit
+MAX_NAME_CHARACTERS: Final = 80  # characters in the name of a dependency
+MAX_DIGEST_CHARACTERS: Final = 12  # characters in a version that is a commit id
 MAX_DEPENDENCIES: Final = 12  # dependencies listed for one commit; a commit with more is listed under its title
-MAX_FILES: Final = 3  # an update of more files also changed something other than manifests
-MAX_COMMITS: Final = 200  # listed in a line, newest first; nine characters each
+MAX_FILES: Final = 3  # an update that changed more files also changed something other than manifests
+MAX_COMMITS: Final = 200  # commits listed in a line, newest first; nine characters each
 
 _VERSION = r"[\^~<>=]{0,2}\s?[\w.+:-]{0,30}\d[\w.+:-]{0,30}"
 _NAME = r"@?[\w.-]+(?:/[@\w.-]+)*(?:\[[\w,-]+\])?"
@@ -54,7 +54,7 @@ _NO_DEPENDENCY = re.compile(r"(?:the\s+)?(?:versions?|release|changelog|copyrigh
 _MANIFEST = re.compile(
     r"\.(?:json5?|ya?ml|toml|txt|lock|cfg|ini|in|xml|gradle|kts|mod|sum|props|csproj)$|(?:^|/)[A-Z]\w+file$"
 )
-_MAX_BODY_CHARACTERS: Final = 6_000  # characters of a message
+_MAX_BODY_CHARACTERS: Final = 6_000  # characters of a commit message that are searched
 
 _ENDS_IN_VERSION = re.compile(rf"^(?P<what>.{{4,}}?)(?:\s+to)?\s+(?P<new>v?\d{_VERSION})$")
 _VARIES = re.compile(r"\([^)]*\)|`[^`]*`|#\d+|\S*\d\S*|→|,")
@@ -197,7 +197,7 @@ def _parse_title(title: str) -> tuple[DependencyUpdate, ...]:
 
 
 def _parse_body(text: str) -> tuple[DependencyUpdate, ...]:
-    """Return the dependencies that a commit message lists with their old and new versions.
+    """Return the dependencies that a commit message lists with both versions.
 
     Returns () if there are more than MAX_DEPENDENCIES.
     """
@@ -215,7 +215,10 @@ def _parse_body(text: str) -> tuple[DependencyUpdate, ...]:
 
 
 def _parse_chore(title: str) -> DependencyUpdate:
-    """Return an update whose subject is the part of `title` that is the same every time."""
+    """Convert the title of a chore to an update.
+
+    Its subject is the part of the title that is the same every time.
+    """
     plain = _PREFIX.sub("", title).strip() or title
     version_match = _ENDS_IN_VERSION.match(plain)
     subject = _CONTRIBUTOR.sub("add contributors", version_match["what"] if version_match else plain)

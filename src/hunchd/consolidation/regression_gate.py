@@ -21,20 +21,20 @@ from hunchd.domain.facts import is_over
 from hunchd.domain.memory import Memory, Status
 from hunchd.protocol.consolidation_answers import GateFigures, LostAnswer
 
-QUERY_WORDS: Final = 6  # of a query made from a memory
-MAX_RANK_BEFORE: Final = 5  # rank within which it is found before the run
-MAX_RANK_AFTER: Final = 10  # and after: the number of results that are shown by default, so that ties may change places
+QUERY_WORDS: Final = 6  # words in a query made from a memory
+MAX_RANK_BEFORE: Final = 5  # a memory counts as found before the run if it has this rank or better
+MAX_RANK_AFTER: Final = 10  # the same after the run: the default number of results, so that ties may swap places
 # A memory shown or used this recently is needed, whatever the settings say.
 RECENT_USE: Final = timedelta(days=14)
 
 MAX_LISTED_LOSSES: Final = 20
 
-RANKING: Final = "ranking"  # stands for a step if none caused a loss
-LastChange = tuple[str, str]  # step and description
+RANKING: Final = "ranking"  # takes the place of a step if no step caused a loss
+LastChange = tuple[str, str]  # step and description of a change
 
 
 class Probe(Struct, frozen=True, rename={"expected_ids": "wanted", "is_from_user": "asked"}):
-    """Query of the regression gate, with the memories that it must still find after the run.
+    """Query of the regression gate, with the memories that it must find.
 
     `expected_ids` are the ids of the memories that were among the first results before the run.
     """
@@ -42,7 +42,7 @@ class Probe(Struct, frozen=True, rename={"expected_ids": "wanted", "is_from_user
     query: str
     project: str | None
     expected_ids: tuple[str, ...]
-    is_from_user: bool = False  # by a user; otherwise generated from a memory
+    is_from_user: bool = False  # True if a user made the query; otherwise it was generated from a memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ class RunTrace:
 
     @property
     def default_cause(self) -> LastChange:
-        """Cause to report if a memory is lost although the run did not change it."""
+        """Cause to report for a lost memory that the run did not change."""
         if self.created_ids:
-            return str(ConsolidationStep.HISTORY), "histories are ranked before it"
-        return RANKING, "other memories are ranked before it"
+            return str(ConsolidationStep.HISTORY), "new histories rank above it"
+        return RANKING, "other memories rank above it"
 
     def find_replacement(self, identifier: str) -> str:
         """Return the id of the memory that now stands for `identifier`.
@@ -93,7 +93,7 @@ class LostResult:
 
 @dataclass(slots=True)
 class GateVerdict:
-    """Verdict of the gate: the number of results compared, and the results that were lost."""
+    """Verdict of the gate: how many results were compared, and which were lost."""
 
     result_count: int = 0  # results found before the run
     losses: list[LostResult] = field(default_factory=list)
@@ -118,7 +118,7 @@ class GateVerdict:
 def draw_queries(
     memories: Mapping[str, Memory], vocabulary: Vocabulary, *, limit: int, seed: str, now: datetime
 ) -> list[tuple[str, str]]:
-    """Draw a random sample of memories that must not be lost, and make a query from each.
+    """Draw queries made from a random sample of memories that must not be lost.
 
     Returns at most `limit` pairs of a query and the id of its memory. The same `seed` draws the same sample.
     """

@@ -24,10 +24,10 @@ def find_reverted_commits(message: str) -> list[str]:
 
 
 def find_discarded_paths(command: str) -> tuple[str, ...]:
-    """Return the paths whose changes a git command discards, as written in the command.
+    """Return the paths whose changes a git command discards.
 
-    "." means the whole working tree. Returns () if the command discards nothing. The command is assumed to have
-    succeeded.
+    The paths are as written in the command; "." means the whole working tree. Returns () if the command discards
+    nothing. The command is assumed to have succeeded.
     """
     try:
         words = shlex.split(command)

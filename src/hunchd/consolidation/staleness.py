@@ -17,8 +17,8 @@ from hunchd.domain.facts import is_same_value
 from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Memory, Status
 
-STALE_REASON: Final = "suspect"  # source field: the reason in words
-MAX_ROUNDS: Final = 10  # length of a chain of stale memories
+STALE_REASON: Final = "suspect"  # source field: the reason, in words, why the memory is suspect
+MAX_ROUNDS: Final = 10  # maximum length of a chain of memories that depend on each other
 
 
 def plan_staleness(memories: Mapping[str, Memory], code: CodePresence, now: datetime) -> Iterator[PlannedChange]:
@@ -39,8 +39,9 @@ def plan_staleness(memories: Mapping[str, Memory], code: CodePresence, now: date
         for memory, (after, why) in updates:
             current[memory.id] = after
             is_suspect = after.status is Status.SUSPECT
-            counts, verb = ("doubted", "doubt") if is_suspect else ("trusted_again", "trust again")
-            yield PlannedChange(ConsolidationStep.CASCADE, counts, f"{verb} {memory.title!r}", why, (memory,), (after,))
+            counter = "doubted" if is_suspect else "trusted_again"
+            what = f"mark {memory.title!r} as suspect" if is_suspect else f"trust {memory.title!r} again"
+            yield PlannedChange(ConsolidationStep.CASCADE, counter, what, why, (memory,), (after,))
 
 
 def _update_status(memory: Memory, current: Mapping[str, Memory], code: CodePresence) -> tuple[Memory, str] | None:
@@ -58,7 +59,9 @@ def _update_status(memory: Memory, current: Mapping[str, Memory], code: CodePres
         return replace(memory, status=Status.SUSPECT, source={**memory.source, STALE_REASON: why}), why
     if not why and is_marked:
         source = {name: value for name, value in memory.source.items() if name != STALE_REASON}
-        return replace(memory, status=Status.ACTIVE, source=source), f"no longer: {memory.source[STALE_REASON]}"
+        return replace(
+            memory, status=Status.ACTIVE, source=source
+        ), f"this no longer applies: {memory.source[STALE_REASON]}"
     return None
 
 
@@ -84,9 +87,9 @@ def _find_stale_reason(memory: Memory, current: Mapping[str, Memory], code: Code
 
 
 def _describe_change(ref: str, memory: Memory, current: Mapping[str, Memory]) -> str:
-    """Describe how the memory with the id `ref`, on which `memory` depends, has changed.
+    """Describe the change of a memory on which `memory` depends.
 
-    Returns "" if it has not changed or does not exist.
+    `ref` is the id of the former. Returns "" if it has not changed or does not exist.
     """
     base = current.get(ref)
     if base is None:

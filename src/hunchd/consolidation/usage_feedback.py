@@ -15,23 +15,23 @@ from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Memory, Status, Usage
 
 INITIAL_IMPORTANCE: Final = "importance_began_at"  # source field: the importance before any use
-# From this importance on, a bundle shows user facts without a request (features/context/fact_candidates.py); usage
-# alone never raises a memory that far.
+# A bundle shows user facts of at least this importance unprompted (features/context/fact_candidates.py); usage alone
+# never raises a memory that far.
 MIN_UNREQUESTED_IMPORTANCE: Final = 0.5
-# Minimum evidence that moves importance: a single click may be a slip.
+# Minimum evidence that changes importance, because a single click may be a slip.
 MIN_EVIDENCE: Final = 2.0
 IMPORTANCE_STEP: Final = 0.05  # maximum change of importance in one run: no single night decides
-IMPORTANCE_RANGE: Final = 0.2  # … and in total, relative to the initial importance
+IMPORTANCE_RANGE: Final = 0.2  # maximum change in total, from the initial importance
 CITED_WEIGHT, MISSED_WEIGHT, WRONG_WEIGHT, IGNORED_WEIGHT = 1.0, 1.0, -2.0, -0.25
-REVERTED_WEIGHT: Final = -1.0  # a change that was used and reverted cancels one use
+REVERTED_WEIGHT: Final = -1.0  # a use whose result was reverted cancels out
 MAX_RANK: Final = 10  # nobody looks below the tenth result
-# Share of readers who look at the n-th item of a list: the usual power law of click models.
+# The share of readers who look at the n-th item in a list follows the usual power law of click models.
 ATTENTION_EXPONENT: Final = 0.7
 
 
 @dataclass(frozen=True, slots=True)
 class UsageTally:
-    """Usage of one memory since the last run, not yet included in its counts.
+    """Usage of one memory that no run has counted yet.
 
     `evidence` is the sum of the feedback for and against the memory. Each kind of feedback counts once a day, however
     often it was given.
@@ -39,7 +39,7 @@ class UsageTally:
 
     shown: int = 0
     cited: int = 0
-    ignored: float = 0.0  # corrected for rank: what nobody looked at was not ignored
+    ignored: float = 0.0  # corrected for rank: a result that nobody looked at was not ignored
     wrong: int = 0
     missed: int = 0
     evidence: float = 0.0
@@ -55,7 +55,7 @@ def estimate_attention(rank: int) -> float:
 
 
 def plan_usage(memories: Mapping[str, Memory], tallies: Mapping[str, UsageTally]) -> Iterator[PlannedChange]:
-    """Plan new usage counts, and the changes of importance that follow from the feedback.
+    """Plan new usage counts, and the changes of importance that follow.
 
     `tallies` maps the ids of memories to their usage since the last run.
     """
@@ -97,7 +97,7 @@ def add_tally(usage: Usage, tally: UsageTally) -> Usage:
 def _move_importance(memory: Memory, tally: UsageTally) -> Memory:
     initial = memory.source.get(INITIAL_IMPORTANCE, memory.importance)
     initial = float(initial) if isinstance(initial, int | float) else memory.importance
-    # One bad day does not revert a good record, nor the reverse.
+    # One bad day does not cancel a good record, and one good day does not cancel a bad one.
     total_evidence = (
         CITED_WEIGHT * memory.usage.cited + MISSED_WEIGHT * memory.usage.missed + WRONG_WEIGHT * memory.usage.wrong
     )

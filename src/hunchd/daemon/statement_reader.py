@@ -13,7 +13,9 @@ from hunchd.daemon.low_priority_pool import create_low_priority_pool
 from hunchd.embedding.embedder import ContradictionModel, LazyModel, ModelUnavailable
 
 CHECK_INTERVAL_SECONDS: Final = 0.005  # seconds between two checks for pending requests
-MAX_WAIT_SECONDS: Final = 0.25  # seconds that a pair waits for requests; in a flood of them it is judged anyway
+MAX_WAIT_SECONDS: Final = (
+    0.25  # seconds that a pair waits for requests; after that it is judged even if more are pending
+)
 
 
 class PairReader:

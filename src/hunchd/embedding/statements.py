@@ -1,8 +1,8 @@
-"""Model that judges what a sentence of a session states, derived from the embedding model.
+"""Model that judges what a sentence in a session states.
 
-A product of two narrow matrices is added to each matrix in the upper layers of the embedding model (LoRA), and a
-linear layer is put on top. Only these changes are shipped (`statements.npz`); `benchmarks/train_statements.py` trains
-them.
+It is derived from the embedding model: a product of two narrow matrices is added to each matrix in the upper layers
+(LoRA), and a linear layer is put on top. Only these changes are shipped (`statements.npz`);
+`benchmarks/train_statements.py` trains them.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def unpack_changes(archive: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def build_model(model: bytes, changes: Mapping[str, Array], *, is_signed: bool) -> bytes:
-    """Build an ONNX model that returns a logit for each label, given a context and a sentence.
+    """Build an ONNX model that classifies a sentence in its context.
 
-    `model` is the shipped embedding model; any other model raises ValueError or KeyError. `is_signed` is passed on to
-    `BertBuilder`.
+    It returns a logit for each label. `model` is the shipped embedding model; any other model raises ValueError or
+    KeyError. `is_signed` selects signed weights, see `build_integer_model`.
     """
     bert = BertBuilder(apply_changes(read_tensors(model), changes), is_signed=is_signed)
     graph, states = bert.graph, bert.add_encoder(pairs=True)

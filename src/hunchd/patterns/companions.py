@@ -21,10 +21,10 @@ from hunchd.repository.git import Git
 
 # Shorter lines (`else:`, `});`) occur in many places and do not identify an instance.
 MIN_LINE: Final = 10  # characters
-MAX_UNITS: Final = 3_000  # units of history searched
-MAX_PATHS: Final = 1_500  # given to git by name
-MIN_UNITS: Final = 2  # minimum units that changed a companion
-MIN_SHARE: Final = 0.3  # of the units that added an instance
+MAX_UNITS: Final = 3_000  # units of work in history that are searched
+MAX_PATHS: Final = 1_500  # paths given to git
+MIN_UNITS: Final = 2  # minimum units of work that changed a companion
+MIN_SHARE: Final = 0.3  # minimum share of the units that added an instance
 MAX_COMPANIONS: Final = 6
 
 _LOG_COMMAND: Final = (
@@ -51,7 +51,7 @@ def find_adding_commits(git: Git, heads: Iterable[FirstLine], *, since: str = ""
 
     An instance is given by its path and its first line; a line shorter than MIN_LINE is not searched for. The result
     maps it to the last commit that added this line without removing it elsewhere, which would be a move. Only the
-    newest MAX_UNITS units of work are searched, or those after the commit `since`.
+    newest MAX_UNITS units of work are searched, and with `since`, only those after that commit.
     """
     lines_by_path: dict[str, set[bytes]] = defaultdict(set)
     for path, line in heads:
@@ -126,10 +126,11 @@ _KIND_ORDER: Final = ("file", "test", "source", "kind")
 
 
 def _iter_touched(unit: Unit, own_paths: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Yield what a unit of work changed besides its instances, as (kind of companion, target).
+    """Yield what a unit of work changed besides its instances.
 
-    `own_paths` are the files that contain the instances. Any other file counts as the test or source file of an
-    instance, or else by the kind of its path. A file that existed before is also yielded by its path.
+    Each item is (kind of companion, target). `own_paths` are the files that contain the instances. Any other file
+    counts as the test or source file of an instance, or else by the kind of its path. A file that existed before is
+    also yielded by its path.
     """
     stems = {extract_stem(path) for path in own_paths}
     is_in_tests = any(is_test(path) for path in own_paths)
@@ -146,14 +147,17 @@ def _iter_touched(unit: Unit, own_paths: Sequence[str]) -> Iterable[tuple[str, s
 
 
 def get_path_kind(path: str) -> str:
-    """Return the folder and extension of a path as a pattern, such as `changelog/*.rst`."""
+    """Return the kind of a path: a pattern of its folder and extension.
+
+    An example is `changelog/*.rst`.
+    """
     folder, name = posixpath.split(path)
     ending = posixpath.splitext(name)[1] or name
     return f"{folder}/*{ending}" if folder else f"*{ending}"
 
 
 def _required_path(kind: str, target: str) -> str:
-    """Return the file or folder that must exist for a companion to be reported.
+    """Return the file or folder that a companion requires to exist.
 
     For a kind of file this is its folder; the root folder is "". For a test or source file the result is "" too.
     """

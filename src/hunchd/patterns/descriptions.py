@@ -17,8 +17,8 @@ from hunchd.patterns.pattern import UsualLocation
 from hunchd.patterns.shapes import Shape
 
 MAX_TITLE: Final = 120  # characters
-NAME_MARK: Final = "‹name›"  # stands for the part in which names differ
-# Minimum share of the instances in a place.
+NAME_MARK: Final = "‹name›"  # stands for the part in which the names differ
+# Minimum share of the instances that are in the usual location or have the common name.
 MIN_PLACE_SHARE: Final = 0.6
 
 
@@ -34,7 +34,10 @@ def make_title(group: ShapeGroup) -> str:
 
 
 def choose_noun(group: ShapeGroup) -> str:
-    """Return the noun phrase that a developer would use for the members of a group."""
+    """Return the noun phrase that describes the members of a group.
+
+    It is the one that a developer would use, such as "subclasses of Plugin".
+    """
     if group.is_mostly_tests:
         return "tests"
     typical = group.members[0]
@@ -53,9 +56,9 @@ def choose_noun(group: ShapeGroup) -> str:
 
 
 def find_name_shape(names: Sequence[str]) -> str:
-    """Return what the names have in common: one name, or a template such as `test_‹name›`.
+    """Return what the names have in common.
 
-    Returns "" if they have nothing in common.
+    This is one name, or a template such as `test_‹name›`. Returns "" if they have nothing in common.
     """
     names = [name for name in names if name]
     if not names:

@@ -1,4 +1,4 @@
-"""Weights of features: the more specific a feature is to the project, the higher its weight.
+"""Weights of features, which are higher the more specific a feature is to the project.
 
 A feature is a name that a function or class uses, with a mark that shows how it is used: `@route` is a decorator,
 `<Plugin` a base class, `open()` a call.
@@ -18,7 +18,10 @@ FAMILIES: Final = {"typescript": "javascript", "tsx": "javascript"}
 
 
 def strip_usage(feature: str) -> str:
-    """Return the name in a feature, without the mark that shows how it is used."""
+    """Return the name in a feature, without its mark.
+
+    The mark shows how the name is used.
+    """
     return feature.removeprefix("in ").removeprefix("->").strip("@<()!^~:#=._") or feature
 
 
@@ -50,15 +53,15 @@ _WEIGHT_BY_USAGE: Final = {
     "#": 0.4,
 }
 # Names that the project defines have the full weight. Factors for others:
-FOREIGN_FACTOR: Final = 0.65  # external, and used by few projects
+FOREIGN_FACTOR: Final = 0.65  # not defined by the project, and used by few projects
 COMMON_OWN_FACTOR: Final = 0.6  # defined by the project, and by many others
 COMMON_FACTOR: Final = 0.25
 MIN_INFORMATIVE_WEIGHT: Final = 0.45  # minimum weight of a seed feature
 MIN_NAME: Final = 2  # characters of an informative name
 _NUMBERED_NAME: Final = re.compile(r"[a-zA-Z]{1,2}\d+")
-# A feature of one shape in twenty or fewer has the full weight; one of all shapes has none.
+# A feature that at most one in twenty shapes has gets the full weight; one that all shapes have gets none.
 RARITY_BASE: Final = 20.0
-# Virtual shapes without the feature: in a small project everything is frequent.
+# Virtual shapes without the feature, added because in a small project every feature is frequent.
 SMOOTHING: Final = 60
 
 
@@ -80,7 +83,7 @@ def get_usage(feature: str) -> str:
 
 
 def weigh_feature(feature: str, language: str, shape_count: int, total: int, own_names: Collection[str]) -> float:
-    """Return how much a feature says about the shapes that have it, from 0 to 1.
+    """Return how much a feature says about its shapes, from 0 to 1.
 
     A shape is a function, method or class. `shape_count` of the `total` shapes of one kind have the feature.
     `own_names` are the names that the project itself defines.
@@ -103,5 +106,5 @@ _DEFINITION_USAGES: Final = frozenset({"!", "=", "=_", "=+", ".", "in "})
 
 
 def is_informative(feature: str, weight: float) -> bool:
-    """Return True if a feature with this weight is specific to the project by itself."""
+    """Return True if a feature with this weight is project-specific by itself."""
     return weight >= MIN_INFORMATIVE_WEIGHT and get_usage(feature) not in ("=+", "=_", ":", "#", "in ")

@@ -17,18 +17,18 @@ from typing import Final
 from hunchd.patterns.features import FAMILIES, get_usage, is_informative, strip_usage, weigh_feature
 from hunchd.patterns.shapes import Shape
 
-MIN_INSTANCES: Final = 3  # instances in two files or more
+MIN_INSTANCES: Final = 3  # minimum instances in two files or more
 MIN_INSTANCES_IN_ONE_FILE: Final = 4
 MAX_PAIRED_FEATURES: Final = 10  # features per shape that are paired
-MAX_SEEDS: Final = 1_200  # of one kind of shapes
-MAX_STEPS: Final = 6  # iterations for a core and its shapes to converge
+MAX_SEEDS: Final = 1_200  # seeds tried for one kind of shapes
+MAX_STEPS: Final = 6  # iterations in which a core and its shapes must converge
 SAMPLE_SIZE: Final = 240  # shapes counted per seed
-CORE_SHARE: Final = 0.75  # of the shapes that must have a feature of the core
-MIN_COVERAGE: Final = 0.75  # of the core's weight that an instance must have
-MIN_WEIGHT: Final = 1.0  # of a core: two distinctive names
-# Upper limit of a core's weight: shapes that share twenty names are copies.
+CORE_SHARE: Final = 0.75  # share of a group's shapes that must have each feature of its core
+MIN_COVERAGE: Final = 0.75  # share of the core's weight that an instance must have
+MIN_WEIGHT: Final = 1.0  # minimum weight of a core: that of two distinctive names
+# Weight of a core above which it counts no more: shapes that share twenty names are just copies.
 FULL_WEIGHT: Final = 4.0
-# A group is a duplicate if its shapes or its core are mostly those of a better group.
+# A group is a duplicate if a better group has more than this share of its shapes or of its core.
 MAX_SHARED_MEMBERS: Final = 0.5
 MAX_SHARED_CORE: Final = 0.7
 # Factor for each further pattern of the same kind, so that the ten best are not all tests.
@@ -42,9 +42,9 @@ class ShapeGroup:
     language: str
     kind: str
     core: Mapping[str, float]
-    members: tuple[Shape, ...]  # the most typical first
+    members: tuple[Shape, ...]  # most typical first
     score: float
-    is_mostly_tests: bool  # most of them are in tests
+    is_mostly_tests: bool  # True if most shapes are in tests
 
     @property
     def file_count(self) -> int:
@@ -53,7 +53,7 @@ class ShapeGroup:
 
 @dataclass(slots=True)
 class _Bucket:
-    """All shapes of one kind in one family of languages, with an index by feature.
+    """All shapes of one kind in one language family, indexed by feature.
 
     `postings` maps a feature to the numbers of the shapes that have it, in ascending order.
     """
@@ -182,7 +182,10 @@ def _is_sufficient(core: Mapping[str, float]) -> bool:
 
 
 def _find_covered_shapes(bucket: _Bucket, core: Mapping[str, float]) -> list[int]:
-    """Return the numbers of the shapes that have most of the core, measured by weight."""
+    """Return the numbers of the shapes that have most of the core.
+
+    Features are counted by weight.
+    """
     weight_by_shape: dict[int, float] = defaultdict(float)
     for feature, weight in core.items():
         for number in bucket.postings[feature]:
@@ -268,7 +271,10 @@ def _is_covered_by_better(
     used_spans: Collection[tuple[str, int, int]],
     spans_by_path: Mapping[str, Sequence[tuple[int, int]]],
 ) -> bool:
-    """Return True if better groups already cover most of a group's shapes or of its core."""
+    """Return True if better groups already cover most of a group.
+
+    They cover it if they have most of its shapes or of its core.
+    """
     shared_count = sum(
         (shape.path, shape.start, shape.end) in used_spans
         or any(start <= shape.start and shape.end <= end for start, end in spans_by_path.get(shape.path, ()))

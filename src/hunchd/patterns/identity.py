@@ -1,4 +1,4 @@
-"""Recognition of patterns from earlier runs, and updates of their instances after a file is saved."""
+"""Recognition of patterns from earlier runs, and updates after a file is saved."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hunchd.patterns.mining import MAX_SPOTS
 from hunchd.patterns.pattern import CodePattern, InstanceLocation
 from hunchd.patterns.shapes import Shape
 
-MIN_SHARED: Final = 0.5  # minimum overlap of the instances
+MIN_SHARED: Final = 0.5  # minimum overlap between the instances of two patterns that count as the same
 
 
 def reuse_known_keys(patterns: Sequence[CodePattern], before: Sequence[CodePattern]) -> list[CodePattern]:
-    """Return the patterns, with the key of an earlier pattern if most of its instances are the same.
+    """Return the patterns, with the keys of earlier patterns that are the same.
 
-    The earlier patterns are given in `before`.
+    The earlier patterns are given in `before`. Two patterns are the same if they share most of their instances.
     """
     instances_by_key = {old.key: {(spot.path, spot.name) for spot in old.spots} for old in before}
     kind_by_key = {old.key: (old.language, old.kind) for old in before}
@@ -57,7 +57,7 @@ def _update_pattern(pattern: CodePattern, paths: Collection[str], shapes: Sequen
     remaining = [spot for spot in pattern.spots if spot.path not in paths]
     removed_count = len(pattern.spots) - len(remaining)
     added_spots: list[InstanceLocation] = []
-    end = (-1, "")  # of the last one, with its path: a shape within another is no second instance
+    end = (-1, "")  # end and path of the last instance: a shape within it is not a second one
     for shape in shapes:
         if _shape_kind(shape) == (pattern.language, pattern.kind) and pattern.matches(shape.features):
             if shape.path == end[1] and shape.start < end[0]:

@@ -20,7 +20,7 @@ from hunchd.patterns.grouping import ShapeGroup, group_shapes
 from hunchd.patterns.pattern import CodePattern, InstanceLocation
 from hunchd.patterns.shapes import Shape
 
-MAX_PATTERNS: Final = 96  # of which those with a sentence are stored
+MAX_PATTERNS: Final = 96  # patterns mined; those with advice for new instances are stored
 MAX_SPOTS: Final = 200  # instances stored per pattern
 
 ReadFile = Callable[[str], bytes | None]

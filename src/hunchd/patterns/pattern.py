@@ -1,6 +1,7 @@
-"""Data model of code patterns: the features shared, the instances, where they go and what changes with them.
+"""Data model of code patterns.
 
-An instance is a function, method or class that has most of the pattern's core features.
+A pattern has features that its instances share, a location where they usually are, and companions that change with
+them. An instance is a function, method or class that has most of the pattern's core features.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 # Share of the core's weight that an instance must have.
 MIN_MATCH: Final = 0.75
-# Commits that added instances, from which a companion is worth telling.
+# Minimum number and share of the commits adding instances that must also change a companion worth mentioning.
 MIN_USUAL_TIMES: Final = 3
 MIN_USUAL_SHARE: Final = 0.66
 
@@ -29,13 +30,16 @@ class InstanceLocation:
 
 @dataclass(frozen=True, slots=True)
 class UsualLocation:
-    """Location of most instances: one file, or a folder with a prefix and suffix for file names."""
+    """Location of most instances of a pattern.
+
+    It is one file, or a folder with a prefix and suffix for file names.
+    """
 
     folder: str = ""  # "" is the root
     prefix: str = ""
     suffix: str = ""  # with the file's extension
-    file: str = ""  # when most are in one file
-    share: float = 0.0  # of the instances
+    file: str = ""  # set if most instances are in one file
+    share: float = 0.0  # share of the instances that are here
 
     def contains(self, path: str) -> bool:
         """Return True if `path` is a file in which new instances usually go."""
@@ -67,7 +71,7 @@ class Companion:
 
     target: str  # a path, or for kinds a pattern of paths with one `*`
     times: int
-    of: int  # units that added instances
+    of: int  # number of units of work that added instances
     kind: Literal["file", "test", "source", "kind"] = "file"
 
     @property
@@ -104,21 +108,21 @@ class CodePattern:
     `core` maps the features that most instances share to their weights.
     """
 
-    key: str  # the same for the same core
+    key: str  # equal for patterns with the same core
     language: str
     kind: str  # function or class
     title: str
     score: float
     core: Mapping[str, float]
-    spots: tuple[InstanceLocation, ...]  # the most typical first
-    count: int  # instances, of which `spots` may be some
+    spots: tuple[InstanceLocation, ...]  # most typical first
+    count: int  # number of instances; `spots` may list only some
     files: int
     place: UsualLocation = UsualLocation()
     companions: tuple[Companion, ...] = ()
-    commits: tuple[str, ...] = ()  # that added instances, the newest first
+    commits: tuple[str, ...] = ()  # commits that added instances, newest first
 
     def matches(self, features: Sequence[str]) -> bool:
-        """Return True if a function or class with these features is an instance of the pattern."""
+        """Return True if code with these features is an instance of the pattern."""
         matched_weight = sum(self.core.get(feature, 0.0) for feature in features)
         return matched_weight >= MIN_MATCH * sum(self.core.values()) - 1e-9
 

@@ -1,6 +1,6 @@
-"""Conversion of patterns to memories, and to the summaries that requests are answered from.
+"""Conversion of patterns to memories and to summaries.
 
-These functions do no I/O.
+Requests are answered from the summaries. These functions do no I/O.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, 
 from hunchd.patterns.pattern import CodePattern, Companion, InstanceLocation, UsualLocation
 
 SOURCE_TYPE: Final = "pattern"  # of the source
-DIGEST_FIELD: Final = "told"  # source field: digest of the mined text; a different text was edited by the owner
-GONE_FIELD: Final = "gone"  # source field: time when the code no longer had it
+DIGEST_FIELD: Final = "told"  # source field: digest of the mined text; if the text differs from it, the user edited it
+GONE_FIELD: Final = "gone"  # source field: time at which the pattern was no longer found in the code
 MAX_LISTED_INSTANCES: Final = 24  # instances in the full text
-MAX_FILES: Final = 40  # … and as artifacts
+MAX_FILES: Final = 40  # files listed as artifacts
 MAX_COMMITS: Final = 5
 MAX_LISTED_COMPANIONS: Final = 2
-# Titles of patterns whose folder says something, and of those about which there is nothing to say.
+# Beginnings of titles of patterns whose folder is worth mentioning, and titles that are too vague for advice.
 _PLACED: Final = ("subclasses of ", "implementations of ", "functions with ", "classes with ")
 _UNSPECIFIC: Final = ("functions", "methods", "classes", "types")
 # Range of importance by rank: the best pattern is as important as a tool convention.
@@ -30,7 +30,7 @@ MIN_IMPORTANCE, MAX_IMPORTANCE = 0.3, 0.7
 
 @dataclass(frozen=True, slots=True)
 class PatternSummary:
-    """Summary of a pattern, which the front process keeps in memory."""
+    """Summary of a pattern, which the front process keeps loaded."""
 
     id: str
     title: str
@@ -182,7 +182,7 @@ def memory_to_summary(memory: Memory) -> PatternSummary | None:
             frozenset(artifact.ref for artifact in memory.artifacts if artifact.type == "file"),
             InstanceLocation(**source["example"]) if source.get("example") else None,
         )
-    except (KeyError, TypeError, ValueError):  # written by a later version or imported
+    except (KeyError, TypeError, ValueError):  # written by a later version, or imported
         return None
 
 
@@ -221,7 +221,7 @@ def merge_mined(stored_memory: Memory, new_memory: Memory) -> Memory:
 
 
 def archive(stored_memory: Memory, now: datetime) -> Memory:
-    """Return the memory of a pattern that no longer occurs in the code, marked as archived."""
+    """Return the archived memory of a pattern that no longer occurs in the code."""
     source = {**stored_memory.source, GONE_FIELD: now.isoformat()}
     return replace(stored_memory, status=Status.ARCHIVED, valid_to=now, source=source, updated=now)
 

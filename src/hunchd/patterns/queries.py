@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-# `name` is no shape: it records that the project itself defines a type or macro of that name.
+# `name` is no real shape: it only records that the project defines a type or macro of that name.
 SHAPE_CAPTURES: Final = ("function", "class", "name")
 
-# How a feature of each capture is written: the prefix says what it is, so that a class `Plugin` that is extended and a
-# function `Plugin` that is called are two features.
+# Prefix (for `call` and `macro`, suffix) of the features from each capture. It shows how a name is used, so that a base
+# class `Plugin` and a called function `Plugin` are two features.
 FEATURE_PREFIXES: Final[Mapping[str, str]] = {
     "decorator": "@",
     "base": "<",

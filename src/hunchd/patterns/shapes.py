@@ -20,10 +20,10 @@ from hunchd.text.identifiers import split_name_words
 
 MAX_LINES: Final = 90  # lines; longer shapes are too specific
 MAX_FEATURES: Final = 48  # shapes with more features are too specific
-MAX_SHAPES: Final = 1_500  # of one file
+MAX_SHAPES: Final = 1_500  # shapes in one file
 MAX_NAME: Final = 60  # characters of a feature
-MAX_MEMBERS: Final = 30  # of one class
-MIN_MEMBERS: Final = 2  # methods from which a Go method set counts as a class
+MAX_MEMBERS: Final = 30  # methods of one class
+MIN_MEMBERS: Final = 2  # methods that a Go type must have to count as a class
 
 _TEST: Final = re.compile(
     r"(?:^|/)(?:tests?|__tests__|spec|testing)(?:/|$)|(?:^|/)test_|[._-](?:test|spec)\.|_test\.|Test\.java$"
@@ -40,15 +40,15 @@ class Shape:
 
     path: str
     language: str
-    kind: str  # function, method, class; name: only its name matters
+    kind: str  # function, method or class; or name, if only its name matters
     name: str
     container: str  # the class, or Go's receiver, that it belongs to
     start: int
     end: int
     line: int
     end_line: int
-    features: tuple[str, ...]  # in source order, each once
-    digest: str  # of its text, white space aside
+    features: tuple[str, ...]  # in source order, without duplicates
+    digest: str  # digest of its text, ignoring white space
 
     @property
     def is_in_test(self) -> bool:
@@ -114,7 +114,10 @@ class _ShapeDraft:
 
 
 def _build_drafts(captures: Iterable[tuple[str, SyntaxNode]], syntax: Syntax) -> list[_ShapeDraft]:
-    """Build a draft of each shape in one syntax tree, with the features found inside it."""
+    """Build a draft of each shape in one syntax tree.
+
+    A draft has the features found inside the shape.
+    """
     shapes: list[tuple[str, SyntaxNode]] = []
     features: list[tuple[str, SyntaxNode]] = []
     for name, node in captures:
@@ -200,7 +203,7 @@ def _add_feature(capture: str, name: str, start: int, open_drafts: Sequence[_Sha
                 return
             continue
         if capture == "key" and draft.kind == "function" and draft.name == name:
-            continue  # a method of an object is its key itself
+            continue  # the name of an object's method is the key
         draft.add(feature)
 
 
@@ -272,7 +275,10 @@ _FUNCTION_TYPES: Final = frozenset(
 
 
 def _list_members(node: SyntaxNode, syntax: Syntax) -> list[str]:
-    """Return the names of the functions defined directly in a class, at most MAX_MEMBERS."""
+    """Return the names of the functions defined directly in a class.
+
+    At most MAX_MEMBERS names are returned.
+    """
     body = node.child_by_field_name("body") or next(
         (child for child in node.named_children if child.type.endswith("body")), None
     )
@@ -323,9 +329,9 @@ def _combine_go_methods(shapes: Sequence[Shape], syntax: Syntax) -> list[Shape]:
 
 
 def _find_name(kind: str, node: SyntaxNode, syntax: Syntax) -> str:
-    """Return the name that `node` defines; for a class without one, the name of its type.
+    """Return the name that `node` defines.
 
-    Returns "" if it has neither.
+    For a class without a name, this is the name of its type. Returns "" if it has neither.
     """
     for name in _NAME_FIELDS.get(kind, ("name",)):
         name_node = node.child_by_field_name(name)

@@ -29,17 +29,19 @@ from hunchd.consolidation.contradictions.statements import (
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
 from hunchd.domain.memory import Kind, Memory, Trust
 
-MAX_CANDIDATES: Final = 20  # candidates of one memory
-# Minimum probability to open a contradiction. A needless question costs a person's time: of 192 statements that four
-# projects might collect, one was opened wrongly and 30 of 54 contradictions were found; from .55 on, three and 32.
+MAX_CANDIDATES: Final = 20  # maximum candidates for one memory
+# Minimum probability to open a contradiction. A needless question costs a person's time. In 192 statements that four
+# projects might collect, one contradiction was opened wrongly and 30 of 54 were found; with .55, three and 32.
 MIN_PROBABILITY: Final = 0.65
-MIN_FURTHER_PROBABILITY: Final = 0.9  # of one memory's further contradictions: mostly it ends one earlier statement
-# Two files of one project seldom contradict each other: of 3,037 pairs of statements in fourteen projects none did.
+MIN_FURTHER_PROBABILITY: Final = (
+    0.9  # for a memory's second and third contradiction: a memory usually ends only one statement
+)
+# Two files of one project seldom contradict each other: none of 3,037 pairs of statements in fourteen projects did.
 MIN_PROBABILITY_OF_FILES: Final = 0.9
-MIN_CONFIRMED_PROBABILITY: Final = 0.8  # minimum probability of what a language model confirms
-MAX_READ_PAIRS: Final = 4  # most related pairs of one memory that the model reads; 8 ms each
-MAX_PER_MEMORY: Final = 3  # contradictions opened for one memory; more are misread
-MAX_DOCUMENT_FREQUENCY: Final = 400  # memories: a more frequent word finds no candidates
+MIN_CONFIRMED_PROBABILITY: Final = 0.8  # minimum probability of a contradiction that a language model confirms
+MAX_READ_PAIRS: Final = 4  # pairs that the model judges for one memory, most related first; 8 ms each
+MAX_PER_MEMORY: Final = 3  # contradictions opened for one memory; with more, the memory was probably misread
+MAX_DOCUMENT_FREQUENCY: Final = 400  # memories; a word in more of them finds no candidates
 _REASONS: Final[Mapping[str, str]] = {
     "versions": "they name versions that exclude each other",
     "meaning": "a language model says that they cannot both hold",
@@ -104,8 +106,8 @@ class PairComparison:
     def select_for_language_model(self, contradicting: Iterable[ContradictingPair]) -> list[ContradictingPair]:
         """Return the pairs to ask a language model about, the `contradicting` ones first.
 
-        The remaining unread pairs follow. If both memories come from files and have no word in common, asking is not
-        worth the cost, and the pair is left out.
+        The remaining unread pairs follow. A pair is left out if neither memory is the user's own and they have no word
+        in common, because asking about it is not worth the cost.
         """
         found = [one for one in contradicting if one.kind != "versions"]
         known_ids = {one.ids for one in found}
@@ -156,7 +158,7 @@ def compare_with_candidates(
 
 
 def judge_pair(a: Memory, b: Memory, probability: float) -> ContradictingPair | None:
-    """Return the pair as a contradiction if its probability is high enough, otherwise None.
+    """Return the pair as a contradiction if it is probable enough, otherwise None.
 
     `b` is the newer memory, and `probability` is the entailment model's. Two memories that come from files need a
     higher probability.
@@ -168,7 +170,7 @@ def judge_pair(a: Memory, b: Memory, probability: float) -> ContradictingPair | 
 
 
 def select_most_probable(pairs: Iterable[ContradictingPair]) -> list[ContradictingPair]:
-    """Select the most probable pair, and further pairs of which the model is nearly sure.
+    """Select the most probable pair, and further pairs that are nearly certain.
 
     Returns at most MAX_PER_MEMORY pairs. If one memory seems to contradict more than that, the model probably
     misread it.
@@ -203,7 +205,10 @@ def _confirm(one: ContradictingPair) -> ContradictingPair:
 
 
 class StatementIndex:
-    """Inverted index that finds the statements of one owner by the words in them."""
+    """Inverted index that finds one owner's statements by their words.
+
+    An owner is a project, or the user.
+    """
 
     def __init__(self, memories: Iterable[Memory] = ()) -> None:
         self._memories: dict[str, Memory] = {}

@@ -16,7 +16,7 @@ from hunchd.domain.memory import Memory
 from hunchd.embedding.model_digests import ENTAILMENT_DIGEST
 from hunchd.text.words import STATEMENT_STOP_WORDS
 
-MAX_QUOTED_WORDS: Final = 4  # words of each side that a reason quotes
+MAX_QUOTED_WORDS: Final = 4  # maximum words of each statement that a reason quotes
 _WORD = re.compile(r"[\w./@-]+")
 
 
@@ -29,7 +29,7 @@ class EntailmentCache:
 
     def __init__(self, earlier_lines: Iterable[str] = ()) -> None:
         self._earlier = dict(entry for line in earlier_lines if (entry := _parse_line(line)) is not None)
-        self._used: dict[str, float] = {}  # earlier results that are still asked for
+        self._used: dict[str, float] = {}  # results that this run has used
         self._unread: dict[str, tuple[Memory, Memory]] = {}
 
     def get(self, a: Memory, b: Memory, first: str, second: str) -> float | None:
@@ -66,21 +66,25 @@ class EntailmentCache:
         return pair
 
     def dump_lines(self) -> Iterator[str]:
-        """Yield the results that this run used, as lines of text for the next run."""
+        """Yield the probabilities used in this run, as lines of text.
+
+        The next run reads them as `earlier_lines`.
+        """
         return (f"{name} {probability:.3f}" for name, probability in self._used.items())
 
 
 def make_pair_key(first: str, second: str) -> str:
-    """Return the cache key for two statements, which does not depend on their order.
+    """Return the cache key for two statements.
 
-    The key includes the digest of the model, so that a different model judges all pairs again.
+    It does not depend on their order. It includes the digest of the model, so that a different model judges all pairs
+    again.
     """
     text = "\0".join((ENTAILMENT_DIGEST, *sorted((first, second))))
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def describe_difference(a: str, b: str) -> str:
-    """Describe a contradiction by quoting the words that occur in only one of the statements.
+    """Describe a contradiction by quoting words that only one statement contains.
 
     The model gives no reason itself.
     """
@@ -91,11 +95,14 @@ def describe_difference(a: str, b: str) -> str:
     )
     if not (only_a and only_b):
         return "according to a model, they cannot both hold"
-    return f"one says otherwise: '{only_a}' against '{only_b}'"
+    return f"they disagree: '{only_a}' against '{only_b}'"
 
 
 def _collect_content_words(text: str) -> dict[str, str]:
-    """Map the stem of each content word in `text` to the word, in order of appearance."""
+    """Map the stem of each content word in `text` to the word.
+
+    The words are in order of appearance.
+    """
     candidates = (word.strip(".-/") for word in _WORD.findall(text))
     return {
         canonical_stem(word.lower()): word for word in candidates if word and word.lower() not in STATEMENT_STOP_WORDS
@@ -106,5 +113,5 @@ def _parse_line(line: str) -> tuple[str, float] | None:
     name, _, probability = line.partition(" ")
     try:
         return name, float(probability)
-    except ValueError:  # damaged line: the pair is read again
+    except ValueError:  # damaged line: the model judges the pair again
         return None

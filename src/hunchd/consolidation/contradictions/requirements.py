@@ -13,7 +13,7 @@ _VERSION: Final = re.compile(r"[\^~<>=!]{0,2}v?\d[\w.*+-]*")
 _FILE: Final = re.compile(r"[\w@./-]*\.(?:toml|txt|json|py|cfg|ya?ml|lock|gradle|xml|mod|in|ini)|Gemfile|Makefile")
 _VERBS: Final = frozenset("depends requires requirement pins pinned sets set".split())  # noqa: SIM905
 _FUNCTION_WORDS: Final = frozenset("a an the of in on at to for is it with by and".split())  # noqa: SIM905
-_MAX_NAMES: Final = 2  # of the thing and of its owner
+_MAX_NAMES: Final = 2  # names of the thing and of its owner
 
 Requirement = tuple[frozenset[str], frozenset[str]]  # names, versions
 

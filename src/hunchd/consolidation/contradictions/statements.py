@@ -20,11 +20,11 @@ from hunchd.text.words import STATEMENT_STOP_WORDS
 
 MAX_STATEMENT_CHARACTERS: Final = 500  # characters of a memory that are read as a statement
 MIN_STATEMENT_CHARACTERS: Final = 6  # characters
-# Recorded automatically about one moment: does not claim to hold now.
+# Sources that record one moment automatically; what they record does not claim to hold now.
 _HISTORY_SOURCES: Final = frozenset({"git", "commit", "signal", "session", "consolidation"})
-# Keys read from files that enumerate what is there and decide nothing.
+# Keys, read from files, whose values list what there is and state no decision.
 _LIST_KEYS: Final = frozenset({"run everything", "before a commit", "commands", "ci systems"})
-# The model reads sentences: an entry of a file is put into one by its key.
+# The model reads sentences, so a value from a file is put into the sentence for its key.
 _SENTENCES: Final[Mapping[str, str]] = {
     "tests": "Tests are run with {}.",
     "format": "Code is formatted with {}.",
@@ -147,7 +147,7 @@ def is_eligible_pair(memory: Memory, other: Memory) -> bool:
 
 
 def measure_overlap(one: Memory, other: Memory) -> float:
-    """Return the number of words that two statements share, divided by all their words."""
+    """Return the share of their words that two statements have in common."""
     words, others = extract_words(one), extract_words(other)
     return len(words & others) / max(len(words | others), 1)
 

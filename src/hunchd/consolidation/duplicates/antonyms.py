@@ -7,7 +7,7 @@ from typing import Final
 
 from hunchd.consolidation.lexicon import canonical_stem
 
-# Each word on the right is an antonym of the one on the left, if both are said of the same thing.
+# Each word on the right is an antonym of the one on the left, if both describe the same thing.
 _ANTONYM_LINES: Final = """
 synchronous: asynchronous
 mutable: immutable

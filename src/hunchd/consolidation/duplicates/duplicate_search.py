@@ -33,23 +33,23 @@ from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status
 
 MIN_SIMILARITY: Final = 0.92  # minimum similarity of duplicates about one subject
-# Minimum if the vectors agree: these know synonyms that no table has.
+# Minimum similarity if the vectors agree as well: they cover synonyms that are in no table.
 MIN_WORD_SIMILARITY: Final = 0.8
 MIN_PART_INFORMATION: Final = 1.8  # minimum information if only a part of the longer text is covered
-MIN_LONG_WORDS: Final = 14  # words of two texts together; or of one that is repeated verbatim
+MIN_LONG_WORDS: Final = 14  # words in two texts together, or in one text that is repeated verbatim
 MAX_ADDED_SHARE: Final = 0.6  # maximum share of added sentences in the longer text
-MAX_ADDED_NAMED_SHARE: Final = 0.3  # the same if those contain names or numbers
+MAX_ADDED_NAMED_SHARE: Final = 0.3  # the same if the added sentences contain names or numbers
 MIN_EPISODE_INFORMATION: Final = (
-    1.65  # minimum information of an episode: "add missing changelog entry" is said of many things
+    1.65  # minimum information of an episode: "add missing changelog entry" describes many commits
 )
-# Less is enough if both have exactly the same words, and either this many or a name that few memories contain.
+# Less information is enough if both texts have exactly the same words, and either this many words or a rare name.
 MIN_REPEATED_INFORMATION: Final = 1.0
 MIN_REPEATED_WORDS: Final = 6
-MAX_NAME_FREQUENCY: Final = 3  # memories
-MAX_BLOCKING_WORDS: Final = 10  # words by which candidates of a memory are searched
-MAX_DOCUMENT_FREQUENCY: Final = 300  # memories: a more frequent word finds no candidates
-COMBINED_WORDS: Final = 4  # its rarest words, joined, for a memory without rare ones
-MAX_COMPARED: Final = 60  # candidates of one memory
+MAX_NAME_FREQUENCY: Final = 3  # memories that contain a rare name
+MAX_BLOCKING_WORDS: Final = 10  # words by which the candidates for a memory are searched
+MAX_DOCUMENT_FREQUENCY: Final = 300  # memories; a word in more of them finds no candidates
+COMBINED_WORDS: Final = 4  # a memory without rare words is searched by this many of its rarest words, joined
+MAX_COMPARED: Final = 60  # maximum candidates for one memory
 MAX_CACHED_TEXTS: Final = 4_000  # texts whose sentences are cached
 _UNINFORMATIVE: Final = (
     FILLER_WORDS | DISTINGUISHING_WORDS | {"previous", "commit"}
@@ -65,7 +65,7 @@ class _Text:
 
     memory: Memory
     words: tuple[str, ...]  # unique
-    distinguishing: tuple[str, ...]  # unique and sorted: a small set takes several times the memory
+    distinguishing: tuple[str, ...]  # unique and sorted; a tuple, because a small set takes several times the space
     length: int
     first_sentence: Sentence
     sentence_count: int  # sentences
@@ -92,7 +92,7 @@ def group_duplicates(
         if second in leader_of or second in groups:
             continue
         group = groups.get(leader, [leader])
-        # Compare with all of a group: low-information texts would join memories that have nothing else in common.
+        # Compare with the whole group: a vague text would otherwise join memories that have nothing else in common.
         if all(comparer.are_duplicates(texts[one], texts[second]) for one in group):
             groups[leader] = [*group, second]
             leader_of[second] = leader_of[leader] = leader
@@ -135,7 +135,7 @@ class _WordInformation:
         return sum(map(self._information.__getitem__, words))
 
     def measure_text(self, text: _Text) -> tuple[float, float]:
-        """Return the total information content and the total weight of the words in a text."""
+        """Return the total information content and total weight of a text's words."""
         measures = self._text_measures.get(text.memory.id)
         if measures is None:
             measures = self._text_measures[text.memory.id] = (
@@ -145,7 +145,10 @@ class _WordInformation:
         return measures
 
     def has_name(self, text: _Text) -> bool:
-        """Return True if the text contains a rare name in code or a rare pull request number."""
+        """Return True if the text contains a rare name.
+
+        This is a name in code or a pull request number.
+        """
         return any(
             self.document_frequency[word] <= MAX_NAME_FREQUENCY and is_name(word) for word in text.distinguishing
         )
@@ -165,7 +168,7 @@ def _iter_candidates(
     without a commit and with others of the same commit, but never with those of another commit.
     """
     unbound_ids: dict[str, list[str]] = {}  # word → memories without a commit
-    bound_ids: dict[str, list[str]] = {}  # word → memories of a commit
+    bound_ids: dict[str, list[str]] = {}  # word → memories with a commit
     ids_by_commit: dict[str, list[str]] = {}
     for identifier in sorted(texts, key=lambda one: (one not in settled_ids, one)):
         words = sorted(texts[identifier].words, key=lambda word: (rarity.document_frequency[word], word))
@@ -198,7 +201,7 @@ def _list_events(memory: Memory) -> frozenset[str]:
 
 
 class _PairComparer:
-    """Comparison of pairs of texts, which makes the cheap and most selective checks first."""
+    """Comparison of pairs of texts, with cheap and selective checks first."""
 
     def __init__(self, rarity: _WordInformation, vectors: Mapping[str, bytes]) -> None:
         self._rarity = rarity
@@ -256,9 +259,9 @@ class _PairComparer:
         )
 
     def _have_similar_vectors(self, one: _Text, other: _Text, similarity: float) -> bool:
-        """Return True if the words do not decide whether two texts match, but their vectors are similar.
+        """Return True if the vectors of two texts are similar and are needed to decide.
 
-        `similarity` is the similarity of the words.
+        They are needed if `similarity`, which is that of the words, is neither high nor low enough.
         """
         mine, others = (self._vectors.get(text.memory.id) for text in (one, other))
         if mine is None or others is None or not MIN_WORD_SIMILARITY <= similarity < MIN_SIMILARITY:
@@ -295,7 +298,7 @@ class _PairComparer:
         return max(whole, part if is_specific else 0.0)
 
     def _covers_beginning(self, one: _Text, other: _Text) -> bool:
-        """Return True if a sentence of `other` says the same as the beginning of `one`.
+        """Return True if a sentence of `other` repeats the beginning of `one`.
 
         Two long texts that differ only in one word of their titles are about different things. A word-for-word match
         also counts, because one of the texts may only lack a full stop.
@@ -320,7 +323,9 @@ class _PairComparer:
         shared_weight = sum(self._rarity.weigh(word) for word in one.words if word in other_words)
         repeated_count = max(0, min(one.length - len(one.words), other.length - len(other.words)))  # repeated words
         total = weights + 2 * repeated_count
-        return 2 * (shared_weight + repeated_count) / total if total else 0.0  # a text of punctuation has no words
+        return (
+            2 * (shared_weight + repeated_count) / total if total else 0.0
+        )  # a text with only punctuation has no words
 
     def _get_sentences(self, text: _Text) -> tuple[Sentence, ...]:
         sentences = self._sentence_cache.get(text.memory.id)
@@ -375,7 +380,7 @@ def _measure_coverage(shorter: Sequence[Sentence], longer: Sequence[Sentence], r
         covered_count += best.length
     if any(
         one.is_continuation and not DISTINGUISHING_WORDS.issuperset(one.words) for one in uncovered_words
-    ):  # more than "fixes #4133"
+    ):  # the addition says more than "fixes #4133"
         return 0.0
     max_added = (
         MAX_ADDED_SHARE
@@ -389,7 +394,7 @@ def _measure_sentence_similarity(one: Sentence, other: Sentence, rarity: _WordIn
     if one.distinguishing != other.distinguishing:
         return 0.0
     shared_weight = unmatched_weight = 0.0
-    mine, others = [], []  # words that one of them contains more often
+    mine, others = [], []  # words that one sentence contains more often than the other
     for word, times in one.words.items():
         other_times = other.words.get(word, 0)
         shared_weight += rarity.weigh(word) * min(times, other_times)
@@ -406,7 +411,7 @@ def _measure_sentence_similarity(one: Sentence, other: Sentence, rarity: _WordIn
     if one.length + other.length < MIN_LONG_WORDS and not (
         FILLER_WORDS.issuperset(mine) and FILLER_WORDS.issuperset(others)
     ):
-        return 0.0  # in a short sentence one different word means another thing
+        return 0.0  # in a short sentence, one different word changes the meaning
     if FILLER_WORDS.issuperset(mine) or FILLER_WORDS.issuperset(others):  # no word replaces another
         shared_weight += sum(rarity.weigh(word) for word in one.distinguishing if word not in one.words)
     return 2 * shared_weight / (2 * shared_weight + unmatched_weight) if shared_weight else 0.0

@@ -26,7 +26,7 @@ from hunchd.text.sentences import split_at_stops
 from hunchd.text.stemming import stem_statement
 from hunchd.text.words import STATEMENT_STOP_WORDS
 
-MAX_CHARACTERS: Final = 4_000  # characters
+MAX_CHARACTERS: Final = 4_000  # characters of a text that are read
 
 _MARKUP: Final = re.compile(
     r"\[([^\]\n]+)\]\([^)\n]*\)|(?<!\d\.)[*`~]+|(?<![\w.])(_{1,2})(\S|\S[^_\n]*\S)\2(?!\w)|^\s*(?:#+|>+|[-+•]|\d+[.)])\s+",
@@ -39,7 +39,7 @@ _CODE: Final = re.compile(r"[_/@\\]|\w\.\w|::|\(\)|[a-z][A-Z]|[A-Z]{2,}[a-z]|\d"
 _MEANINGFUL_STOP_WORDS: Final = frozenset(
     ("before", "after", "on", "off", "avoid", "over", "under", "each", "all", "only", "more", "another", "again")
 )
-# A file is updated many times; "flake8-reported" is no name.
+# Files, which are updated many times, and words such as "flake8-reported" are no names.
 _FILE: Final = re.compile(
     r"[/-]|\.(?:cfg|c|cc|cpp|css|go|h|html|in|ini|java|jsx?|json|lock|md|py|rb|rs|rst|sh|toml|tsx?|txt|ya?ml)$"
 )
@@ -56,7 +56,7 @@ _GIT_TRAILERS: Final = re.compile(
 _SCOPE: Final = re.compile(r"^\W{0,4}([\w./-]+(?:\([\w ./,-]+\))?)!?\s*:\s")
 EMPTY: Final = frozenset[str]()
 _DENIAL: Final = re.compile(r"^(?:not|no|never|none|without|cannot|nor|neither)$")
-# The two sides of these words have different roles: "from 10 to 30", "tabs instead of spaces".
+# What stands on the two sides of these words has different roles: "from 10 to 30", "tabs instead of spaces".
 _ARROWS: Final = frozenset(("->", "=>", "→"))
 _ROLE_WORDS: Final = _ARROWS | frozenset(
     "to into from with by on over than instead before after as for under within above below".split()  # noqa: SIM905
@@ -73,7 +73,7 @@ class Sentence:
     """
 
     words: dict[str, int]
-    distinguishing: frozenset[str]  # numbers, names of code, denials, actions
+    distinguishing: frozenset[str]  # numbers, names in code, denials, actions
     length: int  # words
     is_continuation: bool = False  # follows a dash and adds to what precedes it
 
@@ -164,16 +164,19 @@ def _is_all_caps(token: str) -> bool:
 
 
 def parse_scope(memory: Memory) -> frozenset[str]:
-    """Return the words before the colon in a title, such as "docs" in "docs: fix link".
+    """Return the words before the colon in a title.
 
-    They name a part of the project. Returns an empty set if the title has no such prefix.
+    They name a part of the project, such as "docs" in "docs: fix link". Returns an empty set if there are none.
     """
     match = _SCOPE.match(memory.title)
     return frozenset(word for _, words in _iter_tokens(match[1]) for word in words) if match else EMPTY
 
 
 def is_name(word: str) -> bool:
-    """Return True if a distinguishing token is a name in code or a pull request number."""
+    """Return True if a distinguishing token is a name.
+
+    Names are those in code, and pull request numbers.
+    """
     return word[0] == "#" or not (_NUMBER.match(word) or _FILE.search(word))
 
 
@@ -202,7 +205,7 @@ def _iter_piece_words(memory: Memory) -> Iterator[list[str]]:
 
 
 def has_swapped_roles(one: Memory, other: Memory) -> bool:
-    """Return True if two texts use the same words in an order that changes the meaning.
+    """Return True if the order of words gives two texts different meanings.
 
     An example is "tabs instead of spaces" and "spaces instead of tabs".
     """
@@ -225,7 +228,7 @@ class _WordOrder:
 
     def __init__(self, memory: Memory) -> None:
         self.trigrams: set[tuple[str, str, str]] = set()  # three words in a row
-        self.words_before: dict[tuple[str, str], set[str]] = {}  # (turning word, next word) → words before
+        self.words_before: dict[tuple[str, str], set[str]] = {}  # (role word, next word) → words before them
         for clause in _iter_clauses(memory):
             self.trigrams |= {
                 (first, middle, last)
@@ -240,7 +243,7 @@ class _WordOrder:
 def _iter_clauses(memory: Memory) -> Iterator[list[str]]:
     for part in split_at_stops(_normalize(_read_text(memory))):
         tokens = [match[0].rstrip(".:-") or match[0] for match in _ORDER_TOKEN.finditer(part)]
-        keeps_stop_words = not _ARROWS.isdisjoint(tokens)  # beside an arrow even a stop word is a name
+        keeps_stop_words = not _ARROWS.isdisjoint(tokens)  # next to an arrow, even a stop word is a name
         clause: list[str] = []
         for token in tokens:
             lower = token.lower()

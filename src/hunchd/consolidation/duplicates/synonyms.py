@@ -131,7 +131,7 @@ ABBREVIATIONS: Final[Mapping[str, str]] = {
     for shorts, _, long in [line.strip().partition(": ")]
     for short in shorts.split()
 }
-# Phrase → synonym in one word.
+# Phrase → one word that means the same.
 PHRASE_SYNONYMS: Final[Mapping[str, str]] = {
     phrase: word
     for line in """
@@ -297,7 +297,9 @@ _DOUBLED_CONSONANT: Final = re.compile(
 def _stem_word(word: str) -> str:
     """Return the stem that all inflections and spellings of a word share."""
     word_stem = stem_statement(_BRITISH.sub(r"\1or", _DOUBLED_CONSONANT.sub(r"\1", _IRREGULAR.get(word, word))))
-    return stem_statement(word_stem) if word_stem.endswith("ment") else word_stem  # stems "implement" once more
+    return (
+        stem_statement(word_stem) if word_stem.endswith("ment") else word_stem
+    )  # a stem such as "implement" is stemmed again
 
 
 def _parse_synonyms(lines: str) -> dict[str, str]:
@@ -335,7 +337,7 @@ FILLER_WORDS: Final = frozenset(
     simply just basically following team we our this decide note
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
-# Actions and repetition: if only one side has them, two things were done.
+# Actions and repetition: if only one of two texts has them, the texts are about two pieces of work.
 DISTINGUISHING_WORDS: Final = frozenset(
     normalize_word(word) for word in ("add", "remove", "test", "use", "update", "fix", "more", "another", "again")
 )

@@ -1,6 +1,7 @@
-"""Applying and undoing of planned changes, which are logged first and committed in small batches.
+"""Applying and undoing of planned changes.
 
-Memories that someone else has changed in the meantime are left alone. Requests and signals have priority over a run.
+Each change is logged first, then committed in a small batch. Memories that someone else has changed in the meantime
+are left alone. Requests and signals have priority over a run.
 """
 
 from __future__ import annotations
@@ -38,10 +39,12 @@ LOG_BATCH_SIZE: Final = 256
 # Changes that may wait for the store while the next are applied, even in small batches: several
 # changes of one memory are then stored once.
 MIN_PENDING_CHANGES: Final = 8
-LONG_CHANGE_TEXTS: Final = 16  # texts of this kind in one change; their memory is freed at once
+LONG_CHANGE_TEXTS: Final = (
+    16  # after a change with more text (see `weigh`), free memory is returned to the system at once
+)
 MAX_QUEUE_LENGTH: Final = 1_000  # queue length above which a run waits
 QUEUE_POLL_SECONDS: Final = 0.1  # seconds
-MAX_QUEUE_POLLS: Final = 5  # then a run continues, however long the load lasts
+MAX_QUEUE_POLLS: Final = 5  # after that a run continues, however long the load lasts
 MAX_TIMEOUTS: Final = 10  # timeouts of the writer before a run gives up for now
 
 
@@ -59,7 +62,7 @@ class ChangeApplier:
         self._temporarily_cached: list[str] = []  # memories cached only because they were changed
 
     async def wait_until_ready(self) -> None:
-        """Wait until the records that an earlier process left in the journal are loaded."""
+        """Wait until the records left by an earlier process are loaded from the journal."""
         await self._writer.wait_until_started()
 
     async def apply(self, run: str, entries: Sequence[ChangeEntry], stop_event: asyncio.Event) -> list[ChangeEntry]:
@@ -121,7 +124,7 @@ class ChangeApplier:
         return islice(iter_changes(self._log.read_lines(run)), only, only + 1)
 
     async def wait_for_store(self, *, allowed_pending: int) -> None:
-        """Wait for the store, then release the memories that are cached only because of the run.
+        """Wait for the store, then release memories cached only because of the run.
 
         At most `allowed_pending` records may still be unstored when the wait ends, so that the next changes are
         prepared while the last records are being stored and neither side idles. Memories cached only because a run
@@ -132,9 +135,9 @@ class ChangeApplier:
         self._temporarily_cached = [one for one in self._temporarily_cached if self._memory_cache.get(one) is not None]
 
     async def drain_writer(self, *, allowed_pending: int = 0) -> None:
-        """Wait until the store lacks at most `allowed_pending` of the accepted records, even under load.
+        """Wait until the store has nearly all of the accepted records, even under load.
 
-        Raises Unavailable if the store is stuck.
+        At most `allowed_pending` may still be missing. Raises Unavailable if the store is stuck.
         """
         for _ in range(MAX_TIMEOUTS):
             try:

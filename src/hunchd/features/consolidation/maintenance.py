@@ -41,11 +41,10 @@ from hunchd.store.run_log import RunLog
 logger = logging.getLogger(__name__)
 
 USAGE_FILE: Final = "usage.json"
-SAVE_INTERVAL_SECONDS: Final = 600.0  # seconds of data that a crash may lose
+SAVE_INTERVAL_SECONDS: Final = 600.0  # seconds; a crash loses at most the data of this time
 IDLE_POLL_SECONDS: Final = 15.0  # seconds between two idle checks
-MAX_IDLE_WAIT_SECONDS: Final = 6 * 3_600.0  # seconds; on a machine that is never idle it runs anyway, at low priority
-# Delay after the start before a missed nightly run is caught up with.
-CATCH_UP_DELAY_SECONDS: Final = 300.0  # seconds
+MAX_IDLE_WAIT_SECONDS: Final = 6 * 3_600.0  # seconds; after that the run starts anyway, at low priority
+CATCH_UP_DELAY_SECONDS: Final = 300.0  # seconds after the start before a missed nightly run is made up for
 
 
 class Maintenance(Feature):
@@ -64,11 +63,11 @@ class Maintenance(Feature):
         self._usage_file = dependencies.paths.state / USAGE_FILE
         self._own_cache = (
             dependencies.paths.cache / "user" / CODE_FILE
-        )  # no code, but the record of compared pairs is beside it
+        )  # contains no code, but the record of compared pairs is stored next to it
         self._installation_file = dependencies.paths.data / "secret"  # created at the first start
         self._projects = projects
         self._activity = activity
-        self._last_etag = ""  # etag of the bundle that was noted last
+        self._last_etag = ""  # etag of the bundle that was recorded last
         self._save_models = indexer.save
         self._store = dependencies.store
         self._memory_cache = dependencies.memory_cache
@@ -146,14 +145,14 @@ class Maintenance(Feature):
             self.usage.record_commit(unit.sha, self._now())
 
     def record_feedback(self, items: Iterable[tuple[FeedbackItem, str | None]]) -> None:
-        """Record explicit feedback; each item comes with the project it was given in, if any."""
+        """Record explicit feedback items, each paired with its project, if any."""
         for item, project in items:
             self.usage.record_feedback(item.id, item.outcome, self._now(), note=item.note, project=project)
 
     def add_recent_usage(self, memory: Memory) -> Memory:
-        """Return a copy of the memory that includes its usage since the last run.
+        """Return a copy of the memory that includes its recent usage.
 
-        The stored memory is not changed; the next run stores that usage.
+        This is the usage since the last run, which the next run stores. The stored memory is not changed.
         """
         return replace(memory, usage=add_tally(memory.usage, self.usage.get_tally(memory.id)))
 
@@ -183,7 +182,10 @@ class Maintenance(Feature):
     # Storing
 
     async def save_usage(self) -> None:
-        """Write the usage data to its file if they have changed; log a failure."""
+        """Write the usage data to its file if they have changed.
+
+        A failure is logged, not raised.
+        """
         payload = self.usage.dump()
         if payload is not None:
             try:

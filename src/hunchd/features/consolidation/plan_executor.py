@@ -66,12 +66,12 @@ from hunchd.store.run_log import RunLog
 
 logger = logging.getLogger(__name__)
 
-# Queries that must find the same after a run; more detect smaller losses and take longer.
+# Queries that must find the same after a run. A larger number detects smaller losses and takes longer.
 MAX_PROBES: Final = 200
-MAX_PROBE_LOSS: Final = 0.01  # a run that loses a larger share of their results is rolled back
+MAX_PROBE_LOSS: Final = 0.01  # if a run loses a larger share of the results, changes are rolled back
 MAX_QUERY_PROBES: Final = 50  # maximum number of probes from user queries
 MIN_CHANGES_TO_OPTIMISE: Final = 50  # minimum changes for a compaction
-PROBE_RESULTS: Final = 30  # results ranked for a probe: enough to have some left after new ones are filtered out
+PROBE_RESULTS: Final = 30  # results ranked for a probe; enough that some are left when new ones have been filtered out
 
 OnChanged = Callable[[Sequence[ChangeEntry]], None]  # called with the changes just made
 
@@ -113,10 +113,10 @@ class PlanExecutor:
         self._save_usage = save_usage
         self._settings = settings
         self._now = now
-        self._models = models  # that judge pairs that the rules leave open
-        self._verdicts = verdicts  # file of the language model's verdicts; None: switched off
-        self._removed_owners: set[str] = set()  # removed owners
-        self._write_lock = asyncio.Lock()  # held while writing for an owner that may be removed
+        self._models = models  # models that judge the pairs that the rules leave undecided
+        self._verdicts = verdicts  # file with a language model's verdicts; None if switched off
+        self._removed_owners: set[str] = set()  # owners that were removed during the run
+        self._write_lock = asyncio.Lock()  # held while writing memories of an owner that may be removed
 
     def tallies(self) -> dict[str, UsageTally]:
         """Return the usage that no run has counted yet, keyed by memory id."""
@@ -177,7 +177,7 @@ class PlanExecutor:
         on_changed: OnChanged,
         stop_event: asyncio.Event,
     ) -> VerdictLine:
-        """Execute the remaining steps of a run for one owner, and check the result with the gate.
+        """Execute the remaining steps of a run for one owner, then check the gate.
 
         Raises RunStopped if `stop_event` is set, and OwnerRemoved if the owner is removed.
         """
@@ -263,7 +263,10 @@ class PlanExecutor:
         return {name: tally for name, tally in record.tallies.items() if name not in counted_ids}
 
     async def _mark_counted(self, tallies: Mapping[str, UsageTally], run: str) -> None:
-        """Mark usage as counted by this run, so that the next run does not count it again."""
+        """Mark usage as counted by this run.
+
+        The next run then does not count it again.
+        """
         self._usage.subtract_tallies(tallies, run)
         await self._save_usage()
 
@@ -302,7 +305,7 @@ class PlanExecutor:
         return probes
 
     async def _check_gate(self, record: RunRecord, owner: MemoryOwner, probes: Sequence[Probe]) -> VerdictLine:
-        """Repeat the probes, and undo the steps that made them lose too many results.
+        """Repeat the probes, and undo the steps that lost too many results.
 
         If this does not help, or if undoing those steps would leave no changes, all changes for the owner are
         rolled back.
@@ -314,7 +317,9 @@ class PlanExecutor:
         steps = {loss.step for loss in comparison.losses}
         log_arguments = (record.run, len(comparison.losses), comparison.result_count, owner.name or "the user")
         logger.warning(
-            "run %s lost %d of %d probe results of %s in steps %s; undoing these steps", *log_arguments, sorted(steps)
+            "run %s lost %d of %d probe results for %s because of the steps %s; undoing these steps",
+            *log_arguments,
+            sorted(steps),
         )
         await self._append_to_log(record.run, LostLine(owner=owner.id, gate=gate))
         if RANKING not in steps and made_steps - steps:
@@ -328,7 +333,7 @@ class PlanExecutor:
     async def _repeat_probes(
         self, record: RunRecord, owner: MemoryOwner, probes: Sequence[Probe]
     ) -> tuple[GateVerdict, set[str]]:
-        """Return which results the probes have lost, and the steps that made any changes.
+        """Return the results lost by the probes, and the steps that made changes.
 
         Memories that others stored, changed or removed since the run began do not count as losses. Nor does a memory
         that is displaced from the results only by histories that the run created: its rank among the other memories is
@@ -371,10 +376,10 @@ class PlanExecutor:
         return await self._finish(record, VerdictLine(owner=owner.id, rolled_back=True, gate=gate))
 
     async def _undo_steps(self, record: RunRecord, owner: MemoryOwner, steps: Collection[str]) -> tuple[int, int]:
-        """Undo the changes for an owner, either all of them or only those of some steps.
+        """Undo the changes for an owner that were made in the given steps.
 
-        An empty `steps` means all steps. Usage that the undone changes had counted is kept for the next run. Returns
-        how many changes were undone and how many were left in place.
+        If `steps` is empty, all changes are undone. Usage that the undone changes had counted is kept for the next
+        run. Returns how many changes were undone and how many were left in place.
         """
         counts = await self._applier.undo(record.run, owner=owner.id, of_owner=True, steps=steps)
         if not steps or ConsolidationStep.USE in steps:
@@ -382,9 +387,9 @@ class PlanExecutor:
         return counts
 
     async def return_evidence(self, record: RunRecord, owner: str | None = None, *, of_owner: bool = False) -> None:
-        """Return the usage that undone changes had counted, so that the next run counts it.
+        """Return the usage counted by undone changes to the usage tracker.
 
-        With `of_owner`, only the usage of the memories of `owner` is returned.
+        The next run then counts it. With `of_owner`, only the usage of the memories of `owner` is returned.
         """
         ids = await asyncio.to_thread(self._list_counted_ids, record, owner, of_owner=of_owner)
         tallies = {name: tally for name, tally in (record.tallies or {}).items() if name in ids}
@@ -407,9 +412,10 @@ class PlanExecutor:
         k: int = MAX_RANK_BEFORE,
         existed_before: Callable[[Memory], bool] = lambda _: True,
     ) -> list[str]:
-        """Return the ids of the best `k` matches that pass `existed_before` and are still valid.
+        """Return the ids of the `k` best matches that are still valid.
 
-        Searching by words is enough, because the vectors change along with the words, and no model needs to be loaded.
+        They must also pass `existed_before`. Searching by words is enough, because the vectors change along with the
+        words, and no model needs to be loaded.
         """
         now = self._now()
         filters = Filters(project=project, statuses=(Status.ACTIVE, Status.SUSPECT))
@@ -436,7 +442,7 @@ class PlanExecutor:
             set_step(str(ConsolidationStep.REEMBED))
             stats = await self._store.fetch_stats()
             pending_count = stats.pending_embeddings
-            if pending_count:  # the store does it when idle
+            if pending_count:  # the store computes them when it is idle
                 await self._append_to_log(record.run, DidLine(counts="embedded", number=pending_count))
         if ConsolidationStep.COMPACT in record.steps and change_count >= MIN_CHANGES_TO_OPTIMISE:
             set_step(str(ConsolidationStep.COMPACT))
@@ -454,7 +460,7 @@ class PlanExecutor:
             await self._erase_memories(record, owner, erasable_ids)
 
     async def _erase_memories(self, record: RunRecord, owner: MemoryOwner, erasable_ids: Sequence[str]) -> None:
-        # First: after a crash it would be unknown what to remove from the logs.
+        # The logs come first: after a crash it would be unknown what to remove from them.
         await asyncio.to_thread(
             self._log.rewrite_lines, lambda line: remove_erased(line, frozenset(erasable_ids), None)
         )

@@ -1,7 +1,7 @@
-"""Client of the planner process, which plans a run with the memories of one owner loaded.
+"""Client of the planner process, which plans a run for one owner.
 
-A run plans everything first and writes the plan to a temporary file, so that the planner's 100 MB are free by the
-time the store has most to do. An owner is a project, or the user.
+The process has the owner's memories loaded; an owner is a project, or the user. A run plans everything first and
+writes the plan to a temporary file, so that the planner's 100 MB are free by the time the store has most to do.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ logger = logging.getLogger(__name__)
 
 AnswerT = TypeVar("AnswerT")
 
-TIMEOUT_SECONDS: Final = 600.0  # seconds: it runs at low priority
-# Pairs judged by a model in one run for one owner; the rest is left for later runs.
+TIMEOUT_SECONDS: Final = 600.0  # seconds; long, because the planner runs at low priority
+# Pairs that a model judges for one owner in one run; the rest are left for later runs.
 MAX_PAIRS: Final = 2_000
 PAIRS_TIME_SECONDS: Final = 60.0  # seconds
-PAIR_BATCH_SIZE: Final = 32  # pairs: a third of a second
+PAIR_BATCH_SIZE: Final = 32  # pairs; a batch takes a third of a second
 
 
 @asynccontextmanager
@@ -78,7 +78,7 @@ async def open_planner(
 
 
 class PlannerSession:
-    """Session with the planner process while it has the memories of one owner loaded."""
+    """Session with the planner process, in which one owner's memories are loaded."""
 
     def __init__(self, planner: HelperProcess, tallies: Mapping[str, UsageTally], models: TextModels | None) -> None:
         self._planner = planner
@@ -102,7 +102,7 @@ class PlannerSession:
                 yield entries
 
     async def get_probes(self, limit: int, seed: str) -> list[tuple[str, str]]:
-        """Return at most `limit` queries, each with the id of the memory that it should find.
+        """Return at most `limit` queries, each with the memory id it should find.
 
         The same `seed` draws the same queries.
         """
@@ -140,7 +140,7 @@ class PlannerSession:
         for begin in range(0, len(pairs), PAIR_BATCH_SIZE):
             some = pairs[begin : begin + PAIR_BATCH_SIZE]
             scores = await _score_pairs(models, [(a, b) for _, a, b in some])
-            if scores is None:  # the rules decide alone
+            if scores is None:  # no model judges the remaining pairs
                 some = pairs[begin:]
             batch_scores: Sequence[float | None] = scores if scores is not None else [None] * len(some)
             score_by_name = dict(zip((name for name, *_ in some), batch_scores, strict=True))
@@ -158,13 +158,13 @@ class PlannerSession:
 async def _score_pairs(models: TextModels, pairs: Sequence[tuple[str, str]]) -> Sequence[float] | None:
     try:
         return await models.rate_pairs(pairs)
-    except HunchError as error:  # rules have decided some; the next run judges the others
+    except HunchError as error:  # the rules have decided some pairs; the next run judges the others
         logger.warning("could not judge statement pairs: %s", error.message)
         return None
 
 
 class SpilledPlan:
-    """Plan that was written to disk, read back in the order of its steps."""
+    """Plan read back from a temporary file, in the order of its steps."""
 
     def __init__(self, spill_file: SpillFile, erasable: Sequence[str], draft_file: Path | None) -> None:
         self._lines: Iterator[Any] = spill_file.read_lines()

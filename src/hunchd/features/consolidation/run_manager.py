@@ -59,17 +59,17 @@ ResultT = TypeVar("ResultT")
 
 KEPT_RUNS: Final = 30  # runs that can be undone: a month of nights
 MAX_CHANGES: Final = 500  # changes in one answer; others are on further pages
-MAX_STEP_CHANGES: Final = 100  # … of a dry run, which has no further pages
-MAX_RUNS: Final = 200  # in the list
-MAX_MEMORY_CHANGES: Final = 20  # changes of one memory
+MAX_STEP_CHANGES: Final = 100  # changes of one step in the answer to a dry run, which has no further pages
+MAX_RUNS: Final = 200  # runs that are listed
+MAX_MEMORY_CHANGES: Final = 20  # listed changes of one memory
 # Seconds before an interrupted run is retried: at first, a helper process may merely have been slow to start.
 RETRY_DELAYS_SECONDS: Final = (3.0, 30.0)
 MAX_TRIES: Final = 4  # times that a run is continued before it is rolled back
 # A nightly run counts as missed when the last run is older than a day and a bit.
 DUE_AFTER: Final = timedelta(hours=26)
-# Beyond it, the user was away, or the clock was wrong.
+# If the last run is older than this, the user was away, or the clock was wrong.
 AWAY_AFTER: Final = timedelta(days=7)
-STOP_TIMEOUT_SECONDS: Final = 0.6  # seconds before a stopped run is cancelled, out of one second in all
+STOP_TIMEOUT_SECONDS: Final = 0.6  # seconds before a stopped run is cancelled; the daemon has one second to stop
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class _CurrentRun:
             dry_run=UNSET if dry_run is None else dry_run,
             step=self.step,
             project=self.owner or None,
-            changes=[],  # available when it has ended
+            changes=[],  # available when the run has ended
             total=self.done_count,
             began=format_iso(self.began),
         ).with_counts(self.counts if counts else {})
@@ -178,9 +178,9 @@ class RunManager:
         return current.to_answer("stopped", dry_run=True) if current.is_dry_run else await self.get_run(run)
 
     async def get_run(self, run: str, *, after: int = 0, limit: int = MAX_CHANGES) -> RunAnswer:
-        """Return one run with at most `limit` of its changes, starting at number `after`.
+        """Return one run with its changes, starting at number `after`.
 
-        The changes of the run in progress are not listed.
+        At most `limit` changes are listed, and none while the run is in progress.
         """
         if self._current is not None and self._current.run == run:
             return self._current.to_answer(counts=True)
@@ -245,7 +245,7 @@ class RunManager:
     # Automatic
 
     async def run_nightly(self) -> None:
-        """Start the nightly run, unless it is switched off or another run is in progress.
+        """Start the nightly run, unless it is switched off or another run is active.
 
         The first run after a long absence erases nothing, so that a user who was away, or whose clock was wrong, still
         finds what was archived.
@@ -447,7 +447,7 @@ class RunManager:
         except (RunStopped, asyncio.CancelledError):
             if not current.stopping.is_set():
                 raise
-            if self._is_closing:  # the next start continues
+            if self._is_closing:  # the run continues at the next start
                 return current.to_answer("interrupted")
             status = "stopped"
         counts = {name: count for name, count in current.counts.items() if count}
@@ -466,7 +466,7 @@ class RunManager:
             if change is None:
                 await self._executor.return_evidence(record)
         except asyncio.CancelledError:
-            if not self._is_closing:  # it was stopped; otherwise the next start continues
+            if not self._is_closing:  # it was stopped; otherwise it continues at the next start
                 await self._append_half_done(record.run, change)
             raise
         if change is not None and left_count:
@@ -487,7 +487,10 @@ class RunManager:
         await self._append_line(run, EndedLine(status=status, at=format_iso(self._now()), counts=counts))
 
     async def _find_unfinished(self) -> None:
-        """Find the last run, and set the event for unfinished runs if there is one."""
+        """Find the last run, and check whether any run is unfinished.
+
+        If there is one, the event that `run_unfinished` waits for is set.
+        """
         for run in await asyncio.to_thread(self._log.list_runs):
             if self._last_record is None:
                 self._last_record = await asyncio.to_thread(load_run_record, self._log, run)
@@ -554,7 +557,7 @@ class RunManager:
 
 
 async def _wait_for_result(task: asyncio.Task[ResultT]) -> ResultT:
-    """Wait for the result of a run; cancelling the wait does not cancel the run.
+    """Wait for the result of a run, without cancelling it if the wait is cancelled.
 
     Raises Conflict if the run was stopped.
     """
@@ -567,7 +570,10 @@ async def _wait_for_result(task: asyncio.Task[ResultT]) -> ResultT:
 
 
 def _get_start_time(log: RunLog, run: str) -> datetime:
-    """Return the time at which a run began, or 1970 if its log does not state one."""
+    """Return the time at which a run began.
+
+    Returns 1970 if the log does not state it.
+    """
     start_line = next(log.read_lines(run), {})
     return datetime.fromisoformat(start_line.get("at", "1970-01-01T00:00:00+00:00"))
 
@@ -591,7 +597,10 @@ def _erasure_to_entry(memory: Memory) -> ChangeEntry:
 
 
 def _describe_change(entry: ChangeEntry, number: int) -> ChangeAnswer:
-    """Return a change as the API shows it: the old and new values of each memory's changed fields."""
+    """Convert a change to the form that the API returns.
+
+    It lists the old and new values of the changed fields for each memory.
+    """
     return ChangeAnswer(
         change=number,
         step=entry.step.value,

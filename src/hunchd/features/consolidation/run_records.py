@@ -24,7 +24,7 @@ from hunchd.protocol.consolidation_answers import COUNTERS, GateAnswer, GateFigu
 from hunchd.protocol.responses import TimeText, format_iso
 from hunchd.store.run_log import RunLog
 
-_TEXT_PATTERN = re.compile(r'"([^"\\]{1,200})"')  # short strings in a JSON line, ids among them
+_TEXT_PATTERN = re.compile(r'"([^"\\]{1,200})"')  # short strings in a JSON line, including ids
 
 
 class _Line(Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -45,7 +45,7 @@ class ProbesLine(_Line, frozen=True, kw_only=True, tag="probes"):
 
 
 class TalliesLine(_Line, frozen=True, kw_only=True, tag="tallies"):
-    """Line with the usage that the run adds to each memory's counts, keyed by memory id.
+    """Line with the usage that the run adds to memories, by memory id.
 
     It is written so that a run interrupted by a crash does not count the usage twice.
     """
@@ -58,7 +58,7 @@ class ChangeLine(ChangeEntry, frozen=True, tag="change", tag_field="type"):
 
 
 class DidLine(_Line, frozen=True, kw_only=True, tag="did"):
-    """Line that counts work that is not listed change by change, such as erasures.
+    """Line that counts work not listed change by change, such as erasures.
 
     `counts` is the name of the counter that `number` is added to.
     """
@@ -73,7 +73,10 @@ class StepLine(_Line, frozen=True, kw_only=True, tag="step"):
 
 
 class LostLine(_Line, frozen=True, kw_only=True, tag="lost"):
-    """Line with the gate's verdict on an owner, written before changes are undone because of it."""
+    """Line with a verdict of the gate because of which changes are undone.
+
+    It is written before they are undone, so that a run interrupted by a crash finishes the undo.
+    """
 
     owner: str | None
     gate: GateFigures
@@ -167,7 +170,7 @@ class RunRecord:
     is_undone: bool = False
     undone_changes: set[int] = field(default_factory=set)
     is_undoing: bool = False  # an undo is unfinished
-    undo_change: int | None = None  # … of this change; None: of all changes
+    undo_change: int | None = None  # number of the change being undone; None if all are
 
     def is_change_undone(self, number: int, owner: str | None, step: str) -> bool:
         """Return True if a change was undone by the user or by the gate.

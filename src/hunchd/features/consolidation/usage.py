@@ -1,8 +1,9 @@
-"""Usage of memories: recorded in RAM, saved to a file by memory id, and applied by consolidation.
+"""Usage of memories: which ones were shown, used or judged by the user.
 
-Showing a memory does not write to the store. Explicit feedback (`/feedback`) is counted in the memory at once and
-recorded here as well; observed evidence (a memory was used, its file was opened, its query was repeated) is counted
-only here. Each kind of evidence counts once a day.
+Usage is recorded in RAM, saved to a file by memory id, and applied by consolidation; showing a memory does not write
+to the store. Explicit feedback (`/feedback`) is counted in the memory at once and recorded here as well; observed
+evidence (a memory was used, its file was opened, its query was repeated) is counted only here. Each kind of evidence
+counts once a day.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ from hunchd.protocol.responses import format_iso
 
 logger = logging.getLogger(__name__)
 
-MAX_MEMORIES: Final = 20_000  # memories with uncounted usage; the oldest are dropped
+MAX_MEMORIES: Final = 20_000  # memories with usage that no run has counted yet; the oldest are dropped
 MAX_QUERIES: Final = 200
 MAX_NOTE_LENGTH: Final = 200  # characters
-MAX_EVENTS: Final = 12  # of one memory, for `hunch why`
-# A query repeated so soon was not answered.
+MAX_EVENTS: Final = 12  # events of one memory, shown by `hunch why`
+# A query that is repeated within this time was not answered.
 REPEAT_WINDOW: Final = timedelta(minutes=10)
-# A file opened so soon after a memory about it was shown counts as opened because of it.
+# A file opened within this time after a memory about it was shown counts as opened because of that memory.
 OPEN_WINDOW: Final = timedelta(minutes=30)
 MAX_SHOWN: Final = 50  # items
-# Memories used so recently before a commit, or before changes were discarded, belong to it.
+# A commit, or discarding changes, concerns the memories that were used within this time before.
 APPLY_WINDOW: Final = timedelta(hours=4)
-MAX_COMMITS: Final = 200  # commits whose used memories are recorded
+MAX_COMMITS: Final = 200  # commits for which the used memories are recorded
 _EVIDENCE_WEIGHTS: Final[Mapping[str, float]] = {
     "cited": CITED_WEIGHT,
     "missed": MISSED_WEIGHT,
@@ -65,7 +66,7 @@ class _Record:
     last: str = ""  # ISO 8601
     days: dict[str, str] = field(default_factory=dict)  # kind of evidence → last day on which it counted
     events: list[list[str]] = field(default_factory=list)  # [time, text]; texts may name files of `projects`
-    projects: list[str] = field(default_factory=list)  # projects in which it was shown
+    projects: list[str] = field(default_factory=list)  # projects in which the memory was shown
 
     def add_project(self, project: str | None) -> None:
         if project is not None and project not in self.projects:
@@ -85,21 +86,24 @@ class _Query:
 
 
 class UsageTracker:
-    """Tracker, limited in size, of which memories are shown and how they are used."""
+    """Tracker of which memories are shown and how they are used.
+
+    The number of memories, queries, events and commits that it records is limited.
+    """
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, _Record] = OrderedDict()
         self._queries: OrderedDict[tuple[str | None, str], _Query] = OrderedDict()
         self._shown_items: OrderedDict[str, tuple[datetime, frozenset[str]]] = (
             OrderedDict()
-        )  # id → (time, paths it is about)
+        )  # id → (time, paths that the item is about)
         self._used_items: OrderedDict[str, tuple[datetime, frozenset[str]]] = OrderedDict()  # same, for used memories
         self._agent_reads: dict[
             str, tuple[datetime, tuple[str, ...]]
-        ] = {}  # path → (read by agent at, ids shown about it)
-        self._commits: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # commit → ids of memories used in it
-        self.last_run = ""  # id of the run that last took the usage
-        self._last_returned = ""  # rollback that last returned it
+        ] = {}  # path → (time at which an agent read it, ids shown about it)
+        self._commits: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # commit → ids of memories used for it
+        self.last_run = ""  # id of the run that last counted the usage
+        self._last_returned = ""  # rollback that last returned usage
         self._is_changed = False
 
     # Events
@@ -107,7 +111,7 @@ class UsageTracker:
     def record_shown(
         self, items: Iterable[tuple[str, Iterable[str]]], at: datetime, project: str | None = None
     ) -> None:
-        """Record the items that were shown in a project, in the order in which they were shown.
+        """Record the items that were shown in a project, in display order.
 
         Each item consists of an id and the paths that the item is about.
         """
@@ -131,7 +135,7 @@ class UsageTracker:
             for place, identifier in enumerate(before.results, start=1):
                 if not self._was_used(identifier, before.at):
                     self._record_evidence(
-                        identifier, "ignored", at, estimate_attention(place), "the same was asked again"
+                        identifier, "ignored", at, estimate_attention(place), "the same query was repeated"
                     )
         self._queries[key] = _Query(query, project, at, tuple(result_ids))
         while len(self._queries) > MAX_QUERIES:
@@ -148,10 +152,11 @@ class UsageTracker:
         self._record_used_item(identifier, at, paths | frozenset(about))
 
     def record_open(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
-        """Record that a file was opened, which counts as a use of memories recently shown about the file.
+        """Record that a file was opened.
 
-        If an agent opens a file about which it was already shown something, what it was shown counts as insufficient,
-        unless the agent then changes the file.
+        This counts as a use of the memories about the file that were shown recently. If an agent opens a file about
+        which it was already shown something, what it was shown counts as insufficient, unless the agent then changes
+        the file.
         """
         self._expire_agent_reads(at)
         about = [
@@ -160,7 +165,7 @@ class UsageTracker:
             if path in paths and _is_within_open_window(shown_at, at)
         ]
         if by_agent:
-            if self._agent_reads.pop(path, None) is None and about:  # a second opening is for writing
+            if self._agent_reads.pop(path, None) is None and about:  # an agent opens a file a second time to change it
                 self._agent_reads[path] = (at, tuple(about))
             return
         for identifier in about:
@@ -168,7 +173,7 @@ class UsageTracker:
             self._record_used_item(identifier, at, frozenset((path,)))
 
     def record_save(self, path: str) -> None:
-        """Discard the record that an agent read this file, because the file has been changed.
+        """Discard the record that an agent read this file, which has now changed.
 
         An agent has to read a file before it can change it, however useful the memories it was shown were.
         """
@@ -187,14 +192,14 @@ class UsageTracker:
             self._commits.popitem(last=False)
 
     def record_revert(self, sha: str, at: datetime) -> None:
-        """Record that a commit was reverted, as evidence against the memories used for it.
+        """Record that a commit was reverted.
 
-        `sha` may be abbreviated.
+        This is evidence against the memories that were used for it. `sha` may be abbreviated.
         """
         for commit in [one for one in self._commits if one.startswith(sha)]:
             for identifier in self._commits.pop(commit):
                 self._record_evidence(
-                    identifier, "reverted", at, 1.0, f"{commit[:10]}, in which it was acted on, was reverted"
+                    identifier, "reverted", at, 1.0, f"commit {commit[:10]}, for which it was used, was reverted"
                 )
 
     def record_discard(self, paths: Sequence[str], at: datetime) -> None:
@@ -208,7 +213,7 @@ class UsageTracker:
             )
             if within and timedelta() <= at - action_time <= APPLY_WINDOW:
                 del self._used_items[identifier]
-                self._record_evidence(identifier, "reverted", at, 1.0, "was acted on, and the changes were thrown away")
+                self._record_evidence(identifier, "reverted", at, 1.0, "was acted on, but the changes were discarded")
 
     def record_feedback(
         self, identifier: str, outcome: str, at: datetime, *, note: str = "", project: str | None = None
@@ -334,7 +339,10 @@ class UsageTracker:
 
     @classmethod
     def load(cls, path: Path) -> UsageTracker:
-        """Load saved usage data; start with empty data if the file is missing or invalid."""
+        """Load saved usage data.
+
+        If the file is missing or invalid, the tracker starts with empty data.
+        """
         usage = cls()
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
@@ -354,16 +362,16 @@ class UsageTracker:
         return usage
 
     def _expire_agent_reads(self, at: datetime) -> None:
-        """Count files that an agent read but did not change in time as read anyway.
+        """Count files that an agent read but did not change in time.
 
-        This is evidence that the memories shown about the file were not enough.
+        They are evidence that the memories shown about the file were not enough.
         """
         for path, (read_at, about) in list(self._agent_reads.items()):
             if not _is_within_open_window(read_at, at):
                 del self._agent_reads[path]
                 for identifier in about:
                     self._record_evidence(
-                        identifier, "read anyway", at, 1.0, f"an agent read {path} after it was shown this"
+                        identifier, "read anyway", at, 1.0, f"an agent still read {path} after this was shown"
                     )
 
     def _record_used_item(self, identifier: str, at: datetime, about: frozenset[str]) -> None:
@@ -433,9 +441,9 @@ def _is_within_open_window(shown_at: datetime, at: datetime) -> bool:
 
 
 def _matches_path(pattern: str, path: str) -> bool:
-    """Return True if `pattern`, a path from a command, may denote `path` or one of its parent folders.
+    """Return True if `pattern` may denote `path` or one of its parent folders.
 
-    The path in the command may be relative to any folder.
+    `pattern` is a path from a command, and may be relative to any folder.
     """
     pattern = pattern.rstrip("/")
     return path == pattern or path.endswith(f"/{pattern}") or f"/{path}".find(f"/{pattern}/") >= 0

@@ -27,13 +27,13 @@ from hunchd.ingestion.session_segments import SessionSegment, judge_outcome, seg
 from hunchd.ingestion.session_statements import IMPORTANCE, Statement
 from hunchd.protocol.memories import MemoryDraft, derive_title
 
-MOST_FACTS_A_HUNDRED = 60  # facts in a hundred turns; dense sessions state nearly one in two turns
+MOST_FACTS_A_HUNDRED = 60  # maximum facts in a hundred turns; dense sessions state nearly one in two turns
 MIN_FACTS = 10
 # The user's statements are deliberate; an assistant's may be mere considerations.
 USER_CONFIDENCE = 0.9
 ASSISTANT_CONFIDENCE = 0.6
-# Compression of about 20:1: what prompts show of a session takes a twentieth of its tokens, with a minimum.
-COMPRESSION_RATIO = 26  # for an episode; its facts take the rest
+# Compression is about 20:1: what prompts show from a session takes a twentieth of its tokens, with a minimum.
+COMPRESSION_RATIO = 26  # for episodes; the facts take up the difference
 MIN_SUMMARY_TOKENS, MAX_SUMMARY_TOKENS = 32, 480  # tokens
 NARRATIVE_TOKENS = 2_000  # tokens of the longest form, which is stored but not put into prompts
 MAX_COMPRESSED_LENGTH = 160  # characters
@@ -141,7 +141,9 @@ def build_facts(
         draft = parse_draft(_build_fact(head, one))
         older = [fact for fact in earlier if fact[1] <= one.at]  # a message may arrive late
         earlier_statements = [(category, text) for _, _, category, text in older]
-        wordings = (one.text, one.in_context) if one.changes else (one.text,)  # "back to light" needs what is before it
+        wordings = (
+            (one.text, one.in_context) if one.changes else (one.text,)
+        )  # "back to light" makes sense only with the sentence before it
         revised = (
             find_revised(wording, one.category, earlier_statements, vectors or {}, changes=one.changes)
             for wording in wordings
@@ -161,7 +163,7 @@ def build_facts(
 
 
 def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:
-    """Return separate facts for the name and time zone that a statement of the user gives."""
+    """Return separate facts for a name and time zone in the user's statement."""
     return [
         replace(draft, ref=f"{draft.ref}:{key}", key=key, value=value, content=clause, title=derive_title(clause))
         for key, value, clause in iterate_introductions(draft.content)

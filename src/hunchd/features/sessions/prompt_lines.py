@@ -1,4 +1,7 @@
-"""Lines of a prompt, rendered from memories: the profile, the project's facts, and search results."""
+"""Lines of a prompt, rendered from memories.
+
+They contain the user's profile, the project's facts, and search results.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,13 @@ from hunchd.text.stemming import stem_prefix
 from hunchd.text.words import extract_terms
 
 PROFILE_PREFIX: Final = "/profile/"
-MIN_IMPORTANCE: Final = 0.5  # minimum importance of a fact that is shown unasked
-MAX_WHOLE_TOKENS: Final = 160  # tokens: search results up to this length are shown whole
-MAX_SNIPPET_LENGTH: Final = 300  # characters shown of a longer one
-SHORT: Final = 24  # characters of a message that may be a mere remark
-REMARK: Final = 0.75  # probability of a remark; most names and file names stay below
-LEAST_WORD: Final = 4  # letters of a word that says something in any language
-MOST_UNSUPPORTED: Final = 3  # memories for a question that share no word with it
+MIN_IMPORTANCE: Final = 0.5  # minimum importance of a fact that is shown unprompted
+MAX_WHOLE_TOKENS: Final = 160  # tokens; search results up to this length are shown in full
+MAX_SNIPPET_LENGTH: Final = 300  # characters shown of a longer search result
+SHORT: Final = 24  # maximum length of a message, in characters, that may be a mere remark
+REMARK: Final = 0.75  # minimum probability of a remark; most names and file names have a lower one
+LEAST_WORD: Final = 4  # minimum letters of a word that is significant in any language
+MOST_UNSUPPORTED: Final = 3  # maximum memories shown for a question that share no word with it
 TOOL_EVENTS: Final = (str(MessageType.CALL), str(MessageType.RESULT))
 MAX_FACT_LENGTH: Final = 240  # characters of a fact
 
@@ -138,7 +141,7 @@ def render_search_result(memory: Memory, snippet: str, *, now: datetime, secret:
     provenance = f"{memory.kind}, {when}, {memory.id}"
     text = memory.content if memory.kind is not Kind.EPISODE else memory.levels.summary or memory.content
     if memory.kind is Kind.FACT:
-        # Verbatim: the wording gives the reason and the alternative.
+        # Facts are shown verbatim, because the wording gives the reason and the alternative.
         return f"{_render_line(memory, memory.content)} ({when}, {memory.id})"
     if count_tokens(text) > MAX_WHOLE_TOKENS:
         text = snippet or text[:MAX_SNIPPET_LENGTH]

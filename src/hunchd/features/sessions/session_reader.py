@@ -1,7 +1,7 @@
-"""Background reader that asks a language model for facts in sessions that the rules missed.
+"""Background reader that asks a language model for facts in sessions.
 
-It works within a daily budget. Progress is stored in the metadata of each session, so that nothing is lost when the
-daemon stops, and nothing is paid for twice.
+It finds facts that the rules missed, and works within a daily budget. Progress is stored in the metadata of each
+session, so that nothing is lost when the daemon stops, and nothing is paid for twice.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from hunchd.protocol.status_answers import LanguageAnswer
 
 logger = logging.getLogger(__name__)
 
-MAX_RANGE_TOKENS: Final = 6_000  # tokens of a session in one question: some twenty turns without what tools printed
-MAX_ANSWER_TOKENS: Final = 2_000  # tokens: fifteen facts
+MAX_RANGE_TOKENS: Final = 6_000  # tokens of a session in one request: some twenty turns without tool output
+MAX_ANSWER_TOKENS: Final = 2_000  # tokens; enough for fifteen facts
 FIRST_PAUSE_SECONDS: Final = 10.0  # seconds after a failure, doubled each time
 MAX_PAUSE_SECONDS: Final = 3_600.0  # seconds
-MAX_FAILURES: Final = 5  # consecutive failures after which it waits MAX_PAUSE_SECONDS
-MAX_INVALID_ANSWERS: Final = 3  # invalid answers about one range after which it is skipped
-# Below the confidences of rule-based facts, so that a model's claim never replaces one.
+MAX_FAILURES: Final = 5  # consecutive failures after which the reader waits MAX_PAUSE_SECONDS
+MAX_INVALID_ANSWERS: Final = 3  # invalid answers about one range after which the range is skipped
+# Lower than the confidences of facts found by rules, so that a model's claim never replaces one.
 USER_CONFIDENCE: Final = 0.75
 ASSISTANT_CONFIDENCE: Final = 0.5
 
@@ -56,7 +56,10 @@ class _TurnRange:
 
 
 class SessionReader(Feature):
-    """Background reader of sessions: `enqueue` adds a session to the queue, and `run` reads it."""
+    """Background reader of sessions.
+
+    `enqueue` adds a session to the queue, and `run` reads the queued sessions.
+    """
 
     def __init__(
         self,
@@ -73,10 +76,10 @@ class SessionReader(Feature):
         self._client = client
         self._ledger = ledger
         self._settings = settings
-        self._sleep = sleep  # sleep function
+        self._sleep = sleep
         self._queue: dict[str, None] = {}  # queued sessions, as an ordered set
         self._wake = asyncio.Event()
-        self._failures = 0  # consecutive
+        self._failures = 0  # consecutive failures
         self._invalid_answers = 0  # invalid answers about the current range
         self.trouble = ""  # reason for a pause; "" if there is none
 
@@ -92,7 +95,7 @@ class SessionReader(Feature):
         tasks.start("reading", self.run)
 
     def status(self) -> StatusFields:
-        """Return the model in use, today's cost and limit, and the length of the queue."""
+        """Return the model in use, today's cost and limit, and the queue length."""
         today = self._ledger.today
         return {
             "language": LanguageAnswer(
@@ -157,7 +160,7 @@ class SessionReader(Feature):
         """
         worst = await asyncio.to_thread(estimate_worst_case, question)
         if not self._ledger.reserve(*worst):
-            self.trouble = f"today's limit of ${self._settings.daily_limit_usd:.2f} is reached"
+            self.trouble = f"today's limit of ${self._settings.daily_limit_usd:.2f} has been reached"
             await self._sleep(self._ledger.seconds_to_midnight())
             return False
         outcome = await self._client.ask(question)
@@ -170,9 +173,10 @@ class SessionReader(Feature):
         return await self._pause_after(outcome)
 
     async def _pause_after(self, failure: ModelFailure) -> bool:
-        """Pause after a failed request, or return True if the range is to be skipped.
+        """Pause after a failed request; return True if the range is to be skipped.
 
-        The text of the range may be the cause of repeated invalid answers, but not of other failures.
+        A range is skipped without a pause after MAX_INVALID_ANSWERS invalid answers: its text may be their cause, but
+        not that of other failures.
         """
         self._failures += 1
         self.trouble = f"{failure.trouble}: {failure.message}"
@@ -180,7 +184,7 @@ class SessionReader(Feature):
             self._invalid_answers += 1
             if self._invalid_answers >= MAX_INVALID_ANSWERS:
                 logger.warning(
-                    "skipped part of a session after invalid answers of the language model: %s", failure.message
+                    "skipped part of a session after invalid answers from the language model: %s", failure.message
                 )
                 self._invalid_answers = 0
                 return True
@@ -195,7 +199,7 @@ class SessionReader(Feature):
     async def _store_claims(self, answer: ModelAnswer, stretch: _TurnRange) -> None:
         verified_claims = verify_claims(answer.content, stretch.turns)
         if verified_claims.rejections:
-            logger.info("rejected claims of the language model, by reason: %s", dict(verified_claims.rejections))
+            logger.info("rejected claims from the language model, by reason: %s", dict(verified_claims.rejections))
         head = self._sessions.heads.get(stretch.session)
         if head is None:
             return
@@ -216,7 +220,10 @@ class SessionReader(Feature):
 def create_session_reader(
     dependencies: Dependencies, ledger: CostLedger, sessions: SessionRegistry, memories: MemoryService
 ) -> SessionReader | None:
-    """Create the reader from the settings, or return None if no language model is in use."""
+    """Create the reader from the settings.
+
+    Returns None if no language model is in use.
+    """
     settings = dependencies.settings.language
     if dependencies.language is None:
         return None
@@ -242,7 +249,10 @@ def split_into_ranges(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
 
 
 def claim_to_draft(claim: VerifiedClaim, head: SessionHead, model: str) -> MemoryDraft:
-    """Convert a verified claim to a fact draft that quotes it verbatim and names its source."""
+    """Convert a verified claim to a fact draft.
+
+    The draft quotes the session verbatim and names its source.
+    """
     own = claim.by_user and claim.category in ("identity", "preference")
     return MemoryDraft(
         kind=Kind.FACT,

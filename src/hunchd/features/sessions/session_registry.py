@@ -53,7 +53,7 @@ from hunchd.store.port import MemoryStore
 logger = logging.getLogger(__name__)
 
 MAX_CACHED_LOGS = 16  # sessions whose messages stay in memory
-MAX_CACHED_SIZE = 32 * 1024 * 1024  # approximate total size of their texts
+MAX_CACHED_SIZE = 32 * 1024 * 1024  # approximate total size of the texts in cached logs
 READY_TIMEOUT_SECONDS = 30.0  # seconds that a client waits for a starting daemon
 # Longer texts are redacted and tokenized in a thread, so that other requests are not blocked.
 LONG_TEXT_LENGTH = 32 * 1024  # characters
@@ -110,7 +110,10 @@ class SessionRegistry:
         self._ready.set()
 
     def on_memory_changed(self, change: MemoryChange) -> None:
-        """Update the metadata and drop cached logs after changes that this object did not make."""
+        """Update the metadata and drop cached logs after a change from elsewhere.
+
+        Changes that this object makes itself are ignored.
+        """
         for memory in change.memories:
             self.update_from_memory(memory)
         deleted_ids = set(change.deletions) - self._own_ids
@@ -122,9 +125,9 @@ class SessionRegistry:
                 del self.heads[session]
 
     def update_from_memory(self, memory: Memory) -> None:
-        """Update the registry from a stored memory, if the memory is part of a session.
+        """Update the registry from a stored memory that belongs to a session.
 
-        The metadata is taken over; a message invalidates the cached log of its session.
+        Metadata is taken over; a message invalidates the cached log of its session. Other memories are ignored.
         """
         if memory.id in self._own_ids:
             return
@@ -203,7 +206,9 @@ class SessionRegistry:
     async def _store_messages(self, log: SessionLog, fresh: Sequence[Message]) -> None:
         now, head = self._now(), log.head
         memories = [message_to_memory(message, head.session, head.project, now) for message in fresh]
-        if head.session not in self.heads or head.ended_at is not None:  # an ended session may be continued
+        if (
+            head.session not in self.heads or head.ended_at is not None
+        ):  # an ended session is continued by a new message
             head = replace(head, title=head.title or get_session_title(fresh), ended_at=None, outcome=None)
             if head.session not in self.heads:  # an imported session began when its first message was sent
                 head = replace(head, started_at=min(head.started_at, *(message.at for message in fresh)))
@@ -243,9 +248,10 @@ class SessionRegistry:
                 return
 
     async def _read_log(self, head: SessionHead) -> SessionLog:
-        """Read the log of a session, with the messages in the order in which they were accepted.
+        """Read the log of a session from the cache and the store.
 
-        The cache is read before the store, so that a message that moves to the store in between is seen exactly once.
+        The messages are in the order in which they were accepted. The cache is read before the store, so that a
+        message that moves to the store in between is seen exactly once.
         """
         filters = Filters(project=head.project, kinds=(Kind.MESSAGE,), tags=(session_tag(head.session),), statuses=())
         messages_by_number: dict[int, Message] = {}
@@ -337,10 +343,10 @@ class SessionRegistry:
         return updated_head
 
     async def get_memories(self, ids: Sequence[str], project: str | None) -> dict[str, Memory]:
-        """Return those memories of `ids` that exist, keyed by id.
+        """Return the memories that exist among `ids`, keyed by id.
 
-        Memories that are not cached are read from the store in one call. If the store does not answer, only cached
-        ones are returned.
+        Memories that are not cached are read from the store in one call. If the store does not answer, only the cached
+        memories are returned.
         """
         memories = {one: memory for one in ids if (memory := self._memory_cache.get(one)) is not None}
         missing = [one for one in ids if one not in memories and not self._memory_cache.is_tombstoned(one)]
@@ -352,7 +358,7 @@ class SessionRegistry:
         return memories
 
     async def list_derived_memories(self, session: str, kind: Kind) -> list[Memory]:
-        """Return the memories derived from a session, ordered by turn.
+        """Return the memories of one kind derived from a session, ordered by turn.
 
         Both those stored in the session's project and those stored for the user are included.
         """

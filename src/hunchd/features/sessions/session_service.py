@@ -1,4 +1,4 @@
-"""API of sessions: append messages, compile prompts, end and erase, and condense in the background.
+"""API of sessions, and the condensing of their messages in the background.
 
 A session has a log of its messages, and a history, which is the condensed form that prompts contain. To fold messages
 is to add them one by one to that history.
@@ -74,11 +74,11 @@ from hunchd.protocol.session_requests import AppendRequest, CompileRequest, Page
 DEFAULT_HISTORY = int(HISTORY_SHARE * DESIGN_BUDGET)  # tokens
 MAX_HISTORIES = 32  # cached histories
 MAX_INLINE_MESSAGES = 50  # messages folded on the event loop; more are folded in a thread
-MAX_RESULTS = 8  # search results in a prompt, for the project and for the user each
-MODEL_TIMEOUT_SECONDS = 10.0  # seconds for the sentences of some turns, most of it to load the model
-MAX_COMPARED_FACTS = 100  # of a project, in which a statement may change one; 4 ms each
-SEARCH_TIMEOUT_SECONDS = 2.0  # seconds; then the prompt is compiled without the missing results
-EPISODE_INTERVAL_TURNS = 20  # turns
+MAX_RESULTS = 8  # search results in a prompt, each for the project and the user
+MODEL_TIMEOUT_SECONDS = 10.0  # seconds for the sentences in some turns; most of it is for loading the model
+MAX_COMPARED_FACTS = 100  # known facts that a new statement is compared with; 4 ms each
+SEARCH_TIMEOUT_SECONDS = 2.0  # seconds; after that, the prompt is compiled without the missing results
+EPISODE_INTERVAL_TURNS = 20  # turns after which episodes are extracted again
 IDLE_AFTER = timedelta(hours=12)  # a session unused for this long is ended
 SWEEP_SECONDS = 3_600.0  # seconds between two checks for idle sessions
 
@@ -124,12 +124,12 @@ class _ProjectFacts:
     lines: tuple[str, ...]
 
 
-# A request, in a project or among what is the user's own → the answer.
+# Takes a request and a project id, or None for the user's own memories; returns the answer.
 SearchMemories = Callable[[SearchRequest, str | None], Awaitable[SearchAnswer]]
-# A project id, or None for the user → the facts and profile pages held of it, all of them.
+# Takes a project id, or None for the user; returns all facts and profile pages of that owner.
 StandingMemories = Callable[[str | None], Iterable[Memory]]
 Text = TypeVar("Text", bound=Hashable)
-# Texts → what a model computes of them; None if it is not in use.
+# Takes texts; returns what a model computes for each, or None if the model is not in use.
 ComputeWithModel = Callable[[Sequence[Text]], Awaitable[Sequence[bytes] | None]]
 
 
@@ -338,7 +338,7 @@ class SessionService(Feature):
         prompt = compiling() if len(log.messages) <= MAX_INLINE_MESSAGES else await asyncio.to_thread(compiling)
         if (
             whole in histories_by_budget and self._histories.get((session, whole)) is histories_by_budget[whole]
-        ):  # neither compacted nor erased
+        ):  # the session was neither compacted nor erased meanwhile
             for tokens, one in histories_by_budget.items():
                 self._cache_history((session, tokens), one)
         return _build_prompt_answer(prompt, results, degradations)
@@ -346,7 +346,10 @@ class SessionService(Feature):
     # Prompt sections
 
     async def _fold_history(self, log: SessionLog, budget: int) -> HistoryView:
-        """Fold the history up to the end of `log`; the caller must hold the log's lock."""
+        """Fold the history up to the end of `log`.
+
+        The caller must hold the lock of the log.
+        """
         key = (log.head.session, budget)
         folded_history = self._histories.get(key)
         if folded_history is None or folded_history.log is not log:
@@ -407,7 +410,9 @@ class SessionService(Feature):
             degradations += answer.degraded
             results = filter_new_results(answer.results, shown_ids, heads)
             memories = await self._registry.get_memories([result.id for result in results], owner)
-            known = [memories[result.id] for result in results if result.id in memories]  # not forgotten meanwhile
+            known = [
+                memories[result.id] for result in results if result.id in memories
+            ]  # those not forgotten meanwhile
             supported = {one.id for one in select_supported(message, known)}
             for result in (one for one in results if one.id in supported):
                 memory = memories[result.id]
