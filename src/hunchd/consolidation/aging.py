@@ -209,8 +209,7 @@ def _iter_needed_ids(active: Sequence[Memory]) -> Iterator[str]:
     """Yield the ids of the memories that lasting memories link to.
 
     Lasting memories are the user's own and those that were cited. Examples of what they need are the error that
-    belongs to
-    a fix, and the fix of a recent error.
+    belongs to a fix, and the fix of a recent error.
     """
     for memory in active:
         if memory.trust is Trust.USER or memory.usage.cited:

@@ -1,7 +1,8 @@
 """Discovery of links between memories, and from memories to code.
 
-Two memories are linked if they belong to the same commit or pull request, or if one reverts or fixes the other. A
-memory about the present state is also linked to the files and symbols that its text names.
+Two memories are linked if they belong to the same commit or pull request, if they close the same issue, or if one
+reverts or fixes the other. A memory about the present state is also linked to the files and symbols that its text
+names.
 """
 
 from __future__ import annotations

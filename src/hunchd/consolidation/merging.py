@@ -45,8 +45,8 @@ def plan_merges(
 def _keeper_sort_key(memory: Memory) -> tuple[object, ...]:
     """Return the sort key that decides which memory of a group is kept.
 
-    The criteria are, in order: trust, number of useful uses, whether the memory has a key, importance, confidence and
-    length of the text.
+    The criteria are, in order: trust, how often the memory was cited or missed, whether it has a key, importance,
+    confidence and length of the text.
     """
     order = tuple(Trust)
     return (

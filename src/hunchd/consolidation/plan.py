@@ -52,7 +52,7 @@ class ConsolidationStep(StrEnum):
 class PlannedChange:
     """Change that is applied as a whole or not at all.
 
-    `counter` names the counter in the results of the run that the change increases.
+    `counter` is the name of the run counter that the change increases.
     """
 
     step: ConsolidationStep

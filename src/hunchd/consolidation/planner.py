@@ -207,9 +207,9 @@ class Planner:
         return [memory.id for memory in iter_erasable(self._memories.values(), self.now)]
 
     def iter_comparison_keys(self) -> Iterator[str]:
-        """Yield a key for each active memory, from which a later run sees whether it has changed.
+        """Yield keys by which a later run recognises unchanged active memories.
 
-        The key consists of the id and a digest of the fields that the search for duplicates compares.
+        A key consists of the id and a digest of the fields that the search for duplicates compares.
         """
         return (
             f"{one.id} {_digest_compared_fields(one)}" for one in self._memories.values() if one.status is Status.ACTIVE

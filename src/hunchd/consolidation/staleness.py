@@ -87,9 +87,9 @@ def _find_stale_reason(memory: Memory, current: Mapping[str, Memory], code: Code
 
 
 def _describe_change(ref: str, memory: Memory, current: Mapping[str, Memory]) -> str:
-    """Describe the change of a memory on which `memory` depends.
+    """Describe how a memory on which `memory` depends has changed.
 
-    `ref` is the id of the former. Returns "" if it has not changed or does not exist.
+    `ref` is the id of that memory. Returns "" if it has not changed or does not exist.
     """
     base = current.get(ref)
     if base is None:

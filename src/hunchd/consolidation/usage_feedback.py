@@ -49,7 +49,7 @@ class UsageTally:
 def estimate_attention(rank: int) -> float:
     """Estimate the share of readers who look at the result at `rank`.
 
-    The first result has rank 1.
+    The first result has rank 1. The share is 0 for ranks after MAX_RANK.
     """
     return 0.0 if rank > MAX_RANK else 1.0 / max(rank, 1) ** ATTENTION_EXPONENT
 

@@ -15,9 +15,10 @@ MIN_SHARED: Final = 0.5  # minimum overlap between the instances of two patterns
 
 
 def reuse_known_keys(patterns: Sequence[CodePattern], before: Sequence[CodePattern]) -> list[CodePattern]:
-    """Return the patterns, with the keys of earlier patterns that are the same.
+    """Return the patterns, each with the key of its earlier version, if any.
 
-    The earlier patterns are given in `before`. Two patterns are the same if they share most of their instances.
+    The earlier patterns are given in `before`. One of them is the earlier version of a pattern if the two share most
+    of their instances.
     """
     instances_by_key = {old.key: {(spot.path, spot.name) for spot in old.spots} for old in before}
     kind_by_key = {old.key: (old.language, old.kind) for old in before}
@@ -45,7 +46,7 @@ def reuse_known_keys(patterns: Sequence[CodePattern], before: Sequence[CodePatte
 def update_changed_files(
     patterns: Sequence[CodePattern], paths: Collection[str], shapes: Sequence[Shape]
 ) -> list[CodePattern]:
-    """Update the instances of the patterns after the files in `paths` have changed.
+    """Return the patterns, updated after the files in `paths` have changed.
 
     `shapes` are all shapes that these files now contain. Instances that no longer match are removed, and shapes that
     match now are added. New patterns are not searched for.

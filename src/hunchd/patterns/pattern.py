@@ -86,7 +86,7 @@ class Companion:
     def confidence(self) -> float:
         """Estimated probability that the companion changes when an instance is added.
 
-        A prior keeps a companion that was changed in one of one commits from counting as certain.
+        A prior ensures that a companion does not count as certain after a single commit.
         """
         return (self.times + 0.5) / (self.of + 1.5)
 

@@ -53,7 +53,7 @@ def is_about_past(message: str) -> bool:
 def asks_nothing(message: str) -> bool:
     """Return True if a message is a short remark that requires no search.
 
-    Examples are "ok", "danke" and "继续".
+    Examples are "ok", "danke" and "继续". An empty message requires no search either.
     """
     message_text = message.strip()
     return not message_text or (

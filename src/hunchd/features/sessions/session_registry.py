@@ -182,7 +182,7 @@ class SessionRegistry:
     ) -> tuple[list[str], list[Message]]:
         """Return the ids for all drafts, and the new messages with their numbers.
 
-        A draft whose ref is already known gets the id of the message with that ref, and makes no new message.
+        For a draft whose ref is already known, the id of the stored message is returned, and no new message is made.
         """
         ids: list[str] = []
         fresh: list[Message] = []
@@ -324,9 +324,10 @@ class SessionRegistry:
             return replace(log.head, messages=len(log.messages))
 
     async def _refresh_counts(self, head: SessionHead) -> SessionHead:
-        """Return the metadata of a session with the current number and time of messages.
+        """Return the metadata of a session with an up-to-date number of messages.
 
-        Stored metadata of an open session that is not in use may be older than its last messages.
+        The time of the last message is updated as well. Stored metadata of an open session that is not in use may be
+        older than its last messages.
         """
         shelf = self._logs.get(head.session)
         if (

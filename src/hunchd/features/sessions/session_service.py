@@ -389,7 +389,7 @@ class SessionService(Feature):
     async def _search_memories(
         self, message: str, project: str | None, view: HistoryView
     ) -> tuple[list[tuple[SearchResult, str]], list[str]]:
-        """Search for memories about a message that the prompt does not contain yet.
+        """Search for memories about a message, without those already in the prompt.
 
         Returns each result with its rendered text, and the reasons why a search was incomplete.
         """
