@@ -107,7 +107,6 @@ const SOURCES: Record<string, string> = {
   convention: "read from the project's files",
   document: "from a document",
   script: "read from the project's files",
-  habit: "seen in your commands",
   pattern: "seen in the code",
   fix: "seen when an error went away",
   signal: "reported while you worked",

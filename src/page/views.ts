@@ -66,7 +66,7 @@ export const VIEWS: readonly View[] = [
   {
     name: "workflows",
     title: "Workflows",
-    about: "Commands that belong together: your habits, and the scripts of the project.",
+    about: "Commands that belong together, read from the scripts, task runners and CI of the project.",
     load: () => import("./views/workflows"),
   },
   {

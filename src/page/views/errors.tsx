@@ -5,11 +5,11 @@ import { usePages } from "../answers";
 import { EditorLink, Empty, FileLink, Show, Time } from "../components/basics";
 import { Chips, Choices, MemoryPanel, More, type Memory } from "../components/memory";
 import { useEvents } from "../events";
+import { fixesOf, isFix } from "../fixes";
 import { count, percent } from "../format";
 import { href } from "../router";
 import type { ViewProps } from "../views";
 
-const FIX = "fix";
 const PARTS: Record<string, string> = { "": "Errors", fixes: "Fixes" };
 
 export default function Errors({ project, route }: ViewProps) {
@@ -80,14 +80,6 @@ export default function Errors({ project, route }: ViewProps) {
       </Show>
     </>
   );
-}
-
-function isFix(memory: Memory): boolean {
-  return memory.tags.includes(FIX) && memory.links.some((link) => link.type === "fixes");
-}
-
-function fixesOf(error: Memory, fixes: readonly Memory[]): Memory[] {
-  return fixes.filter((fix) => fix.links.some((link) => link.type === "fixes" && link.ref === error.id));
 }
 
 interface BodyProps {

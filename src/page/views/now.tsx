@@ -6,6 +6,7 @@ import { useAnswer } from "../answers";
 import { Bar, Empty, FileLink, Panel, Show, Time } from "../components/basics";
 import { Lines } from "../components/line";
 import { useEvents, type HunchEvent } from "../events";
+import { fixesOf, isFix } from "../fixes";
 import { count, percent, TIERS } from "../format";
 import type { ViewProps } from "../views";
 import { href } from "../router";
@@ -175,15 +176,11 @@ export default function Now({ project }: ViewProps) {
 }
 
 function CurrentError({ project }: { project: ViewProps["project"] }) {
-  const errors = useAnswer((signal) => request("get", "/memories", { query: { project: project.id, kind: ["error"], limit: 20 }, signal }), [project.id]);
+  const errors = useAnswer((signal) => request("get", "/memories", { query: { project: project.id, kind: ["error"], limit: 200 }, signal }), [project.id]);
   useEvents(["signal"], project.id, errors.reload, { bundled: true, about: (event) => isAbout(event, "error", "command") });
-  const newest = [...(errors.value?.items ?? [])].sort((one, other) => (other.at > one.at ? 1 : -1))[0];
-  const related = useAnswer(
-    newest
-      ? (signal) => request("post", "/search", { body: { project: project.id, query: newest.title.slice(0, 2000), kinds: ["error", "episode"], k: 4 }, signal })
-      : null,
-    [newest?.id],
-  );
+  const all = errors.value?.items ?? [];
+  const newest = all.filter((one) => !isFix(one)).sort((one, other) => (other.at > one.at ? 1 : -1))[0];
+  const fixes = newest ? fixesOf(newest, all) : [];
   return (
     <Panel title="Last error">
       <Show of={errors} what="the errors" empty={() => !newest && "No error was reported. Run tests with hunch run, or let the shell report them."}>
@@ -200,17 +197,16 @@ function CurrentError({ project }: { project: ViewProps["project"] }) {
                 {newest!.content}
               </pre>
             </details>
-            {(related.value?.results ?? []).filter((one) => one.id !== newest!.id).length > 0 && (
+            {fixes.length > 0 && (
               <>
-                <h3>What may help</h3>
+                <h3>What helped before</h3>
                 <ul class="plain">
-                  {related
-                    .value!.results.filter((one) => one.id !== newest!.id)
-                    .map((one) => (
-                      <li key={one.id}>
-                        <a href={href("knowledge", { project: project.id, show: one.id })}>{one.title}</a> <span class="quiet-text">{one.reasons?.join(" · ")}</span>
-                      </li>
-                    ))}
+                  {fixes.map((fix) => (
+                    <li key={fix.id}>
+                      <a href={href("errors", { project: project.id, part: "fixes", show: fix.id })}>{fix.title}</a>{" "}
+                      <span class="quiet-text">{percent(fix.confidence)} sure</span>
+                    </li>
+                  ))}
                 </ul>
               </>
             )}

@@ -1,8 +1,8 @@
-/** Patterns of the code: the common shape beside its instances. */
+/** Patterns of the code: what a new one of a kind also changes, and the instances. */
 
 import { request } from "../api";
 import { usePages } from "../answers";
-import { EditorLink, Empty, FileLink, Show } from "../components/basics";
+import { EditorLink, FileLink, Show } from "../components/basics";
 import { Choices, MemoryPanel, More, type Memory } from "../components/memory";
 import { useEvents } from "../events";
 import { count } from "../format";
@@ -59,47 +59,22 @@ export default function Patterns({ project, route }: ViewProps) {
 
 function Body({ memory, project }: { memory: Memory; project: ViewProps["project"] }) {
   const lines = memory.content.split("\n");
-  const template = lines.filter((line) => line.startsWith("    ")).map((line) => line.slice(4));
   const spots = lines.map((line) => SPOT.exec(line)).filter((found) => found !== null);
-  const holes = lines.filter((line) => line.startsWith("‹"));
-  const place = lines.filter((line) => /; a new one goes in |^changes with: /.test(line));
-  if (template.length === 0)
-    return (
-      <pre class="content" tabIndex={0}>
-        {memory.content}
-      </pre>
-    );
+  const sentences = lines.filter((line) => line.trim() && !SPOT.test(line));
   return (
     <>
-      {place.map((line) => (
-        <p key={line}>{line.charAt(0).toUpperCase() + line.slice(1)}.</p>
+      {sentences.map((line) => (
+        <p key={line}>{line}</p>
       ))}
-      <div class="pair">
-        <div class="side">
-          <h3>Common shape</h3>
-          <pre class="content" tabIndex={0}>
-            {template.join("\n")}
-          </pre>
-          {holes.length > 0 && (
-            <ul>
-              {holes.map((hole) => (
-                <li key={hole}>{hole}</li>
-              ))}
-            </ul>
-          )}
-        </div>
-        <div class="side">
-          <h3>Instances</h3>
-          {spots.length === 0 && <Empty>No instance is listed.</Empty>}
-          <ul class="plain spots">
-            {spots.map((found) => (
-              <li key={found[0]}>
-                {found[3] && <b>{found[3]}</b>} <FileLink project={project} path={found[1]!} line={Number(found[2])} /> <EditorLink project={project} path={found[1]!} line={Number(found[2])} />
-              </li>
-            ))}
-          </ul>
-        </div>
-      </div>
+      {spots.length > 0 && (
+        <ul class="plain spots">
+          {spots.map((found) => (
+            <li key={found[0]}>
+              {found[3] && <b>{found[3]}</b>} <FileLink project={project} path={found[1]!} line={Number(found[2])} /> <EditorLink project={project} path={found[1]!} line={Number(found[2])} />
+            </li>
+          ))}
+        </ul>
+      )}
     </>
   );
 }

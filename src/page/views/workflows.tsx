@@ -21,8 +21,8 @@ interface Trigger {
   usual: number;
 }
 
-const ORIGINS: Record<string, string> = { "": "All", habit: "Habits", script: "Scripts", ci: "Continuous integration", hook: "Git hooks" };
-const ORIGIN: Record<string, string> = { habit: "habit", script: "script", ci: "CI", hook: "git hook" };
+const ORIGINS: Record<string, string> = { "": "All", script: "Scripts", ci: "Continuous integration", hook: "Git hooks" };
+const ORIGIN: Record<string, string> = { script: "script", ci: "CI", hook: "git hook" };
 
 export default function Workflows({ project, route }: ViewProps) {
   const origin = route.query.get("from") ?? "";
@@ -45,7 +45,7 @@ export default function Workflows({ project, route }: ViewProps) {
         empty={() =>
           items.length === 0 && (
             <>
-              None of this kind is known. Habits are seen once the shell reports commands: <code>hunch shell init</code>. Scripts are read from the project's files.
+              None of this kind is known. Workflows are read from the project's files: scripts, task runners, continuous integration and git hooks.
             </>
           )
         }
