@@ -14,6 +14,8 @@ from hunchd.domain.memory import Memory, Status, Trust
 from hunchd.ingestion.conventions import collect_guides, extract_conventions, get_globs, get_part, is_on_demand
 from hunchd.ingestion.decisions import is_record, parse_decision
 from hunchd.ingestion.instructions import Instruction, extract_instructions
+from hunchd.ingestion.manifests.command_sources import read_commands
+from hunchd.ingestion.manifests.commands import merge_tools
 from hunchd.ingestion.manifests.registry import read_statements
 from hunchd.ingestion.topics import find_topic_files, find_topics
 from hunchd.protocol.memories import memory_from_json, memory_to_json
@@ -59,7 +61,7 @@ def extract_facts(root: Path, files: dict[str, str]) -> list[Memory]:
         ("go.mod", "module github.com/a/b\n\ngo 1.22\n",
          {"go": "1.22 or newer", "module": "github.com/a/b", "tests": "go test"}),
         (".editorconfig", "root = true\n[*]\nindent_style = space\nindent_size = 4\nmax_line_length = 88\n[*.md]\nindent_size = 2\n",
-         {"indent": "4 spaces", "line length": "88"}),
+         {"indent": "4 spaces; 2 spaces in *.md", "line length": "88"}),
         (".pre-commit-config.yaml", "repos:\n- repo: https://x\n  hooks:\n  - id: ruff\n  - id: mypy\n",
          {"before a commit": "pre-commit: ruff, mypy", "lint": "ruff", "types": "mypy"}),
         (".prettierrc.json", '{"semi": false, "singleQuote": true, "printWidth": 100}',
@@ -833,3 +835,25 @@ def test_script_named_after_purpose_is_command(tmp_path: Path) -> None:
         "tests": "`bin/test`",
         "lint": "`./lint.sh`",
     }
+
+
+def test_job_on_other_repository_has_no_commands() -> None:
+    text = """\
+jobs:
+  own:
+    steps:
+      - uses: actions/checkout@v4
+      - run: pytest tests
+  downstream:
+    steps:
+      - uses: actions/checkout@v4
+        with:
+          repository: somebody/other
+      - run: scripts/test
+"""
+    assert [one.line for one in read_commands(".github/workflows/ci.yml", text)] == ["pytest tests"]
+
+
+def test_tool_beside_named_other_is_left_out() -> None:
+    assert merge_tools("tox -e pyright", "mypy (strict)") == "tox -e pyright"
+    assert merge_tools("just test", "pytest") == "just test (pytest)"

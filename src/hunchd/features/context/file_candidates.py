@@ -23,6 +23,7 @@ LIST = "files"  # kind of a piece that names several files
 # current file.
 WORTH_A_LINE = 0.1
 LIKELY = 0.2  # probability from which a file is shown whatever the reason
+EXPECTED = 0.25  # probability from which a file that most changes include is expected now
 # A definition of a file that is changed is itself changed with this probability, whether or not the current file uses
 # it (.036 to .061 in files of more than eight definitions).
 CHANCE_OF_NAME = 0.05
@@ -58,7 +59,7 @@ def iterate_file_candidates(
     for rank, one in enumerate(first):
         view = views.get(one.path) if names_definitions else None
         yield _build_outline_candidate(one, rank, view, linking.get(one.path, ()))
-    expected_files = [one for one in prediction.expected if one.probability >= WORTH_A_LINE]
+    expected_files = [one for one in prediction.expected if one.probability >= EXPECTED]
     if expected_files:
         yield _build_expected_candidate(expected_files)
     others = {one.path: one.confidence for one in files if one not in first and one.confidence >= LEAST_NAMED}
@@ -81,10 +82,10 @@ def _build_outline_candidate(
     one: PredictedFile, rank: int, view: FileView | None, linking: Collection[str]
 ) -> ContextCandidate:
     forms: list[tuple[Level, str]] = [("index", one.path)]
-    if view is not None and classify_path(one.path) & CODE:
+    if view is not None and classify_path(one.path) & CODE and not classify_path(one.path) & TEST:
         for level, limit in LINES.items():
             lines = render_lines(view, linking, limit).splitlines()
-            if level == "full" and not classify_path(one.path) & TEST:
+            if level == "full":
                 lines += _list_names(view, linking, one.confidence)
             if lines:
                 forms.insert(0, (level, "\n".join((one.path, *lines))))

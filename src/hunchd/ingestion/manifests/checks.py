@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from hunchd.ingestion.manifests.tools import (
     CI_PREFIX,
@@ -19,6 +20,8 @@ from hunchd.ingestion.manifests.tools import (
     state_line_length,
     version_sort_key,
 )
+
+MAX_EXCEPTIONS: Final = 3  # kinds of files with another indentation
 
 _COMMAND_LINE = re.compile(
     r"^\s*-?\s*run:\s*(.+)$|^\s{6,}((?:uv|poetry|cargo|npm|pnpm|yarn|go|make|just|tox|nox|python) .+)$", re.MULTILINE
@@ -48,13 +51,21 @@ _RELEASE_STEPS = (
 
 def read_editorconfig(text: str) -> Iterator[Statement]:
     config = parse_ini("[__top__]\n" + text)
-    values = {key: value for section in ("*",) if config.has_section(section) for key, value in config.items(section)}
-    style, size = values.get("indent_style"), values.get("indent_size")
-    if style == "tab":
-        yield Statement("indent", "tabs")
-    elif size and size.isdigit():
-        yield Statement("indent", f"{size} spaces")
-    yield from state_line_length(parse_number(values.get("max_line_length") or ""))
+    general = dict(config.items("*")) if config.has_section("*") else {}
+    indent = _describe_indent(general)
+    exceptions = [
+        f"{other} in {section}"
+        for section in config.sections()
+        if (other := _describe_indent(general | dict(config.items(section)))) != indent and section != "__top__"
+    ]
+    if indent:
+        yield Statement("indent", "; ".join((indent, *exceptions[:MAX_EXCEPTIONS])))
+    yield from state_line_length(parse_number(general.get("max_line_length") or ""))
+
+
+def _describe_indent(values: Mapping[str, str]) -> str:
+    size = values.get("indent_size") or ""
+    return "tabs" if values.get("indent_style") == "tab" else f"{size} spaces" if size.isdigit() else ""
 
 
 def read_pre_commit(text: str) -> Iterator[Statement]:

@@ -21,6 +21,8 @@ from hunchd.ingestion.manifests.commands import (
 
 _RUN: Final = re.compile(r"^([ \t]*)(?:-[ \t]+)?(?:run|script|cmd|test_script|build_script):[ \t]*(.*)$")
 _QUOTED: Final = re.compile(r"^([\"'])(.*)\1$")
+# Parameter of a checkout that fetches another repository than the project's own.
+_OTHER_REPOSITORY: Final = re.compile(r"^\s*repository:\s*[\"']?[\w.-]+/[\w.-]+")
 _FOLDER: Final = re.compile(r"^\s*(?:-\s+)?working-directory:\s*[\"']?(?:\./)?([\w./-]+?)/?[\"']?\s*$")
 _STEP: Final = re.compile(r"^\s*-\s")
 _EXPRESSION: Final = re.compile(r"\$\{\{.*?\}\}|\$\{?\w+\}?|%\w+%")
@@ -143,12 +145,12 @@ def _read_scripts(path: str, text: str, folder: str, tasks: Sequence[str]) -> It
 def _read_workflow(path: str, text: str) -> Iterator[Command]:
     """Yield the commands that the steps of a workflow run.
 
-    Commands that depend on variables of the workflow are skipped.
+    Commands that depend on variables of the workflow are skipped, and so are jobs that check out another repository.
     """
     lines = text.splitlines()
     for at, line in enumerate(lines):
         match = _RUN.match(line)
-        if match is None:
+        if match is None or _has_checked_out_other(lines, at):
             continue
         block = [_QUOTED.sub(r"\2", match[2].strip())]
         if match[2].strip()[:1] in ("|", ">", ""):
@@ -159,6 +161,16 @@ def _read_workflow(path: str, text: str) -> Iterator[Command]:
                 plain = ASSIGNMENT.sub("", _TRAILING_EXPRESSIONS.sub("", part), count=1)
                 if not _EXPRESSION.search(plain) and not folder.startswith("."):
                     yield from make_commands([plain], CI_WEIGHT, path, folder)
+
+
+def _has_checked_out_other(lines: Sequence[str], at: int) -> bool:
+    """Return True if an earlier step of the job that line `at` belongs to checks out another repository."""
+    for line in reversed(lines[:at]):
+        if line.strip() == "steps:":
+            return False
+        if _OTHER_REPOSITORY.match(line):
+            return True
+    return False
 
 
 def _take_block(lines: Sequence[str], indent: int) -> Iterator[str]:

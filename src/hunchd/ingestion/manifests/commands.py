@@ -304,7 +304,13 @@ def _find_longer(line: str, ranked: Sequence[str]) -> tuple[int, int]:
 
 
 def merge_tools(command: str, tools: str) -> str:
-    """Append to a command, in parentheses, the `tools` that it does not name."""
+    """Append to a command, in parentheses, the `tools` that it does not name.
+
+    Nothing is appended if it names a different tool: `tox -e pyright` does not run mypy.
+    """
+    known = {name for _, purpose_tools in TOOLS_BY_PURPOSE for name in purpose_tools if name.isalnum()}
+    if any(mentions(command, name) for name in known if not mentions(tools, name)):
+        return command
     names = [
         name for name in re.split(r", (?![^(]*\))", tools) if name and not mentions(command, name.partition(" (")[0])
     ]
