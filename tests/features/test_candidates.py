@@ -63,7 +63,7 @@ def convention(key: str, value: str, part: str = "") -> Memory:
 def test_conventions_match_folder_and_language() -> None:
     facts = [
         convention("tests", "pytest"),
-        convention("indent", "4 spaces"),
+        convention("line length", "88"),
         convention("ci systems", "ubuntu"),
         convention("tests", "vitest", part="web"),
         convention("format", "prettier", part="web"),
@@ -72,14 +72,14 @@ def test_conventions_match_folder_and_language() -> None:
     def offered(file: str | None) -> set[str]:
         return {piece.id for piece in build_candidates(make_input(facts=facts, focus=Focus(project="p", file=file)))}
 
-    assert offered("shop/basket.py") == {"tests: pytest", "indent: 4 spaces"}
-    assert offered("web/src/cart.ts") == {"tests in web: vitest", "format in web: prettier", "indent: 4 spaces"}
-    assert offered("docs/index.md") == {"indent: 4 spaces"}
+    assert offered("shop/basket.py") == {"tests: pytest", "line length: 88"}
+    assert offered("web/src/cart.ts") == {"tests in web: vitest", "format in web: prettier", "line length: 88"}
+    assert offered("docs/index.md") == set()
     assert offered("pyproject.toml") == {"ci systems: ubuntu"}
-    assert offered("tests/test_basket.py") == {"tests: pytest", "indent: 4 spaces"}
+    assert offered("tests/test_basket.py") == {"tests: pytest", "line length: 88"}
     assert offered(None) == {fact.id for fact in facts}
     facts += [convention("dotnet", f"net{number}.0", part=f"samples/{number}") for number in range(4, 9)]
-    assert offered(None) == {"tests: pytest", "indent: 4 spaces", "ci systems: ubuntu"}, "too many parts"
+    assert offered(None) == {"tests: pytest", "line length: 88", "ci systems: ubuntu"}, "too many parts"
 
 
 def test_part_instructions_apply_there_first() -> None:
@@ -520,12 +520,10 @@ def test_only_linking_signatures_are_shown() -> None:
         given["focus"] = Focus(project="p", file=file)
         return [text for _, text in build_candidates(make_input(**given))[0].forms]
 
-    assert forms(0.15, "f_3", "f_7") == ["src/a.py\ndef f_3()\ndef f_7()"] * 2 + ["src/a.py"]
-    assert [text.count("def ") for text in forms(0.15, *(f"f_{n}" for n in range(9)))] == [6, 2, 0]
-    assert forms(0.15) == ["src/a.py"], "one of its definitions is needed with less than one in ten"
-    assert forms(0.3)[0].startswith("src/a.py\ndefines f_0, f_1")
-    assert "f_3," not in forms(0.3, "f_3")[0]
-    assert forms(0.3, file="CHANGES.md") == ["src/a.py"]
+    assert forms(0.15, "f_3", "f_7") == ["src/a.py\ndef f_3(); def f_7()", "src/a.py"]
+    assert [text.count("def ") for text in forms(0.15, *(f"f_{n}" for n in range(9)))] == [3, 0]
+    assert forms(0.3) == ["src/a.py"]
+    assert forms(0.3, "f_3", file="CHANGES.md") == ["src/a.py"]
 
 
 def test_expected_files_stand_on_one_line_with_counts() -> None:

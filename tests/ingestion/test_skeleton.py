@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hunchd.ingestion.parsing import parse_outline
-from hunchd.ingestion.skeleton import build_view, list_names, render_lines, render_skeleton
+from hunchd.ingestion.skeleton import build_view, render_lines, render_skeleton
 
 SOURCE = b'''
 SETTING = 1
@@ -107,13 +107,6 @@ def test_wanted_names_are_shown_alone() -> None:
         "def open_store(path: str) -> Store",
     ]
     assert render_lines(seen, {"_sweep", "open_store"}, 1) == "def open_store(path: str) -> Store"
-
-
-def test_names_are_those_of_definitions() -> None:
-    names = list_names(build_view(parse_outline("store.py", SOURCE)), 9)
-
-    assert {"Store", "open_store", "get"} <= set(names)
-    assert "SETTING" not in names
 
 
 def test_omission_line_has_no_duplicates() -> None:

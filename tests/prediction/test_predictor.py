@@ -86,16 +86,16 @@ def test_reasons_use_this_file_for_focus_only(predictor: Predictor) -> None:
 
 
 def test_link_reason_names_linked_file(predictor: Predictor) -> None:
-    predictor.learn_unit(unit(20, "pages of the shop", "shop/views.py", "shop/basket.py", status="A"))
-    predictor.update_content(outline("shop/views.py", defines=("show_goods",)))
-    predictor.update_content(outline("shop/basket.py", uses=("show_goods",)))
+    predictor.learn_unit(unit(20, "pages of the shop", "shop/views.rb", "shop/basket.rb", status="A"))
+    predictor.update_content(outline("shop/views.rb", defines=("show_goods",)))
+    predictor.update_content(outline("shop/basket.rb", uses=("show_goods",)))
     told = {
         file.path: file.reasons
-        for file in predictor.predict(focus("src/views.py", open_files=("shop/views.py",)), now=NOW).files
+        for file in predictor.predict(focus("src/views.py", open_files=("shop/views.rb",)), now=NOW).files
     }
 
-    assert "uses names of shop/views.py" in told["shop/basket.py"]
-    assert not any("this file" in reason for reason in told["shop/basket.py"])
+    assert "uses names of views.rb" in told["shop/basket.rb"]
+    assert not any("this file" in reason for reason in told["shop/basket.rb"])
 
 
 def test_confidences_fall_with_rank(predictor: Predictor) -> None:
@@ -319,15 +319,15 @@ def test_amended_unit_gets_new_subject(predictor: Predictor, tmp_path: Path) -> 
 
 
 def test_definitions_link_files_without_history(predictor: Predictor) -> None:
-    predictor.update_content(outline("src/new.py", uses=("load_settings",)))
-    predictor.update_content(outline("src/settings.py", defines=("load_settings",)))
-    predictor.update_content(outline("src/other.py", "unrelated"))
+    predictor.update_content(outline("src/new.rb", uses=("load_settings",)))
+    predictor.update_content(outline("src/settings.rb", defines=("load_settings",)))
+    predictor.update_content(outline("src/other.rb", "unrelated"))
 
-    prediction = predictor.predict(focus("src/new.py"), now=NOW)
+    prediction = predictor.predict(focus("src/new.rb"), now=NOW)
 
     found = {file.path: file.reasons for file in prediction.files}
-    assert "defines names it uses" in found["src/settings.py"]
-    assert names(predictor.predict(focus(query="load settings"), now=NOW))[0] == "src/settings.py"
+    assert "defines names it uses" in found["src/settings.rb"]
+    assert names(predictor.predict(focus(query="load settings"), now=NOW))[0] == "src/settings.rb"
 
 
 def test_names_defined_twice_link_importers_only(predictor: Predictor) -> None:
@@ -590,3 +590,12 @@ def test_header_is_imported_and_its_source_is_not() -> None:
     assert "imported by this file" not in told["src/shop/basket.cpp"]
     told = {file.path: file.reasons for file in learned.predict(focus("src/shop/basket.cpp"), now=NOW, k=20).files}
     assert "imports this file" not in told["src/shop/till.cpp"]
+
+
+def test_equal_name_without_import_links_nothing(predictor: Predictor) -> None:
+    predictor.update_content(outline("src/new.py", uses=("load_settings",)))
+    predictor.update_content(outline("src/settings.py", defines=("load_settings",)))
+
+    found = {file.path: file.reasons for file in predictor.predict(focus("src/new.py"), now=NOW).files}
+
+    assert "defines names it uses" not in found.get("src/settings.py", ())

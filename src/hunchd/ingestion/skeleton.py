@@ -81,13 +81,6 @@ def render_lines(view: FileView, names: Collection[str], max_lines: int) -> str:
     return "\n".join(view.lines[at].text.strip() for at in sorted(chosen_indexes))
 
 
-def list_names(view: FileView, limit: int) -> list[str]:
-    """Return the names of the most important definitions, up to `limit`, in file order."""
-    at_hand = [at for at, line in enumerate(view.lines) if line.kind in DEFINITION_KINDS]
-    best = sorted(at_hand, key=lambda at: (-view.lines[at].weight, at))[:limit]
-    return list(dict.fromkeys(view.lines[at].name for at in sorted(best)))
-
-
 def render_skeleton(outline: FileOutline, *, max_lines: int) -> str:
     """Render the most important lines, up to `max_lines`.
 

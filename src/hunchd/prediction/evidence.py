@@ -29,6 +29,8 @@ from hunchd.text.identifiers import COMMON_NAMES
 
 MAX_DEFINERS = 5  # files: a name that more of them define is a convention, not a symbol
 MAX_USERS = 60  # files: a name that more of them use does not link any two
+# Languages whose files import each name or module that they use: without an import, an equal name is a coincidence.
+EXPLICIT_IMPORTS = (".py", ".pyi", ".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".vue", ".svelte")
 MAX_LINKED_USERS = 8  # files: a name that more of them use links a file to its definer only with an import
 MAX_AUTHOR_UNITS = 12  # units
 RECENT_UNITS = 60
@@ -155,7 +157,8 @@ def imports_file(state: PredictorState, user: int, imported: int) -> bool:
 def find_linking_names(state: PredictorState, user: int, definer: int) -> Array:
     """Return the keys of the names through which `user` depends on `definer`.
 
-    A name that other files define as well, or that many files use, proves nothing unless `user` imports `definer`.
+    A name that other files define as well, or that many files use, proves nothing unless `user` imports `definer`. In
+    languages with explicit imports no name does.
     """
     contents = state.contents
     keys = contents.uses.get_keys(user)
@@ -164,7 +167,13 @@ def find_linking_names(state: PredictorState, user: int, definer: int) -> Array:
         return keys
     definers, users = contents.definitions.get_frequencies(keys), contents.uses.get_frequencies(keys)
     is_alone = (definers == 1) & (users <= MAX_LINKED_USERS) & ~mask_members(keys, _COMMON_KEYS)
-    linking: Array = keys[definers <= MAX_DEFINERS] if imports_file(state, user, definer) else keys[is_alone]
+    if imports_file(state, user, definer):
+        is_proven = definers <= MAX_DEFINERS
+    elif state.files.paths[user].endswith(EXPLICIT_IMPORTS):
+        is_proven = np.zeros(len(keys), bool)
+    else:
+        is_proven = is_alone
+    linking: Array = keys[is_proven]
     return linking
 
 

@@ -37,13 +37,13 @@ _ROLES_BY_KEY: Final[Mapping[str, frozenset[str]]] = {
         ("tests, lint", "code test ci"),
         ("format, types", "code test"),
         ("line length", "code test"),
-        ("indent", "code test docs"),
+        ("indent", ""),  # an editor reads it by itself
         ("run everything", "code test change"),
         ("build", "manifest ci"),
         ("docs", "site"),
         ("benchmarks", "benchmark"),
         ("install, package manager, build backend, module, workspace, framework", "manifest"),
-        ("typescript, node, go, rust, java, kotlin, python, ruby, php, dotnet, swift", "code manifest"),
+        ("typescript, node, go, rust, java, kotlin, python, ruby, php, dotnet, swift", "manifest ci"),
         ("before a commit, commit messages, other commands", "change"),
         ("release", "manifest changelog"),
         ("changelog", "code changelog change"),
@@ -212,7 +212,8 @@ def narrow_tests(text: str, fact: Memory, file: str | None, test: str | None = N
         below = file.removeprefix(part)
         folder = f"./{below.rpartition('/')[0]}".rstrip("/")
         command = template.format(program, file=below, folder=folder)
-        return f"{fact.key}: `{command}` for {subject if is_test_only else 'this package'}; all: {fact.value}"
+        where = f" in {part}" if part else ""
+        return f"{fact.key}: `{command}`{where} for {subject if is_test_only else 'this package'}; all: {fact.value}"
     return text
 
 

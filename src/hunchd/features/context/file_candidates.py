@@ -13,7 +13,7 @@ from hunchd.assembly.selection import MINIMUM_VALUE
 from hunchd.domain.code import FileView
 from hunchd.domain.context import ContextCandidate, ExpectedFile, Level, PredictedFile, Prediction
 from hunchd.domain.memory import Trust
-from hunchd.ingestion.skeleton import list_names, render_lines
+from hunchd.ingestion.skeleton import render_lines
 from hunchd.prediction.file_table import CODE, TEST, classify_path, is_asset
 from hunchd.prediction.reasons import TESTS_REASON
 
@@ -24,9 +24,6 @@ LIST = "files"  # kind of a piece that names several files
 WORTH_A_LINE = 0.1
 LIKELY = 0.2  # probability from which a file is shown whatever the reason
 EXPECTED = 0.25  # probability from which a file that most changes include is expected now
-# A definition of a file that is changed is itself changed with this probability, whether or not the current file uses
-# it (.036 to .061 in files of more than eight definitions).
-CHANCE_OF_NAME = 0.05
 # Probability from which a file is named in a list. With .008 the list is twice as long and names .95 of the needed
 # files instead of .89 (five histories of five languages); with .025 it is hardly shorter and names .86.
 LEAST_NAMED = 0.015
@@ -34,9 +31,7 @@ LEAST_NAMED = 0.015
 SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed": 0.3, "index": 0.1}
 LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"
-# Signatures of the definitions that link one file to the current one, by level.
-LINES: Mapping[Level, int] = {"compressed": 2, "full": 6}
-MAX_NAMES = 16  # maximum of names listed for a file's other definitions
+MAX_SIGNATURES = 3  # of the definitions that link a file to the current one, on one line
 
 
 def iterate_file_candidates(
@@ -83,12 +78,9 @@ def _build_outline_candidate(
 ) -> ContextCandidate:
     forms: list[tuple[Level, str]] = [("index", one.path)]
     if view is not None and classify_path(one.path) & CODE and not classify_path(one.path) & TEST:
-        for level, limit in LINES.items():
-            lines = render_lines(view, linking, limit).splitlines()
-            if level == "full":
-                lines += _list_names(view, linking, one.confidence)
-            if lines:
-                forms.insert(0, (level, "\n".join((one.path, *lines))))
+        signatures = render_lines(view, linking, MAX_SIGNATURES).splitlines()
+        if signatures:
+            forms.insert(0, ("full", f"{one.path}\n{'; '.join(signatures)}"))
     return ContextCandidate(
         id=f"file:{one.path}",
         kind="file",
@@ -101,16 +93,6 @@ def _build_outline_candidate(
         paths=(one.path,),
         rank=rank,
     )
-
-
-def _list_names(view: FileView, linking: Collection[str], probability: float) -> list[str]:
-    """Return a line that names a file's other definitions.
-
-    Returns nothing unless it is likely that one of them is needed.
-    """
-    names = [name for name in list_names(view, MAX_NAMES) if name not in linking]
-    chance = 1 - (1 - CHANCE_OF_NAME) ** len(names)
-    return [f"defines {', '.join(names)}"] if probability * chance >= WORTH_A_LINE else []
 
 
 def _build_expected_candidate(files: Sequence[ExpectedFile]) -> ContextCandidate:
