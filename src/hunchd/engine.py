@@ -23,6 +23,7 @@ from hunchd.core.memory.memory_reader import list_of_owners
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.memory.pending_erasures import PendingErasures
 from hunchd.core.memory.store_writer import StoreWriter
+from hunchd.core.memory.tombstones import Tombstones
 from hunchd.core.projects.model_updates import ModelUpdater
 from hunchd.core.projects.open_projects import OpenProjects
 from hunchd.core.projects.project_indexer import ProjectIndexer
@@ -161,6 +162,7 @@ class Engine:
             list_problems=self._health.list_problems,
             features=features,
             scoreboard_file=parts.paths.state / "scoreboard.json",
+            hidden_work=Tombstones(parts.paths.data / "hidden-work"),
             reorder=self._code.reorder,
         )
         self._search_service = SearchService(parts.memory_cache, parts.store, now=parts.now)

@@ -133,7 +133,9 @@ def test_why_announces_erasure_and_undone_changes(
         assert "cannot be undone" in told["why"]
 
         assert [one["undone"] for one in daemon.get("/memories/m0001/usage")["changes"]] == [False]
+        assert not any(one["undone"] for one in daemon.get(f"/consolidate/{done['run']}")["changes"])
         daemon.post(f"/consolidate/{done['run']}/undo", {})
+        assert all(one["undone"] for one in daemon.get(f"/consolidate/{done['run']}")["changes"])
         [told] = daemon.get("/memories/m0001/usage")["changes"]
         assert (told["step"], told["run"], told["undone"]) == ("compress", done["run"], True)
 

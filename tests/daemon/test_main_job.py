@@ -378,3 +378,25 @@ def test_root_and_home_are_rejected_as_project(daemon: RunningDaemon, shop: Path
     assert daemon.post("/projects", {"path": str(notes)})["path"] == str(notes)
     git(home, "init", "-q")  # a repository of settings: what counts is what it does not ignore
     assert daemon.post("/projects", {"path": str(home)})["path"] == str(home)
+
+
+@pytest.mark.parametrize("route", ["put away", "forget"])
+def test_hidden_past_work_stays_hidden(daemon: RunningDaemon, shop: Path, route: str) -> None:
+    daemon.add(shop)
+
+    def list_episodes() -> list[str]:
+        items = context(daemon, shop, "shop/basket.py", query="items of the basket")["items"]
+        return [item["id"] for item in items if item["kind"] == "episode"]
+
+    [hidden, *_] = list_episodes()
+    if route == "forget":
+        daemon.request("DELETE", f"/memories/{hidden}")
+    else:
+        daemon.request("PATCH", f"/memories/{hidden}", {"status": "archived"})
+
+    assert hidden not in list_episodes()
+    daemon.restart()
+    assert hidden not in list_episodes()
+    if route == "put away":
+        daemon.request("PATCH", f"/memories/{hidden}", {"status": "active"})
+        assert hidden in list_episodes()

@@ -63,6 +63,7 @@ class ChangeAnswer(Struct, frozen=True, kw_only=True):
     why: str
     project: Annotated[str | None, Meta(description="name of the project; null: your own memories, without a project")]
     edits: Annotated[list[EditAnswer], Meta(description="the fields that differ")]
+    undone: Annotated[bool, Meta(description="true if the change was undone, by the user or by the gate")] = False
 
 
 class LostAnswer(Struct, frozen=True, kw_only=True):

@@ -80,7 +80,7 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
       request("get", "/memories", {
         query: {
           project: project.id,
-          kind: ["fact"],
+          kind: part === "archived" ? ["fact", "episode", "workflow", "pattern", "error"] : ["fact"],
           status: part === "archived" ? ["archived"] : ["active", "suspect"],
           category: part === "archived" ? "" : part,
           as_of: asOf,
@@ -92,7 +92,8 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
     [project.id, part, asOf],
   );
   useEvents(["memory", "consolidation"], project.id, facts.reload, { bundled: true });
-  const items = facts.value?.items ?? [];
+  // What was brought back, and what a night archived, was not put away by anyone.
+  const items = (facts.value?.items ?? []).filter((one) => part !== "archived" || (one.source.goes_after === undefined && !one.links.some((link) => link.type === "undone")));
   const chosen = items.some((one) => one.id === shown) ? shown : shown || items[0]?.id;
   return (
     <>
@@ -101,19 +102,19 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
         {(value) => (
           <>
             <p class="quiet-text" role="status">
-              {count(value.total ?? value.items.length, "entry", "entries")}
+              {count(part === "archived" ? items.length : (value.total ?? items.length), "entry", "entries")}
               {asOf && " that held then"}
             </p>
             <div class={shown ? "results opened" : "results"}>
               <div>
-                {value.items.length === 0 && (
+                {items.length === 0 && (
                   <Empty>
                     {part === "archived"
                       ? "Nothing was put away. “Never again” moves a line here."
                       : "Nothing of this kind is known. hunchd learns it from sessions and from files of the project; you can also write it down here."}
                   </Empty>
                 )}
-                <Choices label="Facts" items={value.items} keyOf={(one) => one.id} chosen={chosen ?? ""} address={address}>
+                <Choices label="Facts" items={items} keyOf={(one) => one.id} chosen={chosen ?? ""} address={address}>
                   {(one) => (
                     <>
                       <span class="line-title">{one.title}</span>

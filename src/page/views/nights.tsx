@@ -259,6 +259,7 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
       {(value) => {
         const changes = all;
         const steps = [...new Set(changes.map((one) => one.step))];
+        const isGone = (one: Change) => one.undone || gone.includes(one.change);
         const listed = changes.filter(
           (one) => (!step || one.step === step) && (!of || one.edits.some((edit) => edit.id === of)) && (!words || `${one.what} ${one.why}`.toLowerCase().includes(words.toLowerCase())),
         );
@@ -306,7 +307,7 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
                 </p>
                 <ul class="lines">
                   {listed.slice(0, length).map((one) => (
-                    <ChangeLine key={one.change} change={one} project={project} isFirst={of !== ""} isGone={gone.includes(one.change)} chainOf={(each) => listChain(each, changes.filter((other) => !gone.includes(other.change)))} undo={canUndo ? undo : undefined} />
+                    <ChangeLine key={one.change} change={one} project={project} isFirst={of !== ""} isGone={isGone(one)} chainOf={(each) => listChain(each, changes.filter((other) => !isGone(other)))} undo={canUndo ? undo : undefined} />
                   ))}
                 </ul>
                 {listed.length > length && (

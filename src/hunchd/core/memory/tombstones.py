@@ -45,6 +45,13 @@ class Tombstones:
         ensure_private_folder(self._folder)
         replace_file(FileOperations(), file, json.dumps(content).encode())
 
+    def discard(self, project: str, ids: Iterable[str]) -> None:
+        """Remove ids from a project's tombstone file, so that their memories may be learned or shown again.
+
+        Raises OSError if the disk is full.
+        """
+        replace_file(FileOperations(), self._folder / project, json.dumps(sorted(self.load(project) - {*ids})).encode())
+
     def delete(self, project: str) -> None:
         """Delete the tombstones of a removed project."""
         (self._folder / project).unlink(missing_ok=True)

@@ -185,7 +185,7 @@ class RunManager:
         if self._current is not None and self._current.run == run:
             return self._current.to_answer(counts=True)
         record = await asyncio.to_thread(load_run_record, self._log, run)
-        changes = await asyncio.to_thread(self._list_changes, run, after, limit)
+        changes = await asyncio.to_thread(self._list_changes, record, after, limit)
         return structs.replace(record.to_answer(), changes=changes)
 
     async def list_runs(self, part: ListSlice) -> PageAnswer[RunAnswer]:
@@ -455,7 +455,7 @@ class RunManager:
         await asyncio.to_thread(self._log.delete_old_runs, KEPT_RUNS)
         self._last_record = await asyncio.to_thread(load_run_record, self._log, current.run)
         self._events.publish("consolidation", run=current.run, status=status, **current.counts)
-        changes = await asyncio.to_thread(self._list_changes, current.run, 0, MAX_CHANGES)
+        changes = await asyncio.to_thread(self._list_changes, self._last_record, 0, MAX_CHANGES)
         more = max(0, self._last_record.changes - len(changes))
         return structs.replace(self._last_record.to_answer(), changes=changes, more=more)
 
@@ -551,9 +551,12 @@ class RunManager:
         for entry in entries:
             current.counts[entry.counter] += 1
 
-    def _list_changes(self, run: str, after: int, limit: int) -> list[ChangeAnswer]:
-        lines = islice(enumerate(iter_changes(self._log.read_lines(run))), after, after + limit)
-        return [_describe_change(entry, number) for number, entry in lines]
+    def _list_changes(self, record: RunRecord, after: int, limit: int) -> list[ChangeAnswer]:
+        lines = islice(enumerate(iter_changes(self._log.read_lines(record.run))), after, after + limit)
+        return [
+            _describe_change(entry, number, is_undone=record.is_change_undone(number, entry.project, entry.step.value))
+            for number, entry in lines
+        ]
 
 
 async def _wait_for_result(task: asyncio.Task[ResultT]) -> ResultT:
@@ -596,7 +599,7 @@ def _erasure_to_entry(memory: Memory) -> ChangeEntry:
     return ChangeEntry(ConsolidationStep.ERASE, "erased", f"erase {memory.title!r}", why, memory.project, ())
 
 
-def _describe_change(entry: ChangeEntry, number: int) -> ChangeAnswer:
+def _describe_change(entry: ChangeEntry, number: int, *, is_undone: bool = False) -> ChangeAnswer:
     """Convert a change to the form that the API returns.
 
     It lists the old and new values of the changed fields for each memory.
@@ -609,4 +612,5 @@ def _describe_change(entry: ChangeEntry, number: int) -> ChangeAnswer:
         why=entry.reason,
         project=entry.project,
         edits=[EditAnswer(id=edit.id, was=edit.fields_before, now=edit.fields_after) for edit in entry.edits],
+        undone=is_undone,
     )

@@ -17,6 +17,8 @@ from pathlib import Path
 from hunchd.assembly.assemble import assemble
 from hunchd.assembly.rendering import render_title
 from hunchd.config.settings import ContextSettings
+from hunchd.consolidation.aging import ERASE_AFTER
+from hunchd.core.memory.tombstones import Tombstones
 from hunchd.core.state import collaborators
 from hunchd.core.state.dependencies import TaskSupervisor
 from hunchd.core.state.events import EventBus
@@ -26,10 +28,10 @@ from hunchd.core.state.project import Project, UserState, WorkingTree
 from hunchd.domain.code import FileView
 from hunchd.domain.context import Bundle, ContextCandidate, Focus, Prediction
 from hunchd.domain.errors import HunchError
-from hunchd.domain.facts import holds_in_every_project, is_over, is_presentable
+from hunchd.domain.facts import MemoryChange, holds_in_every_project, is_over, is_presentable
 from hunchd.domain.filters import Filters
 from hunchd.domain.kinds import describe, select_kinds
-from hunchd.domain.memory import Memory
+from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.domain.signal import FileOpened, Signal
 from hunchd.features.context import prefetch_metrics
 from hunchd.features.context.bundle_cache import BundleCache, BundleKey, estimate_size
@@ -104,6 +106,7 @@ class ContextService(Feature):
         list_problems: Callable[[Iterable[Project]], tuple[str, ...]],
         features: Features,
         scoreboard_file: Path,
+        hidden_work: Tombstones,
         reorder: Reorder | None = None,
     ) -> None:
         self._settings = settings
@@ -116,6 +119,8 @@ class ContextService(Feature):
         self._list_problems = list_problems
         self._features = features
         self._metrics_file = scoreboard_file
+        self._hidden_work = hidden_work
+        self._hidden_ids: dict[str, frozenset[str]] = {}  # by project, as loaded from `hidden_work`
         self.scoreboard = prefetch_metrics.PrefetchMetrics()
         self.bundles = BundleCache(on_unused=lambda size: self.scoreboard.record_unused(size, self._now().timestamp()))
         self._fact_indexes: dict[str, FactIndex] = {}  # by project id; "" is the user's own
@@ -219,11 +224,36 @@ class ContextService(Feature):
     def on_signal(self, applied_signal: AppliedSignal) -> None:
         self.request_prefetch(applied_signal.project, applied_signal.tree, applied_signal.effect.prefetch)
 
+    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
+        """Record which past work the user has put away or forgotten: git still has it, and predictions suggest it."""
+        if project is None:
+            return
+        work = [one for one in change.memories if one.kind is Kind.EPISODE]
+        # A night archives what was not used; history may suggest that again.
+        put_away = [one.id for one in work if one.status is Status.ARCHIVED and ERASE_AFTER not in one.source]
+        shown_again = [
+            one.id for one in work if one.status is Status.ACTIVE and one.id in self._list_hidden(project.id)
+        ]
+        if put_away or change.deletions:
+            self._hidden_work.add(project.id, (*put_away, *change.deletions))
+        if shown_again:
+            self._hidden_work.discard(project.id, shown_again)
+        if put_away or change.deletions or shown_again:
+            self._hidden_ids.pop(project.id, None)
+
+    def _list_hidden(self, project_id: str) -> frozenset[str]:
+        """Return the ids of the past work that must not be shown."""
+        if project_id not in self._hidden_ids:
+            self._hidden_ids[project_id] = self._hidden_work.load(project_id)
+        return self._hidden_ids[project_id]
+
     def on_model_updated(self, project: Project) -> None:
         self.request_prefetch(project, project.main, next(reversed(project.main.open_files), ""))
 
     async def forget_project(self, project_id: str) -> None:
         self.bundles.forget_project(project_id)
+        self._hidden_work.delete(project_id)
+        self._hidden_ids.pop(project_id, None)
         self._fact_indexes.pop(project_id, None)
         self.scoreboard.forget_project(project_id)
 
@@ -378,6 +408,9 @@ class ContextService(Feature):
         if focus.branch == project.main.trunk:  # its name says nothing about the work: `devel`, `unstable`
             focus = replace(focus, branch="")
         prediction = project.predictor.predict(focus, now=int(self._now().timestamp()), k=k)
+        if hidden_ids := self._list_hidden(project.id):
+            units = (one for one in prediction.units if make_episode_id(project.id, one.sha) not in hidden_ids)
+            prediction = replace(prediction, units=tuple(units))
         return prediction if self._reorder is None else self._reorder(prediction, focus, project, k)
 
     def _search_cached(self, focus: Focus) -> Sequence[tuple[Memory, float]]:
