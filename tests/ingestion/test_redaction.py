@@ -129,3 +129,10 @@ def test_text_without_secrets_is_unchanged(text: str) -> None:
     redacted = redact(text)
 
     assert redacted.kinds or redacted.text == text
+
+
+def test_word_as_password_in_url_is_removed() -> None:
+    password = "winter" + "wolf"
+
+    assert redact(f"https://admin:{password}@host.example").text == "https://admin:[redacted:url-password]@host.example"
+    assert redact("postgres://postgres:postgres@localhost/db").kinds == ()

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hunchd.config.settings import ContextSettings
+from hunchd.core.memory.tombstones import Tombstones
 from hunchd.core.state.events import EventBus
 from hunchd.core.state.feature import Features
 from hunchd.core.state.project import Project, UserState, WorkingTree
@@ -159,11 +160,11 @@ def _assemble_project(git: Git, root: Path, predictor: Predictor, code: CodeCach
     files = [path for path, _ in IgnoreRules.load(root, ()).walk() if is_reportable_path(path)]
     project.facts = {fact.id: fact for fact in extract_conventions(root, files, project=project.id, now=at)}
     project.topics = tuple(find_topics(code.count_symbols_by_file()))
-    past = PastProject(git, project, predictor, code, _build_context_service(lambda: past.at), at)
+    past = PastProject(git, project, predictor, code, _build_context_service(lambda: past.at, root.parent), at)
     return past
 
 
-def _build_context_service(now: Callable[[], datetime]) -> ContextService:
+def _build_context_service(now: Callable[[], datetime], folder: Path) -> ContextService:
     return ContextService(
         ContextSettings(),
         MemoryCache(),
@@ -174,4 +175,5 @@ def _build_context_service(now: Callable[[], datetime]) -> ContextService:
         list_problems=lambda _: (),
         features=Features(),
         scoreboard_file=Path(os.devnull),
+        hidden_work=Tombstones(folder / "hidden-work"),
     )

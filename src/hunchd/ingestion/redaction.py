@@ -20,7 +20,14 @@ from typing import Any
 
 from hunchd.ingestion import redaction_rules as rules
 from hunchd.ingestion.redaction_commands import find_in_commands
-from hunchd.ingestion.redaction_values import is_monotonous, is_placeholder, is_random, is_words, looks_secret
+from hunchd.ingestion.redaction_values import (
+    is_monotonous,
+    is_placeholder,
+    is_random,
+    is_stand_in,
+    is_words,
+    looks_secret,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +220,8 @@ def _find_key_end(text: str, start: int, ends: list[int]) -> int:
 
 def _find_in_urls(text: str) -> Iterator[_Span]:
     for match in rules.URL_PASSWORD.finditer(text):
-        password = match.group(1)
-        if not (is_placeholder(password) or is_words(password) or password.isdigit()):
+        user, password = match[0].removeprefix("://").partition(":")[0], match[1]
+        if not (is_placeholder(password) or is_stand_in(password, user) or password.isdigit()):
             yield _Span(*match.span(1), "url-password")
     for match in rules.URL_TOKEN.finditer(text):
         if is_random(match.group(1)):

@@ -113,6 +113,11 @@ def is_placeholder(value: str) -> bool:
     return _PLACEHOLDER.search(value) is not None or is_monotonous(value)
 
 
+def is_stand_in(password: str, user: str) -> bool:
+    """Return True if the password in a URL stands for one, as in `user:password@host` or `postgres:postgres@host`."""
+    return is_words(password) and (_FIXTURE.match(password) is not None or password == user or len(password) < 6)
+
+
 def is_monotonous(value: str) -> bool:
     """Return True for a value that is too repetitive to be a secret.
 
