@@ -146,6 +146,10 @@ def test_absent_store_is_not_felt(team: list[Colleague], tmp_path: Path) -> None
     ada.state("cache", "memcached")
     wait_for(lambda: ada.team()["progress"]["state"] != "in step" and bob.team()["progress"]["state"] != "in step")
     wait_for(lambda: ada.team()["unsent"])
+    progress = ada.team()["progress"]
+    assert str(tmp_path / "dataset") + " is not reachable" in progress["failure"]
+    assert ".rs" not in progress["failure"]
+    assert progress["next_attempt_at"]
     assert not (tmp_path / "dataset").exists()
     assert bob.look_up("queue") == "Redis"
     bob.daemon.kill()
@@ -167,6 +171,44 @@ def test_leaving_keeps_own_statements_only(team: list[Colleague]) -> None:
     assert not bob.team()["joined"]
     assert not any((bob.daemon.places.data / "teams").iterdir())
     assert ada.look_up("cache") == "none"
+
+
+def test_members_statement_is_only_hidden(team: list[Colleague]) -> None:
+    ada, bob, _ = team
+    ada.state("queue", "Redis")
+    wait_for(lambda: bob.look_up("queue") == "Redis")
+    fact = bob.daemon.get("/facts", key="queue", project=str(bob.folder))["fact"]
+
+    status, answer = bob.daemon.request("PATCH", f"/memories/{fact['id']}", {"value": "RabbitMQ"})
+    assert (status, bob.look_up("queue")) == (409, "Redis")
+    assert "Ada said this" in answer["error"]["message"]
+
+    _, forgotten = bob.daemon.request("DELETE", f"/memories/{fact['id']}")
+    assert (forgotten["still_said_by"], bob.look_up("queue"), ada.look_up("queue")) == ("Ada", None, "Redis")
+
+
+@pytest.mark.parametrize("mode", [0o2775, 0o2750])
+def test_shared_folder_keeps_its_permissions(hunchd_home: Path, tmp_path: Path, mode: int) -> None:
+    shared, folder = tmp_path / "shared", tmp_path / "shop"
+    folder.mkdir()
+    shared.mkdir()
+    shared.chmod(mode)
+    with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
+        daemon.add(folder)
+        ada = Colleague("Ada", daemon, folder)
+        missing = {"project": str(folder), "uri": str(shared / "typo"), "name": "Ada"}
+        assert daemon.request("POST", "/team", missing)[0] == 404
+        assert not any(shared.iterdir()), "joining creates nothing"
+        ada.join(str(shared / "hunch" / "shop"), create=True)
+        statement = ada.state("queue", "Redis")
+        wait_for(lambda: ada.team()["progress"]["sent"] > 2)
+        daemon.request("DELETE", f"/memories/{statement}")
+        wait_for(lambda: ada.team()["progress"]["sent"] > 3)
+        key_file = next(daemon.places.data.glob("teams/*/key"))
+        assert key_file.stat().st_mode & 0o077 == 0
+    for path in shared.rglob("*"):
+        expected = mode if path.is_dir() else mode & 0o666
+        assert path.stat().st_mode & 0o7777 == expected, path
 
 
 def test_no_team_loads_no_team_code(hunchd_home: Path, tmp_path: Path) -> None:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import stat
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -16,6 +19,7 @@ from typing import Final
 import msgspec
 
 from hunchd.domain.json_values import JsonObject
+from hunchd.domain.team_address import get_folder
 from hunchd.features.team.signing import create_key, is_genuine, keep_genuine, load_key, sign_record
 from hunchd.features.team.team_client import RecordBatch
 from hunchd.protocol.helper import serve
@@ -23,6 +27,7 @@ from hunchd.protocol.team_records import RecordKind, TeamRecord, compute_team_id
 from hunchd.store.team_credentials import load_store_options
 from hunchd.store.team_dataset import TeamDataset
 
+PRIVATE_UMASK: Final = 0o077
 IDLE_SECONDS: Final = 120.0  # seconds: longer than the interval between two calls for an active team
 
 
@@ -52,6 +57,9 @@ class TeamProcess:
 
     def __init__(self) -> None:
         self._datasets: dict[str, TeamDataset] = {}
+        self._writers = 0  # to folders; they agree on one umask, which belongs to the whole process
+        self._umask = PRIVATE_UMASK
+        self._writer_left = asyncio.Condition()
 
     async def create_key(self, key_file: str) -> str:
         return create_key(Path(key_file))
@@ -61,7 +69,8 @@ class TeamProcess:
 
         Returns the records that founded teams in it and carry a genuine signature.
         """
-        dataset = self._datasets[uri] = await self._open(uri, credentials, create=create)
+        async with self._share_written_files(uri):
+            dataset = self._datasets[uri] = await self._open(uri, credentials, create=create)
         rows = await dataset.find_rows("kind", str(RecordKind.FOUND))
         foundings = []
         for record in _parse_rows(rows):
@@ -75,12 +84,13 @@ class TeamProcess:
     ) -> None:
         dataset, key = await self._get(uri, credentials), load_key(Path(key_file))
         signed = [sign_record(record, team, key) for record in records]
-        await dataset.append([msgspec.to_builtins(record) for record in signed], may_exist=may_exist)
         erasures = [record for record in signed if record.kind is RecordKind.ERASE]
-        if erasures:
-            subjects = sorted({record.subject for record in erasures})
-            keep = [record.id for record in signed if record.subject in subjects]
-            await dataset.erase(erasures[0].author, subjects, keep)
+        async with self._share_written_files(uri):
+            await dataset.append([msgspec.to_builtins(record) for record in signed], may_exist=may_exist)
+            if erasures:
+                subjects = sorted({record.subject for record in erasures})
+                keep = [record.id for record in signed if record.subject in subjects]
+                await dataset.erase(erasures[0].author, subjects, keep)
 
     async def read_version(self, uri: str, credentials: str) -> int:
         return await (await self._get(uri, credentials)).read_version()
@@ -95,11 +105,34 @@ class TeamProcess:
 
     async def maintain(self, uri: str, credentials: str, lease: str, holder: str, keep_seconds: float) -> bool:
         dataset = await self._get(uri, credentials)
-        if not await dataset.claim_lease(lease, holder):
-            return False
-        await dataset.compact(keep=timedelta(seconds=keep_seconds))
-        await dataset.drop_leases(before=lease)
+        async with self._share_written_files(uri):
+            if not await dataset.claim_lease(lease, holder):
+                return False
+            await dataset.compact(keep=timedelta(seconds=keep_seconds))
+            await dataset.drop_leases(before=lease)
         return True
+
+    @asynccontextmanager
+    async def _share_written_files(self, uri: str) -> AsyncIterator[None]:
+        """Give the files written meanwhile to a shared folder the permissions of that folder."""
+        folder = get_folder(uri)
+        if folder is None:
+            yield
+            return
+        umask = await asyncio.to_thread(_read_umask, folder)
+        async with self._writer_left:
+            await self._writer_left.wait_for(lambda: not self._writers or self._umask == umask)
+            self._writers += 1
+            self._umask = umask
+            os.umask(umask)
+        try:
+            yield
+        finally:
+            async with self._writer_left:
+                self._writers -= 1
+                if not self._writers:
+                    os.umask(PRIVATE_UMASK)
+                self._writer_left.notify_all()
 
     async def _get(self, uri: str, credentials: str) -> TeamDataset:
         if uri not in self._datasets:
@@ -108,6 +141,15 @@ class TeamProcess:
 
     async def _open(self, uri: str, credentials: str, *, create: bool) -> TeamDataset:
         return await TeamDataset.open(uri, load_store_options(Path(credentials), uri), create=create)
+
+
+def _read_umask(folder: Path) -> int:
+    """Return the umask for new files in a folder, which may not exist yet.
+
+    Where everybody can create files, as in /tmp, only their owner may change them.
+    """
+    mode = next(one for one in (folder, *folder.parents) if one.is_dir()).stat().st_mode
+    return ~mode & 0o777 | (0o022 if mode & stat.S_ISVTX else 0)
 
 
 def _parse_rows(rows: list[JsonObject]) -> list[TeamRecord]:

@@ -19,6 +19,7 @@ class TeamProgress(Struct, frozen=True, kw_only=True):
     state: TeamState
     in_step_at: datetime | None = None
     failure: Annotated[str, Meta(description="reason why the machine is not in step")] = ""
+    next_attempt_at: Annotated[datetime | None, Meta(description="when it looks at the dataset again")] = None
     sent: Annotated[Count, Meta(description="records sent since the daemon started")] = 0
     received: Count = 0
     forged: Annotated[

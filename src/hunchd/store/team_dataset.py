@@ -7,6 +7,8 @@ after a version. Compaction does not change the answer, because row ids are stab
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
@@ -16,6 +18,7 @@ import lancedb
 import pyarrow as pa
 
 from hunchd.domain.errors import InvalidInput, NotFound, StoreError
+from hunchd.domain.team_address import get_folder
 from hunchd.store.database.sql_conditions import (
     join_conditions,
     match_below,
@@ -33,6 +36,7 @@ LEASES: Final = "team_leases"
 BATCH_ROWS: Final = 1_000  # rows in a batch of a stream
 _CREATED: Final = "_row_created_at_version"
 _ADDRESS: Final = "_rowaddr"
+_SOURCE_LINE: Final = re.compile(r",? \S+\.rs:\d+:\d+")  # of the client, at the end of its errors
 _FRAGMENT_BITS: Final = 32  # an address is the fragment's number and the row's position in it
 _STABLE_ROWS: Final = {"new_table_enable_stable_row_ids": "true"}
 _SCHEMA: Final = pa.schema(
@@ -57,7 +61,8 @@ class TeamDataset:
     Every error of the object store is raised as StoreError.
     """
 
-    def __init__(self, table: Any, leases: Any) -> None:
+    def __init__(self, uri: str, table: Any, leases: Any) -> None:
+        self._uri = uri
         self._table = table
         self._leases = leases
 
@@ -69,18 +74,21 @@ class TeamDataset:
         """
         if not uri.startswith(SCHEMES):
             raise InvalidInput(f"a team address must start with one of {', '.join(SCHEMES)}", field="uri")
+        folder = get_folder(uri)
+        if not create and folder is not None and not await asyncio.to_thread(folder.is_dir):
+            raise NotFound(f"the folder {folder} is not reachable: it is missing, or not mounted")
         try:
             connection = await lancedb.connect_async(uri, storage_options=dict(options) or None)
             if create:
                 for name, schema in ((TABLE, _SCHEMA), (LEASES, _LEASE_SCHEMA)):
                     await connection.create_table(name, schema=schema, exist_ok=True, storage_options=_STABLE_ROWS)
-            return cls(await connection.open_table(TABLE), await connection.open_table(LEASES))
+            return cls(uri, await connection.open_table(TABLE), await connection.open_table(LEASES))
         except ValueError as error:
             if "not found" not in str(error):
-                raise StoreError(f"{uri} cannot be opened: {_shorten(error)}") from error
+                raise _describe_failure(uri, error) from error
             raise NotFound(f"there is no team at {uri}", hint="run `hunch team create URI` to create one") from error
         except Exception as error:  # the errors of the client have no common class
-            raise StoreError(f"{uri} cannot be opened: {_shorten(error)}") from error
+            raise _describe_failure(uri, error) from error
 
     async def append(self, rows: Sequence[Mapping[str, Any]], *, may_exist: bool) -> int:
         """Append rows in one commit and return the version that contains them.
@@ -88,35 +96,35 @@ class TeamDataset:
         If `may_exist` is True, rows whose ids already exist are skipped, because an earlier attempt may have succeeded
         without a response.
         """
-        await _run(self._table.checkout_latest())  # fails if the folder is gone; writing would create it anew
+        await self._run(self._table.checkout_latest())  # fails if the folder is gone; writing would create it anew
         if may_exist:
             existing_ids = await self._find_ids([str(row["id"]) for row in rows])
             rows = [row for row in rows if row["id"] not in existing_ids]
         if rows:
-            await _run(self._table.add(pa.Table.from_pylist(list(rows), schema=_SCHEMA)))
+            await self._run(self._table.add(pa.Table.from_pylist(list(rows), schema=_SCHEMA)))
         return await self.read_version()
 
     async def _find_ids(self, ids: Sequence[str]) -> set[str]:
-        found = await _run(self._table.query().where(match_ids(ids)).select(["id"]).to_arrow())
+        found = await self._run(self._table.query().where(match_ids(ids)).select(["id"]).to_arrow())
         return set(found.column("id").to_pylist())
 
     async def find_rows(self, column: str, value: str) -> list[Row]:
         """Return the rows that have `value` in a column."""
-        await _run(self._table.checkout_latest())
+        await self._run(self._table.checkout_latest())
         query = self._table.query().where(match_value(column, value)).select(list(_SCHEMA.names))
-        found: list[Row] = (await _run(query.to_arrow())).to_pylist()
+        found: list[Row] = (await self._run(query.to_arrow())).to_pylist()
         return found
 
     async def read_version(self) -> int:
         """Return the number of the newest version, which grows with every commit."""
-        await _run(self._table.checkout_latest())
-        return int(await _run(self._table.version()))
+        await self._run(self._table.checkout_latest())
+        return int(await self._run(self._table.version()))
 
     async def read_since(self, version: int, until: int) -> AsyncIterator[list[Row]]:
         """Yield the rows added after `version`, up to version `until`, in batches."""
         query = self._table.query().where(match_range(_CREATED, version + 1, until + 1)).select(list(_SCHEMA.names))
-        reader = await _run(query.to_batches(max_batch_length=BATCH_ROWS))
-        while (batch := await _run(anext(reader, None))) is not None:
+        reader = await self._run(query.to_batches(max_batch_length=BATCH_ROWS))
+        while (batch := await self._run(anext(reader, None))) is not None:
             yield batch.to_pylist()
 
     async def erase(self, author: str, subjects: Sequence[str], keep_ids: Sequence[str]) -> int:
@@ -125,19 +133,19 @@ class TeamDataset:
         The files that contain the rows are rewritten. `compact` later removes the old files together with the
         versions that reference them. Returns the number of deleted rows.
         """
-        await _run(self._table.checkout_latest())
+        await self._run(self._table.checkout_latest())
         condition = join_conditions(
             match_value("author", author), match_one_of("subject", subjects), negate(match_ids(keep_ids))
         )
-        found = await _run(self._table.query().where(condition).select([_ADDRESS]).to_arrow())
+        found = await self._run(self._table.query().where(condition).select([_ADDRESS]).to_arrow())
         fragments = {address >> _FRAGMENT_BITS for address in found.column(_ADDRESS).to_pylist()}
         if not fragments:
             return 0
-        await _run(self._table.delete(condition))
+        await self._run(self._table.delete(condition))
         for fragment in sorted(fragments):
             first = fragment << _FRAGMENT_BITS
             rows = match_range(_ADDRESS, first, first + (1 << _FRAGMENT_BITS))
-            await _run(self._table.update(updates_sql={"id": "id"}, where=rows))
+            await self._run(self._table.update(updates_sql={"id": "id"}, where=rows))
         return int(found.num_rows)
 
     async def claim_lease(self, name: str, holder: str) -> bool:
@@ -147,17 +155,17 @@ class TeamDataset:
         on an object store alike.
         """
         claim = {"name": name, "holder": holder, "claim": uuid4().hex}
-        await _run(self._leases.checkout_latest())
-        await _run(self._leases.add(pa.Table.from_pylist([claim], schema=_LEASE_SCHEMA)))
-        await _run(self._leases.checkout_latest())
+        await self._run(self._leases.checkout_latest())
+        await self._run(self._leases.add(pa.Table.from_pylist([claim], schema=_LEASE_SCHEMA)))
+        await self._run(self._leases.checkout_latest())
         query = self._leases.query().where(match_value("name", name)).select(["claim", _CREATED])
-        claims: list[Row] = (await _run(query.to_arrow())).to_pylist()
+        claims: list[Row] = (await self._run(query.to_arrow())).to_pylist()
         return bool(min(claims, key=lambda row: row[_CREATED])["claim"] == claim["claim"])
 
     async def drop_leases(self, *, before: str) -> None:
         """Drop the leases whose name sorts before `before`."""
-        await _run(self._leases.checkout_latest())
-        await _run(self._leases.delete(match_below("name", before)))
+        await self._run(self._leases.checkout_latest())
+        await self._run(self._leases.delete(match_below("name", before)))
 
     async def compact(self, *, keep: timedelta) -> dict[str, int]:
         """Merge small files and drop the versions older than `keep`.
@@ -165,19 +173,21 @@ class TeamDataset:
         Files that only these versions reference are removed as well. Returns the numbers of merged files and freed
         bytes.
         """
-        stats = await _run(self._table.optimize(cleanup_older_than=keep))
+        stats = await self._run(self._table.optimize(cleanup_older_than=keep))
         return {"merged": stats.compaction.fragments_removed, "freed_bytes": stats.prune.bytes_removed}
 
+    async def _run(self, work: Any) -> Any:
+        try:
+            return await work
+        except StopAsyncIteration:
+            return None
+        except Exception as error:  # the errors of the client have no common class
+            raise _describe_failure(self._uri, error) from error
 
-async def _run(work: Any) -> Any:
-    try:
-        return await work
-    except StopAsyncIteration:
-        return None
-    except Exception as error:  # the errors of the client have no common class
-        raise StoreError(f"the team's dataset failed: {_shorten(error)}") from error
 
-
-def _shorten(error: Exception) -> str:
-    """Return the text of an error on one line, with at most 300 characters."""
-    return " ".join(str(error).split())[:300]
+def _describe_failure(uri: str, error: Exception) -> StoreError:
+    """Return the error to report, with the client's text on one line of at most 300 characters."""
+    text = " ".join(_SOURCE_LINE.sub("", str(error)).split())[:300]
+    if "not found" in text.casefold():
+        text = "the folder or bucket is missing, or it is not mounted"
+    return StoreError(f"{uri} is not reachable: {text}")

@@ -33,6 +33,7 @@ def describe_progress(figures: SyncFigures) -> TeamProgress:
         state=state,  # type: ignore[arg-type]
         in_step_at=figures.last_success,
         failure=figures.failure,
+        next_attempt_at=figures.next_attempt,
         sent=figures.sent,
         received=figures.received,
         forged=figures.forged,

@@ -17,8 +17,9 @@ from hunchd.core.state.feature import Feature, Features, StatusFields
 from hunchd.core.state.project import Project
 from hunchd.domain.errors import Conflict, HunchError, InvalidInput, NotFound
 from hunchd.domain.facts import MemoryChange
+from hunchd.domain.team_address import split_address
 from hunchd.features.team.answers import describe_member, describe_planned, describe_progress, describe_subject
-from hunchd.features.team.membership import TeamFolders, TeamMembership, create_machine_id, split_address
+from hunchd.features.team.membership import TeamFolders, TeamMembership, create_machine_id
 from hunchd.features.team.mirror import Mirror, OwnRecord
 from hunchd.features.team.sync import TeamSync
 from hunchd.features.team.team_client import StoreAddress, TeamClient

@@ -8,13 +8,11 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from hunchd.config.app_paths import ensure_private_folder
-from hunchd.domain.errors import InvalidInput
 from hunchd.features.team.mirror import Mirror
 from hunchd.store.files import FileOperations, replace_file
 
@@ -88,24 +86,3 @@ class TeamFolders:
 
 def create_machine_id() -> str:
     return secrets.token_hex(6)
-
-
-def split_address(address: str) -> tuple[str, str]:
-    """Split an address into the dataset's address and the team's id.
-
-    The id follows after a "#"; it is "" if there is none. Raises InvalidInput for an unsupported address, and for
-    one with credentials, which would end up in logs and repositories.
-    """
-    uri, _, team = address.strip().partition("#")
-    parts = urlsplit(uri)
-    if parts.username or parts.password or parts.query:
-        raise InvalidInput(
-            "the address must not contain credentials",
-            field="uri",
-            hint="credentials are read from the provider's usual places or from a private file; see docs/team.md",
-        )
-    if parts.scheme == "db":
-        raise InvalidInput("the hosted service of LanceDB is not supported yet", field="uri")
-    if parts.scheme not in ("s3", "az", "gs", "file", "") or (parts.scheme == "" and not uri.startswith("/")):
-        raise InvalidInput("the address must be s3://…, az://…, gs://… or an absolute path", field="uri")
-    return uri.rstrip("/"), team

@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 PUSH_BATCH: Final = 500  # records in one commit
 COLLECT_BATCH: Final = 200  # memories compared with the mirror between two requests
 GATHER_SECONDS: Final = 1.0  # time that a change waits for others
-MAX_DELAY_SECONDS: Final = 300.0  # between two attempts while the store is unreachable
+MAX_DELAY_SECONDS: Final = 30.0  # between two attempts while the store is unreachable
 # An erased text disappears from the dataset's old versions after at most two of these periods, if any member's
 # daemon is online.
 CARE_SECONDS: Final = 3_600.0
@@ -59,6 +59,7 @@ class SyncFigures:
     received: int = 0
     forged: int = 0  # records without a valid signature for this team
     failures_in_row: int = 0
+    next_attempt: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -134,10 +135,10 @@ class TeamSync:
 
         The waiting time grows while the store is unreachable.
         """
-        factor = 2 ** min(self.figures.failures_in_row, 10)
-        delay = min(self._poll_seconds * factor, max(MAX_DELAY_SECONDS, self._poll_seconds))
+        delay = compute_delay(self._poll_seconds, self.figures.failures_in_row) * random.uniform(0.75, 1)
+        self.figures.next_attempt = datetime.now(UTC) + timedelta(seconds=delay)
         try:
-            async with asyncio.timeout(delay * random.uniform(0.75, 1.25)):
+            async with asyncio.timeout(delay):
                 await self._wake.wait()
         except TimeoutError:
             return
@@ -395,8 +396,13 @@ class TeamSync:
 
     async def count_waiting(self) -> tuple[int, int]:
         """Count the records to send and the subjects to apply."""
-        waiting = await asyncio.to_thread(lambda: (self._mirror.count_outbox(), self._mirror.count_pending()))
-        return waiting[0] + len(self._work.changed_ids | self._work.deleted_ids), waiting[1]
+        deleted_ids = sorted(self._work.deleted_ids)
+        unsent, unapplied, deletions = await asyncio.to_thread(
+            lambda: (self._mirror.count_outbox(), self._mirror.count_pending(), self._mirror.find_own(deleted_ids))
+        )
+        changed = await self._memories.find(sorted(self._work.changed_ids), self.membership.project)
+        own = [one for one in changed.values() if one.kind in TEAM_KINDS and not is_from_team(one)]
+        return unsent + len(own) + len(deletions), unapplied
 
     async def get_roster(self) -> dict[str, Member]:
         async with self._lock:
@@ -413,6 +419,11 @@ class TeamSync:
         async with self._lock:
             ids = sorted({memory.id for memory in await self._list_candidates()})
             return await self.plan_records(ids, scope)
+
+
+def compute_delay(poll_seconds: float, failures: int) -> float:
+    """Return the longest time to wait before the next attempt, in seconds."""
+    return min(poll_seconds * (1 << min(failures, 10)), max(MAX_DELAY_SECONDS, poll_seconds))
 
 
 def _find_subject(memory: Memory, team: str) -> str:
