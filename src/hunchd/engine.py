@@ -40,7 +40,7 @@ from hunchd.domain.context import Bundle
 from hunchd.domain.errors import ConfigError, InvalidInput, NotFound
 from hunchd.domain.facts import OWN_ROOTS, MemoryChange, is_shown_in_projects
 from hunchd.domain.filters import Filters
-from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.features.consolidation.maintenance import Maintenance
 from hunchd.features.context.blame_reader import BlameReader
 from hunchd.features.context.context_service import ContextService
@@ -455,10 +455,11 @@ class Engine:
         """Return how often a memory was used, and what consolidation did with it."""
         return await self._maintenance.get_memory_usage(await self._memories.get(identifier, self._projects.ids))
 
-    async def forget(self, identifier: str) -> None:
+    async def forget(self, identifier: str) -> str | None:
         """Erase a memory and all memories that quote it.
 
-        The data is removed from the caches and from disk.
+        The data is removed from the caches and from disk. Returns the name of the member of the team whose statement
+        it was, if any: the team keeps it.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
         others = await self._memories.find(list_quoted_ids(memory), memory.project)
@@ -470,6 +471,7 @@ class Engine:
             for failure in outcomes:
                 if isinstance(failure, BaseException) and not isinstance(failure, NotFound):  # already erased
                     raise failure
+        return memory.source["by"] if memory.trust is Trust.TEAM else None
 
     async def record_feedback(self, items: Sequence[FeedbackItem]) -> FeedbackAnswer:
         """Record which memories and predicted files were useful, as clients report.

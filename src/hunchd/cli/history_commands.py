@@ -138,9 +138,8 @@ def _report_contradiction(client: Client, arguments: Namespace) -> int:
         identifier = strip_controls(contradiction["id"])
         print(f"{identifier}: open; run `hunch contradictions resolve {identifier} a|b|both|merged` to resolve it.")
     else:
-        print(
-            f"{strip_controls(contradiction['id'])}: already resolved ({strip_controls(contradiction['resolution'])})."
-        )
+        resolution = strip_controls(contradiction.get("resolution") or "no longer stated")
+        print(f"{strip_controls(contradiction['id'])}: already resolved ({resolution}).")
     return 0
 
 

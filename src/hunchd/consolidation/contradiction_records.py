@@ -227,12 +227,13 @@ def _is_same_claim(one: Memory, other: Memory) -> bool:
     return is_same_value(one, other) and get_source_name(one) == get_source_name(other)
 
 
-def close_lapsed(contradiction: Memory, now: datetime) -> MemoryChange:
+def close_lapsed(contradiction: Memory, now: datetime, *, winner: str | None = "a_wins") -> MemoryChange:
     """Close a contradiction because one of its claims is no longer made.
 
-    A claim that was kept only because of the contradiction is deleted with it.
+    A claim that was kept only because of the contradiction is deleted with it. `winner` is the resolution that names
+    the other claim, or None if neither is made any more.
     """
-    outcome = {"resolution": "a_wins", "resolved_at": format_iso(now), "note": "the other claim is no longer made"}
+    outcome = {"resolution": winner, "resolved_at": format_iso(now), "note": "the other claim is no longer made"}
     closed_record = replace(
         contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**contradiction.source, **outcome}
     )

@@ -178,8 +178,11 @@ class RemovedAnswer(Struct, frozen=True, kw_only=True):
     removed: Annotated[str, Meta(description="the id of the project")]
 
 
-class ForgottenAnswer(Struct, frozen=True, kw_only=True):
+class ForgottenAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     forgotten: Annotated[str, Meta(description="id of the memory, or path of the document")]
+    still_said_by: Annotated[
+        str | None, Meta(description="member of the team whose statement it is; it is hidden on this machine only")
+    ] = None
 
 
 class HealthAnswer(Struct, frozen=True, kw_only=True):

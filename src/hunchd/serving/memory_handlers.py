@@ -134,8 +134,7 @@ class MemoryHandlers:
     @route("DELETE /memories/{id}", "forget", errors=(404, 507))
     async def forget_memory(self, id: str) -> ForgottenAnswer:
         """Erase a memory."""
-        await self._engine.forget(id)
-        return ForgottenAnswer(forgotten=id)
+        return ForgottenAnswer(forgotten=id, still_said_by=await self._engine.forget(id))
 
     @route("GET /memories/{id}/history", "memoryHistory", errors=(404,))
     async def get_memory_history(self, query: ListSlice, id: str) -> PageAnswer[MemoryRecord]:

@@ -109,6 +109,17 @@ def test_resolution_replaces_decided_own_value() -> None:
     assert slot.disputed == set()
 
 
+def test_resolution_names_winner_by_value() -> None:
+    ada = stated("ada", "Redis")
+    mine = stated("own", "RabbitMQ", clock=2)
+    for value, winner in (("RabbitMQ", "a_wins"), ("Redis", "b_wins"), ("NATS", None)):
+        slot = Slot(own_value("RabbitMQ")).show(ada, mine)
+        slot.show(ada, mine, resolution=resolved("ada", value, [ada, mine]))
+
+        [closed] = [one for one in slot.memories.values() if one.kind is Kind.CONTRADICTION]
+        assert (slot.value, closed.source["resolution"]) == (value, winner)
+
+
 def test_void_resolution_restores_own_value() -> None:
     ours, theirs = stated("own", "Kafka", 1), stated("ada", "Redis", 2)
     slot = Slot(own_value("Kafka")).show(ours, theirs, resolution=resolved("bob", "Redis", [ours, theirs]))

@@ -24,7 +24,7 @@ from hunchd.domain.facts import (
     list_versions,
     slot_id,
 )
-from hunchd.domain.memory import Kind, Memory, Scope, Status
+from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 from hunchd.features.knowledge.documents import DocumentService
 from hunchd.features.knowledge.draft_validation import DraftValidator
 from hunchd.features.knowledge.shared_files import SharedFileBuilder
@@ -91,9 +91,16 @@ class KnowledgeService:
     async def edit(self, identifier: str, patch: MemoryFields) -> Memory:
         """Change some fields of a memory.
 
-        If the text changes, it is parsed again. Raises Conflict for a message or the metadata of a session.
+        If the text changes, it is parsed again. Raises Conflict for what a member of the team said, and for a message
+        or the metadata of a session.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
+        if memory.trust is Trust.TEAM:
+            place = f" --key '{memory.key}'" if memory.kind is Kind.FACT and memory.key else ""
+            raise Conflict(
+                f"{memory.source['by']} said this, and only {memory.source['by']} can change it",
+                hint=f"state your own with `hunch remember{place} …`",
+            )
         if message_from_memory(memory) is not None or head_from_memory(memory) is not None:
             raise Conflict(
                 f"'{identifier}' is part of a session's log, which cannot be changed",

@@ -196,7 +196,7 @@ def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> 
     is_own_decided = resolution is not None and own_record in resolution.over
     if chosen is not None and is_own_decided and not is_same_value(head, chosen.memory):
         changes = [revise_fact(head, _take_over(chosen.memory, head), target.now)]
-        return [*changes, *_close_all(state.conflicts, target.now)]
+        return [*changes, *_close_all(state.conflicts, {_get_value(chosen.memory)}, target.now)]
     return _plan_conflicts(head, [*([chosen] if chosen else []), *claims], state, target)
 
 
@@ -252,7 +252,7 @@ def _plan_team_value(
     The value is replaced by `first`, or withdrawn if `first` is None.
     """
     if first is None:
-        return [withdraw_fact(head, target.now), *_close_all(state.conflicts, target.now)]
+        return [withdraw_fact(head, target.now), *_close_all(state.conflicts, (), target.now)]
     if head.source.get("record") == first.record and head.source.get("by") == first.memory.source.get("by"):
         return _plan_conflicts(head, claims, state, target)
     if is_same_value(head, first.memory) and head.content == first.memory.content:
@@ -280,11 +280,10 @@ def _plan_conflicts(
     One is opened for each differing value, and those whose value is no longer stated are closed.
     """
     values = {_get_value(head), *(_get_value(claim.memory) for claim in claims)}
-    lapsed = [conflict for conflict in state.conflicts if _is_lapsed(conflict, values)]
-    standing = [conflict for conflict in state.conflicts if conflict not in lapsed]
+    standing = [conflict for conflict in state.conflicts if not _is_lapsed(conflict, values)]
     known_values = {_get_value(side) for conflict in standing for side in parse_sides(conflict)}
     return [
-        *(close_lapsed(conflict, target.now) for conflict in lapsed),
+        *_close_all([one for one in state.conflicts if one not in standing], values, target.now),
         *_open_conflicts(head, claims, known_values, target),
     ]
 
@@ -315,8 +314,18 @@ def _is_lapsed(conflict: Memory, values: Collection[str]) -> bool:
     return any(map(is_from_team, sides)) and not all(_get_value(side) in values for side in sides)
 
 
-def _close_all(conflicts: Iterable[Memory], now: datetime) -> list[MemoryChange]:
-    return [close_lapsed(conflict, now) for conflict in conflicts if _is_lapsed(conflict, ())]
+def _close_all(conflicts: Iterable[Memory], values: Collection[str], now: datetime) -> list[MemoryChange]:
+    """Close contradictions with members; a side whose value is among `values` has won."""
+    return [
+        close_lapsed(conflict, now, winner=_find_winner(conflict, values))
+        for conflict in conflicts
+        if _is_lapsed(conflict, ())
+    ]
+
+
+def _find_winner(conflict: Memory, values: Collection[str]) -> str | None:
+    sides = zip(("a_wins", "b_wins"), parse_sides(conflict), strict=True)
+    return next((resolution for resolution, side in sides if _get_value(side) in values), None)
 
 
 def _get_value(memory: Memory) -> str:
