@@ -77,6 +77,9 @@ def west(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
+TEAM = "'create', 'join', 'status', 'members', 'preview', 'exclude', 'readmit', 'appoint', 'leave'"
+
+
 @pytest.mark.usefixtures("west")
 @pytest.mark.parametrize(
     ("argv", "message"),
@@ -98,6 +101,10 @@ def west(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (["shell-init"], "the following arguments are required: shell (bash, zsh, fish)"),
         (["bench"], "the following arguments are required: BENCHMARK (replay, recall, latency, bundle, code)"),
         (["sessions", "begin"], "argument action: invalid choice: 'begin'"),
+        (["team", "jion"], f"argument action: invalid choice: 'jion' (choose from {TEAM}) Did you mean 'join'?"),
+        (["team", "members", "status"], "`hunch team members` takes no further word."),
+        (["team", "join", "s3://k:x@bucket/x"], "the address must not contain credentials."),
+        (["team", "create", "shared/shop"], "the address must be s3://…, az://…, gs://… or an absolute path."),
         (["remember", "x", "--importance", "2"], "argument --importance: must be a number from 0 to 1; got '2'"),
         (["remember", "   "], "nothing to remember"),
         (["remember", "x", "--value", "y"], "--value needs --key"),

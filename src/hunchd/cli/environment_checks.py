@@ -137,6 +137,9 @@ def check_degraded(paths: AppPaths) -> Iterator[Check]:
         if project.get("state") == "missing":
             advice = f"If it was deleted for good, run `hunch remove {project['id']}`."
             yield Check("status", "note", f"{project['path']} does not exist", advice)
+        if (project.get("team") or {}).get("state") == "unreachable":
+            advice = "Nothing is lost meanwhile; run `hunch team status` in the project for the next attempt."
+            yield Check("team", "note", f"{project['path']}: {project['team']['failure']}", advice)
 
 
 def check_spool(paths: AppPaths) -> Iterator[Check]:

@@ -187,7 +187,14 @@ def _search_all_projects(client: Client, body: Mapping[str, Any]) -> dict[str, A
 def _format_results(result: Mapping[str, Any]) -> list[str]:
     """Format one memory that a search has found, as lines of output."""
     path = result["source"].get("path") if result["kind"] == "fact" else None
-    details = [result["kind"], str(path or ""), str(result.get("at") or "")[:10], result["id"]]
+    person = result["source"].get("by")
+    details = [
+        result["kind"],
+        str(path or ""),
+        f"said by {person}" if person else "",
+        str(result.get("at") or "")[:10],
+        result["id"],
+    ]
     described = strip_controls(" · ".join(filter(None, details)))
     lines = [f"{colourize(format_line(result['title'], 90), BOLD)}  {described}"]
     if result.get("snippet") and result["snippet"] != result["title"]:  # often, the title of a fact is its whole text
@@ -256,13 +263,20 @@ def forget(arguments: Namespace) -> int:
     forgotten_ids = []
     client = connect(start=not arguments.no_start)
     for identity in arguments.ids:
-        client.delete(document_address(identity) if is_document(identity) else _memory_path(identity))
+        answer = client.delete(document_address(identity) if is_document(identity) else _memory_path(identity))
         forgotten_ids.append(identity)
         if not arguments.json:
-            print(f"{strip_controls(identity)}: forgotten.")
+            print(f"{strip_controls(identity)}: {_describe_forgotten(answer.get('still_said_by'))}")
     if arguments.json:
         print_json({"forgotten": forgotten_ids})
     return 0
+
+
+def _describe_forgotten(member: str | None) -> str:
+    if member is None:
+        return "forgotten."
+    name = strip_controls(member)
+    return f"hidden on this machine only, until {name} changes it. {name} said this and can forget it for all."
 
 
 def why(arguments: Namespace) -> int:
@@ -396,6 +410,8 @@ def _format_memory(memory: dict[str, Any]) -> str:
         value = memory.get(name)
         if value not in (None, "", []):
             details.append(f"{name} {strip_controls(', '.join(value) if isinstance(value, list) else value)}")
+    if person := (memory.get("source") or {}).get("by"):
+        details.append(f"said by {strip_controls(person)}")
     heading = colourize(format_line(memory.get("title") or memory["id"]), BOLD)
     return "\n".join(
         (

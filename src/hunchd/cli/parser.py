@@ -6,6 +6,7 @@ The parser prints the overview and the help for each command, and reports errors
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
@@ -19,7 +20,10 @@ class CommandParser(argparse.ArgumentParser):
     """Argument parser that raises WrongUsage, for `main` to print, instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
-        raise WrongUsage(self._add_choices(message), hint=f"Run `{self.prog} --help` to see its arguments.")
+        message = self._add_choices(message)
+        if (wrong := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)$", message)) is not None:
+            message += _suggest(wrong[1], re.findall(r"'(.*?)'", wrong[2]))
+        raise WrongUsage(message, hint=f"Run `{self.prog} --help` to see its arguments.")
 
     def _add_choices(self, message: str) -> str:
         """Add the allowed values of the arguments named in an error message.
@@ -150,9 +154,12 @@ def render_noun(noun: Noun) -> str:
 def _describe_unknown(name: str) -> str:
     if name.startswith("-"):
         return f"options must come after the command: hunch COMMAND {name}"
+    names = [*(command.name for command in COMMANDS), *(noun.name for noun in NOUNS)]
+    return f"unknown command {name!r}.{_suggest(name, names)}"
+
+
+def _suggest(word: str, choices: Sequence[str]) -> str:
     import difflib  # needed only if the user made a mistake
 
-    matches = difflib.get_close_matches(
-        name, [*(command.name for command in COMMANDS), *(noun.name for noun in NOUNS)], n=1
-    )
-    return f"unknown command {name!r}." + (f" Did you mean {matches[0]!r}?" if matches else "")
+    matches = difflib.get_close_matches(word, choices, n=1)
+    return f" Did you mean {matches[0]!r}?" if matches else ""

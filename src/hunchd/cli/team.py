@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from argparse import Namespace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from hunchd.cli.output import (
     DIM,
     colourize,
     format_age,
+    format_duration,
     format_line,
     format_table,
     print_json,
@@ -25,7 +27,10 @@ from hunchd.cli.output import (
 )
 from hunchd.cli.sharing import get_git_user
 from hunchd.cli.targets import find_project_root, get_items, resolve_folder
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.json_values import JsonObject
 from hunchd.domain.sharing import SHARED_FOLDER
+from hunchd.domain.team_address import split_address
 from hunchd.repository.safe_reading import read_file
 
 ADDRESS_FILE: Final = f"{SHARED_FOLDER}/team.toml"
@@ -35,6 +40,10 @@ _MAX_ADDRESS_FILE_BYTES: Final = 4_096
 def team(arguments: Namespace) -> int:
     """Run the action named after `hunch team`."""
     root = Path(find_project_root(resolve_folder(arguments.project) if arguments.project else str(Path.cwd())))
+    if arguments.target and arguments.action in _ACTIONS_WITHOUT_TARGET:
+        raise WrongUsage(f"`hunch team {arguments.action}` takes no further word.")
+    if arguments.target and arguments.action in ("create", "join"):
+        _check_address(arguments.target)  # before anything is printed or asked
     client = connect(start=not arguments.no_start)
     return _ACTIONS[arguments.action](client, root, arguments)
 
@@ -58,6 +67,8 @@ def _enter(client: Client, root: Path, arguments: Namespace, address: str, *, is
     if not name:
         raise WrongUsage("your name is missing.", hint="Use --name NAME, or set git config user.name.")
     preview = _request(client, root, "/team/preview")
+    if preview["joined"]:
+        raise WrongUsage("this project already has a team.", hint="To leave it, run `hunch team leave`.")
     print_note(f"{len(preview['items'])} memories of {root} would be sent to {strip_controls(address)} as {name}.")
     print_note("Run `hunch team preview` to see each of them. Anyone who can read that address can read them.")
     require_confirmation(
@@ -92,7 +103,16 @@ def _read_address(root: Path) -> str:
         address = tomllib.loads(content.decode("utf-8"))["address"]
     except (ValueError, KeyError):
         raise WrongUsage(f'{ADDRESS_FILE} has no valid line `address = "…"`.') from None
-    return str(address)
+    return _check_address(str(address))
+
+
+def _check_address(address: str) -> str:
+    """Return the address; raise WrongUsage, without quoting it, if it is unsupported or has credentials in it."""
+    try:
+        split_address(address)
+    except InvalidInput as error:
+        raise WrongUsage(f"{error.message}.", hint=error.hint) from None
+    return address
 
 
 def _show_status(client: Client, root: Path, arguments: Namespace) -> int:
@@ -104,11 +124,13 @@ def _show_status(client: Client, root: Path, arguments: Namespace) -> int:
         print_note("this project has no team yet. Run `hunch team create URI` or `hunch team join URI`.")
         return 0
     progress = status["progress"]
-    print(f"{colourize(strip_controls(status['uri']), BOLD)}  {status['members']} members, you are {status['name']}")
-    since = f", in step {format_age(progress['in_step_at'])}" if progress.get("in_step_at") else ""
-    print(f"{progress['state']}{since}; {status['unsent']} to send, {status['unapplied']} received and not shown yet")
+    members = "1 member" if status["members"] == 1 else f"{status['members']} members"
+    print(f"{colourize(strip_controls(status['uri']), BOLD)}  {members}, you are {strip_controls(status['name'])}")
+    since = f"in step {format_age(progress['in_step_at'])}" if progress.get("in_step_at") else ""
+    state = ", ".join(filter(None, (progress["state"] if progress["state"] != "in step" else "", since)))
+    print(f"{state}; {status['unsent']} to send, {status['unapplied']} received and not shown yet")
     if progress["failure"]:
-        print_note(strip_controls(progress["failure"]))
+        print_note(f"{strip_controls(progress['failure'])}; {_describe_next_attempt(progress)}")
     if progress["forged"]:
         print_note(
             f"{progress['forged']} records with an invalid signature were ignored; "
@@ -156,9 +178,10 @@ def _preview(client: Client, root: Path, arguments: Namespace) -> int:
 def _change_member(client: Client, root: Path, arguments: Namespace) -> int:
     if not arguments.target:
         raise WrongUsage("the name of a member is missing.", hint=f"Run `hunch team {arguments.action} NAME`.")
-    body = {"project": str(root), "member": arguments.target, "action": arguments.action}
+    member = _find_member(client, root, arguments.target)
+    body = {"project": str(root), "member": member["id"], "action": arguments.action}
     if arguments.action == "exclude":
-        question = f"Make everything that {arguments.target} stated invalid for all members?"
+        question = f"Make everything that {strip_controls(member['name'])} stated invalid for all members?"
         require_confirmation(question, is_confirmed=arguments.yes, otherwise="nobody was excluded.")
     changed = client.post("/team/members", body)
     if arguments.json:
@@ -166,6 +189,17 @@ def _change_member(client: Client, root: Path, arguments: Namespace) -> int:
     else:
         print(f"{strip_controls(changed['name'])}: {changed['action']}; the change is being sent to all members.")
     return 0
+
+
+def _find_member(client: Client, root: Path, target: str) -> Any:
+    members = get_items(_request(client, root, "/team/members"))
+    found = [one for one in members if one["name"] == target or one["id"].startswith(target)]
+    if len(found) == 1:
+        return found[0]
+    raise WrongUsage(
+        f"{'no member' if not found else 'more than one member'} is named {strip_controls(target)!r}.",
+        hint="`hunch team members` lists names and keys. Either will do; quote a name with a space.",
+    )
 
 
 def _leave(client: Client, root: Path, arguments: Namespace) -> int:
@@ -185,6 +219,12 @@ def _request(client: Client, root: Path, path: str) -> Any:
     return request_in_project(client, str(root), lambda: client.get(path, project=str(root)))
 
 
+def _describe_next_attempt(progress: JsonObject) -> str:
+    seconds = (datetime.fromisoformat(progress["next_attempt_at"]) - datetime.now(UTC)).total_seconds()
+    return f"the next attempt is in {format_duration(seconds)}" if seconds >= 1 else "trying again now"
+
+
+_ACTIONS_WITHOUT_TARGET: Final = ("status", "members", "preview", "leave")
 _ACTIONS: Final = {
     "create": _create,
     "join": _join,
