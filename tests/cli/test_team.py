@@ -52,6 +52,15 @@ def test_status_counts_one_member_once_in_step(fake: FakeDaemon, repository: Pat
     assert lines[1].count("in step") == 1
 
 
+def test_status_with_unsent_is_not_in_step(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    fake.routes["GET /team"] = (200, {**STATUS, "unsent": 1})
+
+    assert main(["team"]) == 0
+
+    assert "last exchange " in (told := capsys.readouterr().out)
+    assert "in step" not in told
+
+
 def test_status_tells_next_attempt(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     later = (datetime.now(UTC) + timedelta(seconds=20)).isoformat()
     failed = {**PROGRESS, "state": "unreachable", "failure": "/mnt/team is not reachable", "next_attempt_at": later}

@@ -126,7 +126,12 @@ def _show_status(client: Client, root: Path, arguments: Namespace) -> int:
     progress = status["progress"]
     members = "1 member" if status["members"] == 1 else f"{status['members']} members"
     print(f"{colourize(strip_controls(status['uri']), BOLD)}  {members}, you are {strip_controls(status['name'])}")
-    since = f"in step {format_age(progress['in_step_at'])}" if progress.get("in_step_at") else ""
+    is_behind = progress["state"] == "in step" and status["unsent"] + status["unapplied"] > 0
+    since = (
+        f"{'last exchange' if is_behind else 'in step'} {format_age(progress['in_step_at'])}"
+        if progress.get("in_step_at")
+        else ""
+    )
     state = ", ".join(filter(None, (progress["state"] if progress["state"] != "in step" else "", since)))
     print(f"{state}; {status['unsent']} to send, {status['unapplied']} received and not shown yet")
     if progress["failure"]:

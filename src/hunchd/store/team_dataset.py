@@ -17,8 +17,8 @@ from uuid import uuid4
 import lancedb
 import pyarrow as pa
 
-from hunchd.domain.errors import InvalidInput, NotFound, StoreError
-from hunchd.domain.team_address import get_folder
+from hunchd.domain.errors import NotFound, StoreError
+from hunchd.domain.team_address import get_folder, split_address
 from hunchd.store.database.sql_conditions import (
     join_conditions,
     match_below,
@@ -30,7 +30,6 @@ from hunchd.store.database.sql_conditions import (
 )
 from hunchd.store.database.tables import Row
 
-SCHEMES: Final = ("s3://", "az://", "gs://", "file://", "/")
 TABLE: Final = "team_records"
 LEASES: Final = "team_leases"
 BATCH_ROWS: Final = 1_000  # rows in a batch of a stream
@@ -72,8 +71,7 @@ class TeamDataset:
 
         Raises NotFound if it does not exist, and InvalidInput for an invalid address.
         """
-        if not uri.startswith(SCHEMES):
-            raise InvalidInput(f"a team address must start with one of {', '.join(SCHEMES)}", field="uri")
+        split_address(uri)
         folder = get_folder(uri)
         if not create and folder is not None and not await asyncio.to_thread(folder.is_dir):
             raise NotFound(f"the folder {folder} is not reachable: it is missing, or not mounted")
