@@ -52,6 +52,15 @@ def test_doctor_responding_daemon_is_ok(fake: FakeDaemon, capsys: Output) -> Non
     assert run_doctor(capsys)["daemon"] == [ok]
 
 
+def test_doctor_names_unreachable_team(fake: FakeDaemon, capsys: Output) -> None:
+    team = {"state": "unreachable", "failure": "/mnt/team is not reachable"}
+    fake.routes["GET /status"] = (200, {"projects": [{"id": "p1", "path": "/src/shop", "team": team}]})
+
+    main(["doctor"])
+
+    assert "/src/shop: /mnt/team is not reachable" in capsys.readouterr().out
+
+
 def test_doctor_fixes_readable_token(fake: FakeDaemon, capsys: Output) -> None:
     resolve_app_paths().rendezvous_file.chmod(0o644)
 

@@ -86,3 +86,12 @@ def test_show_names_member(fake: FakeDaemon, capsys: Output) -> None:
     assert main(["show", "m1"]) == 0
 
     assert "said by Alice Ames" in capsys.readouterr().out
+
+
+def test_search_names_member(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    found = {"id": "m1", "kind": "fact", "title": "queue: Redis", "source": {"by": "Alice Ames"}}
+    fake.routes["POST /search"] = (200, {"results": [found]})
+
+    assert main(["search", "queue"]) == 0
+
+    assert "said by Alice Ames" in capsys.readouterr().out
