@@ -134,7 +134,8 @@ class Client:
 
     def forget(self, memory_id: str) -> None:
         """Erase a memory (DELETE /memories/{id})."""
-        self._connection.delete(f"/memories/{quote_segment(memory_id)}")
+        path = f"/memories/{quote_segment(memory_id)}"
+        self._connection.delete(path)
 
     def add_project(self, folder: str | Path) -> JsonObject:
         """Register a git repository, which is then indexed in the background (POST /projects)."""

@@ -167,7 +167,7 @@ def test_import_conflicting_id_is_rejected(daemon: RunningDaemon, shop: Path, tm
     at = next(number for number, line in enumerate(copied) if ours in line)
     [told] = [one["error"] for one in answer["rejected"] if one["index"] == at]
     assert (told["code"], told["field"]) == ("conflict", "data.id")
-    assert told["message"] == f"'{ours}' is already the id of a memory of {shop}"
+    assert told["message"] == f"'{ours}' is already the id of a memory in {shop}"
     assert daemon.get(f"/memories/{ours}")["content"] == "heron"
 
     def line(project: str) -> str:

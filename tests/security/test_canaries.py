@@ -98,7 +98,7 @@ def test_planted_secrets_are_never_stored_or_returned(daemon: RunningDaemon, tmp
     on_disk = unpacked + "".join(content for name, content in kept.items() if not name.endswith("state/usage.json"))
     reached = {place for place, words in planted.words.items() if any(word in on_disk for word in words)}
     assert reached == set(planted.words) - {"secret files", "remotes", "paths", "queries", "feedback"}
-    assert 'def connect(token: str = "", key: bytes = b"", *, password_hash: str | None = None) -> None' in told
+    assert 'def connect(token: str = "", key: bytes = b"", *, password_hash: str | None = None) -> None' in unpacked
     assert SUBJECT in told
 
 

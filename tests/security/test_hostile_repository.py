@@ -50,7 +50,9 @@ def test_repository_programs_are_never_executed(
         assert context(daemon, repository)["items"] != []
         assert files_of(repository / ".git") == before
 
-        (repository / "shop/checkout.py").write_text("def refund() -> None:\n    pass\n")
+        (repository / "shop/checkout.py").write_text(
+            "from shop.basket import Basket\n\n\ndef refund(basket: Basket) -> None:\n    pass\n"
+        )
         daemon.wait_until(lambda: "def refund" in context(daemon, repository)["context"], within=60, what="see a save")
         armed.commit_by_hand("Vouchers for the basket", {"shop/voucher.py": "def redeem() -> None:\n    pass\n"})
         armed.checkout_by_hand("vouchers")
@@ -75,7 +77,9 @@ def test_git_index_is_never_locked(shared_daemon: RunningDaemon, shop: Path, tmp
     with Inotify(*folders) as seen:
         daemon.add(repository)
         for number in range(100):
-            (repository / "shop/checkout.py").write_text(f"def pay{number}() -> None:\n    pass\n")
+            (repository / "shop/checkout.py").write_text(
+                f"from shop.basket import Basket\n\n\ndef pay{number}(basket: Basket) -> None:\n    pass\n"
+            )
             context(daemon, repository)
         daemon.wait_until(lambda: "pay99" in context(daemon, repository)["context"], within=60, what="see the last")
         assert seen.names() == set()

@@ -345,7 +345,7 @@ def _parse_kind_fields(body: SignalBody, resolve_field: _FieldPathResolver, wher
             name = "file" if body.file and not body.path else "path"
             path = body.path or body.file
             if not path or not path.strip():
-                raise InvalidInput(f"'{where}path' must be a non-empty string", field=f"{where}path")
+                raise InvalidInput(f"'{where}path' is missing; it must be a non-empty string", field=f"{where}path")
             return {"path": resolve_field(name, path)}
         case UsedBody():
             if not body.path and not body.id:

@@ -6,7 +6,7 @@ An accepted memory is durable and can be searched immediately.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -148,8 +148,7 @@ class MemoryService(MemoryReader):
         Replayed changes (`is_replay`) arrive in the order in which they were accepted, regardless of their
         timestamps. They never override changes accepted since startup.
         """
-        for changed_ids in self._changes_since_read:
-            changed_ids.update(change.deletions, (memory.id for memory in change.memories))
+        self._record_changed([*change.deletions, *(memory.id for memory in change.memories)])
         for identifier in change.deletions:
             if not is_replay or identifier not in self._written_ids:
                 self._memory_cache.tombstone(identifier)
@@ -274,6 +273,11 @@ class MemoryService(MemoryReader):
             last = await self.delete(tuple(removed_memories), memory.project)
             return memory, last
 
+    def _record_changed(self, ids: Iterable[str]) -> None:
+        """Tell those who wait for the lock that what they read of these memories is outdated."""
+        for changed_ids in self._changes_since_read:
+            changed_ids.update(ids)
+
     async def delete(self, identifiers: Sequence[str], project: str | None) -> int:
         """Delete memories of one project durably.
 
@@ -287,6 +291,7 @@ class MemoryService(MemoryReader):
         def queue(sequences: list[int]) -> None:
             nonlocal last
             last = sequences[-1]
+            self._record_changed(identifiers)
             for sequence, one in zip(sequences, identifiers, strict=True):
                 self._memory_cache.tombstone(one)
                 self._writer.add(PendingWrite(sequence, deletions=((project, one),)))

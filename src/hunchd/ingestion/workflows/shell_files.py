@@ -73,7 +73,7 @@ def _find_tasks(text: str) -> dict[str, int]:
     """
     parameters = {"1", *_FIRST_ARGUMENT.findall(text)}
     return {
-        task[1]: text.count("\n", 0, dispatch.start(2) + task.start(1)) + 1
+        task[1]: len(text[: dispatch.start(2) + task.start(1)].split("\n"))
         for dispatch in _DISPATCH.finditer(text[:MAX_TEXT])
         if dispatch[1] in parameters
         for task in _TASK.finditer(dispatch[2])
