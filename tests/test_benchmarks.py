@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-FOR_TRAINING_ONLY = ("torch",)  # not installed for tests
+FOR_TRAINING_ONLY = ("torch", "jax")  # not installed for tests
 
 
 @pytest.mark.parametrize("script", sorted(BENCHMARKS.glob("*.py")), ids=lambda script: script.stem)
