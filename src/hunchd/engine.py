@@ -463,9 +463,11 @@ class Engine:
         """
         memory = await self._memories.get(identifier, self._projects.ids)
         others = await self._memories.find(list_quoted_ids(memory), memory.project)
-        erased_ids = [identifier, *(one.id for one in others.values() if repeats(one, memory))]
+        quoting = [one for one in others.values() if repeats(one, memory)]
+        erased_ids = [identifier, *(one.id for one in quoting)]
         await self.conversations.rewrite_summary_without(memory)
         async with self._memories.pending_erasures.record(erased_ids, memory.project):
+            await self._context_service.hide_forgotten_work([memory, *quoting])
             outcomes = await asyncio.gather(*map(self.knowledge.forget, erased_ids), return_exceptions=True)
             await self._features.forget_memories(erased_ids)
             for failure in outcomes:

@@ -225,21 +225,29 @@ class ContextService(Feature):
         self.request_prefetch(applied_signal.project, applied_signal.tree, applied_signal.effect.prefetch)
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        """Record which past work the user has put away or forgotten: git still has it, and predictions suggest it."""
-        if project is None:
-            return
+        """Record which past work the user has put away or wants to see again.
+
+        Git still has it, and predictions would suggest it.
+        """
         work = [one for one in change.memories if one.kind is Kind.EPISODE]
+        if project is None or not work:
+            return
         # A night archives what was not used; history may suggest that again.
-        put_away = [one.id for one in work if one.status is Status.ARCHIVED and ERASE_AFTER not in one.source]
-        shown_again = [
-            one.id for one in work if one.status is Status.ACTIVE and one.id in self._list_hidden(project.id)
-        ]
-        if put_away or change.deletions:
-            self._hidden_work.add(project.id, (*put_away, *change.deletions))
+        put_away = {one.id for one in work if one.status is Status.ARCHIVED and ERASE_AFTER not in one.source}
+        shown_again = {one.id for one in work if one.status is Status.ACTIVE} & self._list_hidden(project.id)
+        if put_away:
+            self._hidden_work.add(project.id, put_away)
         if shown_again:
             self._hidden_work.discard(project.id, shown_again)
-        if put_away or change.deletions or shown_again:
+        if put_away or shown_again:
             self._hidden_ids.pop(project.id, None)
+
+    async def hide_forgotten_work(self, forgotten: Iterable[Memory]) -> None:
+        """Keep past work that the user forgets out of predictions, because git still has it."""
+        for one in forgotten:
+            if one.kind is Kind.EPISODE and one.project is not None:
+                await asyncio.to_thread(self._hidden_work.add, one.project, [one.id])
+                self._hidden_ids.pop(one.project, None)
 
     def _list_hidden(self, project_id: str) -> frozenset[str]:
         """Return the ids of the past work that must not be shown."""
