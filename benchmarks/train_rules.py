@@ -19,16 +19,19 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parent))
+from train_statements import quantize
+
 from hunchd.ingestion.conventions import describe_readers
 from hunchd.ingestion.guides import find_guides
 from hunchd.ingestion.instructions import is_release_page, iterate_passages
 from hunchd.ingestion.rule_classifier import (
     BUCKETS,
+    HEADER,
     LABELS,
     SHIPPED_WEIGHTS,
     Passage,
     extract_features,
-    pack_weights,
 )
 
 LABELLED = Path(__file__).parent / "data" / "rules.tsv"
@@ -125,10 +128,7 @@ def check(examples: list[Example]) -> None:
 
 
 def write(examples: list[Example]) -> None:
-    weights, biases = train(examples)
-    scales = np.abs(weights).max(axis=0) / 127
-    floats = np.concatenate([scales, biases]).astype("<f4").tobytes()
-    SHIPPED_WEIGHTS.write_bytes(pack_weights(floats, np.round(weights / scales).astype(np.int8).tobytes()))
+    SHIPPED_WEIGHTS.write_bytes(quantize(train(examples), HEADER))
 
 
 if __name__ == "__main__":

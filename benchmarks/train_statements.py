@@ -26,14 +26,15 @@ import numpy as np
 
 from hunchd.embedding import model_digests
 from hunchd.embedding.statements import CHANGES_FILE
+from hunchd.ingestion.linear_model import pack_model
 from hunchd.ingestion.session_statements import COMMENT_LABELS, NOTHING
 from hunchd.ingestion.statement_classifier import (
     BUCKETS,
+    HEADER,
     LABELS,
     SHIPPED_WEIGHTS,
     extract_features,
     is_mostly_latin,
-    pack_weights,
 )
 
 DATA = Path(__file__).parent / "data" / "statements"
@@ -72,7 +73,7 @@ def main() -> int:
     if tested:
         report("n-grams", tested, predict_ngrams(ngrams, tested))
     else:
-        SHIPPED_WEIGHTS.write_bytes(pack_ngrams(ngrams))
+        SHIPPED_WEIGHTS.write_bytes(quantize(ngrams, HEADER))
     if not options.ngrams:
         train_network([*trained, *random.Random(3).sample(real, int(REAL_SHARE * len(real)))], tested)
     return 0
@@ -186,12 +187,12 @@ def predict_ngrams(model: Model, sentences: Sequence[Sentence]) -> np.ndarray:
     return logits
 
 
-def pack_ngrams(model: Model) -> bytes:
-    """Return the content of the weights file, with signed bytes and a scale for each label."""
+def quantize(model: Model, header: bytes) -> bytes:
+    """Return the content of a weights file, with signed bytes and a scale for each label."""
     weights, biases = model
     scales = np.abs(weights).max(axis=0) / 127
     whole = np.round(weights / scales).astype(np.int8)
-    return pack_weights(b"".join(one.astype("<f4").tobytes() for one in (scales, biases)), whole.tobytes())
+    return pack_model(header, b"".join(one.astype("<f4").tobytes() for one in (scales, biases)), whole.tobytes())
 
 
 def report(title: str, sentences: Sequence[Sentence], logits: np.ndarray) -> None:

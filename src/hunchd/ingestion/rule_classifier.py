@@ -7,24 +7,20 @@ n-grams of the sentence and the words of its heading, trained on labelled senten
 
 from __future__ import annotations
 
-import math
 import re
-import zlib
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hunchd.ingestion.statement_classifier import extract_ngrams, hash_features
+from hunchd.ingestion.linear_model import LinearModel, compute_softmax, extract_ngrams, hash_features, load_model
 
 OTHER: Final = "other"  # descriptions, onboarding, etiquette, policies about people, fragments
 VAGUE: Final = "vague"  # about work, but too general to be quoted in a review
 LABELS: Final = (OTHER, VAGUE, "code", "tests", "documentation", "changelog", "commits", "command", "release")
 SHIPPED_WEIGHTS: Final = Path(__file__).with_name("rule_weights.bin")
 BUCKETS: Final = 1 << 14
-_HEADER: Final = b"hunchd-rules-1\n"
-_FLOATS: Final = 2 * len(LABELS)
+HEADER: Final = b"hunchd-rules-1\n"
 _HEADING_WORD: Final = re.compile(r"[a-z]+")
 
 
@@ -49,46 +45,20 @@ class Rating(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RuleClassifier:
-    """Linear classifier with quantized weights.
+    """Classifier of the sentences of a guide."""
 
-    `weights` holds one row of signed bytes for each feature bucket; each label has a scale and a bias.
-    """
-
-    weights: memoryview
-    scales: tuple[float, ...]
-    biases: tuple[float, ...]
+    model: LinearModel
 
     def rate(self, passage: Passage) -> Rating:
         """Rate the probability that a sentence is a rule, and find its topic."""
-        size = len(LABELS)
-        sums = [0.0] * size
-        for bucket, value in extract_features(passage).items():
-            for label, weight in enumerate(self.weights[bucket * size : (bucket + 1) * size]):
-                sums[label] += weight * value
-        logits = [total * scale + bias for total, scale, bias in zip(sums, self.scales, self.biases, strict=True)]
-        exponentials = [math.exp(logit - max(logits)) for logit in logits]
-        other, vague, *rules = (one / sum(exponentials) for one in exponentials)
+        other, vague, *rules = compute_softmax(self.model.compute_logits(extract_features(passage)))
         return Rating(LABELS[2 + rules.index(max(rules))], 1 - other, 1 - other - vague)
 
 
 @cache
 def load_rule_classifier() -> RuleClassifier:
     """Load the classifier with the shipped weights, once per process."""
-    raw = SHIPPED_WEIGHTS.read_bytes()
-    if not raw.startswith(_HEADER):
-        raise ValueError(f"{SHIPPED_WEIGHTS} has an unsupported format; recreate it with benchmarks/train_rules.py")
-    content = memoryview(zlib.decompress(raw[len(_HEADER) :]))
-    floats = content[: 4 * _FLOATS].cast("f").tolist()
-    scales, biases = (tuple(floats[start:end]) for start, end in pairwise(accumulate((0, len(LABELS), len(LABELS)))))
-    return RuleClassifier(content[4 * _FLOATS :].cast("b"), scales, biases)
-
-
-def pack_weights(floats: bytes, weights: bytes) -> bytes:
-    """Return the content of a weights file.
-
-    `floats` are the scales and then the biases of the labels; `weights` are the quantized weights.
-    """
-    return _HEADER + zlib.compress(floats + weights, 9)
+    return RuleClassifier(load_model(SHIPPED_WEIGHTS, HEADER, len(LABELS)))
 
 
 def extract_features(passage: Passage) -> dict[int, float]:

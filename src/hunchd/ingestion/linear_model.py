@@ -1,0 +1,129 @@
+"""Linear models over hashed n-grams of a sentence, with quantized weights.
+
+The classifiers of statements and of rules share them; features are hashed into buckets, so no vocabulary is stored.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+LONGEST: Final = 300  # characters of a sentence that are read
+_SHORTEST_GRAM: Final = 2
+_LONGEST_GRAM: Final = 5
+
+_PATH = re.compile(r"(?<!\w)[\w.-]*/[\w./-]*|\b[\w-]+\.(?:[a-z]{1,4})\b")
+_DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
+_QUOTE = re.compile(r"[\"“”„«»「」『』]")
+_PIECE = re.compile(r"[^\W_]+|[^\w\s]")
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_NAME = re.compile(r"(?<=\w )[A-Z][\w'-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class LinearModel:
+    """Linear model whose weights are stored as signed bytes.
+
+    `weights` has one row for each bucket of hashed features, with one weight per label. Each label has a scale and a
+    bias.
+    """
+
+    weights: memoryview
+    scales: tuple[float, ...]
+    biases: tuple[float, ...]
+
+    def compute_logits(self, features: Mapping[int, float]) -> list[float]:
+        """Return the logit of each label for features, whose values are keyed by bucket."""
+        size = len(self.scales)
+        sums = [0.0] * size
+        for bucket, value in features.items():
+            for label, weight in enumerate(self.weights[bucket * size : (bucket + 1) * size]):
+                sums[label] += weight * value
+        return [total * scale + bias for total, scale, bias in zip(sums, self.scales, self.biases, strict=True)]
+
+
+def compute_softmax(logits: Sequence[float]) -> list[float]:
+    """Return the probabilities of the labels, in the order of their logits."""
+    highest = max(logits)
+    exponentials = [math.exp(logit - highest) for logit in logits]
+    whole = sum(exponentials)
+    return [one / whole for one in exponentials]
+
+
+def load_model(file: Path, header: bytes, label_count: int) -> LinearModel:
+    """Load a model from a weights file, as `pack_model` makes them.
+
+    Raises ValueError if the file does not begin with `header`.
+    """
+    raw = file.read_bytes()
+    if not raw.startswith(header):
+        raise ValueError(f"{file} has an unsupported format; train the model again")
+    content = memoryview(zlib.decompress(raw[len(header) :]))
+    end = 8 * label_count  # of the scales and biases
+    floats = content[:end].cast("f").tolist()
+    return LinearModel(content[end:].cast("b"), tuple(floats[:label_count]), tuple(floats[label_count:]))
+
+
+def pack_model(header: bytes, scales_and_biases: bytes, weights: bytes) -> bytes:
+    """Return the content of a weights file.
+
+    `scales_and_biases` are the scales and then the biases of the labels, as 32-bit floats; `weights` are signed bytes.
+    """
+    return header + zlib.compress(scales_and_biases + weights, 9)
+
+
+def hash_features(grams: list[str], buckets: int) -> dict[int, float]:
+    """Hash features into buckets, and return the weight of each bucket.
+
+    The weights are normalized to length one.
+    """
+    counts = Counter(grams)
+    norm = math.sqrt(sum(counts.values()))
+    feature_counts: dict[int, float] = {}
+    for gram, times in counts.items():
+        bucket = zlib.crc32(gram.encode()) % buckets
+        feature_counts[bucket] = feature_counts.get(bucket, 0.0) + math.sqrt(times) / norm
+    return feature_counts
+
+
+def extract_ngrams(sentence: str) -> list[str]:
+    """Return the features of a sentence before hashing.
+
+    These are character n-grams, words, word pairs and triples, and marks that describe the sentence's form.
+    """
+    text = unicodedata.normalize("NFKC", sentence[:LONGEST])
+    marks = _extract_shape_marks(text)
+    text = _DIGITS.sub("0", _PATH.sub("§path", text)).casefold()
+    pieces = _PIECE.findall(text)
+    spaced_text = f" {' '.join(pieces)} "
+    grams = [
+        spaced_text[at : at + size]
+        for size in range(_SHORTEST_GRAM, _LONGEST_GRAM + 1)
+        for at in range(len(spaced_text) - size + 1)
+    ]
+    grams += [f"w:{piece}" for piece in pieces]
+    grams += [f"b:{one} {two}" for one, two in zip(["^", *pieces], [*pieces, "$"], strict=True)]
+    grams += [f"t:{' '.join(pieces[at : at + 3])}" for at in range(len(pieces) - 2)]
+    grams += [f"1:{wide}" for wide in _WIDE.findall(text)]
+    start = pieces[:1]
+    return grams + [f"s:{word}" for word in start] + marks * 2
+
+
+def _extract_shape_marks(text: str) -> list[str]:
+    tests = {
+        "§asks": text.rstrip(" )\"'").endswith("?"),
+        "§quotes": _QUOTE.search(text) is not None,
+        "§number": _DIGITS.search(text) is not None,
+        "§path": _PATH.search(text) is not None,
+        "§name": _NAME.search(text) is not None,
+        "§short": len(text) < 18,
+        "§long": len(text) > 90,
+    }
+    return [name for name, holds in tests.items() if holds]
