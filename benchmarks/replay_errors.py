@@ -6,27 +6,26 @@ line with `unit`, `text` and `gold`, as written by benchmarks/error_cases.py.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from hunchd.bench import baselines, metrics, report
+sys.path.insert(0, str(Path(__file__).parent))
+from replay_scores import create_parser, score_repositories
+
+from hunchd.bench import baselines, metrics
 from hunchd.bench.history_walk import walk_history
 from hunchd.bench.outlines import OutlineCache
-from hunchd.bench.replay import get_repository_name
 from hunchd.bench.results import ReplayResults
 from hunchd.bench.tasks import PROJECT_NAME
 from hunchd.domain.context import Focus
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.history import Unit
-from hunchd.ingestion import history
 from hunchd.prediction import traces
 from hunchd.prediction.file_table import TEST, classify_path
 from hunchd.prediction.predictor import Predictor
@@ -133,28 +132,17 @@ def list_trace_files(text: str, state: PredictorState) -> dict[str, list[str]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repo", action="append", required=True, metavar="PATH", help="a git repository; repeatable")
+    parser = create_parser(__doc__, "case")
     parser.add_argument("--cases", type=Path, required=True, metavar="FILE", help="as error_cases.py writes them")
-    parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line for each case")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="cache parsed outlines here between runs")
-    parser.add_argument("--json", action="store_true", help="print figures as JSON, for replay_chart.py")
     options = parser.parse_args()
     cases = load_cases(options.cases)
-    scored = []
-    with ExitStack() as open_files:
-        dump = open_files.enter_context(options.dump.open("w", encoding="utf-8")) if options.dump else None
-        for path in options.repo:
-            git = Git(path)
-            units = list(history.iter_units(git))
-            results = ReplayResults(get_repository_name(path), units=len(units))
-            with OutlineCache(git, options.cache) as outlines:
-                score_error_task(git, units, Predictor(), outlines, cases, results, dump)
-            scored.append(results)
-    if options.json:
-        print(json.dumps([report.results_to_json(results) for results in scored], indent=1))
-    else:
-        print("\n".join(report.format_repository(results) for results in scored))
+
+    def score(git: Git, units: Sequence[Unit], results: ReplayResults, dump: IO[str] | None) -> None:
+        with OutlineCache(git, options.cache) as outlines:
+            score_error_task(git, units, Predictor(), outlines, cases, results, dump)
+
+    score_repositories(options, score)
     return 0
 
 

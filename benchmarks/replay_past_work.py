@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from hunchd.bench import metrics, report
+sys.path.insert(0, str(Path(__file__).parent))
+from replay_scores import create_parser, score_repositories
+
+from hunchd.bench import metrics
 from hunchd.bench.history_walk import ReplayWindows
-from hunchd.bench.replay import get_repository_name
 from hunchd.bench.results import ReplayResults
 from hunchd.bench.tasks import PROJECT_NAME, is_branch_informative
 from hunchd.domain.context import Focus
 from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import PathChange, Unit
 from hunchd.domain.unit_classification import is_work, strip_issue_numbers
-from hunchd.ingestion import history
 from hunchd.prediction.line_blame import build_blame_result
 from hunchd.prediction.predictor import Predictor
 from hunchd.repository.git import Git
@@ -164,26 +163,14 @@ def _iterate_ranges(git: Git, change: PathChange) -> Iterator[tuple[int, int]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repo", action="append", required=True, metavar="PATH", help="a git repository; repeatable")
+    parser = create_parser(__doc__, "query")
     parser.add_argument("--test-units", type=int, default=600, help="number of newest units that may be scored")
-    parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line for each query")
-    parser.add_argument("--json", action="store_true", help="print figures as JSON, for replay_chart.py")
     options = parser.parse_args()
-    scored = []
-    with ExitStack() as open_files:
-        dump = open_files.enter_context(options.dump.open("w", encoding="utf-8")) if options.dump else None
-        for path in options.repo:
-            git = Git(path)
-            units = list(history.iter_units(git, lines=True))
-            results = ReplayResults(get_repository_name(path), units=len(units))
-            windows = ReplayWindows.create(len(units), options.test_units, 0)
-            score_memory_task(git, units, windows, results, dump)
-            scored.append(results)
-    if options.json:
-        print(json.dumps([report.results_to_json(results) for results in scored], indent=1))
-    else:
-        print("\n".join(report.format_repository(results) for results in scored))
+
+    def score(git: Git, units: Sequence[Unit], results: ReplayResults, dump: IO[str] | None) -> None:
+        score_memory_task(git, units, ReplayWindows.create(len(units), options.test_units, 0), results, dump)
+
+    score_repositories(options, score, lines=True)
     return 0
 
 
