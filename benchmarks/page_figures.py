@@ -14,7 +14,6 @@ import platform
 import re
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks.page_screenshots import VIEWS, copy_repository, fill, open_page
+from benchmarks.page_screenshots import VIEWS, open_page, run_demo
 from tests.daemon.running import RunningDaemon
 
 REST_SECONDS = 120  # the slowest timer of the page has 90
@@ -159,26 +158,19 @@ def main() -> None:
     parser.add_argument("--document", type=Path)
     parser.add_argument("--visits", type=int, default=20)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="hd-page-") as around:
-        copy, file = copy_repository(given.repository, Path(around))
-        daemon = RunningDaemon(Path(around) / "home").start()
-        try:
-            project = daemon.add(copy, within=900)
-            fill(daemon, project)
-            assert daemon.told is not None
-            base = daemon.told.url
-            views = {name: address.replace("{file}", file) for name, address in VIEWS.items()}
-            with open_page(daemon) as context:
-                rows = measure_views(context, base, views, given.visits)
-                rest = measure_rest(daemon, context, base)
-                told = measure_context(daemon, context, base, project["id"], file)
-        finally:
-            daemon.stop()
+    with run_demo(given.repository) as (daemon, project, file), open_page(daemon) as context:
+        assert daemon.told is not None
+        base = daemon.told.url
+        views = {name: address.replace("{file}", file) for name, address in VIEWS.items()}
+        rows = measure_views(context, base, views, given.visits)
+        rest = measure_rest(daemon, context, base)
+        told = measure_context(daemon, context, base, project["id"], file)
     head = [
         "| view | kB | first paint, ms: median | worst | interactive, ms: median | worst |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    where = f"{copy.name}, {given.visits} visits of each view, {platform.machine()} with {os.cpu_count()} cores"
+    name = Path(project["path"]).name
+    where = f"{name}, {given.visits} visits of each view, {platform.machine()} with {os.cpu_count()} cores"
     lines = [f"Measured on {where}.", "", *head, *rows, "", *rest, told]
     print("\n".join(lines))
     if given.document:

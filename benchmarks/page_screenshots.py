@@ -138,6 +138,20 @@ VIEWS = {
 
 
 @contextmanager
+def run_demo(repository: Path) -> Iterator[tuple[RunningDaemon, dict[str, Any], str]]:
+    """Run a daemon on a copy of a repository, with a few weeks of made-up work; yield it, the project and a file."""
+    with tempfile.TemporaryDirectory(prefix="hd-page-") as around:
+        copy, file = copy_repository(repository, Path(around))
+        daemon = RunningDaemon(Path(around) / "home").start()
+        try:
+            project = daemon.add(copy, within=900)
+            fill(daemon, project)
+            yield daemon, project, file
+        finally:
+            daemon.stop()
+
+
+@contextmanager
 def open_page(daemon: RunningDaemon) -> Iterator[Any]:
     """Yield a browser context that has access."""
     from playwright.sync_api import sync_playwright
@@ -186,21 +200,11 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="only what is seen without scrolling, light and wide")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="hd-page-") as around:
-        copy, file = copy_repository(given.repository, Path(around))
-        daemon = RunningDaemon(Path(around) / "home").start()
-        try:
-            project = daemon.add(copy, within=900)
-            fill(daemon, project)
-            views = {name: VIEWS[name].replace("{file}", file) for name in given.views.split(",")}
-            assert daemon.told is not None
-            with open_page(daemon) as context:
-                sizes = (
-                    [(SCHEMES[0], WIDTHS[0])] if given.small else [(one, width) for one in SCHEMES for width in WIDTHS]
-                )
-                take_pictures(context, daemon.told.url, given.folder, views, sizes, full=not given.small)
-        finally:
-            daemon.stop()
+    with run_demo(given.repository) as (daemon, _, file), open_page(daemon) as context:
+        views = {name: VIEWS[name].replace("{file}", file) for name in given.views.split(",")}
+        sizes = [(SCHEMES[0], WIDTHS[0])] if given.small else [(one, width) for one in SCHEMES for width in WIDTHS]
+        assert daemon.told is not None
+        take_pictures(context, daemon.told.url, given.folder, views, sizes, full=not given.small)
 
 
 if __name__ == "__main__":
