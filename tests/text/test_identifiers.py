@@ -8,7 +8,6 @@ from hunchd.text.identifiers import (
     find_subwords,
     split_ascii_letters,
     split_letters,
-    split_name_pieces,
     split_name_words,
     split_subwords,
     split_title_words,
@@ -41,7 +40,6 @@ def test_subwords_in_text_are_distinct_and_ordered() -> None:
 
 def test_name_words_keep_digits_with_letters() -> None:
     assert split_name_words("makePyFile2") == split_name_words("make_py_file2") == ["make", "py", "file2"]
-    assert "".join(split_name_pieces("$make_pyFile2__x")) == "$make_pyFile2__x"
 
 
 def test_title_words_keep_single_capital() -> None:

@@ -12,6 +12,9 @@ from hunchd.cli.command import COMMANDS_PACKAGE, DAEMON_GROUP, TOOLS_GROUP, Comm
 
 SHELLS: Final = ("bash", "zsh", "fish")
 MANAGERS: Final = ("systemd", "launchd")
+INSTALL_ACTION: Final = argument(
+    "action", nargs="?", default="status", choices=("install", "uninstall", "status"), help="default: status"
+)
 
 
 SYSTEM_COMMANDS: Final = (
@@ -25,13 +28,7 @@ SYSTEM_COMMANDS: Final = (
         "tracks is not changed. uninstall restores every file.",
         f"{COMMANDS_PACKAGE}.hooks:hooks",
         (
-            argument(
-                "action",
-                nargs="?",
-                default="status",
-                choices=("install", "uninstall", "status"),
-                help="default: status",
-            ),
+            INSTALL_ACTION,
             argument(
                 "path", nargs="?", default=".", metavar="DIR", help="the repository (default: the current folder)"
             ),
@@ -110,13 +107,7 @@ SYSTEM_COMMANDS: Final = (
         "With launchd: an agent. Optional: any command starts the daemon anyway.",
         f"{COMMANDS_PACKAGE}.service:service",
         (
-            argument(
-                "action",
-                nargs="?",
-                default="status",
-                choices=("install", "uninstall", "status"),
-                help="default: status",
-            ),
+            INSTALL_ACTION,
             argument(
                 "--dry-run", action="store_true", help="install: print what would be written without changing anything"
             ),

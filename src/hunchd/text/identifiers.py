@@ -17,7 +17,6 @@ SUBWORD = re.compile(rf"{_CAMEL}|[0-9]+")  # a subword of ASCII letters or digit
 _SUBWORD_START = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z][0-9]|[0-9][a-z]")
 # Digits belong to the letters before them: `make_py2_file` is make, py2, file.
 _NAME_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|\d+")
-_NAME_PIECE = re.compile(rf"{_NAME_WORD.pattern}|[_$]+")
 _CODE_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|[^\W\d_A-Za-z]+|\d+")
 _TITLE_BREAK = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])")
 
@@ -72,14 +71,6 @@ def starts_subword(text: str, at: int) -> bool:
     return (first.isupper() or first.isdigit() or text[at - 1].isdigit()) and _SUBWORD_START.match(
         text, at - 1
     ) is not None
-
-
-def split_name_pieces(name: str) -> list[str]:
-    """Return the words and the separators of a name.
-
-    Joined together, they make up the name again.
-    """
-    return _NAME_PIECE.findall(name)
 
 
 def split_name_words(name: str) -> list[str]:

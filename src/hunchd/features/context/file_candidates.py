@@ -77,7 +77,8 @@ def _build_outline_candidate(
     one: PredictedFile, rank: int, view: FileView | None, linking: Collection[str]
 ) -> ContextCandidate:
     forms: list[tuple[Level, str]] = [("index", one.path)]
-    if view is not None and classify_path(one.path) & CODE and not classify_path(one.path) & TEST:
+    # What a test file defines is hardly ever needed.
+    if view is not None and classify_path(one.path) & (CODE | TEST) == CODE:
         signatures = render_lines(view, linking, MAX_SIGNATURES).splitlines()
         if signatures:
             forms.insert(0, ("full", f"{one.path}\n{'; '.join(signatures)}"))
