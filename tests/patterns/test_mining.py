@@ -156,7 +156,7 @@ def test_features_have_no_secrets() -> None:
 
 @pytest.fixture
 def past(tmp_path: Path) -> Path:
-    """Add formats one by one, each with a registry line, a test and a changelog note."""
+    """Add formats one by one, each with a registry line, a test, a changelog note and a file in the root folder."""
     root = tmp_path / "formats"
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
@@ -164,6 +164,7 @@ def past(tmp_path: Path) -> Path:
         files = {f"formats/{name}.py": PYTHON.format(name=name), f"tests/test_{name}.py": f"import {name}\n"}
         files["formats/registry.py"] = "\n".join(NAMES[: number + 1])
         files[f"changes/{number}.md"] = f"{name} is read.\n"
+        files[f"example-{number}.txt"] = f"{name}\n"
         commit(root, f"Read {name}", files)
     return root
 

@@ -140,7 +140,7 @@ def _iter_touched(unit: Unit, own_paths: Sequence[str]) -> Iterable[tuple[str, s
             continue
         if extract_stem(path) in stems and is_test(path) != is_in_tests:
             yield ("source" if is_in_tests else "test"), ""
-        else:
+        elif "/" in path:  # files of the root folder may have nothing in common but their extension
             yield "kind", get_path_kind(path)
         if change.status != "A":
             yield "file", path
