@@ -19,11 +19,11 @@ from hunchd.consolidation.module_history import list_quoted_ids, repeats
 from hunchd.core.cost_ledger import create_ledger
 from hunchd.core.erasure import ProjectErasure
 from hunchd.core.memory.health import Health
+from hunchd.core.memory.hidden_work import HiddenWork
 from hunchd.core.memory.memory_reader import list_of_owners
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.memory.pending_erasures import PendingErasures
 from hunchd.core.memory.store_writer import StoreWriter
-from hunchd.core.memory.tombstones import Tombstones
 from hunchd.core.projects.model_updates import ModelUpdater
 from hunchd.core.projects.open_projects import OpenProjects
 from hunchd.core.projects.project_indexer import ProjectIndexer
@@ -118,8 +118,15 @@ class Engine:
             pending_erasures=PendingErasures(dependencies.paths.data / "forgetting"),
             on_changed=self._on_memory_changed,
         )
+        self._hidden_work = HiddenWork(dependencies.paths.data)
         self._project_indexer = ProjectIndexer(
-            dependencies.indexer, dependencies.store, self._memories, self.events, dependencies.settings.index, features
+            dependencies.indexer,
+            dependencies.store,
+            self._memories,
+            self.events,
+            dependencies.settings.index,
+            features,
+            self._hidden_work,
         )
         self._projects = OpenProjects(dependencies, self._project_indexer, features)
         self.intake = SignalIntake(
@@ -162,7 +169,7 @@ class Engine:
             list_problems=self._health.list_problems,
             features=features,
             scoreboard_file=parts.paths.state / "scoreboard.json",
-            hidden_work=Tombstones(parts.paths.data / "hidden-work"),
+            hidden_work=self._hidden_work,
             reorder=self._code.reorder,
         )
         self._search_service = SearchService(parts.memory_cache, parts.store, now=parts.now)

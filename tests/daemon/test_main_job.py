@@ -390,9 +390,10 @@ def test_hidden_past_work_stays_hidden(daemon: RunningDaemon, shop: Path, route:
 
     [hidden, *_] = list_episodes()
     if route == "forget":
-        daemon.request("DELETE", f"/memories/{hidden}")
+        status, _ = daemon.request("DELETE", f"/memories/{hidden}")
     else:
-        daemon.request("PATCH", f"/memories/{hidden}", {"status": "archived"})
+        status, _ = daemon.request("PATCH", f"/memories/{hidden}", {"status": "archived"})
+    assert status < 300
 
     assert hidden not in list_episodes()
     daemon.restart()
@@ -400,3 +401,18 @@ def test_hidden_past_work_stays_hidden(daemon: RunningDaemon, shop: Path, route:
     if route == "put away":
         daemon.request("PATCH", f"/memories/{hidden}", {"status": "active"})
         assert hidden in list_episodes()
+
+
+@pytest.mark.daemon("own")
+def test_forgotten_past_work_is_not_indexed_again(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    [forgotten, *_] = [one["id"] for one in daemon.get("/memories", kind="episode")["items"]]
+    assert daemon.request("DELETE", f"/memories/{forgotten}")[0] < 300
+
+    daemon.stop()
+    shutil.rmtree(daemon.places.cache)
+    daemon.start()
+    daemon.add(shop)
+
+    assert daemon.request("GET", f"/memories/{forgotten}")[0] == 404
+    assert forgotten not in [one["id"] for one in daemon.get("/memories", kind="episode")["items"]]

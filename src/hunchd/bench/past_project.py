@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hunchd.config.settings import ContextSettings
-from hunchd.core.memory.tombstones import Tombstones
+from hunchd.core.memory.hidden_work import HiddenWork
 from hunchd.core.state.events import EventBus
 from hunchd.core.state.feature import Features
 from hunchd.core.state.project import Project, UserState, WorkingTree
@@ -175,5 +175,5 @@ def _build_context_service(now: Callable[[], datetime], folder: Path) -> Context
         list_problems=lambda _: (),
         features=Features(),
         scoreboard_file=Path(os.devnull),
-        hidden_work=Tombstones(folder / "hidden-work"),
+        hidden_work=HiddenWork(folder),
     )

@@ -13,6 +13,7 @@ from msgspec import structs
 from msgspec.structs import asdict
 
 from hunchd.config.settings import IndexSettings
+from hunchd.core.memory.hidden_work import HiddenWork
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.projects.commit_rewrites import drop_episodes, move_episodes, move_fixes, rename_commits
 from hunchd.core.projects.project_claims import FILE_SOURCE, ProjectClaims
@@ -64,6 +65,7 @@ class ProjectIndexer:
         events: EventBus,
         settings: IndexSettings,
         features: Features,
+        hidden_work: HiddenWork,
     ) -> None:
         self._indexer = indexer
         self._store = store
@@ -73,6 +75,7 @@ class ProjectIndexer:
         self._events = events
         self._settings = settings
         self._features = features
+        self._hidden_work = hidden_work
         self._pack_lock = asyncio.Lock()
         self._removed_episodes: set[str] = (
             set()
@@ -170,7 +173,7 @@ class ProjectIndexer:
         if project.learned_sha in answer.gone:  # after a reset, removed commits count as new if they come back
             project.learned_sha = answer.head
         self._features.on_commits_learned(answer.units)
-        await self._store_episodes(answer.episodes)
+        await self._store_episodes(project, answer.episodes)
         await self._migrate_rewritten(project, answer.moved, answer.gone)
         await self._claims.store_from_commits(project, answer.facts)
         await self._claims.merge_branch_facts(project)
@@ -250,7 +253,7 @@ class ProjectIndexer:
                 project.bump_revision()
                 self._announce_model(project)
             case "episodes":
-                await self._store_episodes(step.episodes)
+                await self._store_episodes(project, step.episodes)
                 project.embeddings.total = step.total
             case "facts":
                 await self._claims.store_from_commits(project, step.facts)
@@ -296,7 +299,9 @@ class ProjectIndexer:
         project.commits.total = max(project.commits.total, project.commits.done)
         project.bump_revision()
 
-    async def _store_episodes(self, memories: Sequence[Memory]) -> None:
+    async def _store_episodes(self, project: Project, memories: Sequence[Memory]) -> None:
+        forgotten_ids = self._hidden_work.list_forgotten(project.id)
+        memories = [memory for memory in memories if memory.id not in forgotten_ids]
         if back := [memory for memory in memories if memory.id in self._removed_episodes]:  # a reset was undone
             self._removed_episodes.difference_update(memory.id for memory in back)
             await self._memories.store(back)

@@ -18,7 +18,7 @@ from hunchd.assembly.assemble import assemble
 from hunchd.assembly.rendering import render_title
 from hunchd.config.settings import ContextSettings
 from hunchd.consolidation.aging import ERASE_AFTER
-from hunchd.core.memory.tombstones import Tombstones
+from hunchd.core.memory.hidden_work import HiddenWork
 from hunchd.core.state import collaborators
 from hunchd.core.state.dependencies import TaskSupervisor
 from hunchd.core.state.events import EventBus
@@ -106,7 +106,7 @@ class ContextService(Feature):
         list_problems: Callable[[Iterable[Project]], tuple[str, ...]],
         features: Features,
         scoreboard_file: Path,
-        hidden_work: Tombstones,
+        hidden_work: HiddenWork,
         reorder: Reorder | None = None,
     ) -> None:
         self._settings = settings
@@ -120,7 +120,6 @@ class ContextService(Feature):
         self._features = features
         self._metrics_file = scoreboard_file
         self._hidden_work = hidden_work
-        self._hidden_ids: dict[str, frozenset[str]] = {}  # by project, as loaded from `hidden_work`
         self.scoreboard = prefetch_metrics.PrefetchMetrics()
         self.bundles = BundleCache(on_unused=lambda size: self.scoreboard.record_unused(size, self._now().timestamp()))
         self._fact_indexes: dict[str, FactIndex] = {}  # by project id; "" is the user's own
@@ -233,35 +232,24 @@ class ContextService(Feature):
         if project is None or not work:
             return
         # A night archives what was not used; history may suggest that again.
-        put_away = {one.id for one in work if one.status is Status.ARCHIVED and ERASE_AFTER not in one.source}
-        shown_again = {one.id for one in work if one.status is Status.ACTIVE} & self._list_hidden(project.id)
-        if put_away:
-            self._hidden_work.add(project.id, put_away)
-        if shown_again:
-            self._hidden_work.discard(project.id, shown_again)
-        if put_away or shown_again:
-            self._hidden_ids.pop(project.id, None)
+        if put_away := [one.id for one in work if one.status is Status.ARCHIVED and ERASE_AFTER not in one.source]:
+            self._hidden_work.put_away(project.id, put_away)
+        hidden_ids = self._hidden_work.list_hidden(project.id)
+        if shown_again := [one.id for one in work if one.status is Status.ACTIVE and one.id in hidden_ids]:
+            self._hidden_work.show_again(project.id, shown_again)
 
     async def hide_forgotten_work(self, forgotten: Iterable[Memory]) -> None:
         """Keep past work that the user forgets out of predictions, because git still has it."""
         for one in forgotten:
             if one.kind is Kind.EPISODE and one.project is not None:
-                await asyncio.to_thread(self._hidden_work.add, one.project, [one.id])
-                self._hidden_ids.pop(one.project, None)
-
-    def _list_hidden(self, project_id: str) -> frozenset[str]:
-        """Return the ids of the past work that must not be shown."""
-        if project_id not in self._hidden_ids:
-            self._hidden_ids[project_id] = self._hidden_work.load(project_id)
-        return self._hidden_ids[project_id]
+                await self._hidden_work.forget(one.project, [one.id])
 
     def on_model_updated(self, project: Project) -> None:
         self.request_prefetch(project, project.main, next(reversed(project.main.open_files), ""))
 
     async def forget_project(self, project_id: str) -> None:
         self.bundles.forget_project(project_id)
-        self._hidden_work.delete(project_id)
-        self._hidden_ids.pop(project_id, None)
+        self._hidden_work.forget_project(project_id)
         self._fact_indexes.pop(project_id, None)
         self.scoreboard.forget_project(project_id)
 
@@ -416,7 +404,7 @@ class ContextService(Feature):
         if focus.branch == project.main.trunk:  # its name says nothing about the work: `devel`, `unstable`
             focus = replace(focus, branch="")
         prediction = project.predictor.predict(focus, now=int(self._now().timestamp()), k=k)
-        if hidden_ids := self._list_hidden(project.id):
+        if hidden_ids := self._hidden_work.list_hidden(project.id):
             units = (one for one in prediction.units if make_episode_id(project.id, one.sha) not in hidden_ids)
             prediction = replace(prediction, units=tuple(units))
         return prediction if self._reorder is None else self._reorder(prediction, focus, project, k)
