@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.codesearch.query import ROLE_FACTORS, parse_query
+from hunchd.codesearch.query import ROLE_FACTORS, compute_role_factors, parse_query
 from hunchd.codesearch.roles import Role, classify_role
 from hunchd.codesearch.terms import extract_identifier_terms
 
@@ -97,6 +97,9 @@ def test_query_hostile_text_is_read_quickly() -> None:
         ("vendor/lib/x.go", Role.VENDORED),
         ("package-lock.json", Role.GENERATED),
         (".github/workflows/ci.yml", Role.CONFIG),
+        ("shop/locale/de/LC_MESSAGES/shop.po", Role.CONFIG),
+        ("config/locales/de.yml", Role.CONFIG),
+        ("src/i18n/index.ts", Role.SOURCE),
     ],
 )
 def test_role_of_path_is_told(path: str, role: Role) -> None:
@@ -107,3 +110,8 @@ def test_query_task_prefers_documents() -> None:
     factors = parse_query("how do I run the tests").factors
 
     assert factors[Role.DOCS] > factors[Role.SOURCE] > factors[Role.TEST]
+
+
+def test_history_question_counts_the_changelog_most() -> None:
+    asked, plain = compute_role_factors("when was parallel exec added"), compute_role_factors("parallel exec")
+    assert asked[Role.CHANGELOG] >= asked[Role.SOURCE] > plain[Role.CHANGELOG]

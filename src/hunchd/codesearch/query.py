@@ -31,6 +31,7 @@ ROLE_FACTORS: Final[Mapping[Role, float]] = {
     Role.CHANGELOG: 0.3,
 }
 HOW_TO_FACTORS: Final[Mapping[Role, float]] = {Role.DOCS: 0.9, Role.EXAMPLE: 0.7}
+HISTORY_FACTORS: Final[Mapping[Role, float]] = {Role.CHANGELOG: 1.0, Role.DOCS: 0.7}
 TASK_FACTORS: Final[Mapping[Role, float]] = {Role.DOCS: 1.0, Role.CONFIG: 0.7}  # build, run, release, …
 ASKED_FOR: Final = 1.25
 BESIDE: Final = 0.7  # factor of sources if something else is asked for
@@ -135,6 +136,8 @@ def compute_role_factors(text: str) -> dict[Role, float]:
             factors[role] = max(factors[role], NAMED_ROLE_WEIGHT)
     if _HOW_TO.search(text):
         factors |= {role: max(factors[role], factor) for role, factor in HOW_TO_FACTORS.items()}
+    if _HISTORY.search(text):
+        factors |= HISTORY_FACTORS
     if _TASK.search(text):
         factors |= {role: max(factors[role], factor) for role, factor in TASK_FACTORS.items()}
         factors |= {Role.SOURCE: BESIDE, Role.TEST: ROLE_FACTORS[Role.TEST]}

@@ -27,6 +27,12 @@ _GENERATED_PATH = re.compile(
     r"|\.min\.\w+$|(^|/)(package-lock\.json|pnpm-lock\.yaml|go\.sum)$|_generated\.\w+$|\.gen\.\w+$|\.g\.dart$",
     re.I,
 )
+# Catalogues of translated messages. They repeat texts of the sources, once for each language.
+_TRANSLATION = re.compile(
+    r"\.(po|pot|mo|xliff?|xlf|arb|ftl|strings|resx)$"
+    r"|(^|/)(locales?|translations?|i18n|l10n|lang|langs|LC_MESSAGES)/(.*/)?[^/]+\.(json5?|ya?ml|properties|php|toml)$",
+    re.I,
+)
 _TEST = re.compile(
     r"(?i:(^|/)(tests?|specs?|__tests__|testing|testdata|test[_-]data|test[_-]suite|e2e|fixtures|trybuild|ui-tests?)(/|$))"
     r"|(?i:(^|/)(test[_-][^/]*|conftest)\.\w+$|[_.\-](tests?|spec|e2e)\.\w+$)|[A-Za-z\d](Tests?|Spec|TestCase|IT)\.\w+$"
@@ -60,6 +66,7 @@ def classify_role(path: str) -> Role:
 _RULES = (
     (_VENDORED_PATH, Role.VENDORED),
     (_GENERATED_PATH, Role.GENERATED),
+    (_TRANSLATION, Role.CONFIG),
     (_TEST, Role.TEST),
     (_CHANGELOG, Role.CHANGELOG),
     (_EXAMPLE, Role.EXAMPLE),
