@@ -257,7 +257,10 @@ class Project:
             return f"{self.name}: {self.incomplete_reason}"
         if self.predictor is None:
             return f"{self.name}: history is still being read"
-        return f"{self.name}: older history and files are still being read" if self.indexing else ""
+        if not self.indexing:
+            return ""
+        unread = "changes since hunchd last ran" if self.is_indexed else "older history and files"
+        return f"{self.name}: {unread} are still being read"
 
     def tree_of(self, path: str | os.PathLike[str] | None) -> WorkingTree:
         """Return the working tree that contains an absolute path.
