@@ -60,7 +60,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     noun = next((each for each in NOUNS if each.name == name), None)
     if noun is not None:
         return _parse_verb(noun, argv[1:])
-    command = _find_command(name)
+    command = find_command(name)
     if command is None:
         raise WrongUsage(_describe_unknown(name), hint="Run `hunch --help` to list the commands.")
     return build_parser(command).parse_args(argv[1:], argparse.Namespace(runs=command.runs))
@@ -71,7 +71,7 @@ def _parse_verb(noun: Noun, argv: Sequence[str]) -> argparse.Namespace:
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(render_noun(noun))
         raise SystemExit(0)
-    command = _find_command(noun.verbs.get(argv[0], ""))
+    command = find_command(noun.verbs.get(argv[0], ""))
     if command is None:
         raise WrongUsage(
             f"hunch {noun.name} has no command {argv[0]!r}.", hint=f"Available commands: {', '.join(noun.verbs)}."
@@ -80,7 +80,8 @@ def _parse_verb(noun: Noun, argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv[1:], argparse.Namespace(runs=command.runs))
 
 
-def _find_command(name: str) -> Command | None:
+def find_command(name: str) -> Command | None:
+    """Return the command with its own name `name`, or None."""
     return next((each for each in COMMANDS if each.name == name), None)
 
 
