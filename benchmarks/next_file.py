@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from isotonic import fit_isotonic
 from numpy.typing import NDArray
 
 from hunchd.bench.history_walk import ReplayWindows
@@ -46,7 +47,7 @@ from hunchd.prediction import calibration, session_reranker
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import build_query
 from hunchd.prediction.session import SessionEvent
-from hunchd.prediction.session_reranker import SIGN_NAMES, VISIT_HORIZON, SessionReranker
+from hunchd.prediction.session_reranker import SIGN_NAMES, VERSION, VISIT_HORIZON, SessionReranker
 from hunchd.repository.git import Git
 
 Array = NDArray[Any]
@@ -301,7 +302,7 @@ def calibrate(recordings: Sequence[Recording], pasts: Sequence[Recording]) -> ca
         for one in left_out.steps:
             scores.append(session_reranker.compute_log_shares(table.compute_scores(one.signs, words=one.words)))
             used.append(one.soon)
-    return calibration.fit_isotonic(np.concatenate(scores), np.concatenate(used).astype("<f4"))
+    return fit_isotonic(np.concatenate(scores), np.concatenate(used).astype("<f4"))
 
 
 def format_table(recording: Recording, table: SessionReranker) -> str:
@@ -336,6 +337,22 @@ def _load_recordings(options: argparse.Namespace) -> Iterator[Recording]:
         yield load_recording(Path(events), repository, options.cache)
 
 
+def save_weights(reranker: SessionReranker, path: Path) -> None:
+    """Save the weights of a reranker as JSON."""
+    table = {
+        "version": VERSION,
+        "provenance": reranker.provenance,
+        "signs": list(SIGN_NAMES),
+        "files": [round(float(weight), 4) for weight in reranker.seed_weights],
+        "words": [round(float(weight), 4) for weight in reranker.text_weights],
+        "chance": {
+            "scores": reranker.calibration.scores.round(4).tolist(),
+            "probabilities": reranker.calibration.probabilities.round(4).tolist(),
+        },
+    }
+    path.write_text(json.dumps(table, indent=1) + "\n", "utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("score", "learn"))
@@ -355,9 +372,7 @@ def main() -> None:
             "from": {one.name: len(one.steps) for one in recordings},
         }
         table = fit_table(recordings, calibrate(recordings))
-        session_reranker.save_weights(
-            SessionReranker(table.seed_weights, table.text_weights, table.calibration, about), options.out
-        )
+        save_weights(SessionReranker(table.seed_weights, table.text_weights, table.calibration, about), options.out)
         return
     for recording in recordings:
         others = [other for other in recordings if other is not recording]

@@ -17,6 +17,7 @@ import hashlib
 import random
 import re
 import sys
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,6 @@ import numpy as np
 
 from hunchd.embedding import model_digests
 from hunchd.embedding.statements import CHANGES_FILE
-from hunchd.ingestion.linear_model import pack_model
 from hunchd.ingestion.session_statements import COMMENT_LABELS, NOTHING
 from hunchd.ingestion.statement_classifier import (
     BUCKETS,
@@ -192,7 +192,8 @@ def quantize(model: Model, header: bytes) -> bytes:
     weights, biases = model
     scales = np.abs(weights).max(axis=0) / 127
     whole = np.round(weights / scales).astype(np.int8)
-    return pack_model(header, b"".join(one.astype("<f4").tobytes() for one in (scales, biases)), whole.tobytes())
+    floats = b"".join(one.astype("<f4").tobytes() for one in (scales, biases))
+    return header + zlib.compress(floats + whole.tobytes(), 9)
 
 
 def report(title: str, sentences: Sequence[Sentence], logits: np.ndarray) -> None:

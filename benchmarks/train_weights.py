@@ -14,16 +14,19 @@ ranks; it becomes a probability by an isotonic map, fitted on repositories left 
 from __future__ import annotations
 
 import argparse
+import base64
+import json
 import math
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from isotonic import fit_isotonic
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -33,13 +36,13 @@ from hunchd.bench.outlines import OutlineCache
 from hunchd.bench.replay import get_repository_name
 from hunchd.bench.tasks import generate_queries
 from hunchd.ingestion import history
-from hunchd.prediction import calibration
+from hunchd.prediction.calibration import Isotonic
 from hunchd.prediction.features import FEATURES
 from hunchd.prediction.online_correction import HEADS
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import build_query
-from hunchd.prediction.ranking import Network
-from hunchd.prediction.weights import RankerWeights, create_default, save_weights
+from hunchd.prediction.ranking import Linear, Model, Network
+from hunchd.prediction.weights import VERSION, RankerWeights, create_default
 from hunchd.repository.git import Git
 
 Array = NDArray[Any]
@@ -219,7 +222,7 @@ def _loss(scores: Tensor, lessons: TrainingData, chosen: Tensor) -> Tensor:
     return ((listwise + LOGISTIC * logistic) * lessons.weights[chosen]).mean()
 
 
-def calibrate(repositories: Sequence[dict[str, Array]], head: str) -> calibration.Isotonic:
+def calibrate(repositories: Sequence[dict[str, Array]], head: str) -> Isotonic:
     """Calibrate each half of the repositories with networks from the other half.
 
     The first ten candidates of each question count.
@@ -238,7 +241,7 @@ def calibrate(repositories: Sequence[dict[str, Array]], head: str) -> calibratio
                 best = np.argsort(-scores)[:BEST]
                 sure.append(scores[best])
                 used.append(truth[best])
-    return calibration.fit_isotonic(np.concatenate(sure), np.concatenate(used))
+    return fit_isotonic(np.concatenate(sure), np.concatenate(used))
 
 
 def load_collected(cache: Path, without: list[str]) -> dict[str, dict[str, Array]]:
@@ -269,6 +272,31 @@ def fit(cache: Path, out: Path, without: list[str]) -> None:
         "options": {"members": MEMBERS, "units": UNITS, "epochs": EPOCHS, "rate": RATE, "drop": DROP},
     }
     save_weights(RankerWeights(heads, curves, provenance), out)
+
+
+def save_weights(weights: RankerWeights, path: Path) -> None:
+    """Save weights as JSON."""
+    table = {
+        "version": VERSION,
+        "provenance": weights.provenance,
+        "features": list(FEATURES),
+        "heads": {name: _encode_model(model) for name, model in weights.heads.items()},
+        "calibrations": {
+            name: {"scores": curve.scores.round(4).tolist(), "probabilities": curve.probabilities.round(4).tolist()}
+            for name, curve in weights.calibrations.items()
+        },
+    }
+    path.write_text(json.dumps(table, separators=(",", ":")) + "\n", "utf-8")
+
+
+def _encode_model(model: Model) -> dict[str, Any]:
+    kind = "linear" if isinstance(model, Linear) else "network"
+    arrays = {part.name: _encode_array(getattr(model, part.name).astype("<f2")) for part in fields(model)}
+    return {"kind": kind, **arrays}
+
+
+def _encode_array(array: Array) -> list[Any]:
+    return [array.dtype.str, list(array.shape), base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")]
 
 
 def main() -> None:

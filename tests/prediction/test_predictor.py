@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -516,8 +517,9 @@ def test_query_head_selects_ranker(predictor: Predictor) -> None:
 
 
 def test_weights_without_head_raise_value_error(tmp_path: Path) -> None:
-    table = weights.create_default()
-    weights.save_weights(replace(table, heads={"seed": table.heads["seed"]}), tmp_path / "weights.json")
+    table = json.loads(weights.WEIGHTS_FILE.read_text("utf-8"))
+    table["heads"] = {"seed": table["heads"]["seed"]}
+    (tmp_path / "weights.json").write_text(json.dumps(table), "utf-8")
 
     with pytest.raises(ValueError, match="no weights for both, text"):
         weights.load_weights(tmp_path / "weights.json")

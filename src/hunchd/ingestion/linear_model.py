@@ -58,7 +58,7 @@ def compute_softmax(logits: Sequence[float]) -> list[float]:
 
 
 def load_model(file: Path, header: bytes, label_count: int) -> LinearModel:
-    """Load a model from a weights file, as `pack_model` makes them.
+    """Load a model from a weights file, as `benchmarks/train_statements.py` and `train_rules.py` write them.
 
     Raises ValueError if the file does not begin with `header`.
     """
@@ -69,14 +69,6 @@ def load_model(file: Path, header: bytes, label_count: int) -> LinearModel:
     end = 8 * label_count  # of the scales and biases
     floats = content[:end].cast("f").tolist()
     return LinearModel(content[end:].cast("b"), tuple(floats[:label_count]), tuple(floats[label_count:]))
-
-
-def pack_model(header: bytes, scales_and_biases: bytes, weights: bytes) -> bytes:
-    """Return the content of a weights file.
-
-    `scales_and_biases` are the scales and then the biases of the labels, as 32-bit floats; `weights` are signed bytes.
-    """
-    return header + zlib.compress(scales_and_biases + weights, 9)
 
 
 def hash_features(grams: list[str], buckets: int) -> dict[int, float]:

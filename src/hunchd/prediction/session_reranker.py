@@ -108,22 +108,6 @@ def load_weights(path: Path) -> SessionReranker:
     )
 
 
-def save_weights(reranker: SessionReranker, path: Path) -> None:
-    """Save the weights of a reranker as JSON."""
-    table = {
-        "version": VERSION,
-        "provenance": reranker.provenance,
-        "signs": list(SIGN_NAMES),
-        "files": [round(float(weight), 4) for weight in reranker.seed_weights],
-        "words": [round(float(weight), 4) for weight in reranker.text_weights],
-        "chance": {
-            "scores": reranker.calibration.scores.round(4).tolist(),
-            "probabilities": reranker.calibration.probabilities.round(4).tolist(),
-        },
-    }
-    path.write_text(json.dumps(table, indent=1) + "\n", "utf-8")
-
-
 def compute_signs(
     state: PredictorState, query_evidence: QueryEvidence, ranker_scores: Array, steps: Sequence[FileVisit], now: int
 ) -> Array:

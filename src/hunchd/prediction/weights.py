@@ -69,39 +69,12 @@ def load_weights(path: Path) -> RankerWeights:
     return RankerWeights(heads, curves, table["provenance"])
 
 
-def save_weights(weights: RankerWeights, path: Path) -> None:
-    """Save weights as JSON."""
-    table = {
-        "version": VERSION,
-        "provenance": weights.provenance,
-        "features": list(FEATURES),
-        "heads": {name: _encode_model(model) for name, model in weights.heads.items()},
-        "calibrations": {
-            name: {"scores": curve.scores.round(4).tolist(), "probabilities": curve.probabilities.round(4).tolist()}
-            for name, curve in weights.calibrations.items()
-        },
-    }
-    path.write_text(json.dumps(table, separators=(",", ":")) + "\n", "utf-8")
-
-
 _KINDS: dict[str, type[Model]] = {"linear": Linear, "network": Network}
 
 
 def _decode_model(table: dict[str, Any]) -> Model:
     kind = _KINDS[table["kind"]]
     return kind(*(_decode_array(table[part.name]).astype("<f4") for part in fields(kind)))
-
-
-def _encode_model(model: Model) -> dict[str, Any]:
-    kind = next(name for name, model_class in _KINDS.items() if isinstance(model, model_class))
-    return {
-        "kind": kind,
-        **{part.name: _encode_array(getattr(model, part.name).astype("<f2")) for part in fields(model)},
-    }
-
-
-def _encode_array(array: Array) -> list[Any]:
-    return [array.dtype.str, list(array.shape), base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")]
 
 
 def _decode_array(data: list[Any]) -> Array:
