@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hunchd.consolidation.code_presence import CodePresence
-from hunchd.consolidation.lexicon import canonical_stem
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
 from hunchd.consolidation.revert_detection import find_reverted_commits
 from hunchd.domain.filters import paths_of
 from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.text.stemming import stem_statement
 from hunchd.text.words import STATEMENT_STOP_WORDS
 
 ABOUT: Final = "about"  # type of a link to a file, given by its path
@@ -124,7 +124,7 @@ def _share_subject(one: Memory, other: Memory) -> bool:
 
 def _extract_words(memory: Memory) -> frozenset[str]:
     words = re.findall(r"[a-z][\w-]+", f"{memory.title}\n{memory.content[:MAX_COMPARED_CHARACTERS]}".casefold())
-    return frozenset(canonical_stem(word) for word in words if word not in STATEMENT_STOP_WORDS)
+    return frozenset(stem_statement(word) for word in words if word not in STATEMENT_STOP_WORDS)
 
 
 def _pair_all(ids: Sequence[str], why: str) -> Iterator[_LinkPair]:

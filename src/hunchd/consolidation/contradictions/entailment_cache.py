@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Final
 
-from hunchd.consolidation.lexicon import canonical_stem
 from hunchd.domain.memory import Memory
 from hunchd.embedding.model_digests import ENTAILMENT_DIGEST
+from hunchd.text.stemming import stem_statement
 from hunchd.text.words import STATEMENT_STOP_WORDS
 
 MAX_QUOTED_WORDS: Final = 4  # maximum words of each statement that a reason quotes
@@ -105,7 +105,7 @@ def _collect_content_words(text: str) -> dict[str, str]:
     """
     candidates = (word.strip(".-/") for word in _WORD.findall(text))
     return {
-        canonical_stem(word.lower()): word for word in candidates if word and word.lower() not in STATEMENT_STOP_WORDS
+        stem_statement(word.lower()): word for word in candidates if word and word.lower() not in STATEMENT_STOP_WORDS
     }
 
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from hunchd.consolidation.lexicon import canonical_stem
 from hunchd.domain.facts import get_source_name, get_valid_from, normalize_key, slot_of
 from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.ingestion.conventions import get_globs, get_part
+from hunchd.text.stemming import stem_statement
 from hunchd.text.words import STATEMENT_STOP_WORDS
 
 MAX_STATEMENT_CHARACTERS: Final = 500  # characters of a memory that are read as a statement
@@ -179,7 +179,7 @@ def extract_words(memory: Memory) -> frozenset[str]:
 @lru_cache(maxsize=4_096)
 def _extract_stems(text: str) -> frozenset[str]:
     words = (match[0].lower() for match in _WORD.finditer(text))
-    return frozenset(canonical_stem(word) for word in words if word not in STATEMENT_STOP_WORDS)
+    return frozenset(stem_statement(word) for word in words if word not in STATEMENT_STOP_WORDS)
 
 
 def sort_by_age(one: Memory, other: Memory) -> tuple[Memory, Memory]:

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hunchd.consolidation.duplicates.antonyms import ANTONYMS
 from hunchd.consolidation.duplicates.sentence_parser import (
     EMPTY,
     Sentence,
@@ -28,7 +27,6 @@ from hunchd.consolidation.duplicates.sentence_parser import (
     parse_sentences,
 )
 from hunchd.consolidation.duplicates.synonyms import DISTINGUISHING_WORDS, FILLER_WORDS
-from hunchd.consolidation.duplicates.tense import FUTURE, PAST
 from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status
 
@@ -36,7 +34,10 @@ MIN_SIMILARITY: Final = 0.92  # minimum similarity of duplicates about one subje
 # Minimum similarity if the vectors agree as well: they cover synonyms that are in no table.
 MIN_WORD_SIMILARITY: Final = 0.8
 MIN_PART_INFORMATION: Final = 1.8  # minimum information if only a part of the longer text is covered
-MIN_LONG_WORDS: Final = 14  # words in two texts together, or in one text that is repeated verbatim
+# Words of two sentences together from which one word may replace another, if little else differs. In a shorter pair,
+# one different word changes the meaning: with 14 words, one of 1,760 pairs that exclude each other was merged.
+MIN_LONG_WORDS: Final = 20
+MIN_VERBATIM_WORDS: Final = 14  # words of a text that nobody repeats by chance
 MAX_ADDED_SHARE: Final = 0.6  # maximum share of added sentences in the longer text
 MAX_ADDED_NAMED_SHARE: Final = 0.3  # the same if the added sentences contain names or numbers
 MIN_EPISODE_INFORMATION: Final = (
@@ -240,7 +241,7 @@ class _PairComparer:
 
     def _are_identical(self, one: _Text, other: _Text) -> bool:
         is_candidate = (
-            one.length == other.length >= MIN_LONG_WORDS
+            one.length == other.length >= MIN_VERBATIM_WORDS
             and one.distinguishing == other.distinguishing
             and one.first_sentence == other.first_sentence
         )
@@ -346,14 +347,8 @@ def _have_same_subject(one: Memory, other: Memory) -> bool:
         return False
     if one.key and other.key and one.key.casefold() != other.key.casefold():
         return False
-    if one.kind is Kind.FACT and _detect_tense(one) != _detect_tense(other):  # past or present
-        return False
     mine, others = _list_events(one), _list_events(other)
     return not (mine and others and mine.isdisjoint(others))
-
-
-def _detect_tense(memory: Memory) -> tuple[bool, bool]:
-    return PAST.search(memory.content) is not None, FUTURE.search(memory.content) is not None
 
 
 def _measure_coverage(shorter: Sequence[Sentence], longer: Sequence[Sentence], rarity: _WordInformation) -> float:
@@ -406,8 +401,6 @@ def _measure_sentence_similarity(one: Sentence, other: Sentence, rarity: _WordIn
         if times > own_times:
             unmatched_weight += rarity.weigh(word) * (times - own_times)
             others.append(word)
-    if any(ANTONYMS.get(word) in others for word in mine) or any(ANTONYMS.get(word) in mine for word in others):
-        return 0.0
     if one.length + other.length < MIN_LONG_WORDS and not (
         FILLER_WORDS.issuperset(mine) and FILLER_WORDS.issuperset(others)
     ):

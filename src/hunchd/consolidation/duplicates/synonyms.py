@@ -1,4 +1,4 @@
-"""Synonyms, abbreviations and irregular forms in what developers write about their work."""
+"""Synonyms and abbreviations in what developers write about their work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from hunchd.consolidation.lexicon import resolve_synonym
 from hunchd.text.stemming import stem_statement
 
 ABBREVIATIONS: Final[Mapping[str, str]] = {
@@ -234,59 +233,6 @@ speed performance
 instead rather
 huge
 """
-_IRREGULAR: Final[Mapping[str, str]] = {
-    form: word
-    for line in """
-    begin: began begun
-    bind: bound
-    break: broke broken breaking
-    bring: brought
-    build: built
-    catch: caught
-    choose: chose chosen
-    deal: dealt
-    draw: drew drawn
-    fall: fell fallen
-    feed: fed
-    find: found
-    forget: forgot forgotten
-    freeze: froze frozen
-    get: got gotten getting
-    give: gave given giving
-    go: went gone goes
-    grow: grew grown
-    hide: hid hiding
-    hold: held
-    keep: kept
-    know: knew known
-    lead: led
-    lose: lost losing
-    make: made making
-    mean: meant
-    override: overrode overridden
-    pay: paid
-    rewrite: rewrote rewritten
-    run: ran running
-    say: said
-    see: saw seen
-    seek: sought
-    send: sent
-    show: shown
-    speak: spoke spoken
-    spend: spent
-    stick: stuck
-    take: took taken taking
-    tell: told
-    think: thought
-    throw: threw thrown
-    tie: tied tying
-    understand: understood
-    use: used using uses
-    write: wrote written
-    """.strip().splitlines()
-    for word, _, forms in [line.strip().partition(": ")]
-    for form in forms.split()
-}
 _AMERICAN: Final = re.compile(r"(?<=[a-z]{2}[iy])z(?=(?:e|ed|es|er|ers|ing|ation|ations)$)")
 _BRITISH: Final = re.compile(r"^(behavi|col|fav|hon|neighb|flav|lab|endeav)our")
 _DOUBLED_CONSONANT: Final = re.compile(
@@ -296,7 +242,7 @@ _DOUBLED_CONSONANT: Final = re.compile(
 
 def _stem_word(word: str) -> str:
     """Return the stem that all inflections and spellings of a word share."""
-    word_stem = stem_statement(_BRITISH.sub(r"\1or", _DOUBLED_CONSONANT.sub(r"\1", _IRREGULAR.get(word, word))))
+    word_stem = stem_statement(_BRITISH.sub(r"\1or", _DOUBLED_CONSONANT.sub(r"\1", word)))
     return (
         stem_statement(word_stem) if word_stem.endswith("ment") else word_stem
     )  # a stem such as "implement" is stemmed again
@@ -311,8 +257,7 @@ def _parse_synonyms(lines: str) -> dict[str, str]:
     for line in lines.strip().splitlines():
         first, *_ = words = line.split()
         for word in words:
-            for root_stem in (_stem_word(word), resolve_synonym(_stem_word(word))):
-                synonyms.setdefault(root_stem, resolve_synonym(_stem_word(first)))
+            synonyms.setdefault(_stem_word(word), _stem_word(first))
     return synonyms
 
 
@@ -323,14 +268,14 @@ def normalize_word(word: str) -> str:
     """Return the stem that a word and all its synonyms share."""
     for spelling in (word, _AMERICAN.sub("s", word)):
         root_stem = _stem_word(spelling)
-        if root_stem in _SYNONYMS or resolve_synonym(root_stem) != root_stem:
+        if root_stem in _SYNONYMS:
             break
-    return _SYNONYMS.get(root_stem) or resolve_synonym(root_stem)
+    return _SYNONYMS.get(root_stem, root_stem)
 
 
 # Fillers: adding or omitting them does not change the meaning.
 FILLER_WORDS: Final = frozenset(
-    resolve_synonym(_stem_word(word))
+    _stem_word(word)
     for word in """
     change make get set do new also some properly correctly now instead ensure allow handle code
     little minor small bit thing way case work support when because several automatically currently quickly first
