@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, replace
+from functools import partial
 
 from msgspec import structs
 
@@ -57,7 +58,7 @@ from hunchd.features.patterns.pattern_mining import PatternMiner
 from hunchd.features.search.code_cards import CardEmbedder
 from hunchd.features.search.code_search import CodeSearchService, add_code_results
 from hunchd.features.search.expansion import expand, expand_memory
-from hunchd.features.search.search_service import SearchService, build_own_request, join_answers
+from hunchd.features.search.search_service import PROMPT_TIMEOUT_SECONDS, SearchService, build_own_request, join_answers
 from hunchd.features.sessions.session_reader import create_session_reader
 from hunchd.features.sessions.session_registry import SessionRegistry
 from hunchd.features.sessions.session_service import SessionService
@@ -77,6 +78,7 @@ from hunchd.protocol.requests import (
 )
 from hunchd.protocol.responses import (
     FocusAnswer,
+    ForgottenAnswer,
     PageAnswer,
     ProjectAnswer,
     RemovedAnswer,
@@ -180,7 +182,7 @@ class Engine:
         self.conversations = SessionService(
             self._session_registry,
             memories,
-            self._search_service.search,
+            partial(self._search_service.search, timeout=PROMPT_TIMEOUT_SECONDS),
             projects.list_standing_facts,
             secret=parts.secret,
             find_project_id=projects.resolve_id,
@@ -462,25 +464,31 @@ class Engine:
         """Return how often a memory was used, and what consolidation did with it."""
         return await self._maintenance.get_memory_usage(await self._memories.get(identifier, self._projects.ids))
 
-    async def forget(self, identifier: str) -> str | None:
-        """Erase a memory and all memories that quote it.
+    async def forget(self, identifiers: Sequence[str]) -> list[ForgottenAnswer]:
+        """Erase memories and all memories that quote them, from the caches and from disk.
 
-        The data is removed from the caches and from disk. Returns the name of the member of the team whose statement
-        it was, if any: the team keeps it.
+        Returns an answer for each that existed. Raises NotFound if none did.
         """
-        memory = await self._memories.get(identifier, self._projects.ids)
-        others = await self._memories.find(list_quoted_ids(memory), memory.project)
-        quoting = [one for one in others.values() if repeats(one, memory)]
-        erased_ids = [identifier, *(one.id for one in quoting)]
-        await self.conversations.rewrite_summary_without(memory)
-        async with self._memories.pending_erasures.record(erased_ids, memory.project):
-            await self._context_service.hide_forgotten_work([memory, *quoting])
-            outcomes = await asyncio.gather(*map(self.knowledge.forget, erased_ids), return_exceptions=True)
-            await self._features.forget_memories(erased_ids)
-            for failure in outcomes:
-                if isinstance(failure, BaseException) and not isinstance(failure, NotFound):  # already erased
-                    raise failure
-        return memory.source["by"] if memory.trust is Trust.TEAM else None
+        memories = await self._memories.find_anywhere(identifiers, self._projects.ids)
+        erased = {one.id: one for one in memories}
+        for memory in memories:
+            others = await self._memories.find(list_quoted_ids(memory), memory.project)
+            erased |= {one.id: one for one in others.values() if repeats(one, memory)}
+        await self.conversations.rewrite_summaries_without(memories)
+        async with AsyncExitStack() as promises:
+            for project in dict.fromkeys(one.project for one in erased.values()):
+                ids = [one.id for one in erased.values() if one.project == project]
+                await promises.enter_async_context(self._memories.pending_erasures.record(ids, project))
+            await self._context_service.hide_forgotten_work(erased.values())
+            try:
+                with suppress(NotFound):  # already erased
+                    await self._memories.erase(list(erased), self._projects.ids)
+            finally:
+                await self._features.forget_memories(list(erased))
+        return [
+            ForgottenAnswer(forgotten=one.id, still_said_by=one.source["by"] if one.trust is Trust.TEAM else None)
+            for one in memories
+        ]
 
     async def record_feedback(self, items: Sequence[FeedbackItem]) -> FeedbackAnswer:
         """Record which memories and predicted files were useful, as clients report.

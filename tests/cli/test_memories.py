@@ -205,13 +205,14 @@ def test_edit_failing_editor_changes_nothing(fake: FakeDaemon, monkeypatch: pyte
     assert fake.bodies("PATCH /memories/m1") == []
 
 
-def test_forget_stops_at_first_rejected_id(fake: FakeDaemon, capsys: Output) -> None:
-    fake.routes["DELETE /memories/m1"] = (200, {})
+def test_forget_many_names_missing_ids(fake: FakeDaemon, capsys: Output) -> None:
+    fake.routes["POST /memories/forget"] = (200, {"items": [{"forgotten": "m1"}, {"forgotten": "m3"}]})
 
     assert main(["forget", "m1", "m2", "m3"]) == 1
 
-    assert capsys.readouterr().out == "m1: forgotten.\n"
-    assert [route for route, _ in fake.asked] == ["DELETE /memories/m1", "DELETE /memories/m2"]
+    told = capsys.readouterr()
+    assert (told.out, "no memory m2" in told.err) == ("m1: forgotten.\nm3: forgotten.\n", True)
+    assert fake.bodies("POST /memories/forget") == [{"ids": ["m1", "m2", "m3"]}]
 
 
 def test_why_memory_prints_source_and_usage(fake: FakeDaemon, capsys: Output) -> None:

@@ -185,7 +185,7 @@ async def test_merge_makes_branch_fact_valid_everywhere(tmp_path: Path, monkeypa
 async def test_merge_skips_fact_forgotten_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with delayed_git(tmp_path, monkeypatch, ON_BRANCH, WRITTEN_THERE) as (memories, answered):
         for one in (ON_BRANCH, WRITTEN_THERE):
-            await memories.forget(one.id, ["p"])
+            await memories.forget([one.id], ["p"])
         await answered()
         assert await memories.find([OURS.id, ON_BRANCH.id, WRITTEN_THERE.id], "p") == {}
 

@@ -51,7 +51,7 @@ class PurgingStore:
 
 async def erase_all(it: RunFixture, purging: PurgingStore, identifier: str) -> None:
     memories: MemoryService = it.memories
-    await memories.erase(identifier, ["p"])
+    await memories.erase([identifier], ["p"])
     done = purging.began[: purging.ended]
     assert any(identifier not in there for there in done), "answered before a purge that began behind its deletion"
 
@@ -78,8 +78,15 @@ async def test_failed_purge_raises_for_all_waiters(tmp_path: Path, monkeypatch: 
     async with open_run_fixture(tmp_path, *KEPT) as it, asyncio.timeout(10):
         purging = PurgingStore(it.store, monkeypatch)
         purging.fails = True
-        asked = [it.memories.erase(one.id, ["p"]) for one in KEPT[:3]]
+        asked = [it.memories.erase([one.id], ["p"]) for one in KEPT[:3]]
         told = await asyncio.gather(*asked, return_exceptions=True)
         assert [type(one) for one in told] == [StoreError] * 3
         purging.fails = False
         await erase_all(it, purging, KEPT[3].id)
+
+
+async def test_many_erasures_share_one_purge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_run_fixture(tmp_path, *KEPT) as it, asyncio.timeout(10):
+        purging = PurgingStore(it.store, monkeypatch)
+        await it.memories.erase([*(one.id for one in KEPT), "missing"], ["p"])
+        assert purging.began == [set()]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.daemon.running import RunningDaemon, running_daemon
@@ -79,3 +80,38 @@ def test_project_search_finds_reference_pages(daemon: RunningDaemon, shop: str) 
 
     assert [one["source"].get("path") for one in found if one["kind"] == "document"] == ["/reference/tides"]
     assert [one["source"].get("path") for one in below] == ["/reference/tides"]
+
+
+def test_profile_outlasts_5000_memories(daemon: RunningDaemon, shop: str) -> None:
+    """Profile and facts are in every prompt: among many memories, after a start, without a store process."""
+    daemon.add(Path(shop))
+    put_document(daemon, "/profile/identity", "Works as a speleologist.")
+    daemon.post("/memories", {"kind": "preference", "content": "I prefer carbide lamps.", "importance": 0.8})
+    daemon.post("/memories", {"kind": "constraint", "content": "Never use dynamite.", "project": shop})
+    for start in range(0, 5_000, 500):
+        lines = [{"kind": "message", "content": f"remark {number}"} for number in range(start, start + 500)]
+        daemon.post("/memories", {"memories": lines})
+
+    def shows_all(session: str) -> bool:
+        shown = prompt(daemon, "go on", session, project=shop)
+        return all(word in shown for word in ("speleologist", "carbide lamps", "dynamite"))
+
+    assert shows_all("crowded")
+    daemon.restart()
+    assert shows_all("crowded-after-start")
+    for child in psutil.Process(daemon.pid).children(recursive=True):  # as after an idle minute
+        child.terminate()
+        child.wait(10)
+    assert shows_all("crowded-after-idle")
+
+
+def test_forget_many_erases_all_and_reports_them(daemon: RunningDaemon) -> None:
+    lines = [{"kind": "message", "content": f"zeppelin number {number}"} for number in range(20)]
+    ids = daemon.post("/memories", {"memories": lines})["ids"]
+
+    answer = daemon.post("/memories/forget", {"ids": [*ids, "missing"]})
+
+    assert [one["forgotten"] for one in answer["items"]] == ids
+    assert daemon.post("/search", {"query": "zeppelin number"})["results"] == []
+    files = [one for one in daemon.home.rglob("*") if one.is_file()]
+    assert [one for one in files if b"zeppelin" in one.read_bytes()] == []

@@ -173,3 +173,19 @@ async def test_search_without_store_is_degraded(tmp_path: Path) -> None:
     assert answer.status == "degraded"
     assert "only recent memories were searched" in answer.degraded[0]
     assert answer.results[0].ref == "session:s:3"
+
+
+async def test_search_of_silent_store_returns_cached(store: StoreClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(*_: Any, **__: Any) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(store, "search_ranked", never)
+    cache = MemoryCache()
+    for message in make_turn("s", TALK):
+        cache.upsert(message)
+    searching = SearchService(cache, store, now=lambda: NOW)
+
+    answer = await searching.search(SearchRequest(query="which cache for thumbnails"), "p", timeout=0.05)
+
+    assert answer.status == "degraded"
+    assert answer.results[0].ref == "session:s:3"

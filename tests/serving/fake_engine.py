@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -42,6 +42,7 @@ from hunchd.protocol.requests import (
 from hunchd.protocol.responses import (
     AcceptedAnswer,
     FocusAnswer,
+    ForgottenAnswer,
     PageAnswer,
     ProgressAnswer,
     ProjectAnswer,
@@ -231,9 +232,11 @@ class FakeEngine:
         self.known[identifier] = replace(await self.get_memory(identifier), **patch)
         return self.known[identifier]
 
-    async def forget(self, identifier: str) -> None:
-        await self.get_memory(identifier)
-        del self.known[identifier]
+    async def forget(self, identifiers: Sequence[str]) -> list[ForgottenAnswer]:
+        known_ids = [one for one in identifiers if one in self.known] or [(await self.get_memory(identifiers[0])).id]
+        for one in known_ids:
+            del self.known[one]
+        return [ForgottenAnswer(forgotten=one) for one in known_ids]
 
     async def get_memory_history(self, identifier: str) -> list[Memory]:
         return [await self.get_memory(identifier)]

@@ -29,6 +29,7 @@ from hunchd.cli.output import (
 from hunchd.cli.targets import find_project_root, find_project_root_or_none, get_items, resolve_text_file
 
 _MAX_SIMILAR = 2  # similar statements shown after storing one
+MAX_FORGOTTEN_AT_ONCE: Final = 500  # memories in one request
 # Properties of a memory besides its text, in display order.
 _DETAIL_FIELDS = (
     "kind",
@@ -260,16 +261,25 @@ def edit(arguments: Namespace) -> int:
 
 
 def forget(arguments: Namespace) -> int:
-    forgotten_ids = []
     client = connect(start=not arguments.no_start)
-    for identity in arguments.ids:
-        answer = client.delete(document_address(identity) if is_document(identity) else _memory_path(identity))
-        forgotten_ids.append(identity)
-        if not arguments.json:
-            print(f"{strip_controls(identity)}: {_describe_forgotten(answer.get('still_said_by'))}")
+    answers = [
+        {"forgotten": path, **client.delete(document_address(path))} for path in arguments.ids if is_document(path)
+    ]
+    ids = [one for one in arguments.ids if not is_document(one)]
+    if len(ids) == 1:
+        answers.append({"forgotten": ids[0], **client.delete(_memory_path(ids[0]))})
+    for start in range(0, len(ids) if len(ids) > 1 else 0, MAX_FORGOTTEN_AT_ONCE):
+        answers += get_items(client.post("/memories/forget", {"ids": ids[start : start + MAX_FORGOTTEN_AT_ONCE]}))
+    forgotten_ids = [str(answer["forgotten"]) for answer in answers]
     if arguments.json:
         print_json({"forgotten": forgotten_ids})
-    return 0
+    else:
+        for answer in answers:
+            print(f"{strip_controls(answer['forgotten'])}: {_describe_forgotten(answer.get('still_said_by'))}")
+    missing = [one for one in ids if one not in forgotten_ids]
+    for one in missing:
+        print_note(f"there is no memory {strip_controls(one)}.")
+    return 1 if missing else 0
 
 
 def _describe_forgotten(member: str | None) -> str:

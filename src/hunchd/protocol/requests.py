@@ -36,6 +36,7 @@ MAX_ERRORS: Final = 20
 NOTE_LIMIT: Final = 4096  # bytes
 MAX_QUERY_BYTES: Final = MAX_TEXT_BYTES  # bytes; a long query is read as an error report
 MAX_FEEDBACK_ITEMS: Final = 1000  # items per request
+MAX_FORGOTTEN: Final = 500  # memories per request
 DEFAULT_PAGE_SIZE: Final = 50  # items when no limit is asked for
 MAX_PAGE_SIZE: Final = 1000
 DEFAULT_SIMILAR: Final = 3  # similar memories returned for one
@@ -269,6 +270,12 @@ class Feedback(Request, frozen=True, kw_only=True):
     """Feedback on which items helped and which did not."""
 
     items: Annotated[tuple[FeedbackItem, ...], Meta(max_length=MAX_FEEDBACK_ITEMS)]
+
+
+class ForgetRequest(Request, frozen=True, kw_only=True):
+    """Request to erase memories."""
+
+    ids: Annotated[tuple[RequiredName, ...], Meta(min_length=1, max_length=MAX_FORGOTTEN)]
 
 
 class FactRequest(Request, frozen=True, kw_only=True):

@@ -185,6 +185,10 @@ class ForgottenAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ] = None
 
 
+class ForgottenManyAnswer(Struct, frozen=True, kw_only=True):
+    items: Annotated[list[ForgottenAnswer], Meta(description="those of the memories that existed")]
+
+
 class HealthAnswer(Struct, frozen=True, kw_only=True):
     status: str
     protocol: Count

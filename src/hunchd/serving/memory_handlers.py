@@ -26,6 +26,7 @@ from hunchd.protocol.requests import (
     ExpandRequest,
     Feedback,
     FocusQuery,
+    ForgetRequest,
     ListSlice,
     MemoriesQuery,
     PredictRequest,
@@ -38,6 +39,7 @@ from hunchd.protocol.responses import (
     BundleAnswer,
     FocusAnswer,
     ForgottenAnswer,
+    ForgottenManyAnswer,
     PageAnswer,
     Rejection,
     ReviewAnswer,
@@ -134,7 +136,12 @@ class MemoryHandlers:
     @route("DELETE /memories/{id}", "forget", errors=(404, 507))
     async def forget_memory(self, id: str) -> ForgottenAnswer:
         """Erase a memory."""
-        return ForgottenAnswer(forgotten=id, still_said_by=await self._engine.forget(id))
+        return (await self._engine.forget([id]))[0]
+
+    @route("POST /memories/forget", "forgetMany", errors=(404, 507))
+    async def forget_memories(self, body: ForgetRequest) -> ForgottenManyAnswer:
+        """Erase many memories, in about the time that one takes."""
+        return ForgottenManyAnswer(items=await self._engine.forget(body.ids))
 
     @route("GET /memories/{id}/history", "memoryHistory", errors=(404,))
     async def get_memory_history(self, query: ListSlice, id: str) -> PageAnswer[MemoryRecord]:

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Collection
 
 from hunchd.domain.facts import MemoryChange
-from hunchd.domain.filters import is_in_family
+from hunchd.domain.filters import is_in_any_family
 from hunchd.protocol.memories import memory_from_json, memory_to_json
 from hunchd.store.journal.journal import JournalRecord
 
@@ -44,18 +44,18 @@ def change_from_record(record: JournalRecord) -> MemoryChange | None:
     return None
 
 
-def contains_memory_text(record: JournalRecord, identifier: str) -> bool:
-    """Return True if a record contains the text of a memory.
+def contains_memory_text(record: JournalRecord, ids: Collection[str]) -> bool:
+    """Return True if a record contains the text of one of the memories `ids`.
 
-    That includes the text of its versions and of contradictions that quote it.
+    That includes the text of their versions and of contradictions that quote them.
     """
     match record.type:
         case "memory":
-            return is_in_family(str(record.data.get("id")), identifier)
+            return is_in_any_family(str(record.data.get("id")), ids)
         case "change":
             return any(
-                is_in_family(str(raw.get("id")), identifier)
-                or any(is_in_family(str(link.get("ref")), identifier) for link in raw.get("links", ()))
+                is_in_any_family(str(raw.get("id")), ids)
+                or any(is_in_any_family(str(link.get("ref")), ids) for link in raw.get("links", ()))
                 for raw in record.data.get("memories", ())
             )
     return False

@@ -43,6 +43,19 @@ class MemoryReader:
                 return memories[0]
         raise NotFound(f"there is no memory '{identifier}'", field="id")
 
+    async def find_anywhere(self, identifiers: Sequence[str], projects: Sequence[str]) -> list[Memory]:
+        """Return those of the memories `identifiers` that exist, of the user and of any project.
+
+        Raises NotFound if none does.
+        """
+        found: dict[str, Memory] = {}
+        for project in (None, *projects):
+            if missing := [one for one in identifiers if one not in found]:
+                found |= await self.find(missing, project)
+        if not found:
+            raise NotFound(f"there is no memory '{', '.join(identifiers[:3])}'", field="id")
+        return [found[one] for one in dict.fromkeys(identifiers) if one in found]
+
     async def find(self, identifiers: Sequence[str], project: str | None) -> dict[str, Memory]:
         """Return those of the memories `identifiers` that exist, keyed by id."""
         await self._writer.wait_until_started()

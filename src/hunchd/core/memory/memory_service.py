@@ -255,23 +255,23 @@ class MemoryService(MemoryReader):
 
     # Forgetting
 
-    async def forget(self, identifier: str, projects: Sequence[str]) -> tuple[Memory, int]:
-        """Remove a memory and everything stored under its id from all answers.
+    async def forget(self, identifiers: Sequence[str], projects: Sequence[str]) -> tuple[list[Memory], int]:
+        """Remove memories and everything stored under their ids from all answers.
 
-        The data leaves the disk as soon as the store has been purged. Returns the memory and the sequence number of
-        its deletion in the journal.
+        The data leaves the disk as soon as the store has been purged. Returns the memories that existed, and the
+        sequence number of the last deletion in the journal. Raises NotFound if none of them exists.
         """
         async with self.change_lock:
-            memory = await self.get(identifier, projects)
-            removed_memories = {one.id: one for one in await self.list_family(identifier, memory.project)} | {
-                identifier: memory
-            }
-            for conflict in await self.list_conflicts_about(removed_memories, memory.project):
-                removed_memories[conflict.id] = conflict
-            if "." in identifier:  # a version: those before and after it stay
-                await self.relink([memory], memory.project)
-            last = await self.delete(tuple(removed_memories), memory.project)
-            return memory, last
+            memories, last = await self.find_anywhere(identifiers, projects), 0
+            for project in dict.fromkeys(one.project for one in memories):
+                of_project = [one for one in memories if one.project == project]
+                families = await asyncio.gather(*(self.list_family(one.id, project) for one in of_project))
+                removed_ids = dict.fromkeys(one.id for family in (of_project, *families) for one in family)
+                conflicts = await self.list_conflicts_about(removed_ids, project)
+                versions = [one for one in of_project if "." in one.id]  # those before and after them stay
+                await self.relink(versions, project)
+                last = await self.delete(tuple(removed_ids | dict.fromkeys(one.id for one in conflicts)), project)
+            return memories, last
 
     def _record_changed(self, ids: Iterable[str]) -> None:
         """Tell those who wait for the lock that what they read of these memories is outdated."""
@@ -300,33 +300,37 @@ class MemoryService(MemoryReader):
         await self._writer.accept(records, queue)
         return last
 
-    async def erase(self, identifier: str, projects: Sequence[str]) -> None:
-        """Forget a memory and wait until no file contains it.
+    async def erase(self, identifiers: Sequence[str], projects: Sequence[str]) -> None:
+        """Forget memories and wait until no file contains them; many cost little more than one.
 
-        If another memory is accepted under the same id in the meantime, that memory is kept. Callers must have
-        recorded the erasure with `PendingErasures.record`, including everything that is removed with the memory.
+        If another memory is accepted under the same id in the meantime, that memory is kept. Raises NotFound if none
+        of them exists. Callers must have recorded the erasure with `PendingErasures.record`, including everything
+        that is removed with the memories.
         """
         with self.purges.announce_deletion():
-            memory, sequence = await self.forget(identifier, projects)
+            memories, sequence = await self.forget(identifiers, projects)
             await self._writer.drain()
-            ids = [memory.id]
-            if memory.kind is Kind.MESSAGE and "session" in memory.source:  # the session's title may quote it
-                ids.append(session_head_id(str(memory.source["session"]), memory.project))
-            signals = (
-                await self._delete_signals([memory.id], memory.project) if memory.kind is Kind.ERROR else frozenset()
-            )
+            owners = dict.fromkeys(one.project for one in memories)
+            ids = {one.id for one in memories} | {
+                session_head_id(str(one.source["session"]), one.project)
+                for one in memories
+                if one.kind is Kind.MESSAGE and "session" in one.source  # the session's title may quote it
+            }
+            signals: frozenset[str] = frozenset()
+            for project in owners:
+                errors = [one.id for one in memories if one.kind is Kind.ERROR and one.project == project]
+                signals |= await self._delete_signals(errors, project)
             await self._journal.erase_records(
-                lambda record: record.id in signals or any(contains_memory_text(record, one) for one in ids),
-                up_to=sequence,
+                lambda record: record.id in signals or contains_memory_text(record, ids), up_to=sequence
             )
-        await self.purges.purge(memory.project)
+        await asyncio.gather(*map(self.purges.purge, owners))
 
     async def _delete_signals(self, errors: Sequence[str], project: str | None) -> frozenset[str]:
         """Delete the signals that contain the text of forgotten errors.
 
         Returns the ids of the deleted signals.
         """
-        if project is None:
+        if project is None or not errors:
             return frozenset()
         stored_signals = [(signal["id"], signal["data"]) async for signal in self._store.stream_signals(project)]
         removed_ids = frozenset(
@@ -348,9 +352,9 @@ class MemoryService(MemoryReader):
             last = self._journal.last_sequence
             await self._writer.drain()
             signals = await self._delete_signals(erased_ids, project)
+            erased = frozenset(erased_ids)
             await self._journal.erase_records(
-                lambda record: record.id in signals or any(contains_memory_text(record, one) for one in erased_ids),
-                up_to=last,
+                lambda record: record.id in signals or contains_memory_text(record, erased), up_to=last
             )
             await self.purges.purge(project)
         return erased_ids

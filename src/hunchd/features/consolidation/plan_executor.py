@@ -468,14 +468,12 @@ class PlanExecutor:
         for identifier in erasable_ids:
             with suppress(NotFound):
                 if await self.list_erasable([identifier], owner):
-                    _, last = await self._memories.forget(identifier, [owner.id] if owner.id else [])
+                    _, last = await self._memories.forget([identifier], [owner.id] if owner.id else [])
                     erased_ids.append(identifier)
         if not erased_ids:
             return
         await self._applier.drain_writer()
-        await self._journal.erase_records(
-            lambda record: any(contains_memory_text(record, one) for one in erased_ids), up_to=last
-        )
+        await self._journal.erase_records(lambda record: contains_memory_text(record, erased_ids), up_to=last)
         await self._memories.purges.purge(owner.id)
         self._usage.forget(erased_ids)
         await self._append_to_log(record.run, DidLine(counts="erased", number=len(erased_ids)))

@@ -113,7 +113,7 @@ class DocumentService:
         if page is None:
             raise NotFound(f"there is no document {path}", field="path")
         async with self._memories.pending_erasures.record([page.id], page.project):
-            await self._memories.erase(page.id, self._projects.ids)
+            await self._memories.erase([page.id], self._projects.ids)
 
     async def edit(self, page: Memory, patch: MemoryFields) -> Memory:
         """Change some fields of a document.

@@ -135,14 +135,6 @@ class KnowledgeService:
             await self._memories.store([restored_memory])
             return restored_memory
 
-    async def forget(self, identifier: str) -> None:
-        """Erase a memory with everything that quotes it.
-
-        Its versions are erased too, and the disk no longer contains any of it. Callers must have recorded the
-        erasure with `PendingErasures.record`.
-        """
-        await self._memories.erase(identifier, self._projects.ids)
-
     async def get_memory_as_of(self, identifier: str, moment: datetime) -> Memory:
         """Return the version of a memory that was valid at `moment`.
 

@@ -24,7 +24,9 @@ from hunchd.store.hits import Hit
 from hunchd.store.memory_cache import MemoryCache
 from hunchd.store.port import MemoryStore
 
-STORE_TIMEOUT_SECONDS = 6.0  # seconds to wait for a starting store process; then only cached memories are searched
+# Seconds to wait for a starting store process; then only cached memories are searched. A prompt waits for less time.
+STORE_TIMEOUT_SECONDS = 4.0
+PROMPT_TIMEOUT_SECONDS = 2.0
 MIN_CANDIDATES = 40  # minimum number of candidates from the store that are re-ranked by content
 # For candidates without neighbours, this many more than requested are enough: each costs 0.2 ms. Messages need forty:
 # with thirty, the right one is missed for one query in eighty (five results, LoCoMo 0 to 2).
@@ -32,7 +34,7 @@ EXTRA_CANDIDATES = 12
 MAX_CACHED_HITS = 20  # candidates from the cache
 NEIGHBOUR_REACH = 2  # neighbouring messages on either side
 EXTRA_RESULTS = 5  # extra results, in case some were deleted in the meantime
-MODEL_TIMEOUT_SECONDS = 4.0  # seconds to wait for the embedding model; then the search is lexical only
+MODEL_SHARE = 0.75  # share of that time to wait for the embedding model; then the search is lexical only
 
 
 def build_own_request(request: SearchRequest) -> SearchRequest | None:
@@ -65,11 +67,18 @@ class SearchService:
         self._store = store
         self._now = now
 
-    async def search(self, request: SearchRequest, project: str | None, branch: str | None = None) -> SearchAnswer:
+    async def search(
+        self,
+        request: SearchRequest,
+        project: str | None,
+        branch: str | None = None,
+        *,
+        timeout: float = STORE_TIMEOUT_SECONDS,
+    ) -> SearchAnswer:
         """Search memories; return the results with the status and the duration.
 
         The status is "ok", "empty" or "degraded". Memories that are valid only on a branch other than `branch` are
-        not found.
+        not found. If the store does not answer within `timeout` seconds, only cached memories are searched.
         """
         began = time.perf_counter()
         filters = Filters(
@@ -86,7 +95,7 @@ class SearchService:
         # Searched first, so that records moving to the store are not missed.
         pending_hits = self._search_cache(query, filters, pending_only=True)
         try:
-            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+            async with asyncio.timeout(timeout):
                 answer = await self._store.search_ranked(
                     query,
                     filters,
@@ -97,14 +106,14 @@ class SearchService:
                     results=request.k + EXTRA_RESULTS,
                     branch_fact_ids=self._memory_cache.list_uncommitted_facts(project, branch) if branch else (),
                     now=now,
-                    embedding_wait=MODEL_TIMEOUT_SECONDS,
+                    embedding_wait=MODEL_SHARE * timeout,
                 )
             results, degradations = (
                 self._apply_pending_changes(query, filters, answer.results, pending_hits),
                 list(answer.degraded),
             )
         except TimeoutError:
-            degradations = ["the store is still starting: only recent memories were searched"]
+            degradations = ["the store is not answering yet: only recent memories were searched"]
             results = self._search_cache_only(query, filters, request, now)
         except HunchError as error:
             degradations = [f"only recent memories were searched: {error.message}"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -77,7 +77,6 @@ MAX_INLINE_MESSAGES = 50  # messages folded on the event loop; more are folded i
 MAX_RESULTS = 8  # search results in a prompt, each for the project and the user
 MODEL_TIMEOUT_SECONDS = 10.0  # seconds for the sentences in some turns; most of it is for loading the model
 MAX_COMPARED_FACTS = 100  # known facts that a new statement is compared with; 4 ms each
-SEARCH_TIMEOUT_SECONDS = 2.0  # seconds; after that, the prompt is compiled without the missing results
 EPISODE_INTERVAL_TURNS = 20  # turns after which episodes are extracted again
 IDLE_AFTER = timedelta(hours=12)  # a session unused for this long is ended
 SWEEP_SECONDS = 3_600.0  # seconds between two checks for idle sessions
@@ -124,7 +123,7 @@ class _ProjectFacts:
     lines: tuple[str, ...]
 
 
-# Takes a request and a project id, or None for the user's own memories; returns the answer.
+# Takes a request and a project id, or None for the user's own memories; returns the answer in good time.
 SearchMemories = Callable[[SearchRequest, str | None], Awaitable[SearchAnswer]]
 # Takes a project id, or None for the user; returns all facts and profile pages of that owner.
 StandingMemories = Callable[[str | None], Iterable[Memory]]
@@ -269,23 +268,28 @@ class SessionService(Feature):
     async def forget_project(self, project_id: str) -> None:
         self._registry.forget_project(project_id)
 
-    async def rewrite_summary_without(self, memory: Memory) -> None:
-        """Rewrite the title and summary of a session without one of its messages.
+    async def rewrite_summaries_without(self, memories: Iterable[Memory]) -> None:
+        """Rewrite the titles and summaries of sessions without some of their messages.
 
-        `memory` is that message. This is called before the message is forgotten; it does nothing for any other memory.
+        `memories` are these messages, and others that are ignored. This is called before they are forgotten.
         """
-        message = message_from_memory(memory)
-        if message is None:
-            return
-        with suppress(NotFound):
-            async with self._registry.hold_log(str(memory.source["session"])) as log:
-                remaining = [one for one in log.messages if one.id != memory.id]
-                summary = ""
-                if log.head.summary and (turns := group_into_turns(remaining)):
-                    extract = await asyncio.to_thread(extract_episodes, log.head, turns, self._now(), is_ended=True)
-                    summary = extract.summary
-                title = get_session_title(remaining) or f"session {log.head.session}"
-                await self._registry.write_head(log, replace(log.head, title=title, summary=summary))
+        removed_ids: dict[str, set[str]] = {}
+        for memory in memories:
+            if message_from_memory(memory) is not None:
+                removed_ids.setdefault(str(memory.source["session"]), set()).add(memory.id)
+        for session, ids in removed_ids.items():
+            with suppress(NotFound):
+                await self._rewrite_summary_without(session, ids)
+
+    async def _rewrite_summary_without(self, session: str, removed_ids: Set[str]) -> None:
+        async with self._registry.hold_log(session) as log:
+            remaining = [one for one in log.messages if one.id not in removed_ids]
+            summary = ""
+            if log.head.summary and (turns := group_into_turns(remaining)):
+                extract = await asyncio.to_thread(extract_episodes, log.head, turns, self._now(), is_ended=True)
+                summary = extract.summary
+            title = get_session_title(remaining) or f"session {log.head.session}"
+            await self._registry.write_head(log, replace(log.head, title=title, summary=summary))
 
     async def compile(self, request: CompileRequest) -> PromptAnswer:
         """Compile the prompt for the next request of a session; the log remains unchanged."""
@@ -404,7 +408,7 @@ class SessionService(Feature):
         search_request = SearchRequest(query=message[:2_000], depth=depth, k=MAX_RESULTS)
         of_user = replace(search_request, kinds=OWN_KINDS) if project is not None else search_request
         answers = await asyncio.gather(
-            *(self._search_in_time(search_request if owner is not None else of_user, owner) for owner in owners)
+            *(self._search(search_request if owner is not None else of_user, owner) for owner in owners)
         )
         for owner, answer in zip(owners, answers, strict=True):
             degradations += answer.degraded
@@ -421,14 +425,6 @@ class SessionService(Feature):
                     matches.append((result, text))
         matches.sort(key=lambda one: -one[0].score)
         return matches, list(dict.fromkeys(degradations))
-
-    async def _search_in_time(self, search_request: SearchRequest, owner: str | None) -> SearchAnswer:
-        try:
-            async with asyncio.timeout(SEARCH_TIMEOUT_SECONDS):
-                return await self._search(search_request, owner)
-        except TimeoutError:
-            reason = "the memory search did not finish in time"
-            return SearchAnswer(results=[], status="degraded", degraded=[reason], took_ms=0.0)
 
     def _find_previous_session(self, session: str, project: str | None) -> SessionHead | None:
         """Return the most recent other session in the same project, or None."""

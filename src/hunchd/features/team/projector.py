@@ -123,7 +123,7 @@ class Projector:
         async with self._memories.pending_erasures.record([*erased_ids, *quoting], project):
             for one in (*quoting, *erased_ids):
                 try:
-                    await self._memories.erase(one, [project])
+                    await self._memories.erase([one], [project])
                 except NotFound:  # already erased together with another one
                     continue
             await self._memories.purges.purge(project)
