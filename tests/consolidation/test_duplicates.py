@@ -37,9 +37,6 @@ def others() -> list[Memory]:
         TEXT + " It was reported by a customer.",
         TEXT + " Nothing else was changed.",
         TEXT.removesuffix(".") + " - fixes #4133",
-        TEXT + "\n\nSigned-off-by: A Developer <developer@example.com>\n(cherry picked from commit 1f2e3d4c5b6a7980)",
-        TEXT + "\n\nConflicts:\n\n\tdocs/changelog.rst\n\timporter/parser.py",
-        TEXT + "\r\n# Conflicts:\r\n#\tdocs/changelog.rst\r\n",
         TEXT.replace("empty. The", "empty the"),
     ],
 )
@@ -101,10 +98,6 @@ def test_inflections_and_spellings_are_duplicates(one: str, other: str) -> None:
         ),
         ("The importer requires wheels =0.10.* in its manifest", "The importer requires wheels =0.10 in its manifest"),
         ("Close the socket of mail._pop after a slow login", "Close the socket of mail.pop after a slow login"),
-        (
-            "scraper: rename SpiderInfo to Slot, for consistency with engine names",
-            "downloader: rename SpiderInfo to Slot, for consistency with engine and scraper names",
-        ),
         ('Revert "Update the metadata of packages"', 'Revert "Revert "Update the metadata of packages""'),
         (
             "Show what `cargo add` prints when the sign is missing, and add a test of cargo add and its versions",

@@ -2,9 +2,9 @@
 
 Memories that share rare words are compared. Duplicates have a similarity of at least .92 and the same kind, scope and
 event. Two texts are compared sentence by sentence, with abbreviations expanded and synonyms unified, and regardless
-of case, punctuation, markup, order and git trailers. Distinguishing tokens must be equal in both: numbers, versions,
-names in code, negations, the part of the project that a title names, and what comes before or after "instead of" or
-"from … to …". One text may have an additional sentence, but not an additional name. These are pure functions.
+of case, punctuation, markup and order. Distinguishing tokens must be equal in both: numbers, versions, names in code,
+negations, and what comes before or after "instead of" or "from … to …". One text may have an
+additional sentence, but not an additional name. These are pure functions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from hunchd.consolidation.duplicates.sentence_parser import (
     has_swapped_roles,
     is_name,
     join_sentences,
-    parse_scope,
     parse_sentences,
 )
 from hunchd.consolidation.duplicates.synonyms import DISTINGUISHING_WORDS, FILLER_WORDS
@@ -215,7 +214,7 @@ class _PairComparer:
             return False
         # Texts this long are not repeated by chance.
         is_similar = self._are_identical(one, other) or self._are_similar(one, other)
-        return is_similar and self._have_one_scope(one, other) and not has_swapped_roles(one.memory, other.memory)
+        return is_similar and not has_swapped_roles(one.memory, other.memory)
 
     def _are_similar(self, one: _Text, other: _Text) -> bool:
         min_information = MIN_EPISODE_INFORMATION if one.memory.kind is Kind.EPISODE else 0.0
@@ -226,18 +225,6 @@ class _PairComparer:
             return False
         is_identical = similarity == 1
         return is_identical or all(self._is_specific(text, min_information, is_repeated=False) for text in (one, other))
-
-    def _have_one_scope(self, one: _Text, other: _Text) -> bool:
-        """Return True unless similar titles name different parts of the project.
-
-        The name comes before a colon, as in "docs: fix link".
-        """
-        mine, others = parse_scope(one.memory), parse_scope(other.memory)
-        if mine == others or not (mine and others):
-            return True
-        return (
-            _measure_sentence_similarity(one.first_sentence, other.first_sentence, self._rarity) < MIN_WORD_SIMILARITY
-        )
 
     def _are_identical(self, one: _Text, other: _Text) -> bool:
         is_candidate = (

@@ -1,8 +1,7 @@
 """Normalisation of memory texts, so that they can be compared.
 
 The result is a list of sentences with their words and distinguishing tokens; the order of the words can be compared
-as well. Trailers that git adds to a message are dropped. Synonyms, inflections and spelling variants of a word become
-one word. These are pure functions.
+as well. Synonyms, inflections and spelling variants of a word become one word. These are pure functions.
 """
 
 from __future__ import annotations
@@ -46,14 +45,6 @@ _FILE: Final = re.compile(
 _REVERT: Final = re.compile(r"^(?:revert(?:s|ed|ing)?|undo(?:es|ne)?|fixup)$")
 _WITH_ABBREVIATION: Final = re.compile(r"(?<!\w)w/(o\b)? ?", re.IGNORECASE)
 _PHRASE: Final = re.compile(rf"\b(?:{'|'.join(PHRASE_SYNONYMS)})\b", re.IGNORECASE)
-# Trailers that git adds to a message: sign-offs, cherry-pick sources, conflicts.
-_GIT_TRAILERS: Final = re.compile(
-    r"^\W{0,3}(?:(?:acked|approved|co-authored|co-developed|committed|helped|merged|reported|requested|reviewed|signed-off"
-    r"|suggested|tested)-by: .*|\(cherry[ -]picked from .*"
-    r"|(?:# ?)?conflicts:[ \t]*(?:\n(?:#?[ \t]+\S.*|#?[ \t]*(?=\n#?[ \t]+\S)))*)$",
-    re.MULTILINE | re.IGNORECASE,
-)
-_SCOPE: Final = re.compile(r"^\W{0,4}([\w./-]+(?:\([\w ./,-]+\))?)!?\s*:\s")
 EMPTY: Final = frozenset[str]()
 _DENIAL: Final = re.compile(r"^(?:not|no|never|none|without|cannot|nor|neither)$")
 # What stands on the two sides of these words has different roles: "from 10 to 30", "tabs instead of spaces".
@@ -105,7 +96,7 @@ def _read_text(memory: Memory) -> str:
     text = memory.content.strip()
     if not text.startswith(memory.title.strip().rstrip("…")):
         text = f"{memory.title}\n{text}"
-    return _GIT_TRAILERS.sub("", text[:MAX_CHARACTERS].replace("\r\n", "\n"))
+    return text[:MAX_CHARACTERS].replace("\r\n", "\n")
 
 
 def _normalize(text: str) -> str:
@@ -161,15 +152,6 @@ def _parse_token(token: str) -> tuple[bool, tuple[str, ...]]:
 def _is_all_caps(token: str) -> bool:
     """Return True if a token is an ordinary word written in capitals."""
     return token.isalpha() and token.isupper()
-
-
-def parse_scope(memory: Memory) -> frozenset[str]:
-    """Return the words before the colon in a title.
-
-    They name a part of the project, such as "docs" in "docs: fix link". Returns an empty set if there are none.
-    """
-    match = _SCOPE.match(memory.title)
-    return frozenset(word for _, words in _iter_tokens(match[1]) for word in words) if match else EMPTY
 
 
 def is_name(word: str) -> bool:
