@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import pytest
 
+from hunchd.config.app_paths import replace_private_file
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import ARCHIVE_REASON, ERASE_AFTER, restore
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange, make_entry
@@ -27,7 +28,7 @@ from hunchd.domain.memory import Memory, Status
 from hunchd.features.consolidation.change_applier import ChangeApplier
 from hunchd.features.consolidation.plan_executor import OwnerRemoved, PlanExecutor
 from hunchd.features.consolidation.run_records import RunRecord, VerdictLine, load_run_record
-from hunchd.features.consolidation.usage import UsageTracker, save_usage
+from hunchd.features.consolidation.usage import UsageTracker
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.responses import to_json
 from hunchd.store.client import StoreClient
@@ -145,7 +146,7 @@ async def open_run_fixture(folder: Path, *kept: Memory) -> AsyncIterator[RunFixt
 
     async def kept_usage() -> None:
         if told := usage.dump():
-            save_usage(folder / "usage.json", told)
+            replace_private_file(folder / "usage.json", told)
 
     async with Journal.open(folder / "journal") as journal:
         writer = StoreWriter(journal, hot, client, batch_size=8, gather_seconds=0.0, limit=100)
@@ -416,7 +417,7 @@ async def test_usage_is_counted_once_after_crash(
     """With `in_time` the crash comes after the usage file was written, otherwise just before."""
     usage = UsageTracker()
     usage.record_shown([("only", ())], NOW)
-    save_usage(tmp_path / "usage.json", usage.dump() or "")
+    replace_private_file(tmp_path / "usage.json", usage.dump() or "")
     if not in_time:
         monkeypatch.setattr(PlanExecutor, "_mark_counted", _simulate_crash)
     async with open_run_fixture(tmp_path, memory("only")) as it:

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from hunchd.config.app_paths import replace_private_file
 from hunchd.features.context import prefetch_metrics
 from hunchd.features.context.prefetch_metrics import DAY, HOUR, WEEK, WINDOW_SECONDS, PrefetchMetrics
 from hunchd.protocol.responses import to_json
@@ -71,7 +72,7 @@ def test_counts_survive_restart_without_paths(tmp_path: Path) -> None:
     board = PrefetchMetrics()
     board.record_suggestions("p", [("secret-plan.py", 0.8)], NOW)
     board.record_open("p", "secret-plan.py", NOW + 5)
-    prefetch_metrics.save_metrics(kept, board.dump(NOW + 5) or "")
+    replace_private_file(kept, board.dump(NOW + 5) or "")
 
     again = PrefetchMetrics.load(kept)
     assert again.sum_hours(DAY, NOW + 6) == board.sum_hours(DAY, NOW + 6)
@@ -110,7 +111,7 @@ def test_week_with_restarts_matches_manual_count(tmp_path: Path) -> None:
             board.record_request(nine + number, is_hit=number > 0)
         board.record_prefetch(1_000, nine)
         board.record_unused(250, nine + 12 * HOUR)
-        prefetch_metrics.save_metrics(kept, board.dump(nine + 12 * HOUR) or "")
+        replace_private_file(kept, board.dump(nine + 12 * HOUR) or "")
 
     night = nine + 13 * HOUR
     board = PrefetchMetrics.load(kept)
@@ -141,7 +142,7 @@ def test_pending_suggestions_are_counted_after_idle(tmp_path: Path) -> None:
     board = PrefetchMetrics()
     board.record_suggestions("p", [("a.py", 0.8), ("b.py", 0.8)], NOW)
     board.record_open("p", "a.py", NOW + 60)
-    prefetch_metrics.save_metrics(tmp_path / "kept", board.dump(NOW + HOUR) or "")
+    replace_private_file(tmp_path / "kept", board.dump(NOW + HOUR) or "")
 
     assert to_json(PrefetchMetrics.load(tmp_path / "kept").sum_hours(DAY, NOW + HOUR).to_answer())["precision"] == 0.5
 
@@ -214,7 +215,7 @@ def test_baselines_are_counted_on_the_same_opens(tmp_path: Path) -> None:
     board.record_suggestions("p", [("z.py", 0.9)], NOW)
     for path in ("z.py", "0.py", "2.py", "5.py"):
         board.record_open("p", path, NOW + 1, open_files={"1.py"})
-    prefetch_metrics.save_metrics(tmp_path / "metrics.json", board.dump(NOW + 1) or "")
+    replace_private_file(tmp_path / "metrics.json", board.dump(NOW + 1) or "")
 
     baselines = PrefetchMetrics.load(tmp_path / "metrics.json").sum_hours(DAY, NOW + 2).to_answer().baselines
     assert (baselines.opened, baselines.foreseen) == (4, 1)

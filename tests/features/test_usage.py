@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from hunchd.config.app_paths import replace_private_file
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.usage_feedback import (
     IMPORTANCE_RANGE,
@@ -16,7 +17,7 @@ from hunchd.consolidation.usage_feedback import (
     plan_usage,
 )
 from hunchd.domain.memory import Memory, Trust
-from hunchd.features.consolidation.usage import REPEAT_WINDOW, UsageTracker, save_usage
+from hunchd.features.consolidation.usage import REPEAT_WINDOW, UsageTracker
 from hunchd.retrieval.ranking import USAGE_BOOST, rank_hits
 from hunchd.store.hits import Hit
 from tests.consolidation.made import NOW, by_id, memory
@@ -138,7 +139,7 @@ def test_load_restores_saved_usage_only(tmp_path: Path) -> None:
     assert told is not None
     assert "AKIAIOSFODNN7EXAMPLE" not in told
     assert usage.dump() is None
-    save_usage(tmp_path / "usage.json", told)
+    replace_private_file(tmp_path / "usage.json", told)
 
     again = UsageTracker.load(tmp_path / "usage.json")
     assert again.get_tallies() == usage.get_tallies()
@@ -187,7 +188,7 @@ def test_commit_usage_survives_restart(tmp_path: Path) -> None:
     usage = UsageTracker()
     usage.record_use("m1", NOW)
     usage.record_commit("a1b2c3d4e5f6", NOW)
-    save_usage(tmp_path / "usage.json", usage.dump() or "")
+    replace_private_file(tmp_path / "usage.json", usage.dump() or "")
 
     usage = UsageTracker.load(tmp_path / "usage.json")
     usage.record_revert("a1b2c3d4e5f6", NOW + timedelta(days=1))

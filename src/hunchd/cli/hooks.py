@@ -6,7 +6,6 @@ The hooks report commits, checkouts, merges and rewrites, even while no daemon i
 from __future__ import annotations
 
 import json
-import os
 from argparse import Namespace
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +21,7 @@ from hunchd.cli.hook_files import (
 )
 from hunchd.cli.hook_scripts import EVENTS
 from hunchd.cli.output import format_table, print_json, print_note, strip_controls
-from hunchd.config.app_paths import AppPaths, ensure_private_folder, resolve_app_paths
+from hunchd.config.app_paths import AppPaths, ensure_private_folder, replace_private_file, resolve_app_paths
 
 _SHARED_NOTE: Final = "core.hooksPath is shared with other repositories; the hooks report events from all of them."
 _TRACKED_NOTE: Final = "The daemon notices commits by itself: at once while it runs, otherwise at its next start."
@@ -114,12 +113,7 @@ def _save_record(paths: AppPaths, folder: Path, record: dict[str, Any] | None) -
         return
     if record is not None:
         records[str(folder)] = {**record, "made": record["made"] or bool(previous and previous.get("made"))}
-    ensure_private_folder(paths.data)
-    draft = _records_file(paths).with_suffix(".new")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        json.dump(records, file, indent=1)
-    draft.replace(_records_file(paths))
+    replace_private_file(_records_file(paths), json.dumps(records, indent=1))
 
 
 def _records_file(paths: AppPaths) -> Path:

@@ -170,6 +170,24 @@ def ensure_private_folder(folder: Path) -> Path:
     return folder
 
 
+def replace_private_file(file: Path, text: str) -> None:
+    """Replace a file atomically, so that only this user can read it; its folder is created if it is missing.
+
+    After a power cut the file may be lost, so this is for data that can be rebuilt. Raises OSError if the file cannot
+    be written, for example because the disk is full.
+    """
+    ensure_private_folder(file.parent)
+    draft = file.with_name(f".{file.name}.{os.urandom(8).hex()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        draft.replace(file)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
 def _check_parent_safe(above: Path) -> None:
     """Check that no other user can replace a folder inside `above`.
 

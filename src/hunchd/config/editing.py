@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.config.app_paths import ensure_private_folder
+from hunchd.config.app_paths import replace_private_file
 from hunchd.config.loading import build_settings
 from hunchd.domain.errors import ConfigError
 
@@ -35,7 +35,7 @@ def write_setting(path: Path, section: str, name: str, value: str | None) -> Non
     for edited in _iter_edits(text, section, name, value):
         with contextlib.suppress(tomllib.TOMLDecodeError):
             if tomllib.loads(edited) == wanted:
-                _replace_file(path, edited)
+                replace_private_file(path, edited)
                 return
     raise ConfigError(f"{path}: [{section}] {name} is written in a way that cannot be changed here; edit the file")
 
@@ -77,11 +77,3 @@ def _iter_edits(text: str, section: str, name: str, value: str | None) -> Iterat
         return
     for end in range(at + 1, len(lines) + 1):
         yield "\n".join([*lines[:at], *new_lines, *lines[end:], ""])
-
-
-def _replace_file(path: Path, text: str) -> None:
-    ensure_private_folder(path.parent)
-    draft = path.with_name(f".{path.name}.new")
-    draft.touch(mode=0o600)
-    draft.write_text(text, "utf-8")
-    draft.replace(path)

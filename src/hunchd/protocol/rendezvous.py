@@ -11,6 +11,8 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
+from hunchd.config.app_paths import replace_private_file
+
 
 class Rendezvous(NamedTuple):  # every command reads it: quicker to load than a dataclass
     """Address, token and process ID of the running daemon."""
@@ -53,15 +55,7 @@ def read_rendezvous(file: Path) -> Rendezvous | None:
 
 def write_rendezvous(file: Path, rendezvous: Rendezvous) -> None:
     """Replace the file atomically; only the current user can read it."""
-    draft = file.with_name(f".{file.name}.{os.urandom(8).hex()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            json.dump(rendezvous._asdict(), stream)
-        draft.replace(file)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    replace_private_file(file, json.dumps(rendezvous._asdict()))
 
 
 def remove_rendezvous(file: Path, *, pid: int) -> None:

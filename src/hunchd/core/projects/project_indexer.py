@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import structs
 from msgspec.structs import asdict
 
+from hunchd.config.app_paths import replace_private_file
 from hunchd.config.settings import IndexSettings
 from hunchd.core.memory.hidden_work import HiddenWork
 from hunchd.core.memory.memory_service import MemoryService
@@ -334,11 +335,9 @@ class ProjectIndexer:
             "files": project.files.done,
         }
         state["border"] = project.shallow_boundary
-        draft = project.cache / f".{STATE_FILE}"
         try:
             project.predictor.save(project.cache / MODEL_FILE)
-            draft.write_text(json.dumps(state))
-            draft.replace(project.cache / STATE_FILE)
+            replace_private_file(project.cache / STATE_FILE, json.dumps(state))
         except OSError as error:
             logger.warning("could not save the models of %s: %s", project.name, error)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from hunchd.config.app_paths import replace_private_file
 from hunchd.consolidation.revert_detection import find_discarded_paths, find_reverted_commits
 from hunchd.consolidation.usage_feedback import add_tally
 from hunchd.core.memory.memory_service import MemoryService
@@ -31,7 +32,7 @@ from hunchd.domain.signal import BY_AGENT, CommandFinished, ContextUsed, FileOpe
 from hunchd.features.consolidation.change_applier import ChangeApplier
 from hunchd.features.consolidation.plan_executor import PlanExecutor
 from hunchd.features.consolidation.run_manager import RunManager
-from hunchd.features.consolidation.usage import UsageTracker, save_usage
+from hunchd.features.consolidation.usage import UsageTracker
 from hunchd.protocol.knowledge_answers import MemoryUsageAnswer
 from hunchd.protocol.memories import memory_to_record
 from hunchd.protocol.requests import FeedbackItem
@@ -189,7 +190,7 @@ class Maintenance(Feature):
         payload = self.usage.dump()
         if payload is not None:
             try:
-                await asyncio.to_thread(save_usage, self._usage_file, payload)
+                await asyncio.to_thread(replace_private_file, self._usage_file, payload)
             except (OSError, HunchError) as error:
                 logger.warning("could not save the usage data: %s", error)
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Final
 
 from hunchd.assembly.fencing import to_single_line
-from hunchd.config.app_paths import ensure_private_folder
 from hunchd.consolidation.revert_detection import WHOLE_TREE
 from hunchd.consolidation.usage_feedback import (
     CITED_WEIGHT,
@@ -447,15 +446,3 @@ def _matches_path(pattern: str, path: str) -> bool:
     """
     pattern = pattern.rstrip("/")
     return path == pattern or path.endswith(f"/{pattern}") or f"/{path}".find(f"/{pattern}/") >= 0
-
-
-def save_usage(path: Path, content: str) -> None:
-    """Write serialized usage data to a file atomically.
-
-    Raises OSError if the file cannot be written, for example because the disk is full.
-    """
-    ensure_private_folder(path.parent)
-    draft = path.with_name(f".{path.name}")
-    draft.touch(mode=0o600)
-    draft.write_text(content, encoding="utf-8")
-    draft.replace(path)

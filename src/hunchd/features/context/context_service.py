@@ -16,6 +16,7 @@ from pathlib import Path
 
 from hunchd.assembly.assemble import assemble
 from hunchd.assembly.rendering import render_title
+from hunchd.config.app_paths import replace_private_file
 from hunchd.config.settings import ContextSettings
 from hunchd.consolidation.aging import ERASE_AFTER
 from hunchd.core.memory.hidden_work import HiddenWork
@@ -211,7 +212,7 @@ class ContextService(Feature):
         payload = self.scoreboard.dump(self._now().timestamp())
         if payload is not None:
             try:
-                await asyncio.to_thread(prefetch_metrics.save_metrics, self._metrics_file, payload)
+                await asyncio.to_thread(replace_private_file, self._metrics_file, payload)
             except (OSError, HunchError) as error:
                 logger.warning("could not save the prefetch metrics: %s", error)
 

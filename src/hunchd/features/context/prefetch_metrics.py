@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple
 
-from hunchd.config.app_paths import ensure_private_folder
 from hunchd.prediction.calibration import DISPLAY_THRESHOLD  # suggestions below this confidence do not count
 from hunchd.protocol.status_answers import BaselineAnswer, CalibrationAnswer, ForesightAnswer
 
@@ -297,15 +296,3 @@ class PrefetchMetrics:
 
 def _ratio(part: int, whole: int) -> float | None:
     return round(part / whole, 3) if whole else None
-
-
-def save_metrics(path: Path, payload: str) -> None:
-    """Write the serialized metrics to the file `path`.
-
-    Raises OSError if the file cannot be written, for example because the disk is full.
-    """
-    ensure_private_folder(path.parent)
-    draft = path.with_name(f".{path.name}")
-    draft.touch(mode=0o600)
-    draft.write_text(payload)
-    draft.replace(path)

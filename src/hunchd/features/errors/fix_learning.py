@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from hunchd.config.app_paths import replace_private_file
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.state.dependencies import Dependencies, TaskSupervisor
 from hunchd.core.state.feature import AppliedSignal, Feature
@@ -280,11 +281,7 @@ def _save_failures(file: Path, runs: OpenFailures) -> None:
 
     If writing fails, the open failures are lost at the next restart.
     """
-    draft = file.with_suffix(".new")
     try:
-        draft.unlink(missing_ok=True)
-        draft.touch(mode=0o600)
-        draft.write_text(json.dumps(runs.to_json()), encoding="utf-8")
-        draft.replace(file)
+        replace_private_file(file, json.dumps(runs.to_json()))
     except OSError as error:
         logger.warning("could not save the open failures: %s", error)

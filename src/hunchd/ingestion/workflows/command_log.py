@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from hunchd.config.app_paths import replace_private_file
 from hunchd.domain.workflow import CommandRun
 
 LOG_FILE: Final = "commands.jsonl"  # in a project's cache folder
@@ -55,11 +56,7 @@ def append_commands(folder: Path, ran: Sequence[CommandRun]) -> None:
 def replace_log(folder: Path, ran: Sequence[CommandRun], forgotten_ids: Sequence[str]) -> None:
     """Replace the log and the list of forgotten ids, each atomically."""
     for name, text in ((LOG_FILE, "".join(map(_format_line, ran))), (FORGOTTEN_FILE, json.dumps(list(forgotten_ids)))):
-        draft = folder / f".{name}"
-        draft.unlink(missing_ok=True)
-        draft.touch(mode=0o600)
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(folder / name)
+        replace_private_file(folder / name, text)
 
 
 def _format_line(ran: CommandRun) -> str:
