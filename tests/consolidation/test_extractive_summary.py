@@ -1,4 +1,4 @@
-"""Tests of summaries and abbreviations: exact names, reversible short forms, nothing invented."""
+"""Tests of summaries: exact names, nothing invented."""
 
 from __future__ import annotations
 
@@ -8,45 +8,9 @@ import string
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.consolidation.abbreviations import GLOSSARY, abbreviate, find_abbreviations
 from hunchd.consolidation.extractive_summary import Vocabulary, build_levels, shorten
 
 NAME = re.compile(r"`[^`]+`|[\w./-]+/[\w./-]+|\b\w+[_.]\w[\w.]*\b|\b[a-z]+[A-Z]\w+|\bv?\d+(?:\.\d+)+\b")
-
-prose = st.lists(
-    st.sampled_from(
-        [
-            *GLOSSARY,
-            *GLOSSARY.values(),
-            "the",
-            "src/cfg/db.py",
-            "`database.connect()`",
-            "myDatabase",
-            "v2.3",
-            "a_db",
-            "and",
-        ]
-    ),
-    max_size=20,
-).map(" ".join)
-
-
-@settings(deadline=None)
-@given(prose)
-def test_abbreviations_expand_to_original(text: str) -> None:
-    short = abbreviate(text)
-    words = find_abbreviations(short, text)
-    assert re.sub(r"(?<![\w'/-])\w+(?![\w'/-])", lambda form: words.get(form[0], form[0]), short) == text
-    assert len(short) <= len(text)
-
-
-def test_abbreviate_code_and_paths_unchanged() -> None:
-    text = "the database configuration in `database.configuration`, src/database/configuration.py and database_url"
-    assert abbreviate(text) == "the db cfg in `database.configuration`, src/database/configuration.py and database_url"
-
-
-def test_abbreviate_existing_short_form_not_reused() -> None:
-    assert abbreviate("the db is not the database") == "the db is not the database"
 
 
 @settings(deadline=None)
@@ -56,7 +20,7 @@ def test_levels_contain_only_names_from_text(title: str, text: str) -> None:
     whole = " ".join(f"{title} {text}".split())
     for level in (levels.summary, levels.compressed, levels.index):
         for name in {found.strip("`.,;:()") for found in NAME.findall(level.replace("…", " "))}:
-            assert name in whole or name in abbreviate(whole) or any(part in whole for part in name.split("."))
+            assert name in whole or any(part in whole for part in name.split("."))
     assert len(levels.index) <= 60
 
 
@@ -100,4 +64,4 @@ def test_compressed_omits_unrelated_reason() -> None:
         "Per the notes, this release of the runtime was the last one to support the old threads, so we use that one "
         "for the tests of the first generation. For the second we pin one anyway."
     )
-    assert build_levels("ci: pin the version", text, Vocabulary()).compressed == "ci: pin the ver"
+    assert build_levels("ci: pin the version", text, Vocabulary()).compressed == "ci: pin the version"

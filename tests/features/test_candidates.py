@@ -185,8 +185,8 @@ def test_pattern_query_match_is_hint() -> None:
     assert offered("add a filter for accents")[0] == ("summary", line)
 
 
-def test_condensed_memory_shows_abbreviation_glossary() -> None:
-    levels = Levels("It moved the database because of locks.", "2026-01 moved the db: because of locks", "moved")
+def test_condensed_memory_shows_its_level() -> None:
+    levels = Levels("It moved the database because of locks.", "2026-01 moved the database: because of locks", "moved")
     text = "It moved the database because of locks. And so on, and on."
     work = replace(fact("e1", text), kind=Kind.EPISODE, category=None, levels=levels)
     offered = {}
@@ -194,9 +194,6 @@ def test_condensed_memory_shows_abbreviation_glossary() -> None:
         one = replace(work, source={"shown_as": level} if level != "full" else {})
         offered[level] = {piece.id: piece for piece in build_candidates(make_input(matches=[(one, 0.9)]))}
     assert [offered[level]["e1"].forms[0][0] for level in offered] == ["full", "summary", "compressed"]
-    assert "glossary" not in offered["summary"]
-    assert offered["compressed"]["glossary"].forms == (("index", "db = database"),)
-    assert offered["compressed"]["glossary"].tier == 4
 
 
 def test_only_relevant_decisions_are_offered() -> None:

@@ -14,7 +14,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from hunchd.consolidation.abbreviations import abbreviate
 from hunchd.domain.memory import Levels
 from hunchd.ingestion.path_summary import summarize_file_names, summarize_paths
 from hunchd.ingestion.prose import join_sentences, shorten, split_sentences
@@ -142,13 +141,13 @@ def build_levels(title: str, text: str, vocabulary: Vocabulary, *, when: str = "
 
 
 def build_compressed(gist: ExtractedGist, *, when: str = "", paths: Sequence[str] = ()) -> str:
-    """Build one abbreviated line with the date, subject, reason and paths.
+    """Build one line with the date, subject, reason and paths.
 
     The decision takes the place of a missing reason.
     """
-    line = " ".join(part for part in (when, abbreviate(gist.subject.rstrip(". "))) if part)
+    line = " ".join(part for part in (when, gist.subject.rstrip(". ")) if part)
     clause = _extract_clause(gist.reason or gist.decision, room=MAX_COMPRESSED_CHARACTERS - len(line))
-    line = f"{line}: {abbreviate(clause)}" if clause else line
+    line = f"{line}: {clause}" if clause else line
     return shorten(line, MAX_COMPRESSED_CHARACTERS) + (f" ({summarize_file_names(paths)})" if paths else "")
 
 

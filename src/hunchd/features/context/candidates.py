@@ -7,12 +7,11 @@ against each other. All functions are pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hunchd.consolidation.abbreviations import find_abbreviations
 from hunchd.consolidation.aging import SHOWN_AS
 from hunchd.core.state.project import KnownError
 from hunchd.core.state.relative_time import format_age
@@ -35,7 +34,6 @@ ERROR_RELEVANT_VALUE = 0.95  # a recent error that names the current file
 ERROR_OTHER_VALUE = 0.6
 NEWER_ERROR_PENALTY = 0.01  # subtracted for each newer error: the newest is the current one
 MAX_NEWER_ERRORS = 8  # … at most this many times
-GLOSSARY_VALUE = 0.2  # abbreviations used in shown memories
 EPISODE_VALUE = 0.6  # times the unit's confidence
 # How likely it is that the next change touches the other files of a past unit: .45 for units of two or three files,
 # .18 for four to eight, .06 for more (226 units in five histories). A unit of one file shows no other files.
@@ -100,7 +98,6 @@ def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
             _find_test(candidate_input.prediction),
         ),
         *(_build_memory_candidate(memory, relevance, candidate_input) for memory, relevance in candidate_input.matches),
-        *_build_glossary([memory for memory, _ in candidate_input.matches]),
     ]
 
 
@@ -284,23 +281,3 @@ def _build_memory_candidate(memory: Memory, relevance: float, candidate_input: C
         source=memory.source,
         trust=memory.trust,
     )
-
-
-def _build_glossary(memories: Sequence[Memory]) -> Iterator[ContextCandidate]:
-    """Yield a candidate that explains the abbreviations in the compressed memories.
-
-    Yields nothing if there are none.
-    """
-    abbreviations: dict[str, str] = {}
-    for memory in memories:
-        if memory.source.get(SHOWN_AS) == "compressed":
-            abbreviations |= find_abbreviations(memory.levels.compressed, f"{memory.title}\n{memory.content}")
-    if abbreviations:
-        yield ContextCandidate(
-            id="glossary",
-            kind="glossary",
-            tier=4,
-            value=GLOSSARY_VALUE,
-            forms=(("index", " · ".join(f"{form} = {word}" for form, word in abbreviations.items())),),
-            source={"type": "glossary"},
-        )
