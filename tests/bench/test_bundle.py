@@ -80,12 +80,6 @@ def test_is_named_whole_path_only(text: str, named: bool) -> None:
     assert bundle_report.is_named("src/app.py", text) is named
 
 
-def test_same_lines_counts_what_all_answers_hold() -> None:
-    answers = [f"# title {n}\n- own {n}\n- everywhere\n" for n in range(4)]
-
-    assert bundle_report.compute_repeated_line_share(answers) == 0.5
-
-
 def test_calibration_error_of_right_probabilities_is_zero() -> None:
     assert bundle_report.compute_calibration_error([(0.5, True), (0.5, False)]) == 0.0
     assert bundle_report.compute_calibration_error([(0.95, False)]) == pytest.approx(0.95)

@@ -92,7 +92,8 @@ def run(options: argparse.Namespace) -> int:
                 )
     if options.json:
         figures = {name: bundle_report.compute_figures(rows) for name, rows in rows_by_repository.items()}
-        print(json.dumps(figures | {"all": bundle_report.compute_overall_figures(rows_by_repository)}, indent=1))
+        every = [row for rows in rows_by_repository.values() for row in rows]
+        print(json.dumps(figures | {"all": bundle_report.compute_figures(every)}, indent=1))
     else:
         print(bundle_report.render_report(rows_by_repository))
     return 0

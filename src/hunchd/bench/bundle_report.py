@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 
+from hunchd.bench.metrics import compute_calibration_error
 from hunchd.domain.context import Bundle
 
 DEPTHS = (10, 20, 30)
-EVERYWHERE = 0.9  # share of a repository's bundles; a line in so many of them counts as common to all files
-FEWEST = 3  # minimum number of bundles for comparing their lines
-BINS = 10
 WIDTH = 24  # column width of a repository's name
 _GROUPED_PATHS = re.compile(r"([^\s{},]*/)\{([^{}]*)\}")
 
@@ -113,7 +110,6 @@ def compute_figures(rows: Sequence[QuestionOutcome]) -> dict[str, float]:
             measures[f"symbols at {budget}"] = sum(row.answers[budget].symbols for row in rows) / symbols
         measures[f"tokens at {budget}"] = float(np.mean([row.answers[budget].tokens for row in rows]))
     last = budgets[-1]
-    measures["same lines"] = compute_repeated_line_share([row.answers[last].context for row in rows])
     measures["calibration error"] = compute_calibration_error(
         [pair for row in rows for pair in row.answers[last].probabilities]
     )
@@ -129,51 +125,6 @@ def compute_figures(rows: Sequence[QuestionOutcome]) -> dict[str, float]:
     measures["review: false alarms"] = float(np.mean([one.alarms > 0 for one in reviews]))
     measures["milliseconds p95"] = float(np.quantile([row.answers[budgets[0]].milliseconds for row in rows], 0.95))
     return measures
-
-
-def compute_overall_figures(rows_by_repository: Mapping[str, Sequence[QuestionOutcome]]) -> dict[str, float]:
-    """Return the figures for all repositories together.
-
-    The share of repeated lines is computed within each repository and then averaged.
-    """
-    rows = [row for one in rows_by_repository.values() for row in one]
-    measures = compute_figures(rows)
-    shares = [
-        compute_repeated_line_share([row.answers[max(row.answers)].context for row in one])
-        for one in rows_by_repository.values()
-        if one
-    ]
-    return measures | ({"same lines": float(np.mean(shares))} if shares else {})
-
-
-def compute_repeated_line_share(contexts: Sequence[str]) -> float:
-    """Return the mean share of lines that nearly all bundles have in common.
-
-    `contexts` are the texts of the bundles for one repository. Returns 0 if there are too few of them.
-    """
-    line_sets = [{line for line in map(str.strip, text.splitlines()) if line and line[0] != "#"} for text in contexts]
-    if len(line_sets) < FEWEST:
-        return 0.0
-    times = Counter(line for lines in line_sets for line in lines)
-    everywhere = {line for line, count in times.items() if count >= EVERYWHERE * len(line_sets)}
-    return float(np.mean([len(lines & everywhere) / max(len(lines), 1) for lines in line_sets]))
-
-
-def compute_calibration_error(pairs: Sequence[tuple[float, bool]]) -> float:
-    """Return the expected calibration error of probabilities.
-
-    `pairs` are probabilities, each with its outcome. The error is computed over bins of equal width.
-    """
-    if not pairs:
-        return 0.0
-    stated_probabilities, true = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs], float)
-    place = np.minimum((stated_probabilities * BINS).astype(int), BINS - 1)
-    return float(
-        sum(
-            abs(stated_probabilities[place == b].mean() - true[place == b].mean()) * (place == b).mean()
-            for b in np.unique(place)
-        )
-    )
 
 
 def render_repository(name: str, rows: Sequence[QuestionOutcome]) -> str:
@@ -192,8 +143,6 @@ def render_report(rows_by_repository: Mapping[str, Sequence[QuestionOutcome]]) -
                 f"{measures['predicted@30']:>9.2f}{measures['together@20']:>8.2f}"
                 f"{measures[f'tokens at {budget}']:>8.0f}{measures['calibration error']:>7.3f}"
             )
-    lines += [
-        "",
-        *(f"  {what:<24}{value:10.3f}" for what, value in compute_overall_figures(rows_by_repository).items()),
-    ]
+    every = [row for rows in rows_by_repository.values() for row in rows]
+    lines += ["", *(f"  {what:<24}{value:10.3f}" for what, value in compute_figures(every).items())]
     return "\n".join(lines)

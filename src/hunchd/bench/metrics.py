@@ -12,6 +12,7 @@ METRIC_NAMES = ("hit@1", "hit@3", "hit@5", "hit@10", "recall@5", "recall@10", "M
 NEXT_METRIC_NAMES = ("one of the rest", "the one drawn", "the one drawn at best")
 DEPTH = 20  # ranks that are evaluated
 RESAMPLES = 1_000
+CALIBRATION_BINS = 10
 
 
 def compute_metrics(ranking: Sequence[str], gold: Iterable[str]) -> tuple[float, ...]:
@@ -93,3 +94,16 @@ def compare_paired(ours: NDArray[Any], theirs: NDArray[Any], *, seed: int = 0) -
     difference = ours - theirs
     resamples = np.random.default_rng(seed).integers(0, len(difference), (RESAMPLES, len(difference)))
     return float(difference.mean()), float((difference[resamples].mean(axis=1) <= 0).mean())
+
+
+def compute_calibration_error(pairs: Sequence[tuple[float, bool]]) -> float:
+    """Return the expected calibration error of probabilities, each paired with its outcome.
+
+    The error is computed over CALIBRATION_BINS bins of equal width.
+    """
+    if not pairs:
+        return 0.0
+    stated, true = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs], float)
+    place = np.minimum((stated * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
+    gaps = ((abs(stated[place == b].mean() - true[place == b].mean()), (place == b).mean()) for b in np.unique(place))
+    return float(sum(gap * share for gap, share in gaps))

@@ -124,25 +124,15 @@ def compute_silence(results: ReplayResults) -> dict[str, float]:
         "coverage": len(shown_answers) / len(multi_file_answers),
         "precision@1 of emitted": float(np.mean(shown_answers)) if shown_answers else float("nan"),
         "precision@1 at half coverage": float(np.mean([right for _, right in half])),
-        "expected calibration error": _compute_calibration_error(answers),
+        "expected calibration error": metrics.compute_calibration_error(
+            [(confidence, right) for confidence, right, _ in answers]
+        ),
     }
 
 
 def _format_silence(results: ReplayResults) -> list[str]:
     figures = compute_silence(results)
     return ["", "silence", *(f"  {name}: {value:.3f}" for name, value in figures.items())] if figures else []
-
-
-def _compute_calibration_error(answers: list[tuple[float, bool, bool]], bins: int = 10) -> float:
-    confidence = np.array([value for value, _, _ in answers])
-    right = np.array([hit for _, hit, _ in answers], float)
-    place = np.minimum((confidence * bins).astype(int), bins - 1)
-    return float(
-        sum(
-            abs(confidence[place == b].mean() - right[place == b].mean()) * (place == b).mean()
-            for b in np.unique(place)
-        )
-    )
 
 
 def _format_row(method: str, values: Any) -> str:

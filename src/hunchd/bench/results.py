@@ -19,7 +19,6 @@ class ReplayResults:
     confidences: dict[str, list[tuple[float, bool, bool]]] = field(default_factory=dict)
     following: dict[str, list[tuple[str, tuple[float, ...]]]] = field(default_factory=dict)  # next in ten, by task
     milliseconds: list[float] = field(default_factory=list)
-    learning: list[float] = field(default_factory=list)
     units: int = 0
     scored_units: int = 0
     new_file_share: float = 0.0  # mean share of a scored unit's files that it creates, which are unpredictable
