@@ -201,17 +201,6 @@ def test_commit_usage_survives_restart(tmp_path: Path) -> None:
     assert "m2" not in usage.get_tallies()
 
 
-def test_discarded_changes_count_against_used_memories() -> None:
-    usage = UsageTracker()
-    for name, about in (("m1", "src/shop/cart.py"), ("m2", "src/shop/prices.py"), ("m3", "src/bicart.py")):
-        usage.record_use(name, NOW, (about,))
-    usage.record_discard(("shop/cart.py",), NOW + timedelta(minutes=20))
-    assert {name: tally.ignored for name, tally in usage.get_tallies().items()} == {"m1": 1.0, "m2": 0.0, "m3": 0.0}
-
-    usage.record_discard((".",), NOW + timedelta(days=1))
-    assert usage.get_tallies()["m2"].ignored == 0.0
-
-
 def test_forget_project_drops_its_events() -> None:
     usage = UsageTracker()
     usage.record_shown([("mine", ("src/a.py",))], NOW, "p")

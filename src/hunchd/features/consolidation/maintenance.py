@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from hunchd.config.app_paths import replace_private_file
-from hunchd.consolidation.revert_detection import find_discarded_paths, find_reverted_commits
+from hunchd.consolidation.revert_detection import find_reverted_commits
 from hunchd.consolidation.usage_feedback import add_tally
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.memory.store_writer import StoreWriter
@@ -25,10 +25,9 @@ from hunchd.core.state.owners import MemoryOwner
 from hunchd.core.state.project import Project, WorkingTree
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import HunchError
-from hunchd.domain.filters import paths_of
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Memory
-from hunchd.domain.signal import BY_AGENT, CommandFinished, ContextUsed, FileOpened, FileSaved, FilesChanged, Signal
+from hunchd.domain.signal import BY_AGENT, ContextUsed, FileOpened, FileSaved, FilesChanged, Signal
 from hunchd.features.consolidation.change_applier import ChangeApplier
 from hunchd.features.consolidation.plan_executor import PlanExecutor
 from hunchd.features.consolidation.run_manager import RunManager
@@ -71,7 +70,6 @@ class Maintenance(Feature):
         self._last_etag = ""  # etag of the bundle that was recorded last
         self._save_models = indexer.save
         self._store = dependencies.store
-        self._memory_cache = dependencies.memory_cache
         self._store_settings = dependencies.settings.store
         self._now = dependencies.now
         self._settings = dependencies.settings.consolidation
@@ -131,12 +129,8 @@ class Maintenance(Feature):
             case FilesChanged(saved=saved):
                 for path in saved:
                     self.usage.record_save(path)
-            case CommandFinished(command=command, exit_code=0):
-                if paths := find_discarded_paths(command):
-                    self.usage.record_discard(paths, signal.at)
             case ContextUsed(memory=str(identifier)):
-                memory = self._memory_cache.get(identifier)
-                self.usage.record_use(identifier, signal.at, paths_of(memory) if memory is not None else ())
+                self.usage.record_use(identifier, signal.at)
 
     def on_commits_learned(self, units: Sequence[Unit]) -> None:
         """Record new commits: some contain work that used memories, others revert such work."""

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Final
 
 from hunchd.assembly.fencing import to_single_line
-from hunchd.consolidation.revert_detection import WHOLE_TREE
 from hunchd.consolidation.usage_feedback import (
     CITED_WEIGHT,
     IGNORED_WEIGHT,
@@ -43,7 +42,7 @@ REPEAT_WINDOW: Final = timedelta(minutes=10)
 # A file opened within this time after a memory about it was shown counts as opened because of that memory.
 OPEN_WINDOW: Final = timedelta(minutes=30)
 MAX_SHOWN: Final = 50  # items
-# A commit, or discarding changes, concerns the memories that were used within this time before.
+# A commit concerns the memories that were used within this time before.
 APPLY_WINDOW: Final = timedelta(hours=4)
 MAX_COMMITS: Final = 200  # commits for which the used memories are recorded
 _EVIDENCE_WEIGHTS: Final[Mapping[str, float]] = {
@@ -96,7 +95,7 @@ class UsageTracker:
         self._shown_items: OrderedDict[str, tuple[datetime, frozenset[str]]] = (
             OrderedDict()
         )  # id → (time, paths that the item is about)
-        self._used_items: OrderedDict[str, tuple[datetime, frozenset[str]]] = OrderedDict()  # same, for used memories
+        self._used_items: OrderedDict[str, datetime] = OrderedDict()  # id → time of the last use
         self._agent_reads: dict[
             str, tuple[datetime, tuple[str, ...]]
         ] = {}  # path → (time at which an agent read it, ids shown about it)
@@ -141,14 +140,10 @@ class UsageTracker:
             self._queries.popitem(last=False)
         self.record_shown(((identifier, ()) for identifier in result_ids), at, project)
 
-    def record_use(self, identifier: str, at: datetime, about: Iterable[str] = ()) -> None:
-        """Record that somebody acted on a memory.
-
-        `about` are the paths that the memory is about, if they are known.
-        """
+    def record_use(self, identifier: str, at: datetime) -> None:
+        """Record that somebody acted on a memory."""
         self._record_evidence(identifier, "cited", at, 1.0, "was acted on")
-        _, paths = self._shown_items.get(identifier, (at, frozenset[str]()))
-        self._record_used_item(identifier, at, paths | frozenset(about))
+        self._record_used_item(identifier, at)
 
     def record_open(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
         """Record that a file was opened.
@@ -169,7 +164,7 @@ class UsageTracker:
             return
         for identifier in about:
             self._record_evidence(identifier, "cited", at, 1.0, f"{path} was opened after it was shown")
-            self._record_used_item(identifier, at, frozenset((path,)))
+            self._record_used_item(identifier, at)
 
     def record_save(self, path: str) -> None:
         """Discard the record that an agent read this file, which has now changed.
@@ -181,7 +176,7 @@ class UsageTracker:
     def record_commit(self, sha: str, at: datetime) -> None:
         """Attribute to a commit the memories that were used since the previous commit."""
         used_ids = tuple(
-            one for one, (action_time, _) in self._used_items.items() if timedelta() <= at - action_time <= APPLY_WINDOW
+            one for one, action_time in self._used_items.items() if timedelta() <= at - action_time <= APPLY_WINDOW
         )
         self._used_items.clear()
         if used_ids:
@@ -200,19 +195,6 @@ class UsageTracker:
                 self._record_evidence(
                     identifier, "reverted", at, 1.0, f"commit {commit[:10]}, for which it was used, was reverted"
                 )
-
-    def record_discard(self, paths: Sequence[str], at: datetime) -> None:
-        """Record that uncommitted changes to `paths` were discarded.
-
-        This is evidence against the memories about these paths that were used recently.
-        """
-        for identifier, (action_time, about) in list(self._used_items.items()):
-            within = WHOLE_TREE in paths or any(
-                _matches_path(discarded_path, one) for discarded_path in paths for one in about
-            )
-            if within and timedelta() <= at - action_time <= APPLY_WINDOW:
-                del self._used_items[identifier]
-                self._record_evidence(identifier, "reverted", at, 1.0, "was acted on, but the changes were discarded")
 
     def record_feedback(
         self, identifier: str, outcome: str, at: datetime, *, note: str = "", project: str | None = None
@@ -373,9 +355,9 @@ class UsageTracker:
                         identifier, "read anyway", at, 1.0, f"an agent still read {path} after this was shown"
                     )
 
-    def _record_used_item(self, identifier: str, at: datetime, about: frozenset[str]) -> None:
+    def _record_used_item(self, identifier: str, at: datetime) -> None:
         self._used_items.pop(identifier, None)
-        self._used_items[identifier] = (at, about)
+        self._used_items[identifier] = at
         while len(self._used_items) > MAX_SHOWN:
             self._used_items.popitem(last=False)
 
@@ -437,12 +419,3 @@ def _make_tally(record: _Record) -> UsageTally:
 
 def _is_within_open_window(shown_at: datetime, at: datetime) -> bool:
     return timedelta() <= at - shown_at <= OPEN_WINDOW
-
-
-def _matches_path(pattern: str, path: str) -> bool:
-    """Return True if `pattern` may denote `path` or one of its parent folders.
-
-    `pattern` is a path from a command, and may be relative to any folder.
-    """
-    pattern = pattern.rstrip("/")
-    return path == pattern or path.endswith(f"/{pattern}") or f"/{path}".find(f"/{pattern}/") >= 0
