@@ -174,9 +174,18 @@ class Engine:
             hidden_work=self._hidden_work,
             reorder=self._code.reorder,
         )
-        self._search_service = SearchService(parts.memory_cache, parts.store, now=parts.now)
+        self._search_service = SearchService(
+            parts.memory_cache, parts.store, now=parts.now, masks_contacts=parts.settings.sessions.personal != "keep"
+        )
         self._session_registry = SessionRegistry(
-            parts.journal, parts.memory_cache, parts.store, self._writer, memories, now=parts.now, features=features
+            parts.journal,
+            parts.memory_cache,
+            parts.store,
+            self._writer,
+            memories,
+            now=parts.now,
+            features=features,
+            masks_log=parts.settings.sessions.personal == "mask",
         )
         reading = create_session_reader(parts, ledger, self._session_registry, memories)
         self.conversations = SessionService(
@@ -189,6 +198,7 @@ class Engine:
             rate=parts.models.rate_sentences if parts.settings.embedding.enabled else None,
             embed=parts.models.embed if parts.settings.embedding.enabled else None,
             reader=reading,
+            masks_contacts=parts.settings.sessions.personal != "keep",
             now=parts.now,
         )
         contradicting = ContradictionSearch(

@@ -97,6 +97,13 @@ class LanguageSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """Sessions of agents and what is kept of them (docs/sessions.md)."""
+
+    personal: Literal["keep", "log", "mask"] = "log"  # mail and postal addresses, phone numbers: see docs/sessions.md
+
+
+@dataclass(frozen=True, slots=True)
 class ConsolidationSettings:
     """Condensing, assessing and forgetting of memories (docs/consolidation.md)."""
 
@@ -138,6 +145,7 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     language: LanguageSettings = field(default_factory=LanguageSettings)
+    sessions: SessionSettings = field(default_factory=SessionSettings)
     consolidation: ConsolidationSettings = field(default_factory=ConsolidationSettings)
     team: TeamSettings = field(default_factory=TeamSettings)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)

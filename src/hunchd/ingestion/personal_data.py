@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from hunchd.ingestion.contact_masking import find_contacts
+
 _CARD: Final = re.compile(
     r"(?<![\w.-])[3-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\w-])|(?<![\w.-])3\d{3}[ -]?\d{6}[ -]?\d{5}(?![\w-])"
 )
@@ -97,10 +99,12 @@ def holds_contact_data(text: str) -> bool:
     """Return True if `text` may contain contact data.
 
     Any mail address counts. So do numbers of at least eight digits that look like neither a date nor the number of
-    a thing, redacted numbers, and whatever `holds_personal_data` finds.
+    a thing, redacted numbers, postal addresses, and whatever `holds_personal_data` finds.
     """
-    numbers = _LONG_NUMBER.search(_TECHNICAL_NUMBER.sub("", _DATE.sub("", text))) or _REDACTED_NUMBER.search(text)
-    return numbers is not None or _ANY_MAIL.search(text) is not None or holds_personal_data(text)
+    has_number = _LONG_NUMBER.search(_TECHNICAL_NUMBER.sub("", _DATE.sub("", text))) or _REDACTED_NUMBER.search(text)
+    if has_number is not None or _ANY_MAIL.search(text) is not None or holds_personal_data(text):
+        return True
+    return bool(find_contacts(text))
 
 
 def holds_personal_data(text: str) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from hunchd.core.memory.drafts import memory_id, redact_memory
 from hunchd.domain.json_values import JsonObject
 from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.session import Message, MessageType, message_ref
+from hunchd.ingestion.contact_masking import mask_contacts
 from hunchd.ingestion.redaction import redact, redact_name, redact_values
 from hunchd.ingestion.spoken_secrets import redact_speech
 from hunchd.protocol.memories import derive_title
@@ -100,6 +102,15 @@ def draft_to_message(draft: MessageDraft, session: str, project: str | None, num
         ref=redact_name(draft.ref) if draft.ref else None,
         data=redact_values(dict(draft.data))[0],
     )
+
+
+def mask_message(message: Message) -> Message:
+    """Replace the contact data in a message by the names of their kinds."""
+    text = mask_contacts(message.text)
+    data = json.loads(mask_contacts(json.dumps(message.data, ensure_ascii=False))) if message.data else message.data
+    if text == message.text and data == message.data:
+        return message
+    return replace(message, text=text, tokens=count_tokens(text), data=data)
 
 
 def message_to_memory(message: Message, session: str, project: str | None, now: datetime) -> Memory:

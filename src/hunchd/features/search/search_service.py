@@ -8,12 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from msgspec import structs
+
 from hunchd.core.memory.session_log import session_tag
 from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import OWN_KINDS, OWN_ROOTS
 from hunchd.domain.filters import Filters, matches
-from hunchd.domain.memory import Status
+from hunchd.domain.memory import Kind, Status
 from hunchd.domain.session import neighbour_refs
+from hunchd.ingestion.contact_masking import mask_contacts
 from hunchd.protocol.requests import SearchRequest
 from hunchd.protocol.search_results import SearchAnswer, SearchResult, find_status
 from hunchd.retrieval.answering import build_answer as answer_of
@@ -59,13 +62,27 @@ def join_answers(answer: SearchAnswer, own: SearchAnswer, k: int) -> SearchAnswe
     return answer.with_results(results, own.degraded)
 
 
+def _mask_said(result: SearchResult, question: str) -> SearchResult:
+    """Mask the contact data of people that the question does not name."""
+    title, snippet = mask_contacts(result.title, question), mask_contacts(result.snippet, question)
+    return structs.replace(result, title=title, snippet=snippet)
+
+
 class SearchService:
     """Service that answers requests to search memories."""
 
-    def __init__(self, memory_cache: MemoryCache, store: MemoryStore, *, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        memory_cache: MemoryCache,
+        store: MemoryStore,
+        *,
+        now: Callable[[], datetime],
+        masks_contacts: bool = True,
+    ) -> None:
         self._memory_cache = memory_cache
         self._store = store
         self._now = now
+        self._masks_contacts = masks_contacts  # of people that a question does not name
 
     async def search(
         self,
@@ -119,6 +136,8 @@ class SearchService:
             degradations = [f"only recent memories were searched: {error.message}"]
             results = self._search_cache_only(query, filters, request, now)
         results = merge_chunks(results)[: request.k]
+        if self._masks_contacts:
+            results = [_mask_said(one, request.query) if one.kind == Kind.MESSAGE else one for one in results]
         return SearchAnswer(
             results=results,
             status=find_status(results, degradations),

@@ -20,6 +20,7 @@ from hunchd.core.memory.session_log import SessionHead, session_head_id, session
 from hunchd.domain.facts import ABOUT_USER
 from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.session import Digest, Outcome, Turn
+from hunchd.ingestion.contact_masking import mask_contacts
 from hunchd.ingestion.introductions import iterate_introductions
 from hunchd.ingestion.revisions import find_revised
 from hunchd.ingestion.session_digest import digest_turns
@@ -63,7 +64,7 @@ def extract_episodes(head: SessionHead, turns: Sequence[Turn], now: datetime, *,
     whole = Digest(turns[0].number, turns[-1].number, tuple(points), sum(digest.tokens for digest in digests))
     return Extract(
         episodes=episodes,
-        summary=render_digest(whole, budget=_get_summary_budget(whole.tokens)),
+        summary=mask_contacts(render_digest(whole, budget=_get_summary_budget(whole.tokens))),
         outcome=judge_outcome(turns, is_complete=is_ended),
     )
 
@@ -77,17 +78,17 @@ def _episode_ref(session: str, number: int) -> str:
 
 
 def _build_episode(head: SessionHead, number: int, chapter: SessionSegment, digest: Digest, now: datetime) -> Memory:
-    title = derive_title(to_single_line(chapter.title, 120))
+    title = derive_title(to_single_line(mask_contacts(chapter.title), 120))
     first, last = chapter.turns[0].messages[0], chapter.turns[-1].messages[-1]
-    summary = render_digest(digest, budget=_get_summary_budget(digest.tokens))
+    summary = mask_contacts(render_digest(digest, budget=_get_summary_budget(digest.tokens)))
     best = max(digest.points, key=lambda point: point.weight, default=None)
-    compressed_text = f"{title}: {best.text}" if best is not None and best.text != title else title
+    compressed_text = mask_contacts(f"{title}: {best.text}") if best is not None and best.text != title else title
     return redact_memory(
         Memory(
             id=episode_id(head.session, head.project, number),
             kind=Kind.EPISODE,
             title=title,
-            content=render_digest(digest, budget=NARRATIVE_TOKENS),
+            content=mask_contacts(render_digest(digest, budget=NARRATIVE_TOKENS)),
             at=last.at,
             created=now,
             updated=now,

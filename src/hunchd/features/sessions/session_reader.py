@@ -24,7 +24,8 @@ from hunchd.domain.memory import Kind, Scope, Trust
 from hunchd.domain.session import Turn, group_into_turns
 from hunchd.features.sessions.session_registry import SessionRegistry
 from hunchd.ingestion.claim_verification import VerifiedClaim, render_turns, verify_claims
-from hunchd.ingestion.personal_data import holds_personal_data
+from hunchd.ingestion.contact_masking import mask_contacts
+from hunchd.ingestion.personal_data import holds_contact_data
 from hunchd.ingestion.redaction import redact
 from hunchd.language.client import LanguageClient
 from hunchd.language.model_requests import ModelAnswer, ModelFailure, ModelRequest
@@ -138,7 +139,7 @@ class SessionReader(Feature):
             return True
         if stretch is None:
             return True
-        text = redact(render_turns(stretch.turns)).text
+        text = mask_contacts(redact(render_turns(stretch.turns)).text)
         if text:
             question = ModelRequest(
                 FACTS_PROMPT.system, f"<stretch>\n{text}\n</stretch>", FACTS_PROMPT.schema, MAX_ANSWER_TOKENS
@@ -203,7 +204,7 @@ class SessionReader(Feature):
         head = self._sessions.heads.get(stretch.session)
         if head is None:
             return
-        fit = [claim for claim in verified_claims.claims if not holds_personal_data(claim.sentence)]
+        fit = [claim for claim in verified_claims.claims if not holds_contact_data(claim.sentence)]
         drafts = [claim_to_draft(claim, head, self._settings.model) for claim in fit]
         await self._memories.remember(drafts, [draft.project for draft in drafts])
 

@@ -22,6 +22,7 @@ from hunchd.core.memory.session_log import (
     draft_to_message,
     head_from_memory,
     head_to_memory,
+    mask_message,
     message_from_memory,
     message_to_memory,
     session_head_id,
@@ -34,6 +35,7 @@ from hunchd.domain.facts import MemoryChange
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import Message, MessageType
+from hunchd.ingestion.contact_masking import mask_contacts
 from hunchd.ingestion.redaction import redact, redact_name
 from hunchd.protocol.decoding import unknown_cursor
 from hunchd.protocol.memories import derive_title
@@ -83,6 +85,7 @@ class SessionRegistry:
         *,
         now: Callable[[], datetime],
         features: Features,
+        masks_log: bool = False,
     ) -> None:
         self._journal = journal
         self._memory_cache = memory_cache
@@ -91,6 +94,7 @@ class SessionRegistry:
         self._memories = memories
         self._now = now
         self._features = features
+        self._masks_log = masks_log  # contact data do not even reach the log
         self._logs: OrderedDict[str, _CachedLog] = OrderedDict()
         self._ready = asyncio.Event()
         self._own_ids: set[str] = set()  # ids that this object is storing or deleting
@@ -196,6 +200,7 @@ class SessionRegistry:
             place = (draft, log.head.session, log.head.project, number, now)
             is_long = len(draft.text) >= LONG_TEXT_LENGTH
             message = await asyncio.to_thread(draft_to_message, *place) if is_long else draft_to_message(*place)
+            message = mask_message(message) if self._masks_log else message
             fresh.append(message)
             ids.append(message.id)
             number += 1
@@ -475,7 +480,7 @@ def get_session_title(messages: Sequence[Message]) -> str:
     Without a message by the user, the first message is used; without any message, the title is "".
     """
     user_messages = [message for message in messages if message.event is MessageType.USER] or messages
-    return derive_title(redact(user_messages[0].text).text) if user_messages else ""
+    return derive_title(mask_contacts(redact(user_messages[0].text).text)) if user_messages else ""
 
 
 def _parse_cursor(cursor: str | None) -> int:

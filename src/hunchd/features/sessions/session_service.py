@@ -21,7 +21,14 @@ from msgspec.structs import asdict
 from hunchd.assembly.history import HistoryView, SessionHistory
 from hunchd.assembly.prompt import DESIGN_BUDGET, HISTORY_SHARE, CompiledPrompt, PromptInputs, compile_prompt
 from hunchd.core.memory.memory_service import MemoryService
-from hunchd.core.memory.session_log import SessionHead, SessionLog, message_from_memory, session_head_id, session_tag
+from hunchd.core.memory.session_log import (
+    SessionHead,
+    SessionLog,
+    mask_message,
+    message_from_memory,
+    session_head_id,
+    session_tag,
+)
 from hunchd.core.state.dependencies import TaskSupervisor
 from hunchd.core.state.feature import AppliedSignal, Feature
 from hunchd.core.state.project import Project
@@ -52,6 +59,7 @@ from hunchd.features.sessions.prompt_lines import (
 )
 from hunchd.features.sessions.session_reader import SessionReader
 from hunchd.features.sessions.session_registry import SessionRegistry, describe_session, get_session_title
+from hunchd.ingestion.contact_masking import mask_contacts
 from hunchd.ingestion.redaction import redact_name
 from hunchd.ingestion.session_digest import digest_turns
 from hunchd.ingestion.session_statements import SentencePair, extract_statements, list_sentences
@@ -91,6 +99,7 @@ class _FoldedHistory:
 
     log: SessionLog
     history: SessionHistory
+    masks_contacts: bool
     consumed_count: int = 0
     lock: Lock = field(default_factory=Lock)
 
@@ -104,7 +113,7 @@ class _FoldedHistory:
         with self.lock:
             forced_compactions, until = frozenset(self.log.head.compactions), len(self.log.messages)
             for message in self.log.messages[self.consumed_count : until]:
-                self.history.add(message)
+                self.history.add(mask_message(message) if self.masks_contacts else message)
                 if message.number in forced_compactions:
                     self.history.compact()
             self.consumed_count = until
@@ -148,6 +157,7 @@ class SessionService(Feature):
         rate: ComputeWithModel[SentencePair] | None = None,
         embed: ComputeWithModel[str] | None = None,
         reader: SessionReader | None = None,
+        masks_contacts: bool = True,
     ) -> None:
         self._registry = registry
         self._memories = memories
@@ -159,6 +169,7 @@ class SessionService(Feature):
         self._rate = rate
         self._embed = embed
         self._reader = reader
+        self._masks_contacts = masks_contacts  # in prompts
         self._histories: OrderedDict[tuple[str, int], _FoldedHistory] = OrderedDict()
         self._project_facts: OrderedDict[str, _ProjectFacts] = OrderedDict()
         self._changed_sessions: set[str] = set()
@@ -310,7 +321,7 @@ class SessionService(Feature):
             if tokens == whole:
                 return view
             if tokens not in histories_by_budget:
-                histories_by_budget[tokens] = _FoldedHistory(log, SessionHistory(tokens, digest_turns))
+                histories_by_budget[tokens] = self._start_history(log, tokens)
             return histories_by_budget[tokens].fold()
 
         now = self._now()
@@ -357,11 +368,14 @@ class SessionService(Feature):
         key = (log.head.session, budget)
         folded_history = self._histories.get(key)
         if folded_history is None or folded_history.log is not log:
-            folded_history = _FoldedHistory(log, SessionHistory(budget, digest_turns))
+            folded_history = self._start_history(log, budget)
         self._cache_history(key, folded_history)
         return (
             folded_history.fold() if folded_history.is_nearly_folded else await asyncio.to_thread(folded_history.fold)
         )
+
+    def _start_history(self, log: SessionLog, budget: int) -> _FoldedHistory:
+        return _FoldedHistory(log, SessionHistory(budget, digest_turns), self._masks_contacts)
 
     def _cache_history(self, key: tuple[str, int], folded_history: _FoldedHistory) -> None:
         self._histories[key] = folded_history
@@ -422,7 +436,8 @@ class SessionService(Feature):
                 memory = memories[result.id]
                 if owner == project or is_shown_in_projects(memory):
                     text = render_search_result(memory, result.snippet, now=self._now(), secret=self._secret)
-                    matches.append((result, text))
+                    is_said = self._masks_contacts and memory.kind is Kind.MESSAGE
+                    matches.append((result, mask_contacts(text) if is_said else text))
         matches.sort(key=lambda one: -one[0].score)
         return matches, list(dict.fromkeys(degradations))
 

@@ -1,0 +1,179 @@
+"""Masking of contact data: mail addresses, phone numbers and postal addresses of people.
+
+They stay in the verbatim log of a session and nowhere else. Precision comes first, because masked text is shown to
+agents that work with it: versions, dates, addresses of hosts and code must stay. No I/O.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from hunchd.text.words import STATEMENT_STOP_WORDS
+
+_MAIL: Final = re.compile(
+    r"(?<![\w.+/:@-])(?!(?:git|no-?reply|root|user|admin)@)"
+    r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,4}[A-Za-z]{2,12}(?![\w@-]|:\w|\()"
+)
+_PHONES: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        # with a country code
+        r"(?<![\w+.])(?:\+|00)[1-9]\d{0,2}[ ./-]?(?:\(0?\d{1,4}\)[ ./-]?)?\d{1,5}(?:[ ./-]?\d{2,5}){1,4}"
+        r"(?![\w.]\d|\w)",
+        # North American, Chinese mobile, groups of three, national with a leading zero
+        r"(?<![\w.-])\(?[2-9]\d{2}\)?[ .-][2-9]\d{2}[ .-]\d{4}(?![\w.-])",
+        r"(?<![\w.-])1[3-9]\d{9}(?![\w.-])",
+        r"(?<![\w.,-])[6-9]\d{2} \d{3} (?!000)\d{3}(?![\w.,-]|\s\d)",
+        r"(?<![\w.,/:-])0[1-9]\d{0,3}(?=(?:[ /-]?\d){7})(?:[ /-]\d{2,8}){1,4}(?![\w.,:/-]\d|\w)",
+    )
+)
+# Any number, if a word for a phone comes before it.
+_NUMBER: Final = re.compile(r"(?<![\d.])\(?\+?\d[\d ()./-]{5,16}\d(?![\w.]\d|\w)", re.ASCII)
+_PHONE_WORD: Final = re.compile(
+    r"(?:phone|tel|telefon\w*|telephone|téléphone|teléfono|telefone|mobile|cell|handy\w*|móvil|celular|portable|fax"
+    r"|whatsapp|call (?:me|him|her|them|us)|телефон\w*|тел|电话|手机|電話|携帯)"
+    r"(?:[ -]?(?:number|nummer|no|nr|号码?|番号))?"
+    r"\W{0,3}(?:(?:is|ist|es|est|é|lautet|at|on|unter)\b|是|为|は)?\W{0,3}$",
+    re.IGNORECASE,
+)
+_FEWEST_DIGITS: Final = 7
+_MOST_DIGITS: Final = 15
+_REACH: Final = 30  # characters before a number in which a word for a phone is looked for
+_NAME: Final = r"[A-ZÀ-ÝŐŠŽ](?:[^\W\d_]|['’.-])+"
+_ADDRESSES: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"\b\d{{1,5}}[A-Za-z]? (?:{_NAME} ){{1,3}}(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Boulevard|Blvd"
+        r"|Court|Way|Square|Terrace|Place|Close|Crescent|Parkway)\b\.?(?:,? (?:Apt|Unit|Suite|Flat)\.? ?\w+)?"
+        rf"(?:, {_NAME}(?: {_NAME})?)?(?:,? [A-Z]{{2}}\b)?"
+        r"(?:,? (?:\d{5}(?:-\d{4})?|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}))?",
+        r"\b[A-ZÄÖÜ][\wäöüß-]*(?:straße|strasse|str\.|weg|gasse|platz|allee|damm|ufer|straat|laan|gatan|vägen|gade) ?"
+        rf"\d{{1,4}} ?[a-z]?\b(?![.\d])(?:,? (?:in )?(?:[A-Z]{{1,2}}-)?\d{{4,6}} {_NAME})?",
+        r"\b\d{1,4}(?: bis| ter)?,? (?:rue|avenue|boulevard|place|chemin|allée|impasse|quai|route)"
+        rf"(?: (?:de|du|des|la|le|les)| d['’]| l['’])* ?{_NAME}(?: {_NAME}){{0,3}}(?:,? \d{{5}} {_NAME})?",
+        r"\b(?:[Cc]alle|[Aa]venida|Avda\.|[Pp]laza|[Pp]aseo|[Rr]ua|[Tt]ravessa|[Pp]raça)"
+        rf"(?: (?:de|del|da|do|dos|das|la|los|las))* {_NAME}(?: (?:de |del |da |do )?{_NAME}){{0,4}},?"
+        r" (?:n[.º°o]{1,2} ?)?\d{1,4}\b"
+        rf"(?:,? \d{{4,5}}(?:-\d{{3}})? {_NAME})?",
+        r"\b(?:ул\.|улиц[аеы]|проспект\w*|пр-т|переул\w+|бульвар\w*|шоссе) [А-ЯЁ][\w-]+(?: [\w-]+)?,? ?"
+        r"(?:д(?:ом|\.) ?)?\d{1,4}(?:,? ?(?:кв|квартира)\.? ?\d+)?",
+        r"[\u4e00-\u9fff]{2,24}(?:路|街|大道|巷) ?\d{1,5} ?号(?:[\u4e00-\u9fff\d]{0,12}(?:室|楼|栋|单元))?",
+        r"(?:〒\d{3}-\d{4} ?)?[\u4e00-\u9fff]{1,3}[都道府県][\u4e00-\u9fffぁ-んァ-ヶー]{1,16}[市区町村]"
+        r"[^\s。、\"]{0,20}?\d{1,4}(?:丁目|番地?|号|[-−]\d{1,4})+",
+    )
+)
+_SEVEN_DIGITS: Final = re.compile(r"(?:\d[ ()./-]{0,3}){7}")
+_DATE: Final = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|(?:\d{1,3}\.){3}\d{1,3}")
+_SENTENCE_END: Final = re.compile(r"[.!?](?=\s)|[。！？\n]")
+_OWNER: Final = re.compile(
+    r"(?<![\w-])[^\W\d_a-zß-öø-ÿ][^\W\d_]+|[\u4e00-\u9fff]{2,4}(?=的|电话|手机|邮箱|地址|さん|様)"
+)
+_WORD: Final = re.compile(
+    r"(?:phone|tel|telefon\w*|telephone|téléphone|teléfono|telefone|mobile|cell|handy\w*|móvil|celular|portable|fax"
+    r"|whatsapp|call (?:me|him|her|them|us)|телефон\w*|тел|电话|手机|電話|携帯)"
+    r"(?:[ -]?(?:number|nummer|no|nr|号码?|番号))?"
+    r"\W{0,3}(?:(?:is|ist|es|est|é|lautet|at|on|unter)\b|是|为|は)?\W{0,3}$",
+    re.IGNORECASE,
+)
+_FEWEST_DIGITS: Final = 7
+_MOST_DIGITS: Final = 15
+_REACH: Final = 30  # characters before a number in which a word for a phone is looked for
+_NAME: Final = r"[A-ZÀ-ÝŐŠŽ](?:[^\W\d_]|['’.-])+"
+_ADDRESSES: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"\b\d{{1,5}}[A-Za-z]? (?:{_NAME} ){{1,3}}(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Boulevard|Blvd"
+        r"|Court|Way|Square|Terrace|Place|Close|Crescent|Parkway)\b\.?(?:,? (?:Apt|Unit|Suite|Flat)\.? ?\w+)?"
+        rf"(?:, {_NAME}(?: {_NAME})?)?(?:,? [A-Z]{{2}}\b)?"
+        r"(?:,? (?:\d{5}(?:-\d{4})?|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}))?",
+        r"\b[A-ZÄÖÜ][\wäöüß-]*(?:straße|strasse|str\.|weg|gasse|platz|allee|damm|ufer|straat|laan|gatan|vägen|gade) ?"
+        rf"\d{{1,4}} ?[a-z]?\b(?![.\d])(?:,? (?:in )?(?:[A-Z]{{1,2}}-)?\d{{4,6}} {_NAME})?",
+        r"\b\d{1,4}(?: bis| ter)?,? (?:rue|avenue|boulevard|place|chemin|allée|impasse|quai|route)"
+        rf"(?: (?:de|du|des|la|le|les)| d['’]| l['’])* ?{_NAME}(?: {_NAME}){{0,3}}(?:,? \d{{5}} {_NAME})?",
+        r"\b(?:[Cc]alle|[Aa]venida|Avda\.|[Pp]laza|[Pp]aseo|[Rr]ua|[Tt]ravessa|[Pp]raça)"
+        rf"(?: (?:de|del|da|do|dos|das|la|los|las))* {_NAME}(?: (?:de |del |da |do )?{_NAME}){{0,4}},?"
+        r" (?:n[.º°o]{1,2} ?)?\d{1,4}\b"
+        rf"(?:,? \d{{4,5}}(?:-\d{{3}})? {_NAME})?",
+        r"\b(?:ул\.|улиц[аеы]|проспект\w*|пр-т|переул\w+|бульвар\w*|шоссе) [А-ЯЁ][\w-]+(?: [\w-]+)?,? ?"
+        r"(?:д(?:ом|\.) ?)?\d{1,4}(?:,? ?(?:кв|квартира)\.? ?\d+)?",
+        r"[\u4e00-\u9fff]{2,24}(?:路|街|大道|巷) ?\d{1,5} ?号(?:[\u4e00-\u9fff\d]{0,12}(?:室|楼|栋|单元))?",
+        r"(?:〒\d{3}-\d{4} ?)?[\u4e00-\u9fff]{1,3}[都道府県][\u4e00-\u9fffぁ-んァ-ヶー]{1,16}[市区町村]"
+        r"[^\s。、\"]{0,20}?\d{1,4}(?:丁目|番地?|号|[-−]\d{1,4})+",
+    )
+)
+_SEVEN_DIGITS: Final = re.compile(r"(?:\d[ ()./-]{0,3}){7}")
+_DATE: Final = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|(?:\d{1,3}\.){3}\d{1,3}")
+_SENTENCE_END: Final = re.compile(r"[.!?](?=\s)|[。！？\n]")
+_OWNER: Final = re.compile(
+    r"(?<![\w-])[^\W\d_a-zß-öø-ÿ][^\W\d_]+|[\u4e00-\u9fff]{2,4}(?=的|电话|手机|邮箱|地址|さん|様)"
+)
+_WORD: Final = re.compile(r"[^\W\d_]+")
+# Words that begin sentences with contact data, and name no person.
+_NO_OWNER: Final = STATEMENT_STOP_WORDS | frozenset(
+    _WORD.findall(
+        "call mail email write send reach contact phone tel telefon nummer number handy adresse address anschrift calle"
+        " rue avenue avenida street straße teléfono correo téléphone dirección please bitte our my your"
+    )
+)
+
+
+def find_contacts(text: str) -> list[tuple[int, int, str]]:
+    """Return (start, end, name of the kind) of each mail address, phone number and postal address.
+
+    The spans are in order and do not overlap.
+    """
+    found = [(*match.span(), "mail address") for match in _MAIL.finditer(text)] if "@" in text else []
+    if any(map(str.isdigit, text)):
+        found += [(*match.span(), "postal address") for one in _ADDRESSES for match in one.finditer(text)]
+        found += [(*span, "phone number") for span in _find_phones(text)]
+    separate: list[tuple[int, int, str]] = []
+    for start, end, kind in sorted(found, key=lambda one: (one[0], -one[1])):
+        if not separate or start >= separate[-1][1]:
+            separate.append((start, end, kind))
+    return separate
+
+
+def mask_contacts(text: str, question: str | None = None) -> str:
+    """Replace contact data by the name of its kind, such as `[phone number]`.
+
+    What belongs to a person that `question` names is kept.
+    """
+    masked, end = "", 0
+    for start, stop, kind in find_contacts(text):
+        if question is None or not _names_owner(question, text, start, stop):
+            masked += f"{text[end:start]}[{kind}]"
+            end = stop
+    return masked + text[end:]
+
+
+def _find_phones(text: str) -> Iterator[tuple[int, int]]:
+    if not _SEVEN_DIGITS.search(text):
+        return
+    matches = [match for pattern in _PHONES for match in pattern.finditer(text)]
+    matches += [
+        match
+        for match in _NUMBER.finditer(text)
+        if _PHONE_WORD.search(text[max(0, match.start() - _REACH) : match.start()])
+    ]
+    for match in matches:
+        digits = sum(map(str.isdigit, match[0]))
+        if _FEWEST_DIGITS <= digits <= _MOST_DIGITS and not _DATE.search(match[0]):
+            yield match.span()
+
+
+def _names_owner(question: str, text: str, start: int, stop: int) -> bool:
+    """Return True if the question names somebody to whom the contact data between `start` and `stop` may belong.
+
+    These are the capitalized words of its sentence, and the words of the mail address itself.
+    """
+    begin = max((match.end() for match in _SENTENCE_END.finditer(text, 0, start)), default=0)
+    end = next((match.start() for match in _SENTENCE_END.finditer(text, stop)), len(text))
+    sentence = text[begin:start] + " " + text[stop:end]
+    owners = {match[0].lower() for match in _OWNER.finditer(sentence)}
+    owners |= {word.lower() for word in _WORD.findall(text[start:stop].partition("@")[0]) if "@" in text[start:stop]}
+    asked = question.lower()
+    words = {form for word in _WORD.findall(asked) for form in (word, word.removesuffix("s"))}
+    owners = {one for one in owners if len(one) > 1 and one not in _NO_OWNER}
+    return not owners.isdisjoint(words) or any(one in asked for one in owners if not one.isascii() and one > "\u2e80")
