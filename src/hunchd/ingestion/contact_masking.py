@@ -70,45 +70,6 @@ _SENTENCE_END: Final = re.compile(r"[.!?](?=\s)|[。！？\n]")
 _OWNER: Final = re.compile(
     r"(?<![\w-])[^\W\d_a-zß-öø-ÿ][^\W\d_]+|[\u4e00-\u9fff]{2,4}(?=的|电话|手机|邮箱|地址|さん|様)"
 )
-_WORD: Final = re.compile(
-    r"(?:phone|tel|telefon\w*|telephone|téléphone|teléfono|telefone|mobile|cell|handy\w*|móvil|celular|portable|fax"
-    r"|whatsapp|call (?:me|him|her|them|us)|телефон\w*|тел|电话|手机|電話|携帯)"
-    r"(?:[ -]?(?:number|nummer|no|nr|号码?|番号))?"
-    r"\W{0,3}(?:(?:is|ist|es|est|é|lautet|at|on|unter)\b|是|为|は)?\W{0,3}$",
-    re.IGNORECASE,
-)
-_FEWEST_DIGITS: Final = 7
-_MOST_DIGITS: Final = 15
-_REACH: Final = 30  # characters before a number in which a word for a phone is looked for
-_NAME: Final = r"[A-ZÀ-ÝŐŠŽ](?:[^\W\d_]|['’.-])+"
-_ADDRESSES: Final = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"\b\d{{1,5}}[A-Za-z]? (?:{_NAME} ){{1,3}}(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Boulevard|Blvd"
-        r"|Court|Way|Square|Terrace|Place|Close|Crescent|Parkway)\b\.?(?:,? (?:Apt|Unit|Suite|Flat)\.? ?\w+)?"
-        rf"(?:, {_NAME}(?: {_NAME})?)?(?:,? [A-Z]{{2}}\b)?"
-        r"(?:,? (?:\d{5}(?:-\d{4})?|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}))?",
-        r"\b[A-ZÄÖÜ][\wäöüß-]*(?:straße|strasse|str\.|weg|gasse|platz|allee|damm|ufer|straat|laan|gatan|vägen|gade) ?"
-        rf"\d{{1,4}} ?[a-z]?\b(?![.\d])(?:,? (?:in )?(?:[A-Z]{{1,2}}-)?\d{{4,6}} {_NAME})?",
-        r"\b\d{1,4}(?: bis| ter)?,? (?:rue|avenue|boulevard|place|chemin|allée|impasse|quai|route)"
-        rf"(?: (?:de|du|des|la|le|les)| d['’]| l['’])* ?{_NAME}(?: {_NAME}){{0,3}}(?:,? \d{{5}} {_NAME})?",
-        r"\b(?:[Cc]alle|[Aa]venida|Avda\.|[Pp]laza|[Pp]aseo|[Rr]ua|[Tt]ravessa|[Pp]raça)"
-        rf"(?: (?:de|del|da|do|dos|das|la|los|las))* {_NAME}(?: (?:de |del |da |do )?{_NAME}){{0,4}},?"
-        r" (?:n[.º°o]{1,2} ?)?\d{1,4}\b"
-        rf"(?:,? \d{{4,5}}(?:-\d{{3}})? {_NAME})?",
-        r"\b(?:ул\.|улиц[аеы]|проспект\w*|пр-т|переул\w+|бульвар\w*|шоссе) [А-ЯЁ][\w-]+(?: [\w-]+)?,? ?"
-        r"(?:д(?:ом|\.) ?)?\d{1,4}(?:,? ?(?:кв|квартира)\.? ?\d+)?",
-        r"[\u4e00-\u9fff]{2,24}(?:路|街|大道|巷) ?\d{1,5} ?号(?:[\u4e00-\u9fff\d]{0,12}(?:室|楼|栋|单元))?",
-        r"(?:〒\d{3}-\d{4} ?)?[\u4e00-\u9fff]{1,3}[都道府県][\u4e00-\u9fffぁ-んァ-ヶー]{1,16}[市区町村]"
-        r"[^\s。、\"]{0,20}?\d{1,4}(?:丁目|番地?|号|[-−]\d{1,4})+",
-    )
-)
-_SEVEN_DIGITS: Final = re.compile(r"(?:\d[ ()./-]{0,3}){7}")
-_DATE: Final = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|(?:\d{1,3}\.){3}\d{1,3}")
-_SENTENCE_END: Final = re.compile(r"[.!?](?=\s)|[。！？\n]")
-_OWNER: Final = re.compile(
-    r"(?<![\w-])[^\W\d_a-zß-öø-ÿ][^\W\d_]+|[\u4e00-\u9fff]{2,4}(?=的|电话|手机|邮箱|地址|さん|様)"
-)
 _WORD: Final = re.compile(r"[^\W\d_]+")
 # Words that begin sentences with contact data, and name no person.
 _NO_OWNER: Final = STATEMENT_STOP_WORDS | frozenset(
