@@ -51,7 +51,7 @@ async def store(tmp_path: Path) -> AsyncIterator[StoreClient]:
 
 
 async def search_ids(searching: SearchService, query: str, **asked: Any) -> list[str]:
-    answer = await searching.search(SearchRequest(query=query, **asked), "p")
+    answer = await searching.search(SearchRequest(query=query, **asked), "p", timeout=30.0)  # a busy machine starts late
     assert answer.status != "degraded"
     return [result.ref for result in answer.results]
 
@@ -189,3 +189,22 @@ async def test_search_of_silent_store_returns_cached(store: StoreClient, monkeyp
 
     assert answer.status == "degraded"
     assert answer.results[0].ref == "session:s:3"
+
+
+async def test_search_ignores_function_words_of_other_languages(store: StoreClient) -> None:
+    talk = (
+        ("Ada", "El pan tiene que estar en las tiendas a las seis, con el contrato en la mano."),
+        ("Ben", "Que el horno de la esquina no lo toque nadie."),
+        ("Ada", "Fijaos: del reparto se ocupa Koldo."),
+    )
+    await store.put(make_turn("s", (*talk[:2], *TALK, *talk[2:])))
+    searching = SearchService(MemoryCache(), store, now=lambda: NOW)
+    assert (await search_ids(searching, "¿Quién es el que lleva el reparto?"))[0] == f"session:s:{len(TALK) + 3}"
+
+
+async def test_search_finds_inflected_and_compound_words(store: StoreClient) -> None:
+    await store.put(make_turn("s", (*TALK, ("Ben", "Fahrplanwechsel bleibt der 14. Dezember."))))
+    searching = SearchService(MemoryCache(), store, now=lambda: NOW)
+    assert (await search_ids(searching, "Wann ist der nächste Wechsel der Fahrpläne, also des Fahrplans?"))[0] == (
+        f"session:s:{len(TALK) + 1}"
+    )

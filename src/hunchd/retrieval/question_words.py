@@ -12,9 +12,10 @@ from typing import Final
 from hunchd.text.identifiers import SUBWORD, starts_subword
 from hunchd.text.scripts import WORD, has_special_words, normalize_letters
 from hunchd.text.stemming import stem_prefix
-from hunchd.text.words import QUESTION_STOP_WORDS, extract_terms
+from hunchd.text.words import QUESTION_STOP_WORDS, extract_terms, is_foreign
 
 SNIPPET_LENGTH: Final = 200  # characters
+PREFIX_LETTERS: Final = 5  # of a word in a language without a stemmer here
 # Pasted material around a question.
 _FENCED_BLOCK = re.compile(r"^(```|~~~).*?^\1`*\s*$", re.MULTILINE | re.DOTALL)
 _PASTED_MATERIAL = re.compile(r"<!--[\s\S]*?-->|^\s*>.*$|^\s*[-*] \[[ xX]\].*$|https?://\S+", re.MULTILINE)
@@ -27,6 +28,21 @@ def strip_pasted(question: str) -> str:
     """
     own_text = " ".join(_PASTED_MATERIAL.sub(" ", _FENCED_BLOCK.sub(" ", question)).split())
     return own_text if own_text == question or len(extract_terms(own_text)) > 1 else question
+
+
+def stem_question(question: str) -> list[str]:
+    """Return the stem of each content word of a question, in the order of `extract_terms`.
+
+    The stemmer knows English only. In another language a long word is cut to PREFIX_LETTERS letters and a `*`, which
+    stands for every word that begins so: its inflected forms and compounds.
+    """
+    words, is_cut = extract_terms(question), is_foreign(question)
+
+    def stem(word: str) -> str:
+        is_long = len(word) >= PREFIX_LETTERS and not has_special_words(word)
+        return f"{word[:PREFIX_LETTERS]}*" if is_cut and is_long else stem_prefix(word)
+
+    return [stem(word) for word in words]
 
 
 def count_stems(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict[str, int], int]]:
@@ -49,7 +65,8 @@ def count_stems(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict
             joined_indexes.append(at)
         else:
             all_stems = [stem_prefix(word) for word in extract_terms(text)]
-            count_by_stem = {root: all_stems.count(root) for root in stems if root in all_stems}
+            counts = {root: _count_words(root, all_stems) for root in stems}
+            count_by_stem = {root: count for root, count in counts.items() if count}
             length = max(length, len(all_stems))
         results.append((count_by_stem, length))
     joined_text, joined_lower = ("\n".join([some[at] for at in joined_indexes]) for some in (texts, lower_texts))
@@ -61,9 +78,16 @@ def count_stems(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict
     return results
 
 
+def _count_words(root: str, stems: Sequence[str]) -> int:
+    if root.endswith("*"):
+        return sum(one.startswith(root[:-1]) for one in stems)
+    return stems.count(root)
+
+
 def _find_places(root: str, text: str, lower: str) -> list[int]:
     """Return the positions of words, or parts of words, with this stem."""
     positions: list[int] = []
+    is_prefix, root = root.endswith("*"), root.removesuffix("*")
     at, size = lower.find(root), len(root)
     is_own_stem = stem_prefix(root) == root
     while at >= 0:
@@ -71,7 +95,7 @@ def _find_places(root: str, text: str, lower: str) -> list[int]:
             # Usually the word itself; otherwise it must be checked.
             positions += (
                 [at]
-                if is_own_stem and not lower[at + size : at + size + 1].isalnum()
+                if is_prefix or (is_own_stem and not lower[at + size : at + size + 1].isalnum())
                 else _check_place(root, text, lower, at)
             )
         at = lower.find(root, at + size)

@@ -29,7 +29,7 @@ from hunchd.retrieval.passage_scoring import (
     estimate_rarities,
     score_passages,
 )
-from hunchd.retrieval.question_words import count_stems, make_snippet
+from hunchd.retrieval.question_words import count_stems, make_snippet, stem_question
 from hunchd.retrieval.time_expressions import TimeExpression, matches_time, parse_time_expression
 from hunchd.store.hits import Hit, RankingHit
 from hunchd.store.ranking_view import RankingView
@@ -206,12 +206,13 @@ def rank_hits(
     are returned. If it is "specific" and the query is exactly the name of some memories, only those are returned.
     """
     query_terms = extract_terms(query)
-    scored_answers = _score_answers(query, [stem_prefix(word) for word in query_terms], hits, now, counts or {})
+    roots = stem_question(query)
+    scored_answers = _score_answers(query, roots, hits, now, counts or {})
     scored_answers.sort(key=lambda one: (-one.score, one.hit.memory.id))
     if depth == "specific" and any(one.is_exact_match for one in scored_answers):
         scored_answers = [one for one in scored_answers if one.is_exact_match]
     return [
-        _build_ranked(query_terms, one, now)
+        _build_ranked(dict(zip(query_terms, roots, strict=True)), one, now)
         for one in scored_answers[: min(k, MAX_DEEP if depth == "deep" else max(k, MAX_SHALLOW))]
     ]
 
@@ -292,7 +293,7 @@ def get_position_weight(place: int) -> float:
 
 def list_stems(query: str) -> list[str]:
     """Return the distinct word stems of a question, in order."""
-    return list(dict.fromkeys(map(stem_prefix, extract_terms(query))))
+    return list(dict.fromkeys(stem_question(query)))
 
 
 def count_memory_stems(memories: Sequence[Memory | RankingView], roots: Sequence[str]) -> list[TermCounts]:
@@ -353,9 +354,9 @@ def _score_message(
     return score + LENGTH_FACTOR * math.log((1 + min(passage.length, MAX_LENGTH)) / (1 + MEAN_LENGTH))
 
 
-def _build_ranked(query_terms: Sequence[str], scored_hit: _ScoredHit, now: datetime) -> RankedHit:
-    words = [word for word in query_terms if stem_prefix(word) in scored_hit.stem_counts]
-    nearby_words = [word for word in query_terms if stem_prefix(word) in scored_hit.nearby_stems and word not in words]
+def _build_ranked(roots: Mapping[str, str], scored_hit: _ScoredHit, now: datetime) -> RankedHit:
+    words = [word for word, root in roots.items() if root in scored_hit.stem_counts]
+    nearby_words = [word for word, root in roots.items() if root in scored_hit.nearby_stems and word not in words]
     reasons = _build_reasons(scored_hit.hit, words, nearby_words, scored_hit.is_exact_match, now)
     return RankedHit(
         scored_hit.hit.memory,

@@ -8,6 +8,7 @@ words of its own.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Final
 
@@ -47,6 +48,45 @@ QUESTION_STOP_WORDS: Final = _CONTRACTIONS | _parse_word_set("""
     also always could either ever every get got know let like may might must neither one per please say shall show
     tell upon us use used using via whose would yet
 """)
+# Function words of other languages, and the words with which people ask in them. A text is searched without those of
+# the language that it is in; the index keeps them, because "die" and "con" are words of other languages too.
+_FOREIGN_STOP_WORDS: Final = (
+    _parse_word_set("""
+        aber als am an auch auf aus bei beim bin bis bist da damit dann das dass dein deine dem den denn der des die
+        dies diese diesem diesen dieser dieses doch dort du durch ein eine einem einen einer eines er es etwas euch für
+        gegen habe haben hat hatte hatten hier ich ihm ihn ihr ihre im in ist ja jede jeden jeder kann kein keine keinen
+        können man mein meine mich mir mit muss müssen nach nicht noch nur ob oder ohne schon sein seine seit sich sie
+        sind so soll sollen über um und uns unser unsere unter vom von vor wann war waren warum was welche welchen
+        welcher welches wem wen wenn wer werden wie wieder wir wird wo wofür womit worauf wozu wurde wurden zu zum zur
+    """),
+    _parse_word_set("""
+        a al algo ante aquí así aunque como con cuál cuáles cuando cuándo cuánto cuántos de del desde donde dónde dos el
+        él ella ellos en entre era eran eres es esa ese eso esta está estaba están estas este esto estos fue fueron ha
+        haber había han hasta hay he hemos la las le les lo los más me mi mis muy nada ni no nos nosotros nuestra
+        nuestro o para pero poco por porque puede qué que quién quien quiénes se sea ser si sí sin sobre son soy su sus
+        también te tenemos tengo tiene tienen todo todos tu tú un una uno unos usamos usar va y ya yo
+    """),
+    _parse_word_set("""
+        à afin ai après au aussi autre aux avant avec avons ce cela ces cet cette ceux chez comme comment dans de des
+        depuis deux doit donc dont du elle elles en encore entre es est et été être eux fait faut il ils j je l la le
+        les leur leurs lors lui là ma mais me même mes moi mon n ne ni nos notre nous on ont ou où par pas peut plus
+        pour pourquoi qu quand que quel quelle quelles quels qui quoi s sa sans se ses si soit son sont sous sur ta te
+        tes toi ton tous tout toute toutes très tu un une va vers vos votre vous y
+    """),
+    _parse_word_set("""
+        a ainda ao aos aquele aqui as até com como da das de dela dele depois do dos e é ela elas ele eles em entre era
+        essa esse esta está estão este eu foi foram há isso isto já lhe mais mas me mesmo meu minha muito na nas não nem
+        no nos nós nossa nosso num numa o onde os ou para pela pelo por porque pra qual quais quando quanto que quê quem
+        são se sem ser será seu sua só sobre também te tem temos tenho teu ter todo todos tudo um uma vai você vocês
+    """),
+    _parse_word_set("""
+        а без более был была были было быть в вам вас весь во вот все всё всех вы где да даже для до его её ей ему если
+        есть ещё еще же за зачем здесь и из или им их к как какая какие какой какого ко когда который кто ли мне может
+        мой моя мы на над наш наша не него нет ни них но ну о об он она они оно от по под почему при с сколько со так
+        там то того тоже только тот ты у уже что чего чтобы чем эта эти это этот я
+    """),
+)
+_FEWEST_FUNCTION_WORDS: Final = 2  # in a text without accents, which may be English
 # Rules and decisions that are compared: also adverbs and hedges, but no word that may make the difference.
 STATEMENT_STOP_WORDS: Final = _ENGLISH | _parse_word_set("""
     above across actually again agreed already also always another approximately around avoid below ca cannot circa
@@ -89,12 +129,26 @@ def extract_terms(text: str) -> list[str]:
     The list contains the words and then the parts of compound words, in lower case.
     """
     text = normalize_letters(text)
-    words = [word.lower() for word in (*find_words(text), *find_subwords(text))]
+    words = dict.fromkeys(word.lower() for word in (*find_words(text), *find_subwords(text)))
+    empty = _find_foreign_stop_words(words)
     return [
         word
-        for word in dict.fromkeys(words)
-        if word not in QUESTION_STOP_WORDS and (len(word) > 1 or not word.isascii())
+        for word in words
+        if word not in QUESTION_STOP_WORDS and word not in empty and (len(word) > 1 or not word.isascii())
     ]
+
+
+def is_foreign(text: str) -> bool:
+    """Return True if a text is in a language other than English, as its function words show."""
+    return bool(_find_foreign_stop_words(dict.fromkeys(find_words(normalize_letters(text).lower()))))
+
+
+def _find_foreign_stop_words(words: Collection[str]) -> frozenset[str]:
+    """Return the stop words of the language in which a text is; none for English and for names."""
+    fewest = 1 if any(not word.isascii() for word in words) else _FEWEST_FUNCTION_WORDS
+    counts = [sum(map(each.__contains__, words)) for each in _FOREIGN_STOP_WORDS]
+    is_foreign = max(counts) >= max(fewest, 1 + sum(map(QUESTION_STOP_WORDS.__contains__, words)))
+    return _FOREIGN_STOP_WORDS[counts.index(max(counts))] if is_foreign else frozenset()
 
 
 def fold_diacritics(word: str) -> str:
