@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -87,6 +87,7 @@ from hunchd.protocol.responses import (
 from hunchd.protocol.search_results import ExpandAnswer, SearchAnswer, SearchResult
 from hunchd.protocol.settings_answers import CheckAnswer, ProjectChange, SettingAnswer, SettingChange, SettingsAnswer
 from hunchd.protocol.status_answers import StatusAnswer
+from hunchd.retrieval.outdated_messages import put_current_first
 
 DRAIN_TIMEOUT_SECONDS = 0.8  # seconds that a shutdown waits for the store
 
@@ -160,6 +161,7 @@ class Engine:
         """
         memories, projects = self._memories, self._projects
         ledger = create_ledger(parts)
+        self._now = parts.now
         self._code = CodeSearchService(parts.models, now=parts.now)
         self._context_service = ContextService(
             parts.settings.context,
@@ -366,9 +368,8 @@ class Engine:
         request = replace(request, query=query.gist)  # memories are searched for the gist of a long text
         if request.project is None:
             facts = self._projects.own.facts.values()
-            answer = await self.knowledge.add_fact_histories(
-                request, await self._search_service.search(request, None), facts
-            )
+            answer = self._put_current_first(await self._search_service.search(request, None), request, facts)
+            answer = await self.knowledge.add_fact_histories(request, answer, facts)
             return self._maintenance.record_search(request.query, None, answer)
         project, tree = self._projects.find(request.project)
         request = replace(request, path_prefix=to_relative_prefix(request.path_prefix, tree.root))
@@ -387,7 +388,14 @@ class Engine:
         if not request.memories:
             return SearchAnswer(results=[], status="empty", degraded=[], took_ms=0.0)
         answer = await self._search_with_own(request, project, tree)
+        answer = self._put_current_first(answer, request, project.facts.values())
         return await self.knowledge.add_fact_histories(request, answer, project.facts.values())
+
+    def _put_current_first(self, answer: SearchAnswer, request: SearchRequest, facts: Iterable[Memory]) -> SearchAnswer:
+        """Rank what holds now before what was said earlier, unless the request is about the past."""
+        if request.as_of is not None or (request.kinds and Kind.FACT not in request.kinds):
+            return answer
+        return answer.with_results(put_current_first(answer.results, facts, self._now())[: request.k])
 
     async def _search_with_own(self, request: SearchRequest, project: Project, tree: WorkingTree) -> SearchAnswer:
         """Search a project's memories and those of the user's own that apply to every project."""

@@ -51,7 +51,7 @@ async def store(tmp_path: Path) -> AsyncIterator[StoreClient]:
 
 
 async def search_ids(searching: SearchService, query: str, **asked: Any) -> list[str]:
-    answer = await searching.search(SearchRequest(query=query, **asked), "p", timeout=30.0)  # a busy machine starts late
+    answer = await searching.search(SearchRequest(query=query, **asked), "p", timeout=30.0)
     assert answer.status != "degraded"
     return [result.ref for result in answer.results]
 

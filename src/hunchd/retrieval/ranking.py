@@ -120,7 +120,7 @@ def rank_results(
     memories whose stems were already counted.
     """
     return [
-        _build_result(one.memory, one.snippet, round(one.score, 4), one.reasons)
+        build_result(one.memory, one.snippet, round(one.score, 4), one.reasons)
         for one in rank_hits(query, hits, depth=depth, k=k, now=now, counts=counts)
     ]
 
@@ -131,7 +131,7 @@ def update_result(result: SearchResult, query: str, memory: Memory) -> SearchRes
     Score and reasons are unchanged.
     """
     snippet = make_snippet(_quotable_text(memory), extract_terms(query))
-    return _build_result(memory, snippet, result.score, result.reasons)
+    return build_result(memory, snippet, result.score, result.reasons)
 
 
 def _quotable_text(memory: Memory | RankingView) -> str:
@@ -162,9 +162,8 @@ def _caller_ref(memory: Memory | RankingView) -> str | None:
     return caller_ref if isinstance(caller_ref, str) else memory.ref
 
 
-def _build_result(
-    memory: Memory | RankingView, snippet_text: str, score: float, reasons: Sequence[str]
-) -> SearchResult:
+def build_result(memory: Memory | RankingView, snippet_text: str, score: float, reasons: Sequence[str]) -> SearchResult:
+    """Return a memory in the form in which a search shows it."""
     return SearchResult(
         id=memory.id,
         ref=_caller_ref(memory),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -27,6 +27,7 @@ from hunchd.ingestion.session_digest import digest_turns
 from hunchd.ingestion.session_segments import SessionSegment, judge_outcome, segment_session
 from hunchd.ingestion.session_statements import IMPORTANCE, Statement
 from hunchd.protocol.memories import MemoryDraft, derive_title
+from hunchd.retrieval.outdated_messages import SAID_BEFORE
 
 MOST_FACTS_A_HUNDRED = 60  # maximum facts in a hundred turns; dense sessions state nearly one in two turns
 MIN_FACTS = 10
@@ -137,6 +138,7 @@ def build_facts(
     earlier = [
         (fact.id, fact.at, fact.category or "", fact.content) for fact in sorted(known_facts, key=lambda one: one.at)
     ]
+    said_before = {fact.id: list_messages(fact.links) for fact in known_facts}
     drafts = []
     for one in selected_statements:
         draft = parse_draft(_build_fact(head, one))
@@ -153,14 +155,23 @@ def build_facts(
         if ended_index is not None:
             draft = replace(draft, supersedes=older[ended_index][0], valid_to=one.at if one.withdraws else None)
             earlier.remove(older[ended_index])
+            outdated = said_before.get(draft.supersedes or "", ())
+            draft = replace(draft, links=(*draft.links, *({"type": SAID_BEFORE, "ref": one} for one in outdated)))
         if one.withdraws:
             drafts += [draft] if ended_index is not None else []
             continue
         drafts.append(draft)
         if one.category == "identity" and one.by_user:
             drafts += _introductions(draft)
-        earlier.append((draft_to_memory(draft, draft.project, one.at).id, one.at, one.category, one.text))
+        identifier = draft_to_memory(draft, draft.project, one.at).id
+        earlier.append((identifier, one.at, one.category, one.text))
+        said_before[identifier] = list_messages(draft.links)
     return tuple(drafts)
+
+
+def list_messages(links: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
+    """Return the ids of the messages in which a fact was said, and of those that it made outdated."""
+    return tuple(str(link["ref"]) for link in links if link.get("type") in ("said_in", SAID_BEFORE))
 
 
 def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:

@@ -78,6 +78,7 @@ from hunchd.protocol.session_answers import (
     SessionErasedAnswer,
 )
 from hunchd.protocol.session_requests import AppendRequest, CompileRequest, PageRequest, SessionsRequest
+from hunchd.retrieval.outdated_messages import put_current_first
 
 DEFAULT_HISTORY = int(HISTORY_SHARE * DESIGN_BUDGET)  # tokens
 MAX_HISTORIES = 32  # cached histories
@@ -426,7 +427,8 @@ class SessionService(Feature):
         )
         for owner, answer in zip(owners, answers, strict=True):
             degradations += answer.degraded
-            results = filter_new_results(answer.results, shown_ids, heads)
+            found = put_current_first(answer.results, self._standing(owner), self._now())
+            results = filter_new_results(found, shown_ids, heads)
             memories = await self._registry.get_memories([result.id for result in results], owner)
             known = [
                 memories[result.id] for result in results if result.id in memories

@@ -1,0 +1,37 @@
+"""Ranking of messages whose statement was changed or withdrawn later: behind what holds now, and saying so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec.structs import replace
+
+from hunchd.domain.facts import is_over
+from hunchd.domain.memory import Memory
+from hunchd.protocol.search_results import SearchResult
+from hunchd.retrieval.ranking import OUTDATED_FACTOR, build_result
+
+SAID_BEFORE: Final = "said_before"  # type of a link from a fact to the message that said what it replaced
+
+
+def put_current_first(results: Sequence[SearchResult], facts: Iterable[Memory], now: datetime) -> list[SearchResult]:
+    """Rank the facts that hold before the messages that said otherwise earlier.
+
+    Each such message says what replaced it. The fact that did is added, or rises to the message's place.
+    """
+    successors = {str(link["ref"]): fact for fact in facts for link in fact.links if link.get("type") == SAID_BEFORE}
+    ranked = {one.id: one for one in results}
+    for result in results:
+        if (successor := successors.get(result.id)) is None:
+            continue
+        verb = "withdrawn" if is_over(successor, now) else "replaced"
+        reasons = [*result.reasons, f"{verb} later: {successor.title}"]
+        ranked[result.id] = replace(result, score=round(result.score * OUTDATED_FACTOR, 4), reasons=reasons)
+        if not is_over(successor, now):
+            current = ranked.get(successor.id) or build_result(
+                successor, successor.content, 0.0, ["holds instead of what was said earlier"]
+            )
+            ranked[successor.id] = replace(current, score=max(current.score, result.score))
+    return sorted(ranked.values(), key=lambda one: -one.score)
