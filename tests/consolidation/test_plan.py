@@ -17,7 +17,6 @@ from hunchd.consolidation.plan import (
     compute_outcome,
     find_remaining,
     is_applicable,
-    is_applied,
     make_entry,
     split_into_batches,
 )
@@ -75,10 +74,10 @@ def test_change_applies_only_to_planned_state() -> None:
     entry = make_change((before,), (after,))
 
     assert is_applicable(entry, by_id(before))
-    assert is_applied(entry, by_id(after))
+    assert is_applicable(entry.inverse, by_id(after))
     touched = memory("m1", title="said otherwise meanwhile")
     assert not is_applicable(entry, by_id(touched))
-    assert not is_applied(entry, by_id(touched))
+    assert not is_applicable(entry.inverse, by_id(touched))
     assert not is_applicable(entry, {})
 
 

@@ -19,7 +19,7 @@ from hunchd.consolidation.module_history import (
     make_history_id,
     plan_histories,
 )
-from hunchd.consolidation.plan import PlannedChange, compute_outcome, is_applicable, is_applied, make_entry
+from hunchd.consolidation.plan import PlannedChange, compute_outcome, is_applicable, make_entry
 from hunchd.domain.memory import Artifact, Kind, Memory, Trust, Usage
 from hunchd.retrieval.ranking import rank_hits
 from hunchd.store.hits import Hit
@@ -116,7 +116,6 @@ def test_update_history_undo_restores_all() -> None:
     assert ID in present
 
     for entry in reversed(entries):
-        assert is_applied(entry, present)
         assert is_applicable(entry.inverse, present)
         restored, removed = compute_outcome(entry.inverse, present)
         present = {name: one for name, one in present.items() if name not in removed} | by_id(*restored)

@@ -89,6 +89,8 @@ def test_dry_run_matches_run_and_undo_restores(filled: RunningDaemon) -> None:
     assert done["status"] == "done", done.get("lost", done)
     assert {name: done[name] for name in COUNTED} == {name: foreseen[name] for name in COUNTED}
     assert done["deduped"] == 1
+    assert done["store"]["memories"] >= len(before)
+    assert done["store"]["bytes"] > 0
     assert done["summarised"] > 5
     assert done["compressed"] > 50
     assert done["forgotten"] > 0
@@ -172,6 +174,21 @@ def test_undo_of_single_change(filled: RunningDaemon) -> None:
     assert all(filled.get(f"/memories/{other}")["source"]["shown_as"] == "summary" for other in others[:5])
     again, _ = filled.request("POST", f"/consolidate/{done['run']}/undo", {"change": change["change"]})
     assert again == 409
+
+
+def test_undo_of_change_keeps_later_ones(filled: RunningDaemon) -> None:
+    done = filled.post("/consolidate", {})
+    histories = {edit["id"] for one in done["changes"] if one["step"] == "history" for edit in one["edits"]}
+    change = next(one for one in done["changes"] if one["step"] == "compress" and one["edits"][0]["id"] in histories)
+    identifier = change["edits"][0]["id"]
+
+    filled.post(f"/consolidate/{done['run']}/undo", {"change": change["change"]})
+
+    told = filled.get(f"/memories/{identifier}")
+    assert "shown_as" not in told["source"]
+    assert [link["type"] for link in told["links"]] == ["part_of"]
+    undone = [one["change"] for one in filled.get(f"/consolidate/{done['run']}")["changes"] if one["undone"]]
+    assert undone == [change["change"]]
 
 
 @pytest.mark.slow

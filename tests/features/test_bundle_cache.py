@@ -85,3 +85,12 @@ def test_peek_does_not_count_as_hit() -> None:
     assert bundles.peek(key("b")) is None
     assert bundles.put(key("c", revision=1), bundle("C"), is_prefetched=False)
     assert bundles.tally.wasted == 1
+
+
+def test_list_prefetched_names_newest_first() -> None:
+    bundles = BundleCache()
+    for name in "ab":
+        bundles.put(key(name), bundle(name), is_prefetched=True)
+    bundles.put(key("c"), bundle("c"), is_prefetched=False)
+    assert bundles.list_prefetched("p") == ["b", "a"]
+    assert bundles.list_prefetched("other") == []

@@ -18,7 +18,7 @@ from hunchd.features.consolidation.change_applier import ChangeApplier
 from hunchd.features.consolidation.plan_executor import OwnerRemoved, PlanExecutor
 from hunchd.features.consolidation.run_manager import MAX_TRIES, RunManager
 from hunchd.features.consolidation.run_records import RunRecord, VerdictLine
-from hunchd.protocol.consolidation_answers import GateFigures
+from hunchd.protocol.consolidation_answers import GateFigures, StoreFigures
 from hunchd.protocol.consolidation_requests import ConsolidateRequest
 from hunchd.protocol.requests import ListSlice
 from hunchd.store.run_log import RunLog
@@ -45,6 +45,9 @@ class FakeExecutor:
 
     async def wait_until_ready(self) -> None:
         """Return at once."""
+
+    async def measure_store(self) -> StoreFigures:
+        return StoreFigures(memories=3, bytes=1_000)
 
     async def return_evidence(self, record: RunRecord) -> None:
         """Keep nothing: nothing was counted."""

@@ -163,11 +163,6 @@ def is_applicable(entry: ChangeEntry, present: Mapping[str, Memory]) -> bool:
     return all(_digest_or_empty(present.get(edit.id)) == edit.digest_before for edit in entry.edits)
 
 
-def is_applied(entry: ChangeEntry, present: Mapping[str, Memory]) -> bool:
-    """Return True if all memories are in the state after the change."""
-    return all(_digest_or_empty(present.get(edit.id)) == edit.digest_after for edit in entry.edits)
-
-
 def find_remaining(entry: ChangeEntry, present: Mapping[str, Memory]) -> tuple[ChangeEntry, bool]:
     """Return the part of a change that can still be applied.
 

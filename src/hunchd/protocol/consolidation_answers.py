@@ -104,6 +104,13 @@ class GateAnswer(GateFigures, frozen=True, kw_only=True):
     project: str | None
 
 
+class StoreFigures(Struct, frozen=True, kw_only=True):
+    """Size of the store when a run ended."""
+
+    memories: Count
+    bytes: Count
+
+
 class RunAnswer(RunCounts, kw_only=True):
     run: Annotated[str, Meta(description="id of the run")]
     status: RunStatus
@@ -122,6 +129,7 @@ class RunAnswer(RunCounts, kw_only=True):
         str | UnsetType | None,
         Meta(description="current project of a run in progress; null: memories without a project"),
     ] = UNSET
+    store: StoreFigures | UnsetType = UNSET
     gate: list[GateAnswer] | UnsetType = UNSET
     lost: (
         Annotated[

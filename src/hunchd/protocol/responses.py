@@ -105,12 +105,13 @@ class OpenedFileAnswer(Struct, frozen=True, kw_only=True):
 class FocusAnswer(Struct, frozen=True, kw_only=True):
     """Open files, and the most recently opened files with their predictions.
 
-    Both lists start with the newest file.
+    Both of these lists start with the newest file.
     """
 
     branch: str
     open_files: list[OpenFileAnswer]
     opened: list[OpenedFileAnswer]
+    prefetched: Annotated[list[str], Meta(description="files whose bundle is ready, the newest bundle first")]
 
 
 class PageCodeAnswer(Struct, frozen=True, kw_only=True):

@@ -16,7 +16,6 @@ from hunchd.consolidation.plan import (
     compute_outcome,
     find_remaining,
     is_applicable,
-    is_applied,
     split_into_batches,
     weigh,
 )
@@ -72,7 +71,7 @@ class ChangeApplier:
         """
         await self._wait_for_queue()
         memories = await self._load_memories(entries)
-        applicable, _ = _select_applicable(entries, memories)
+        applicable = _select_applicable(entries, memories)
         lines = [to_json(make_change_line(entry)) for entry in applicable]
         await asyncio.to_thread(self._log.append, run, lines)
         applied_entries = await self._apply_batches(applicable, memories, stop_event)
@@ -95,7 +94,7 @@ class ChangeApplier:
         By default, all changes are undone. With `of_owner`, only the changes for `owner` are; with `steps`, only those
         of the given steps; with `only`, only the change with that number. Returns how many changes were undone, and
         how many were left in place, fully or partly, because someone else has changed the memory since. A single
-        change is undone completely or not at all.
+        change is undone completely, even if other fields of its memories have changed since, or not at all.
         """
         batches = split_into_batches(self._iter_changes(run, only), LOG_BATCH_SIZE)
         undone_count = left_count = 0
@@ -107,9 +106,7 @@ class ChangeApplier:
                 if (not of_owner or entry.project == owner) and (not steps or entry.step in steps)
             ]
             memories = await self._load_memories(back)
-            applicable, done_count, in_part = (
-                _select_remaining(back, memories) if only is None else (*_select_applicable(back, memories), 0)
-            )
+            applicable, done_count, in_part = _select_remaining(back, memories, allow_partial=only is None)
             applied_entries = await self._apply_batches(applicable, memories)
             as_it_was = len(applied_entries) + done_count - in_part
             undone_count, left_count = undone_count + as_it_was, left_count + len(back) - as_it_was
@@ -191,7 +188,7 @@ class ChangeApplier:
                 present = {
                     one: memory for entry in some for one in entry.ids if (memory := self._get_current(one, memories))
                 }
-                applicable, _ = _select_applicable(some, present)
+                applicable = _select_applicable(some, present)
                 changes: list[MemoryChange] = []
                 for entry in applicable:
                     written_memories, deleted_ids = compute_outcome(entry, present)
@@ -220,37 +217,31 @@ class ChangeApplier:
         return self._memory_cache.get(identifier) or memories.get(identifier)
 
 
-def _select_applicable(entries: Sequence[ChangeEntry], memories: Mapping[str, Memory]) -> tuple[list[ChangeEntry], int]:
-    """Return the changes that can be applied in sequence.
-
-    The second value is the number of changes that have already been applied.
-    """
+def _select_applicable(entries: Sequence[ChangeEntry], memories: Mapping[str, Memory]) -> list[ChangeEntry]:
+    """Return the changes that can be applied in sequence."""
     present = dict(memories)
     applicable: list[ChangeEntry] = []
-    done_count = 0
     for entry in entries:
         if is_applicable(entry, present):
             _update_present(present, *compute_outcome(entry, present))
             applicable.append(entry)
-        else:
-            done_count += is_applied(entry, present)
-    return applicable, done_count
+    return applicable
 
 
 def _select_remaining(
-    entries: Sequence[ChangeEntry], memories: Mapping[str, Memory]
+    entries: Sequence[ChangeEntry], memories: Mapping[str, Memory], *, allow_partial: bool
 ) -> tuple[list[ChangeEntry], int, int]:
     """Return, for each change, the part that can still be applied in sequence.
 
-    Changes without such a part are left out. Also returns how many changes have already been applied, and how many of
-    the returned changes are partial.
+    Changes without such a part are left out, as are partial ones unless `allow_partial`. Also returns how many
+    changes have already been applied, and how many of the returned changes are partial.
     """
     present = dict(memories)
     applicable: list[ChangeEntry] = []
     done_count = in_part = 0
     for entry in entries:
         rest, whole = find_remaining(entry, present)
-        if rest.edits:
+        if rest.edits and (whole or allow_partial):
             _update_present(present, *compute_outcome(rest, present))
             applicable.append(rest)
             in_part += not whole

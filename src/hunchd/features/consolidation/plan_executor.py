@@ -56,7 +56,7 @@ from hunchd.features.consolidation.run_records import (
 )
 from hunchd.features.consolidation.usage import UsageTracker
 from hunchd.protocol.child import HelperProcess
-from hunchd.protocol.consolidation_answers import GateFigures
+from hunchd.protocol.consolidation_answers import GateFigures, StoreFigures
 from hunchd.protocol.malloc_tuning import release_free_memory
 from hunchd.protocol.responses import to_json
 from hunchd.retrieval.ranking import rank_hits
@@ -447,6 +447,13 @@ class PlanExecutor:
         if ConsolidationStep.COMPACT in record.steps and change_count >= MIN_CHANGES_TO_OPTIMISE:
             set_step(str(ConsolidationStep.COMPACT))
             await self._store.optimise()
+
+    async def measure_store(self) -> StoreFigures | None:
+        """Return the current size of the store, or None if it is not known."""
+        stats = await self._store.fetch_stats()
+        if stats.rows is None or stats.bytes is None:
+            return None
+        return StoreFigures(memories=stats.rows, bytes=stats.bytes)
 
     async def _erase(self, record: RunRecord, owner: MemoryOwner, planned_ids: Sequence[str]) -> None:
         """Irreversibly erase memories archived long ago from disk, logs and copies.

@@ -484,7 +484,8 @@ class RunManager:
         await self._append_line(run, LeftHalfDoneLine(at=format_iso(self._now()), change=change))
 
     async def _append_end(self, run: str, status: RunStatus, counts: dict[str, int]) -> None:
-        await self._append_line(run, EndedLine(status=status, at=format_iso(self._now()), counts=counts))
+        store = await self._executor.measure_store()
+        await self._append_line(run, EndedLine(status=status, at=format_iso(self._now()), counts=counts, store=store))
 
     async def _find_unfinished(self) -> None:
         """Find the last run, and check whether any run is unfinished.

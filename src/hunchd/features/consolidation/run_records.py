@@ -20,7 +20,7 @@ from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep
 from hunchd.consolidation.regression_gate import Probe
 from hunchd.consolidation.usage_feedback import UsageTally
 from hunchd.domain.json_values import JsonObject
-from hunchd.protocol.consolidation_answers import COUNTERS, GateAnswer, GateFigures, RunAnswer, RunStatus
+from hunchd.protocol.consolidation_answers import COUNTERS, GateAnswer, GateFigures, RunAnswer, RunStatus, StoreFigures
 from hunchd.protocol.responses import TimeText, format_iso
 from hunchd.store.run_log import RunLog
 
@@ -114,6 +114,7 @@ class EndedLine(_Line, frozen=True, kw_only=True, tag="ended"):
     status: RunStatus
     at: TimeText
     counts: dict[str, int]
+    store: StoreFigures | None = None  # unknown for runs of earlier versions
 
 
 class UndoneLine(_Line, frozen=True, kw_only=True, tag="undone"):
@@ -204,6 +205,7 @@ class RunRecord:
             ended=format_iso(ended_at) if ended_at is not None else None,
             seconds=round((ended_at - self.began).total_seconds(), 2) if ended_at is not None else None,
             total=self.changes,
+            store=(self.end.store if self.end is not None else None) or UNSET,
             gate=[GateAnswer(project=owner, **asdict(verdict.gate)) for owner, verdict in self.owners.items()],
             lost=[loss for gate in undone for loss in gate.losses or ()] if undone else UNSET,
         ).with_counts({name: self.counts.get(name, 0) for name in COUNTERS})

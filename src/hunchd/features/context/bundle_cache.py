@@ -77,6 +77,11 @@ class BundleCache:
         entry.use_count += 1
         return entry.bundle
 
+    def list_prefetched(self, project: str) -> list[str]:
+        """Return the files of a project with a prefetched bundle, the newest bundle first."""
+        keys = [key for key, entry in reversed(self._entries.items()) if entry.is_prefetched]
+        return list(dict.fromkeys(key.focus.file for key in keys if key.focus.project == project and key.focus.file))
+
     def record_answer(self, *, is_hit: bool, seconds: float) -> None:
         """Count a hit or a miss, and record the time of the answer.
 
