@@ -1,6 +1,9 @@
 """Make pictures of every view of the page on a real project.
 
 usage: python benchmarks/page_screenshots.py REPOSITORY FOLDER [--views now,file] [--small]
+       python benchmarks/page_screenshots.py REPOSITORY --serve HOME
+
+The second form makes no pictures but keeps the daemon running, with HUNCHD_HOME=HOME, so that one can try the page.
 
 The daemon that it starts has a folder of its own. Facts, a session, an error, commands and a night are made up;
 everything else is read from the history of REPOSITORY, which is copied. `tests/page/run --install` brings the browser.
@@ -9,9 +12,11 @@ everything else is read from the history of REPOSITORY, which is copied. `tests/
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -37,18 +42,25 @@ def fill(daemon: RunningDaemon, project: dict[str, Any]) -> None:
     """Store what a few weeks of work leave behind."""
     _tell_facts(daemon, project["id"])
     _tell_sessions(daemon, project["id"])
-    _report_signals(daemon, project["path"])
+    _report_commands(daemon, project["path"])
+    _report_fixed_error(daemon, project)
+    _open_files(daemon, project)
     daemon.request(
         "PUT",
         "/documents/reference/releasing.md",
         {"content": DOCUMENT},
     )
-    run = daemon.post("/consolidate", {"project": project["id"]})["run"]
+    _run_night(daemon, project["id"], steps=["summarise"])
+    _run_night(daemon, project["id"])
+
+
+def _run_night(daemon: RunningDaemon, project: str, **only: list[str]) -> None:
+    run = daemon.post("/consolidate", {"project": project, "wait": False, **only})["run"]
     daemon.wait_until(lambda: daemon.get(f"/consolidate/{run}")["status"] != "running", within=300, what="consolidate")
 
 
 def _tell_facts(daemon: RunningDaemon, project: str) -> None:
-    def tell(content: str, category: str, key: str, value: str) -> str:
+    def tell(content: str, category: str, key: str, value: str, *, days_ago: int = 0) -> str:
         draft = {
             "kind": "fact",
             "project": project,
@@ -56,11 +68,14 @@ def _tell_facts(daemon: RunningDaemon, project: str) -> None:
             "category": category,
             "key": key,
             "value": value,
+            "valid_from": (datetime.now(UTC) - timedelta(days=days_ago, hours=2)).isoformat(),
         }
         return str(daemon.post("/memories", draft)["ids"][0])
 
-    tell("Releases are made on Mondays.", "decision", "release_day", "Monday")
-    tell("Releases are made on Thursdays, since support is at work on Fridays.", "decision", "release_day", "Thursday")
+    tell("Releases are made on Mondays.", "decision", "release_day", "Monday", days_ago=80)
+    tell("Releases are made on Wednesdays.", "decision", "release_day", "Wednesday", days_ago=31)
+    since = "Releases are made on Thursdays, since support is at work on Fridays."
+    tell(since, "decision", "release_day", "Thursday", days_ago=6)
     tell("Tests run with pytest in random order.", "convention", "test_runner", "pytest")
     tell("Public functions have type hints.", "convention", "type_hints", "public functions")
     tell("I prefer small commits with the reason in the body.", "preference", "commit_style", "small")
@@ -91,10 +106,8 @@ def _tell_sessions(daemon: RunningDaemon, project: str) -> None:
     daemon.post("/sessions/next-release/messages", {"project": project, "messages": messages[:1]})
 
 
-def _report_signals(daemon: RunningDaemon, path: str) -> None:
+def _report_commands(daemon: RunningDaemon, path: str) -> None:
     now = datetime.now(UTC)
-    folder = Path(path)
-    files = subprocess.check_output(["git", "ls-files", "src", "*.py"], cwd=folder, text=True).split()[:12]
     signals: list[dict[str, Any]] = []
     for day in range(8, 0, -1):
         begun = now - timedelta(days=day)
@@ -110,14 +123,53 @@ def _report_signals(daemon: RunningDaemon, path: str) -> None:
                     "source": "shell",
                 }
             )
-    blame = f'File "{path}/{files[-1]}", line 12, in load'
+    daemon.post("/signals", {"signals": signals})
+
+
+def _report_fixed_error(daemon: RunningDaemon, project: dict[str, Any]) -> None:
+    """Report an error, the change that ends it, and the error once more; the change is then known as its fix."""
+    path = project["path"]
+    file = choose_file(Path(path))
+    blame = f'File "{path}/{file}", line 12, in load'
     trace = f"Traceback (most recent call last):\n  {blame}\n    return cookie[\"id\"]\nKeyError: 'id'\n"
-    signals.append(
-        {"kind": "error", "project": path, "text": trace, "command": "pytest -q tests", "source": "terminal"}
-    )
-    signals += [{"kind": "file_opened", "project": path, "path": file, "source": "editor"} for file in files[:8]]
-    for start in range(0, len(signals), 100):
-        daemon.post("/signals", {"signals": signals[start : start + 100]})
+    run = {"project": path, "command": "pytest -q tests", "source": "terminal"}
+    daemon.post("/signals", {"signals": [{"kind": "error", "text": trace, **run}]})
+    error = str(daemon.get("/memories", project=project["id"], kind="error", limit=1)["items"][0]["id"])
+    found = daemon.places.cache.rglob
+    daemon.wait_until(lambda: any(error in one.read_text() for one in found("runs.json")), within=60, what="snapshot")
+    with (Path(path) / file).open("a") as text:
+        text.write('\n\ndef load(cookie):\n    return cookie.get("id")\n')
+    daemon.post("/signals", {"signals": [{"kind": "command_finished", "exit_code": 0, **run}]})
+
+    def is_known() -> bool:
+        errors = daemon.get("/memories", project=project["id"], kind="error", limit=50)["items"]
+        return any("fix" in one["tags"] for one in errors)
+
+    daemon.wait_until(is_known, within=60, what="learn the fix")
+    daemon.post("/signals", {"signals": [{"kind": "error", "text": trace, **run}]})
+
+
+OPENED = 14  # files
+
+
+def _open_files(daemon: RunningDaemon, project: dict[str, Any]) -> None:
+    """Open files one after the other, every second time one that is predicted."""
+    opened = [choose_file(Path(project["path"]))]
+    for number in range(OPENED):
+        opening = {"kind": "file_opened", "project": project["path"], "path": opened[-1], "source": "editor"}
+        daemon.post("/signals", {"signals": [opening]})
+        time.sleep(0.5)  # predictions are made when the editor is quiet
+        asked = {"project": project["id"], "file_opened": opened[-1], "open_files": opened, "k": 12}
+        likely = [one["path"] for one in daemon.post("/context/predict", asked)["predicted_files"]]
+        fresh = [path for path in likely if path not in opened]
+        opened.append(fresh[-1 if number % 3 == 2 else 0])
+
+
+def choose_file(folder: Path) -> str:
+    """Return the file that is shown: the source file with the most changes among those named like the demo's topic."""
+    listed = subprocess.check_output(["git", "ls-files", "*session*.py", "*s*.py"], cwd=folder, text=True).split()
+    named = [path for path in listed if "session" in path and "test" not in path]
+    return (named or listed)[0]
 
 
 VIEWS = {
@@ -189,16 +241,35 @@ def copy_repository(repository: Path, folder: Path) -> tuple[Path, str]:
     """Clone the repository below `folder`; return the clone and a file in it to show."""
     copy = folder / repository.name.removesuffix(".git")
     subprocess.run(["git", "clone", "--quiet", str(repository), str(copy)], check=True)
-    return copy, str(next(iter(sorted(copy.glob("**/s*.py"))), copy).relative_to(copy))
+    return copy, choose_file(copy)
+
+
+def serve(repository: Path, home: Path) -> None:
+    """Keep a filled daemon running until Ctrl+C."""
+    home.mkdir(parents=True)
+    copy, _ = copy_repository(repository, home.parent)
+    daemon = RunningDaemon(home).start()
+    try:
+        fill(daemon, daemon.add(copy, within=900))
+        print(f"ready: HUNCHD_HOME={home} hunch ui", flush=True)
+        signal.pause()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        daemon.stop()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repository", type=Path)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--serve", type=Path, metavar="HOME", help="make no pictures; keep the daemon running")
     parser.add_argument("--views", default=",".join(VIEWS))
     parser.add_argument("--small", action="store_true", help="only what is seen without scrolling, light and wide")
     given = parser.parse_args()
+    if given.serve is not None:
+        serve(given.repository, given.serve)
+        return
     given.folder.mkdir(parents=True, exist_ok=True)
     with run_demo(given.repository) as (daemon, _, file), open_page(daemon) as context:
         views = {name: VIEWS[name].replace("{file}", file) for name in given.views.split(",")}

@@ -48,7 +48,11 @@ export function day(iso: string): string {
 }
 
 export function clock(iso: string): string {
-  return new Date(iso).toLocaleTimeString("en-GB");
+  return new Date(iso).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+}
+
+export function dayAndTime(iso: string): string {
+  return `${day(iso)}, ${clock(iso)}`;
 }
 
 /** Split a path so that the name is seen even where the folders are cut off. */
@@ -71,9 +75,9 @@ export const KINDS: Record<string, string> = {
   episode: "past change",
   error: "error",
   fact: "fact",
-  identity: "who you are",
+  identity: "about you",
   preference: "preference",
-  constraint: "constraint",
+  constraint: "limit",
   instruction: "instruction",
   decision: "decision",
   convention: "rule",
@@ -100,6 +104,9 @@ export const SCOPES: Record<string, string> = {
   system: "hunchd itself",
 };
 
+/** States of a memory; a button that leads to one uses the same word. */
+export const STATUSES: Record<string, string> = { active: "shown", archived: "put away", superseded: "replaced", suspect: "in doubt" };
+
 const SOURCES: Record<string, string> = {
   session: "said in a session",
   commit: "read from the git history",
@@ -110,7 +117,7 @@ const SOURCES: Record<string, string> = {
   pattern: "seen in the code",
   fix: "seen when an error went away",
   signal: "reported while you worked",
-  client: "stored by hand",
+  client: "written down by you or a program",
 };
 
 /** Say in words where a memory comes from. */

@@ -7,7 +7,7 @@ import { useAnswer } from "./answers";
 import { ReadOnly } from "./components/access";
 import { Empty, Loading, Show } from "./components/basics";
 import { Lazy } from "./components/lazy";
-import { Toasts } from "./components/toast";
+import { OwnChanges, Toasts } from "./components/toast";
 import { startEvents, stopEvents, useEvents, useLink } from "./events";
 import { count } from "./format";
 import { chooseProject, EDITOR_NAMES, getEditor, listProjects, setEditor, type Project } from "./project";
@@ -113,6 +113,7 @@ function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
             </>
           )}
           {readOnly && <span class="tag">read-only</span>}
+          <OwnChanges />
         </div>
       </header>
       <LinkState />

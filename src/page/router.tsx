@@ -47,6 +47,12 @@ export function navigate(address: string, { replace = false } = {}): void {
   dispatchEvent(new Event(CHANGED));
 }
 
+/** Write what is shown into the address, where it is not there yet. */
+export function pin(name: string, value: string): void {
+  const { view, query } = readRoute();
+  if (!query.has(name)) navigate(href(view, { ...Object.fromEntries(query), [name]: value }), { replace: true });
+}
+
 /** Follow links to views without a reload; everything else is left to the browser. */
 export function interceptLinks(): void {
   addEventListener("click", (event) => {

@@ -76,7 +76,7 @@ def test_archived_fact_is_shown_again(visit: Visit, page_daemon: RunningDaemon, 
     identifier = store_fact(page_daemon, shop, "Herons stand on one leg.")
     page_daemon.request("PATCH", f"/memories/{identifier}", {"status": "archived"})
     visit.go(f"knowledge?part=archived&show={identifier}")
-    visit.page.get_by_role("button", name="Show it again").click()
+    visit.page.get_by_role("button", name="Show it again").first.click()
     visit.page.get_by_text("It is shown again.").wait_for()
 
     assert page_daemon.get(f"/memories/{identifier}")["status"] == "active"
@@ -90,7 +90,7 @@ def test_fact_history_and_past_are_shown(visit: Visit, page_daemon: RunningDaemo
     visit.page.get_by_role("heading", name="How it changed").wait_for()
     assert visit.page.locator(".timeline", has_text="red").count() == 1
     visit.go("knowledge?as_of=2001-01-01T00:00:00Z")
-    visit.page.get_by_text("0 entries that held then").wait_for()
+    visit.page.get_by_text("0 facts that held then").wait_for()
 
 
 def test_document_is_written_changed_and_undone(visit: Visit, page_daemon: RunningDaemon) -> None:
@@ -144,7 +144,7 @@ def test_session_shows_sentence_and_is_erased(visit: Visit, page_daemon: Running
     visit.page.get_by_text("Show the prompt").click()
     visit.page.get_by_text("stays the same for the next message").wait_for()
 
-    visit.page.get_by_role("button", name="Erase this session").click()
+    visit.page.get_by_role("button", name="Forget this session for good").click()
     undo(visit)
     visit.page.wait_for_timeout(300)
     assert page_daemon.get("/sessions/paint")["messages"] == 1
@@ -163,7 +163,7 @@ def test_night_is_shown_and_taken_back(visit: Visit, page_daemon: RunningDaemon,
     page_daemon.wait_until(lambda: page_daemon.get(f"/consolidate/{run}")["status"] != "running", within=60, what="end")
     visit.go(f"nights?show={run}")
     visit.page.get_by_role("heading", name="Calendar").wait_for()
-    back = visit.page.get_by_role("button", name="Take the whole night back")
+    back = visit.page.get_by_role("button", name="Undo the whole night")
     if page_daemon.get(f"/consolidate/{run}")["changes"]:
         back.click()
         undo(visit)
@@ -200,7 +200,7 @@ def test_read_only_view_offers_no_change(browser: Any, page_daemon: RunningDaemo
     visit = Visit(browser, page_daemon, "--read-only")
     visit.go(view)
 
-    names = "Store|Forget|Erase|This one holds|Both hold|Tidy up|Take|Remove|Add|Never again"
+    names = "Store|Forget|This one holds|Both hold|Tidy up|Undo|Remove|Add|never again|Keep it|Let colleagues"
     buttons = [
         one
         for one in visit.page.get_by_role("button").all_inner_texts()

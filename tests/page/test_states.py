@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hunchd.domain.memory import Artifact, Kind, Memory
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.lance import create_session
 from tests.daemon.running import RunningDaemon, daemon_of_many, running_daemon
 from tests.page.conftest import Visit
 from tests.page.histories import make_history
 from tests.page.test_actions import store_fact
 from tests.repositories import make_shop
+from tests.store.examples import memory, row_of
 
 MANY = 100_000  # memories
 FACTS, ERRORS = 2_000, 2_000  # of them
-BATCH = 1_000
+BATCH = 20_000  # memories written at once
 MAX_ELEMENTS = 6_000  # of a view: more takes long to lay out
 
 
@@ -107,22 +112,31 @@ def test_two_tabs_see_one_change(visit: Visit, page_daemon: RunningDaemon, shop:
     second.locator(".result", has_text="Storks arrive").wait_for()
 
 
-def store_many(daemon: RunningDaemon, project: str) -> None:
-    """Store what years leave behind: mostly past changes, beside errors and facts."""
-    for kind, many in (("fact", FACTS), ("error", ERRORS), ("episode", MANY - FACTS - ERRORS)):
-        for start in range(0, many, BATCH):
-            drafts = [
-                {
-                    "kind": kind,
-                    "project": project,
-                    "title": f"Shelf {one}",
-                    "content": f"Shelf {one} holds item {one * 7919 % MANY}.",
-                    "artifacts": [{"type": "file", "ref": f"shop/{'basket' if one % 50 == 0 else one}.py"}],
-                }
-                for one in range(start, start + BATCH)
-            ]
-            while daemon.request("POST", "/memories", {"memories": drafts}, timeout=120)[0] == 429:
-                time.sleep(0.5)  # more wait for the store than it takes at once
+def fill_store(folder: Path, project: str) -> None:
+    """Write what years leave behind, mostly past changes, into the store of a daemon that does not run."""
+
+    async def write() -> None:
+        collection = await Collection.open(folder, create_session())
+        for start in range(0, MANY, BATCH):
+            await collection.put([row_of(make_memory(one, project)) for one in range(start, start + BATCH)])
+        await collection.close()
+
+    with ThreadPoolExecutor(1) as pool:  # Playwright keeps the event loop of this thread
+        pool.submit(asyncio.run, write()).result()
+
+
+def make_memory(number: int, project: str) -> Memory:
+    kind = Kind.FACT if number < FACTS else Kind.ERROR if number < FACTS + ERRORS else Kind.EPISODE
+    file = f"shop/{'basket' if number % 50 == 0 else number}.py"
+    return memory(
+        number,
+        f"Shelf {number} holds item {number * 7919 % MANY}.",
+        id=f"m{number:020x}",
+        kind=kind,
+        title=f"Shelf {number}",
+        project=project,
+        artifacts=(Artifact("file", file),),
+    )
 
 
 @pytest.mark.slow
@@ -131,8 +145,9 @@ def test_hundred_thousand_memories_stay_usable(browser: Any, homes: Path) -> Non
     repository = make_shop(homes / "page-many")
     with running_daemon(homes / "many", settings="[embedding]\nenabled = false\n") as daemon:
         project = daemon.add(repository)
-        store_many(daemon, project["id"])
-        daemon.wait_until(lambda: daemon.get("/status")["queues"]["writer"] == 0, within=600, what="store them")
+        daemon.stop()
+        fill_store(daemon.places.data / "projects" / project["id"], project["id"])
+        daemon.start()
         assert daemon.get("/memories", limit=1)["total"] >= MANY
         visit = Visit(browser, daemon)
         views = ("now", "search?q=shelf+4711", "nights", "figures", "settings", "sessions", "workflows", "patterns")

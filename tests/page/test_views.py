@@ -64,7 +64,7 @@ def test_archived_memory_is_restored_by_undo(visit: Visit, page_daemon: RunningD
     visit.page.get_by_text("Put away: it is not shown").wait_for()
     assert page_daemon.get(f"/memories/{identifier}")["status"] == "archived"
 
-    visit.page.get_by_role("button", name="Undo").click()
+    visit.page.locator(".toast").get_by_role("button", name="Undo").click()
     visit.page.get_by_text("Undone.").wait_for()
     assert page_daemon.get(f"/memories/{identifier}")["status"] == "active"
 

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { RequestFailed } from "../api";
 import type { Loaded } from "../answers";
-import { ago, day, splitPath } from "../format";
+import { ago, clock, splitPath } from "../format";
 import { editorAddress, EDITOR_NAMES, getEditor, type Project } from "../project";
 import { href } from "../router";
 
@@ -119,6 +119,11 @@ export interface TimelineEntry {
   detail?: ComponentChildren;
 }
 
+/** Day and time; the month stands above it with its year. */
+function dayOfMonth(at: string): string {
+  return `${new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short" })}, ${clock(at)}`;
+}
+
 /** Entries newest first, under their month; the older ones unfold. */
 export function Timeline({ entries, first = 12 }: { entries: readonly TimelineEntry[]; first?: number }) {
   const [shown, setShown] = useState(first);
@@ -134,7 +139,7 @@ export function Timeline({ entries, first = 12 }: { entries: readonly TimelineEn
             <li key={entry.key}>
               {isNew && <span class="month">{name}</span>}
               <div class="entry">
-                <span class="when">{day(entry.at)}</span>
+                <span class="when">{dayOfMonth(entry.at)}</span>
                 <div>
                   {entry.title}
                   {entry.detail && <div class="detail">{entry.detail}</div>}

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { request, RequestFailed, type Schemas } from "../api";
 import { useAnswer, usePages } from "../answers";
-import { count, day, sentence, TRUST } from "../format";
+import { count, dayAndTime, sentence, TRUST } from "../format";
 import type { Project } from "../project";
 import { useReadOnly } from "./access";
 import { Empty, Panel, Show } from "./basics";
@@ -36,7 +36,7 @@ export function Documents({ shown, asOf, address }: Props) {
                   <span class="line-title">{one.title}</span>
                   <span class="tag">{one.path.split("/")[1]}</span>
                   <span class="reasons">
-                    {one.path} · {day(one.updated_at)}
+                    {one.path} · {dayAndTime(one.updated_at)}
                   </span>
                 </>
               )}
@@ -109,10 +109,11 @@ function DocumentPanel({ path, isNew, asOf, onChanged, onGone }: PanelProps) {
       () => put(content, before),
       () => (before ? put(before.content ?? "", before) : request("delete", "/documents/{path}", { params: { path: inPath } })),
       () => (setEditing(false), after()),
+      { id: path, title: path },
     );
   const forget = () => {
     onGone(path);
-    actLater("Forgotten for good.", () => request("delete", "/documents/{path}", { params: { path: inPath } }).then(after), () => onGone(""));
+    actLater("Forgotten for good.", () => request("delete", "/documents/{path}", { params: { path: inPath }, keepalive: true }).then(after), { onUndo: () => onGone(""), of: { id: path, title: path } });
   };
   return (
     <Panel title={path}>
@@ -125,7 +126,7 @@ function DocumentPanel({ path, isNew, asOf, onChanged, onGone }: PanelProps) {
           ) : (
             <>
               <p class="quiet-text">
-                Changed {day(value.updated_at)}, {count(value.size, "byte")}. {sentence(TRUST[value.trust] ?? value.trust)}.
+                Changed {dayAndTime(value.updated_at)}, {count(value.size, "byte")}. {sentence(TRUST[value.trust] ?? value.trust)}.
               </p>
               <Markdown text={value.content ?? ""} />
               {!readOnly && !asOf && (

@@ -3,12 +3,12 @@
 import { useState } from "preact/hooks";
 import { request, type Schemas } from "../api";
 import { useAnswer } from "../answers";
-import { count, day, KINDS, percent, TRUST } from "../format";
+import { count, dayAndTime, KINDS, percent, TIERS, TRUST } from "../format";
 import type { Project } from "../project";
 import { href } from "../router";
 import { useReadOnly } from "./access";
 import { EditorLink, Empty, FileLink, Show } from "./basics";
-import { act, actLater } from "./toast";
+import { act, actLater, NotedTag, type Noted } from "./toast";
 
 export type Item = Schemas["Bundle"]["items"][number];
 export type Memory = Schemas["Memory"];
@@ -17,22 +17,29 @@ export function isMemory(id: string): boolean {
   return !id.includes(":");
 }
 
-export function Line({ item, project, onChanged }: { item: Item; project: Project; onChanged: () => void }) {
+interface LineProps {
+  item: Item;
+  project: Project;
+  noted: Noted | null;
+  onNoted: (noted: Noted | null) => void;
+  onChanged: () => void;
+}
+
+function Line({ item, project, noted, onNoted, onChanged }: LineProps) {
   const [isOpen, setOpen] = useState(false);
-  const [noted, setNoted] = useState("");
   const path = typeof item.source.path === "string" ? item.source.path : "";
   const isFile = item.kind === "file" && path !== "";
   return (
     <li class={noted ? "line noted" : "line"}>
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
-          <span class="line-title">{isFile ? <span class="path-text">{item.title}</span> : item.kind === "files" ? capitalize(item.title) : item.title}</span>
+          <span class="line-title">{isFile ? <span class="path-text">{item.title}</span> : item.kind === "files" ? capitalize(item.title) : nameLine(item)}</span>
           <span class="tag">{isFile ? percent(item.score) : (KINDS[item.kind] ?? item.kind)}</span>
           <span class="reasons">{item.kind === "files" ? nameFiles(item.source.paths) : withoutCommands(item.reasons).join(" · ")}</span>
-          {noted && <span class="tag noted-tag">{noted}</span>}
         </summary>
-        {isOpen && <Why item={item} project={project} path={path} onNoted={setNoted} onChanged={onChanged} />}
+        {isOpen && <Why item={item} project={project} path={path} onNoted={onNoted} onChanged={onChanged} />}
       </details>
+      <NotedTag noted={noted} />
     </li>
   );
 }
@@ -50,6 +57,12 @@ function nameFiles(paths: unknown): string {
   return names.slice(0, MAX_NAMES).join(", ") + (names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "");
 }
 
+/** Title of a line; the key of a fact is written in words, as everywhere on the page. */
+function nameLine(item: { title: string; kind?: string }): string {
+  if (item.kind && item.kind !== "fact" && item.kind !== "contradiction") return item.title;
+  return item.title.replace(/(^|\/ )([\w.-]+): /g, (_, before: string, key: string) => `${before}${key.replace(/[_.-]+/g, " ")}: `);
+}
+
 function capitalize(title: string): string {
   return title.charAt(0).toUpperCase() + title.slice(1);
 }
@@ -58,7 +71,7 @@ interface WhyProps {
   item: Item;
   project: Project;
   path: string;
-  onNoted: (text: string) => void;
+  onNoted: (noted: Noted | null) => void;
   onChanged: () => void;
 }
 
@@ -129,9 +142,9 @@ export function MemoryDetails({ id }: { id: string }) {
             {value.content}
           </pre>
           <p class="quiet-text">
-            {value.confidence !== undefined && `Confidence ${percent(value.confidence)}. `}
-            {value.created && `Known since ${day(value.created)}. `}
-            Shown {count(value.usage?.retrieved ?? 0, "time")}, useful {value.usage?.cited ?? 0}, not useful {value.usage?.ignored ?? 0}.
+            {value.confidence !== undefined && `${percent(value.confidence)} sure. `}
+            {value.created && `Known since ${dayAndTime(value.created)}. `}
+            {describeUsage(value.usage)}
           </p>
           {(history.value?.items.length ?? 0) > 1 && (
             <details class="versions">
@@ -139,7 +152,7 @@ export function MemoryDetails({ id }: { id: string }) {
               <ol>
                 {history.value!.items.map((version) => (
                   <li key={version.id}>
-                    {version.updated && day(version.updated)}: {version.content}
+                    {version.updated && dayAndTime(version.updated)}: {version.content}
                   </li>
                 ))}
               </ol>
@@ -149,6 +162,10 @@ export function MemoryDetails({ id }: { id: string }) {
       )}
     </Show>
   );
+}
+
+export function describeUsage(usage: { retrieved?: number; cited?: number; wrong?: number } | undefined): string {
+  return `Shown ${count(usage?.retrieved ?? 0, "time")}, rated useful ${count(usage?.cited ?? 0, "time")}, wrong ${count(usage?.wrong ?? 0, "time")}.`;
 }
 
 /** Link to where a memory can be seen in full, or decided. */
@@ -167,32 +184,33 @@ export function MemoryLink({ id, kind, project }: { id: string; kind: string; pr
 interface ActionProps {
   item: Pick<Item, "id" | "title">;
   project: Project;
-  onNoted: (text: string) => void;
+  onNoted: (noted: Noted | null) => void;
   onChanged: () => void;
 }
 
-/** Useful, wrong, never again, correct; all can be taken back. */
+/** Useful, wrong, never again, correct. */
 export function LineActions({ item, project, onNoted, onChanged }: ActionProps) {
   const [isEditing, setEditing] = useState(false);
   const readOnly = useReadOnly();
   if (readOnly) return <Empty>This page was opened read-only, so nothing can be changed here.</Empty>;
   const isKnown = isMemory(item.id);
+  const of = { id: item.id, title: nameLine(item) };
   if (!isKnown && !item.id.startsWith("file:")) return null;
   const rate = (outcome: "cited" | "wrong", word: string, text: string) => {
-    onNoted(word);
     const sent = { id: item.id, outcome, ...(isKnown ? {} : { project: project.id }) };
-    actLater(text, () => request("post", "/feedback", { body: { items: [sent] }, keepalive: true }), () => onNoted(""));
+    const ask = () => request("post", "/feedback", { body: { items: [sent] }, keepalive: true });
+    onNoted({ text: word, undo: actLater(text, ask, { onUndo: () => onNoted(null), onSent: () => onNoted({ text: word, undo: null }), of }) });
   };
-  const patch = (body: Schemas["MemoryPatch"], word: string, text: string) =>
-    act(
+  const patch = async (body: Schemas["MemoryPatch"], word: string, text: string) => {
+    const undo = await act(
       text,
       () => request("patch", "/memories/{id}", { params: { id: item.id }, body }),
-      () => request("post", "/memories/{id}/undo", { params: { id: item.id } }).then(() => onNoted("")),
-      () => {
-        onNoted(word);
-        onChanged();
-      },
+      () => request("post", "/memories/{id}/undo", { params: { id: item.id } }).then(() => onNoted(null)),
+      onChanged,
+      of,
     );
+    if (undo) onNoted({ text: word, undo });
+  };
   return (
     <>
       <div class="actions" role="group" aria-label={`Put “${item.title.slice(0, 60)}” right`}>
@@ -208,7 +226,7 @@ export function LineActions({ item, project, onNoted, onChanged }: ActionProps) 
               Correct…
             </button>
             <button type="button" class="danger" onClick={() => void patch({ status: "archived" }, "put away", "Put away: it is not shown again.")}>
-              Never again
+              Put away: never again
             </button>
           </>
         )}
@@ -267,13 +285,41 @@ function Correction({ id, save, onDone }: { id: string; save: (body: Schemas["Me
   );
 }
 
-/** All lines of a bundle under their tiers. */
+interface NotedItem {
+  item: Item;
+  noted: Noted;
+  place: number;
+}
+
+/** All lines of a bundle under their tiers; one that was put away stays in its place, with its undo, while the view is open. */
 export function Lines({ items, project, onChanged }: { items: readonly Item[]; project: Project; onChanged: () => void }) {
+  const [changed, setChanged] = useState<ReadonlyMap<string, NotedItem>>(new Map());
+  const note = (item: Item, noted: Noted | null) =>
+    setChanged((before) => {
+      const after = new Map(before);
+      if (noted) after.set(item.id, { item, noted, place: before.get(item.id)?.place ?? items.indexOf(item) });
+      else after.delete(item.id);
+      return after;
+    });
+  const all = [...items];
+  for (const { item, place } of [...changed.values()].sort((one, other) => one.place - other.place)) if (!all.some((one) => one.id === item.id)) all.splice(Math.max(0, place), 0, item);
   return (
-    <ul class="lines">
-      {items.map((item) => (
-        <Line key={item.id} item={item} project={project} onChanged={onChanged} />
-      ))}
-    </ul>
+    <>
+      {[1, 2, 3, 4].map((tier) => {
+        const its = all.filter((item) => item.tier === tier);
+        return its.length > 0 ? (
+          <div key={tier}>
+            <h3>
+              <span class={`dot tone-${tier}`} aria-hidden="true" /> {TIERS[tier]!.name} <span class="quiet-text">{TIERS[tier]!.explains}</span>
+            </h3>
+            <ul class="lines">
+              {its.map((item) => (
+                <Line key={item.id} item={item} project={project} noted={changed.get(item.id)?.noted ?? null} onNoted={(noted) => note(item, noted)} onChanged={onChanged} />
+              ))}
+            </ul>
+          </div>
+        ) : null;
+      })}
+    </>
   );
 }

@@ -4,18 +4,30 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { request, type Schemas } from "../api";
 import { useAnswer, type Listed } from "../answers";
-import { count, day, describeSource, KINDS, percent, SCOPES, sentence, TRUST } from "../format";
+import { count, dayAndTime, describeSource, KINDS, percent, SCOPES, sentence, STATUSES, TRUST } from "../format";
 import type { Project } from "../project";
-import { href } from "../router";
+import { href, navigate, pin } from "../router";
 import { useReadOnly } from "./access";
 import { FileLink, Panel, Show, Timeline } from "./basics";
-import { LineActions } from "./line";
-import { act, actLater } from "./toast";
+import { describeUsage, LineActions } from "./line";
+import { describeNightChange } from "./night_words";
+import { act, actLater, NotedTag, type Noted } from "./toast";
 
 export type Memory = Schemas["Memory"];
 
+interface ChoicesProps<T> {
+  label: string;
+  items: readonly T[];
+  keyOf: (item: T) => string;
+  chosen: string;
+  address: (key: string) => string;
+  children: (item: T) => ComponentChildren;
+  /** A button beside the link of an item. */
+  beside?: ((item: T) => ComponentChildren) | undefined;
+}
+
 /** List of links on the left, of which one is shown on the right. */
-export function Choices<T>({ label, items, keyOf, chosen, address, children }: { label: string; items: readonly T[]; keyOf: (item: T) => string; chosen: string; address: (key: string) => string; children: (item: T) => ComponentChildren }) {
+export function Choices<T>({ label, items, keyOf, chosen, address, children, beside }: ChoicesProps<T>) {
   return (
     <ol class="result-list" aria-label={label}>
       {items.map((item) => {
@@ -25,6 +37,7 @@ export function Choices<T>({ label, items, keyOf, chosen, address, children }: {
             <a href={address(key)} aria-current={key === chosen ? "true" : undefined}>
               {children(item)}
             </a>
+            {beside && <div class="beside">{beside(item)}</div>}
           </li>
         );
       })}
@@ -92,12 +105,15 @@ interface PanelProps {
   onChanged: () => void;
   title?: string;
   body?: (memory: Memory) => ComponentChildren;
+  /** Keep the memory shown in the address after a change, although it may leave its list. */
+  isPinned?: boolean;
 }
 
-export function MemoryPanel({ id, project, asOf, onChanged, title = "Details", body }: PanelProps) {
+export function MemoryPanel({ id, project, asOf, onChanged, title = "Details", body, isPinned = true }: PanelProps) {
   const memory = useAnswer((signal) => request("get", "/memories/{id}", { params: { id }, query: { as_of: asOf ?? "" }, signal }), [id, asOf]);
-  const [noted, setNoted] = useState("");
+  const [noted, setNoted] = useState<Noted | null>(null);
   const changed = () => {
+    if (isPinned) pin("show", id);
     memory.reload();
     onChanged();
   };
@@ -107,7 +123,7 @@ export function MemoryPanel({ id, project, asOf, onChanged, title = "Details", b
         {(value) => (
           <>
             <p class="preview-title">{value.title}</p>
-            {noted && <p class="tag noted-tag">{noted}</p>}
+            <NotedTag noted={noted} />
             {value.status !== "active" && <p class="warning">{STATUS[value.status]}</p>}
             {body ? (
               body(value)
@@ -119,14 +135,14 @@ export function MemoryPanel({ id, project, asOf, onChanged, title = "Details", b
               )
             )}
             {value.kind === "fact" ? (
-              <Facts memory={value} project={project} />
+              <Facts memory={value} project={project} onChanged={changed} />
             ) : (
               <details class="origin">
                 <summary>Where it comes from</summary>
-                <Facts memory={value} project={project} />
+                <Facts memory={value} project={project} onChanged={changed} />
               </details>
             )}
-            <Changes key={value.updated} id={id} />
+            <Changes key={value.updated} memory={value} onChanged={changed} />
             <Usage id={id} project={project} />
             {value.status === "active" && <LineActions item={value} project={project} onNoted={setNoted} onChanged={changed} />}
             <Removal memory={value} onNoted={setNoted} onChanged={changed} />
@@ -138,12 +154,44 @@ export function MemoryPanel({ id, project, asOf, onChanged, title = "Details", b
 }
 
 const STATUS: Record<string, string> = {
-  archived: "Put away: it is not shown to you or to agents.",
+  archived: "Put away: it is not shown to agents, and only here to you.",
   superseded: "Replaced by a newer value.",
   suspect: "In doubt: what it is about has changed since.",
 };
 
-function Facts({ memory, project }: { memory: Memory; project: Project }) {
+/** Who sees a fact, and a button that changes it; the fact then has another address. */
+function Sharing({ memory, project, onChanged }: { memory: Memory; project: Project; onChanged: () => void }) {
+  const readOnly = useReadOnly();
+  const isShared = memory.scope === "project-shared";
+  const isOwn = memory.kind === "fact" && memory.trust === "user" && memory.status === "active" && Boolean(memory.project);
+  const show = (id: string) => navigate(href("knowledge", { project: project.id, show: id }), { replace: true });
+  const change = async () => {
+    let moved = memory.id;
+    await act(
+      isShared ? "Only you see it now." : "It can be shared with colleagues now.",
+      async () => (moved = (await request("patch", "/memories/{id}", { params: { id: memory.id }, body: { scope: isShared ? "user-private" : "project-shared" } })).id),
+      () => request("post", "/memories/{id}/undo", { params: { id: moved } }).then(() => show(memory.id)),
+      onChanged,
+      { id: memory.id, title: memory.title },
+    );
+    if (moved !== memory.id) show(moved);
+  };
+  return (
+    <>
+      {memory.scope === "user-private" && memory.project ? "only you" : (SCOPES[memory.scope] ?? memory.scope)}
+      {isOwn && !readOnly && (
+        <>
+          {" "}
+          <button type="button" class="quiet" onClick={() => void change()}>
+            {isShared ? "Keep it to yourself" : "Let colleagues see it"}
+          </button>
+        </>
+      )}
+    </>
+  );
+}
+
+function Facts({ memory, project, onChanged }: { memory: Memory; project: Project; onChanged: () => void }) {
   return (
     <div class="why">
       <dl>
@@ -167,32 +215,64 @@ function Facts({ memory, project }: { memory: Memory; project: Project }) {
         <dd>{percent(memory.confidence)}</dd>
         <dt>Holds</dt>
         <dd>
-          {memory.valid_from ? `since ${day(memory.valid_from)}` : `since ${day(memory.created ?? memory.at)}`}
-          {memory.valid_to && ` until ${day(memory.valid_to)}`}
+          since {dayAndTime(memory.valid_from ?? memory.created ?? memory.at)}
+          {memory.valid_to && ` until ${dayAndTime(memory.valid_to)}`}
           {memory.branch && `, on branch ${memory.branch}`}
         </dd>
         <dt>Who sees it</dt>
-        <dd>{SCOPES[memory.scope] ?? memory.scope}</dd>
+        <dd>
+          <Sharing memory={memory} project={project} onChanged={onChanged} />
+        </dd>
       </dl>
     </div>
   );
 }
 
-/** Earlier values, newest first. */
-function Changes({ id }: { id: string }) {
+function timeOf(version: Memory): string {
+  return version.valid_from ?? version.updated ?? version.at;
+}
+
+/** State while the version held: every earlier one is marked as replaced since. */
+function stateOf({ id, status }: Memory): string {
+  return isVersion(id) && status === "superseded" ? "active" : status;
+}
+
+/** Tell whether an id is that of an earlier version of a memory. */
+export function isVersion(id: string): boolean {
+  return id.includes(".");
+}
+
+/** Say what a version says; where it says the same as the one before, what else changed. */
+function describeVersion(version: Memory, before: Memory | undefined): { title: string; detail?: string } {
+  if (before && before.content === version.content && before.value === version.value) {
+    const [was, is] = [stateOf(before), stateOf(version)];
+    if (was !== is) return { title: is === "active" ? "Shown again" : sentence(STATUSES[is] ?? is) };
+    return { title: before.scope !== version.scope ? `Who sees it: ${SCOPES[version.scope] ?? version.scope}` : "The same text, stored anew" };
+  }
+  return version.value && version.content !== version.value ? { title: version.value, detail: version.content } : { title: version.content };
+}
+
+/** Earlier values, newest first, and the way back to the one before. */
+function Changes({ memory, onChanged }: { memory: Memory; onChanged: () => void }) {
+  const { id } = memory;
   const history = useAnswer((signal) => request("get", "/memories/{id}/history", { params: { id }, query: { limit: 100 }, signal }), [id]);
+  const readOnly = useReadOnly();
   const versions = history.value?.items ?? [];
   if (versions.length < 2) return null;
-  const entries = versions.map((one, at) => ({
-    key: `${one.id} ${at}`,
-    at: one.valid_from ?? one.updated ?? one.at,
-    title: one.value ?? one.content,
-    detail: one.value && one.content !== one.value ? one.content : undefined,
-  }));
+  const undo = () => act("The last change is undone.", () => request("post", "/memories/{id}/undo", { params: { id } }), null, onChanged, memory);
+  const oldestFirst = [...versions].sort((one, other) => (timeOf(one) > timeOf(other) ? 1 : timeOf(one) < timeOf(other) ? -1 : 0));
+  const entries = oldestFirst.map((one, at) => ({ key: `${one.id} ${at}`, at: timeOf(one), ...describeVersion(one, oldestFirst[at - 1]) })).reverse();
   return (
     <>
       <h3>How it changed</h3>
-      <Timeline entries={entries.sort((one, other) => (other.at > one.at ? 1 : other.at < one.at ? -1 : 0))} first={6} />
+      <Timeline entries={entries} first={6} />
+      {!readOnly && memory.status !== "archived" && (
+        <p class="more">
+          <button type="button" class="quiet" onClick={() => void undo()}>
+            Undo the last change
+          </button>
+        </p>
+      )}
     </>
   );
 }
@@ -203,17 +283,15 @@ function Usage({ id, project }: { id: string; project: Project }) {
   const { usage: counts, changes } = usage.value;
   return (
     <>
-      <p class="quiet-text">
-        Shown {count(counts.retrieved ?? 0, "time")}, useful {counts.cited ?? 0}, wrong {counts.wrong ?? 0}.
-      </p>
+      <p class="quiet-text">{describeUsage(counts)}</p>
       {changes.length > 0 && (
         <details>
           <summary>Changed at night: {count(changes.length, "time")}</summary>
           <ul>
             {changes.map((one) => (
               <li key={one.run + one.what}>
-                {one.what}: {one.why} {one.undone && "(undone) "}
-                <a href={href("nights", { project: project.id, show: one.run, of: id })}>{one.undone ? "Show that night" : "Show or take it back"}</a>
+                {describeNightChange(one)}: {one.why} {one.undone && "(undone) "}
+                <a href={href("nights", { project: project.id, show: one.run, of: id })}>{one.undone ? "Show that night" : "Show or undo it"}</a>
               </li>
             ))}
           </ul>
@@ -223,20 +301,29 @@ function Usage({ id, project }: { id: string; project: Project }) {
   );
 }
 
-function Removal({ memory, onNoted, onChanged }: { memory: Memory; onNoted: (text: string) => void; onChanged: () => void }) {
+/** Show a memory again that was put away. */
+export function showAgain(memory: Pick<Memory, "id" | "title">, onChanged: () => void, onShown: () => void = () => undefined): Promise<unknown> {
+  const set = (status: Memory["status"]) => request("patch", "/memories/{id}", { params: { id: memory.id }, body: { status } });
+  return act("It is shown again.", () => set("active").then(onShown), () => set("archived"), onChanged, memory);
+}
+
+function Removal({ memory, onNoted, onChanged }: { memory: Memory; onNoted: (noted: Noted | null) => void; onChanged: () => void }) {
   const readOnly = useReadOnly();
   if (readOnly) return null;
   const id = memory.id;
-  const setStatus = (status: Memory["status"]) => request("patch", "/memories/{id}", { params: { id }, body: { status } });
   const forget = () => {
-    onNoted("forgotten");
-    actLater("Forgotten for good.", () => request("delete", "/memories/{id}", { params: { id } }).then(onChanged), () => onNoted(""));
+    const undo = actLater("Forgotten for good.", () => request("delete", "/memories/{id}", { params: { id }, keepalive: true }).then(onChanged), {
+      onUndo: () => onNoted(null),
+      onSent: () => onNoted({ text: "forgotten for good", undo: null }),
+      of: memory,
+    });
+    onNoted({ text: "forgotten for good", undo });
   };
   return (
     <div class="actions" role="group" aria-label="Put away or forget">
       {memory.status === "archived" && (
-        <button type="button" class="primary" onClick={() => void act("It is shown again.", () => setStatus("active"), () => setStatus("archived"), onChanged)}>
-          Show it again
+        <button type="button" class="primary" onClick={() => void showAgain(memory, onChanged, () => onNoted(null))}>
+          Undo: show it again
         </button>
       )}
       <button type="button" class="danger" onClick={forget}>

@@ -32,6 +32,7 @@ export function AddFact({ project, category, onAdded }: { project: Project; cate
       },
       () => request("delete", "/memories/{id}", { params: { id: added } }),
       onAdded,
+      { id: "", title: content },
     );
   };
   return (

@@ -19,6 +19,17 @@ export function resolveColour(element: HTMLElement, name: string): string {
   return colour;
 }
 
+const COMPACT = new Intl.NumberFormat("en-GB", { notation: "compact" });
+const DAY = 86_400; // seconds
+
+/** Write a place on the axis of time, as exact as the next one (`step` seconds away) asks for. */
+function writeTime(time: number, step: number): string {
+  const date = new Date(time * 1000);
+  if (step < DAY) return date.toLocaleTimeString("en-GB", step < 60 ? {} : { hour: "2-digit", minute: "2-digit" });
+  if (step < 28 * DAY) return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+  return date.toLocaleDateString("en-GB", step < 360 * DAY ? { month: "short", year: "numeric" } : { year: "numeric" });
+}
+
 export default function Plot({ times, series, height = 130, label }: { times: readonly number[]; series: readonly Series[]; height?: number; label: string }) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -33,7 +44,10 @@ export default function Plot({ times, series, height = 130, label }: { times: re
         legend: { show: series.length > 1 },
         cursor: { y: false },
         scales: { y: { range: (_, low, high) => [Math.min(0, low), Math.max(high, 1)] } },
-        axes: [axis, { ...axis, size: 36 }],
+        axes: [
+          { ...axis, space: 70, values: (_, times, __, ___, step) => times.map((time) => writeTime(time, step)) },
+          { ...axis, size: 44, values: (_, values) => values.map((value) => COMPACT.format(value)) },
+        ],
         series: [
           {},
           ...series.map((one, index) => ({

@@ -87,7 +87,7 @@ function Value({ setting, onChanged }: { setting: Setting; onChanged: () => void
     setRefused("");
     setEditing(false);
     const before = setting.written === setting.default ? null : setting.written;
-    await act(`${name} is written.`, () => Promise.resolve(), () => write(before), onChanged);
+    await act(`${name} is written.`, () => Promise.resolve(), () => write(before), onChanged, { id: name, title: name });
   };
   return (
     <>

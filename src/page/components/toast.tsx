@@ -1,7 +1,8 @@
-/** Actions that can be taken back: done at once and undone by the daemon, or held back for a few seconds. */
+/** Actions that can be undone: done at once and undone by the daemon, or held back for a while. Each stays listed with its undo. */
 
 import { useEffect, useState } from "preact/hooks";
 import { RequestFailed } from "../api";
+import { clock } from "../format";
 
 interface Toast {
   id: number;
@@ -9,18 +10,45 @@ interface Toast {
   undo?: () => void;
   isError?: boolean;
 }
+/** What a change is about: only the last change of one subject can be undone. */
+interface Subject {
+  id: string;
+  title: string;
+}
+/** Something that was changed on this page since it was opened. */
+interface Done {
+  id: number;
+  at: string;
+  text: string;
+  of: Subject;
+  state: "done" | "waiting" | "final" | "undone";
+  undo: () => void;
+}
 
-const UNDO_MS = 8_000;
+const UNDO_MS = 20_000; // long enough to read what happened, and to reach the button with a keyboard
+const MAX_DONE = 200;
+const NOTHING: Subject = { id: "", title: "" };
 let toasts: readonly Toast[] = [];
+let done: readonly Done[] = [];
 let next = 1;
-let show: (toasts: readonly Toast[]) => void = () => undefined;
+const watchers = new Set<() => void>();
 const waiting = new Set<() => void>();
 
 addEventListener("pagehide", () => waiting.forEach((send) => send()));
 
 function update(changed: readonly Toast[]): void {
   toasts = changed;
-  show(toasts);
+  watchers.forEach((show) => show());
+}
+
+function list(entry: Omit<Done, "at">): void {
+  done = [{ at: new Date().toISOString(), ...entry }, ...done].slice(0, MAX_DONE);
+  watchers.forEach((show) => show());
+}
+
+function setState(id: number, state: Done["state"]): void {
+  done = done.map((one) => (one.id === id ? { ...one, state } : one));
+  watchers.forEach((show) => show());
 }
 
 function dismiss(id: number): void {
@@ -35,56 +63,79 @@ function add(toast: Omit<Toast, "id">, ms = UNDO_MS): number {
 }
 
 function addError(error: unknown): void {
-  add({ text: error instanceof RequestFailed ? `That did not work: ${error.message} ${error.hint}` : `That did not work: ${String(error)}`, isError: true }, 12_000);
+  add({ text: error instanceof RequestFailed ? `That did not work: ${error.message} ${error.hint}` : `That did not work: ${String(error)}`, isError: true });
 }
 
-/** Do something that the daemon itself can undo. */
-export async function act(text: string, run: () => Promise<unknown>, undo: (() => Promise<unknown>) | null, after: () => void = () => undefined): Promise<void> {
+/** Do something that the daemon itself can undo; return what undoes it, for a button beside what was changed. */
+export async function act(text: string, run: () => Promise<unknown>, undo: (() => Promise<unknown>) | null, after: () => void = () => undefined, of: Subject = NOTHING): Promise<(() => void) | null> {
   try {
     await run();
   } catch (error) {
     addError(error);
-    return;
+    return null;
   }
   after();
-  if (!undo) return void add({ text });
-  const id = add({
-    text,
-    undo: () => {
-      dismiss(id);
-      undo().then(() => (add({ text: "Undone." }, 4_000), after()), addError);
-    },
-  });
+  if (!undo) {
+    add({ text });
+    return null;
+  }
+  const takeBack = () => {
+    dismiss(id);
+    undo().then(() => (setState(id, "undone"), add({ text: "Undone." }, 4_000), after()), addError);
+  };
+  const id = add({ text, undo: takeBack });
+  list({ id, text, of, state: "done", undo: takeBack });
+  return takeBack;
 }
 
-/** Do something that cannot be undone, once the time to take it back is over or the page is left. */
-export function actLater(text: string, run: () => Promise<unknown>, onUndo: () => void = () => undefined): void {
+interface Later {
+  onUndo?: () => void;
+  onSent?: () => void;
+  of?: Subject;
+}
+
+/** Do something that cannot be undone, once the time to undo it is over or the page is left; return what stops it until then. */
+export function actLater(text: string, run: () => Promise<unknown>, { onUndo = () => undefined, onSent = () => undefined, of = NOTHING }: Later = {}): () => void {
   let timer = 0;
+  const fail = (error: unknown) => {
+    setState(id, "undone");
+    onUndo();
+    addError(error);
+  };
   const send = () => {
     clearTimeout(timer);
-    if (waiting.delete(send)) run().catch((error: unknown) => (onUndo(), addError(error)));
+    if (!waiting.delete(send)) return;
+    setState(id, "final");
+    run().then(onSent, fail);
   };
   waiting.add(send);
   timer = window.setTimeout(send, UNDO_MS);
-  const id = add({
-    text,
-    undo: () => {
-      clearTimeout(timer);
-      waiting.delete(send);
-      dismiss(id);
-      onUndo();
-    },
-  });
+  const takeBack = () => {
+    clearTimeout(timer);
+    waiting.delete(send);
+    dismiss(id);
+    setState(id, "undone");
+    onUndo();
+  };
+  const id = add({ text, undo: takeBack });
+  list({ id, text, of, state: "waiting", undo: takeBack });
+  return takeBack;
+}
+
+function useChanges(): void {
+  const [, setTurn] = useState(0);
+  useEffect(() => {
+    const show = () => setTurn((before) => before + 1);
+    watchers.add(show);
+    return () => void watchers.delete(show);
+  }, []);
 }
 
 export function Toasts() {
-  const [shown, setShown] = useState(toasts);
-  useEffect(() => {
-    show = setShown;
-  }, []);
+  useChanges();
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {shown.map((toast) => (
+      {toasts.map((toast) => (
         <div key={toast.id} class={toast.isError ? "toast bad" : "toast"}>
           <span>{toast.text}</span>
           {toast.undo && (
@@ -98,5 +149,62 @@ export function Toasts() {
         </div>
       ))}
     </div>
+  );
+}
+
+const STATES: Record<Done["state"], string> = { done: "changed again since", waiting: "", final: "cannot be undone", undone: "undone" };
+
+/** Tell whether a change is still to be undone, and no later one of the same subject stands. */
+function canUndo(change: Done, changes: readonly Done[]): boolean {
+  if (change.state === "waiting") return true;
+  return change.state === "done" && !changes.some((one) => one.id > change.id && one.state === "done" && one.of.id !== "" && one.of.id === change.of.id);
+}
+
+/** What was changed here since the page was opened, each with its undo until it is undone. */
+export function OwnChanges() {
+  useChanges();
+  const [isOpen, setOpen] = useState(false);
+  if (done.length === 0) return null;
+  return (
+    <details class="own-changes" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Your changes ({done.length})</summary>
+      {isOpen && <ul class="plain">
+        {done.map((one) => (
+          <li key={one.id}>
+            <span>
+              <span class="quiet-text">{clock(one.at)}</span> {one.text} {one.of.title && <q>{one.of.title.slice(0, 120)}</q>}
+            </span>
+            {canUndo(one, done) ? (
+              <button type="button" onClick={one.undo} aria-label={`Undo: ${one.text} ${one.of.title.slice(0, 60)}`}>
+                Undo
+              </button>
+            ) : (
+              <span class="tag">{STATES[one.state]}</span>
+            )}
+          </li>
+        ))}
+      </ul>}
+    </details>
+  );
+}
+
+/** What was done to something on the page, and what undoes it. */
+export interface Noted {
+  text: string;
+  undo: (() => void) | null;
+}
+
+/** A note with its undo, which stays where the change was made. */
+export function NotedTag({ noted }: { noted: Noted | null }) {
+  if (!noted) return null;
+  return (
+    <p class="noted-box">
+      <span class="tag noted-tag">{noted.text}</span>
+      {noted.undo && (
+        <button type="button" class="quiet" onClick={noted.undo}>
+          Undo
+        </button>
+      )}
+    </p>
   );
 }

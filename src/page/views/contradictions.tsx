@@ -8,7 +8,7 @@ import { Panel, Show } from "../components/basics";
 import { Chips, More, Source, type Memory } from "../components/memory";
 import { act } from "../components/toast";
 import { useEvents } from "../events";
-import { count, day, percent, sentence, TRUST } from "../format";
+import { count, dayAndTime, percent, sentence, TRUST } from "../format";
 import { href } from "../router";
 import type { ViewProps } from "../views";
 
@@ -59,11 +59,11 @@ function Pair({ pair, project, onChanged }: { pair: Contradiction; project: View
   const [isMerging, setMerging] = useState(false);
   const undo = () => request("post", "/contradictions/{id}/undo", { params: { id: pair.id } });
   const decide = (body: Resolution) =>
-    act(`Decided: ${DECIDED[body.resolution]!.toLowerCase()}.`, () => request("post", "/contradictions/{id}/resolve", { params: { id: pair.id }, body }), undo, onChanged);
+    act(`Decided: ${DECIDED[body.resolution]!.toLowerCase()}.`, () => request("post", "/contradictions/{id}/resolve", { params: { id: pair.id }, body }), undo, onChanged, { id: pair.id, title: pair.a.title });
   const isOpen = pair.status === "open";
   const subject = pair.a.key && pair.a.key === pair.b.key ? `About ${pair.a.key.replace(/[_.-]+/g, " ")}` : "Only one can be true";
   return (
-    <Panel title={subject} hint={`${pair.reason} ${percent(pair.confidence)} sure, seen ${day(pair.detected_at)}.`}>
+    <Panel title={subject} hint={`${pair.reason} ${percent(pair.confidence)} sure, seen ${dayAndTime(pair.detected_at)}.`}>
       <div class="pair">
         <Side memory={pair.a} project={project} isLoser={pair.resolution === "b_wins"} keep={isOpen && !readOnly ? () => void decide({ resolution: "a_wins" }) : undefined} name="left" />
         <Side memory={pair.b} project={project} isLoser={pair.resolution === "a_wins"} keep={isOpen && !readOnly ? () => void decide({ resolution: "b_wins" }) : undefined} name="right" />
@@ -71,7 +71,7 @@ function Pair({ pair, project, onChanged }: { pair: Contradiction; project: View
       {!isOpen && (
         <p>
           <b>{DECIDED[pair.resolution ?? ""]}</b>
-          {pair.resolved_at && `, decided ${day(pair.resolved_at)}`}
+          {pair.resolved_at && `, decided ${dayAndTime(pair.resolved_at)}`}
           {pair.note && `: ${pair.note}`}
         </p>
       )}
@@ -89,8 +89,8 @@ function Pair({ pair, project, onChanged }: { pair: Contradiction; project: View
               )}
             </>
           ) : (
-            <button type="button" onClick={() => void act("Open again.", undo, null, onChanged)}>
-              Take the decision back
+            <button type="button" onClick={() => void act("To decide again.", undo, null, onChanged)}>
+              Undo the decision
             </button>
           )}
         </div>
@@ -130,7 +130,7 @@ function Side({ memory, project, isLoser, keep, name }: { memory: Memory; projec
         </pre>
       )}
       <p class="quiet-text">
-        <Source memory={memory} project={project} /> on {day(memory.valid_from ?? memory.at)}. {sentence(TRUST[memory.trust] ?? memory.trust)}. {percent(memory.confidence)} sure.
+        <Source memory={memory} project={project} /> on {dayAndTime(memory.valid_from ?? memory.at)}. {sentence(TRUST[memory.trust] ?? memory.trust)}. {percent(memory.confidence)} sure.
       </p>
       {keep && (
         <button type="button" class="primary" onClick={keep} aria-label={`This one holds: ${memory.title.slice(0, 80)}`}>

@@ -23,7 +23,7 @@ export default function Errors({ project, route }: ViewProps) {
   const all = memories.value?.items ?? [];
   const fixes = all.filter(isFix);
   const items = part === "fixes" ? fixes : all.filter((one) => !isFix(one));
-  const chosen = all.some((one) => one.id === shown) ? shown : (items[0]?.id ?? "");
+  const chosen = shown || (items[0]?.id ?? "");
   const address = (show: string) => href("errors", { project: project.id, part, show });
   return (
     <>

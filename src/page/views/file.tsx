@@ -8,12 +8,13 @@ import { countTogether, monthOf, nameMonth, type PastChange } from "../component
 import { Lazy } from "../components/lazy";
 import { isMemory, Lines, MemoryDetails } from "../components/line";
 import { useEvents } from "../events";
-import { count, percent, TIERS } from "../format";
+import { count, percent, sentence } from "../format";
 import type { Project } from "../project";
 import { href, navigate } from "../router";
 import type { ViewProps } from "../views";
 
 type Prediction = Answer<"/context/predict", "post">;
+const MAX_TWINS = 8;
 const NEIGHBOURS = 12;
 const SECOND = 4; // neighbours whose own neighbours are asked for
 
@@ -114,10 +115,10 @@ function AboutFile({ project, path }: { project: Project; path: string }) {
     <div class="columns">
       <div class="main-column">
         <Panel
-          title="What you need to know"
+          title="Context of this file"
           hint={
             <>
-              The lines an agent gets when it opens <code>{path}</code>. <EditorLink project={project} path={path} />
+              What an agent is given when it opens <code>{path}</code>. Open a line to see why it is there, or to put it right. <EditorLink project={project} path={path} />
             </>
           }
         >
@@ -125,17 +126,7 @@ function AboutFile({ project, path }: { project: Project; path: string }) {
             {(value) => (
               <>
                 <p class="quiet-text">{count(value.token_count, "token")}</p>
-                {[1, 2, 3, 4].map((tier) => {
-                  const items = value.items.filter((item) => item.tier === tier);
-                  return items.length > 0 ? (
-                    <div key={tier}>
-                      <h3>
-                        {TIERS[tier]!.name} <span class="quiet-text">{TIERS[tier]!.explains}</span>
-                      </h3>
-                      <Lines items={items} project={project} onChanged={bundle.reload} />
-                    </div>
-                  ) : null;
-                })}
+                <Lines items={value.items} project={project} onChanged={bundle.reload} />
               </>
             )}
           </Show>
@@ -144,6 +135,7 @@ function AboutFile({ project, path }: { project: Project; path: string }) {
       </div>
       <div class="side-column">
         <Tests project={project} path={path} />
+        <Twins project={project} path={path} />
         <Rules project={project} path={path} />
         <Past project={project} path={path} />
       </div>
@@ -205,7 +197,7 @@ function OverTime({ project, path, now }: { project: Project; path: string; now:
           <span>
             {then ? (
               <>
-                Until <b>{nameMonth(month!)}</b>: {count(then.changes, "change")} of this file in two years
+                Until <b>{nameMonth(month!)}</b>: {count(then.changes, "past change")} of this file in two years
               </>
             ) : (
               <>
@@ -253,13 +245,37 @@ function Tests({ project, path }: { project: Project; path: string }) {
   );
 }
 
-function Rules({ project, path }: { project: Project; path: string }) {
-  const rules = useAnswer(
-    (signal) => request("get", "/memories", { query: { project: project.id, path_prefix: path, kind: ["fact", "pattern", "document"], limit: 30 }, signal }),
+/** Files that are instances of the same patterns. */
+function Twins({ project, path }: { project: Project; path: string }) {
+  const patterns = useAnswer(
+    (signal) => request("get", "/memories", { query: { project: project.id, path_prefix: path, kind: ["pattern"], limit: 5 }, signal }),
     [project.id, path],
   );
   return (
-    <Panel title="Rules and patterns about it">
+    <Panel title="Twins" hint="Files that hold code of the same shape.">
+      <Show of={patterns} what="twins" empty={(value) => value.items.length === 0 && "No pattern of the project has an instance in this file."}>
+        {(value) =>
+          value.items.map((one) => (
+            <div key={one.id}>
+              <h3>
+                <a href={href("patterns", { project: project.id, show: one.id })}>{sentence(one.title)}</a>
+              </h3>
+              <PathList project={project} paths={one.artifacts.filter((each) => each.type === "file" && each.ref !== path).map((each) => each.ref).slice(0, MAX_TWINS)} />
+            </div>
+          ))
+        }
+      </Show>
+    </Panel>
+  );
+}
+
+function Rules({ project, path }: { project: Project; path: string }) {
+  const rules = useAnswer(
+    (signal) => request("get", "/memories", { query: { project: project.id, path_prefix: path, kind: ["fact", "document"], limit: 30 }, signal }),
+    [project.id, path],
+  );
+  return (
+    <Panel title="Rules about it">
       <Show of={rules} what="rules" empty={(value) => value.items.length === 0 && "Nothing was said about this file alone. Rules of the whole project are in its context."}>
         {(value) => (
           <ul class="lines">
@@ -291,7 +307,7 @@ function Past({ project, path }: { project: Project; path: string }) {
     [project.id, path],
   );
   return (
-    <Panel title="Its past" hint="Changes and errors that touched this file, newest first.">
+    <Panel title="Its past" hint="Past changes and errors that touched this file, newest first.">
       <Show of={past} what="its past" empty={(value) => value.items.length === 0 && "No change of this file is known."}>
         {(value) => {
           const entries = [...value.items].sort((one, other) => (other.at > one.at ? 1 : -1));
@@ -299,7 +315,7 @@ function Past({ project, path }: { project: Project; path: string }) {
           return (
             <>
               <p>
-                {count(value.total, "change")}
+                {count(value.total, "past change")}
                 {value.total > entries.length && `, the newest ${entries.length} are shown`}
               </p>
               {times.length > 2 && <Lazy load={loadPlot} what="the plot" props={{ times, series: [{ name: "changes a month", values, bars: true }], label: "Changes a month" }} />}

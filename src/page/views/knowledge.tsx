@@ -2,12 +2,13 @@
 
 import { request } from "../api";
 import { useAnswer, usePages } from "../answers";
+import { useReadOnly } from "../components/access";
 import { Empty, Panel, Show } from "../components/basics";
-import { Chips, Choices, MemoryPanel, More } from "../components/memory";
+import { Chips, Choices, isVersion, MemoryPanel, More, showAgain } from "../components/memory";
 import { AddFact } from "../components/new_fact";
 import { Documents } from "../components/documents";
 import { useEvents } from "../events";
-import { count, KINDS, percent, TRUST } from "../format";
+import { count, dayAndTime, KINDS, percent, TRUST } from "../format";
 import { href, navigate } from "../router";
 import type { ViewProps } from "../views";
 
@@ -92,8 +93,9 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
     [project.id, part, asOf],
   );
   useEvents(["memory", "consolidation"], project.id, facts.reload, { bundled: true });
-  // What was brought back, and what a night archived, was not put away by anyone.
-  const items = (facts.value?.items ?? []).filter((one) => part !== "archived" || (one.source.goes_after === undefined && !one.links.some((link) => link.type === "undone")));
+  // Earlier versions, what was brought back, and what a night archived were not put away by anyone.
+  const items = (facts.value?.items ?? []).filter((one) => part !== "archived" || (!isVersion(one.id) && one.source.goes_after === undefined && !one.links.some((link) => link.type === "undone")));
+  const readOnly = useReadOnly();
   const chosen = items.some((one) => one.id === shown) ? shown : shown || items[0]?.id;
   return (
     <>
@@ -102,7 +104,7 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
         {(value) => (
           <>
             <p class="quiet-text" role="status">
-              {count(part === "archived" ? items.length : (value.total ?? items.length), "entry", "entries")}
+              {count(part === "archived" ? items.length : (value.total ?? items.length), part === "archived" ? "memory" : "fact", part === "archived" ? "memories" : "facts")}
               {asOf && " that held then"}
             </p>
             <div class={shown ? "results opened" : "results"}>
@@ -110,17 +112,32 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
                 {items.length === 0 && (
                   <Empty>
                     {part === "archived"
-                      ? "Nothing was put away. “Never again” moves a line here."
+                      ? "Nothing was put away. “Put away: never again” moves a line here."
                       : "Nothing of this kind is known. hunchd learns it from sessions and from files of the project; you can also write it down here."}
                   </Empty>
                 )}
-                <Choices label="Facts" items={items} keyOf={(one) => one.id} chosen={chosen ?? ""} address={address}>
+                <Choices
+                  label="Facts"
+                  items={items}
+                  keyOf={(one) => one.id}
+                  chosen={chosen ?? ""}
+                  address={address}
+                  beside={
+                    part === "archived" && !readOnly
+                      ? (one) => (
+                          <button type="button" onClick={() => void showAgain(one, facts.reload)} aria-label={`Undo: show “${one.title.slice(0, 60)}” again`}>
+                            Undo: show it again
+                          </button>
+                        )
+                      : undefined
+                  }
+                >
                   {(one) => (
                     <>
                       <span class="line-title">{one.title}</span>
                       <span class="tag">{KINDS[one.category ?? ""] ?? one.category ?? "fact"}</span>
                       <span class="reasons">
-                        {TRUST[one.trust]} · {percent(one.confidence)} sure{one.status === "suspect" && " · in doubt"}
+                        {TRUST[one.trust]} · since {dayAndTime(one.valid_from ?? one.created ?? one.at)} · {percent(one.confidence)} sure{one.status === "suspect" && " · in doubt"}
                       </span>
                     </>
                   )}
@@ -157,7 +174,7 @@ function Found({ project, find, asOf, shown, address }: FoundProps) {
         return (
           <>
             <p class="quiet-text" role="status">
-              {count(value.results.length, "entry", "entries")} for “{find}”, best first. <a href={address({ find: "", show: "" })}>Show everything</a>
+              {count(value.results.length, "fact")} for “{find}”, best first. <a href={address({ find: "", show: "" })}>Show everything</a>
             </p>
             <div class={shown ? "results opened" : "results"}>
               <Choices label="Found facts" items={value.results} keyOf={(one) => one.id ?? ""} chosen={chosen} address={(show) => address({ show })}>
@@ -180,7 +197,7 @@ function Found({ project, find, asOf, shown, address }: FoundProps) {
 function Hint() {
   return (
     <Panel title="Details">
-      <Empty>Choose an entry to see who said it, how it changed, and to put it right.</Empty>
+      <Empty>Choose a fact to see who said it, how it changed, and to put it right.</Empty>
     </Panel>
   );
 }

@@ -5,11 +5,13 @@ import { request, type Schemas } from "../api";
 import { useAnswer, usePages } from "../answers";
 import { useReadOnly } from "../components/access";
 import { Empty, Panel, Show, Table } from "../components/basics";
+import { Difference, Name, type Fields } from "../components/difference";
 import { Lazy } from "../components/lazy";
 import { Chips, More } from "../components/memory";
+import { describeNightChange, STEPS } from "../components/night_words";
 import { act, actLater } from "../components/toast";
 import { useEvents } from "../events";
-import { clock, count, day, sentence } from "../format";
+import { bytes, clock, count, day, dayAndTime } from "../format";
 import { href } from "../router";
 import type { ViewProps } from "../views";
 
@@ -21,46 +23,33 @@ const FIRST = 60; // changes that are shown at once; the others are read meanwhi
 const PAGE = 500; // changes a request
 const MAX_CHANGES = 5_000;
 const SHOWN = 40;
+const MAX_EDITS = 5; // memories of one change that are shown
 
-const STEPS: Record<string, string> = {
-  use: "Use counted",
-  duplicates: "Duplicates joined",
-  contradictions: "Contradictions",
-  retire: "Outdated rules",
-  cascade: "Doubt and trust",
-  summarise: "Summaries",
-  compress: "Old changes shortened",
-  history: "Histories of files",
-  links: "Linked",
-  forget: "Put away",
-  erase: "Erased",
-  reembed: "Search index",
-  compact: "Disk",
-};
 const STATES: Record<string, string> = {
   done: "done",
   dry_run: "tried, nothing changed",
   interrupted: "interrupted",
-  rolled_back: "taken back by itself: answers got worse",
+  rolled_back: "undone by itself: answers got worse",
   running: "running",
   stopped: "stopped",
   undone: "undone",
 };
-const COUNTS: readonly (readonly [keyof Run, string])[] = [
-  ["deduped", "duplicates joined"],
-  ["summarised", "summarised"],
-  ["compressed", "shortened"],
-  ["promoted", "more important"],
-  ["demoted", "less important"],
-  ["forgotten", "put away"],
-  ["retired", "outdated"],
-  ["doubted", "in doubt"],
-  ["trusted_again", "trusted again"],
-  ["linked", "linked"],
-  ["histories", "histories of files"],
-  ["contradictions_found", "contradictions found"],
-  ["contradictions_closed", "contradictions closed"],
-  ["erased", "erased"],
+// Counter, its name, and the step that a filter shows for it.
+const COUNTS: readonly (readonly [keyof Run, string, Change["step"]])[] = [
+  ["deduped", "duplicates joined", "duplicates"],
+  ["summarised", "shortened to a summary", "summarise"],
+  ["compressed", "shortened to one line", "compress"],
+  ["promoted", "more important", "use"],
+  ["demoted", "less important", "use"],
+  ["forgotten", "put away", "forget"],
+  ["retired", "outdated", "retire"],
+  ["doubted", "in doubt", "cascade"],
+  ["trusted_again", "trusted again", "cascade"],
+  ["linked", "linked", "links"],
+  ["histories", "joined into histories", "history"],
+  ["contradictions_found", "contradictions found", "contradictions"],
+  ["contradictions_closed", "contradictions closed", "contradictions"],
+  ["erased", "forgotten for good", "erase"],
 ];
 
 export default function Nights({ project, route }: ViewProps) {
@@ -82,6 +71,7 @@ export default function Nights({ project, route }: ViewProps) {
                 <More of={runs} what="nights" />
               </Panel>
               <Quality runs={items} />
+              <Size runs={items} />
             </div>
             <div class="main-column">
               <AboutRun key={chosen} run={chosen} project={project} query={route.query} address={address} onChanged={runs.reload} />
@@ -174,7 +164,7 @@ function Calendar({ runs, chosen, address }: { runs: readonly Run[]; chosen: str
           .map((one) => (
             <li key={one.run}>
               <a class="chip" href={address(one.run)} aria-current={one.run === chosen ? "true" : undefined}>
-                {clock(one.began!)}, {STATES[one.status]}
+                {clock(one.began!)}, {one.status === "done" && COUNTS.every(([name]) => !one[name]) ? "nothing to do" : STATES[one.status]}
               </a>
             </li>
           ))}
@@ -218,6 +208,29 @@ function Quality({ runs }: { runs: readonly Run[] }) {
   );
 }
 
+/** How much was stored after each night. */
+function Size({ runs }: { runs: readonly Run[] }) {
+  const known = runs.filter((run) => run.began && run.store).reverse();
+  const last = known.at(-1)?.store;
+  if (!last) return null;
+  const times = known.map((run) => Date.parse(run.began!) / 1000);
+  return (
+    <Panel title="How much is stored?" hint="After each night.">
+      <p>
+        {count(last.memories, "memory", "memories")}, {bytes(last.bytes)}
+      </p>
+      {known.length > 1 && (
+        <>
+          <h3>Memories</h3>
+          <Lazy load={loadPlot} what="the plot" props={{ times, series: [{ name: "memories", values: known.map((run) => run.store!.memories) }], label: "Memories by night" }} />
+          <h3>Megabytes on disk</h3>
+          <Lazy load={loadPlot} what="the plot" props={{ times, series: [{ name: "MB", values: known.map((run) => run.store!.bytes / 1e6) }], label: "Megabytes on disk by night" }} />
+        </>
+      )}
+    </Panel>
+  );
+}
+
 interface AboutProps {
   run: string;
   project: ViewProps["project"];
@@ -238,36 +251,37 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
   const isLong = first.length === FIRST;
   const rest = useAnswer(isLong ? (signal) => readRest(run, first, signal) : null, [run, isLong]);
   const all = [...first, ...(rest.value ?? [])];
+  const reload = () => (about.reload(), rest.reload());
+  useEvents(["consolidation"], null, reload, { bundled: true, about: (event) => event.status !== "running" });
   const undo = (chain?: readonly Change[]) => {
     const hidden = (chain ?? all).map((one) => one.change);
     setGone([...gone, ...hidden]);
     const ask = (body: Schemas["UndoRequest"]) => request("post", "/consolidate/{id}/undo", { params: { id: run }, body, keepalive: true });
     actLater(
-      chain ? "Taken back." : "The whole night is taken back.",
+      chain ? "The change of that night is undone." : "The whole night is undone.",
       async () => {
         for (const one of chain ?? []) await ask({ change: one.change });
         if (!chain) await ask({});
-        about.reload();
-        rest.reload();
+        reload();
         onChanged();
       },
-      () => setGone((before) => before.filter((one) => !hidden.includes(one))),
+      { onUndo: () => setGone((before) => before.filter((one) => !hidden.includes(one))), of: { id: "", title: chain ? describeNightChange(chain.at(-1)!) : "" } },
     );
   };
   return (
     <Show of={about} what="the night">
       {(value) => {
         const changes = all;
-        const steps = [...new Set(changes.map((one) => one.step))];
+        const steps = [...new Set([...COUNTS.filter(([name, , step]) => Number(value[name] ?? 0) > 0 && step !== "erase").map(([, , step]) => step), ...changes.map((one) => one.step)])];
         const isGone = (one: Change) => one.undone || gone.includes(one.change);
         const listed = changes.filter(
-          (one) => (!step || one.step === step) && (!of || one.edits.some((edit) => edit.id === of)) && (!words || `${one.what} ${one.why}`.toLowerCase().includes(words.toLowerCase())),
+          (one) => (!step || one.step === step) && (!of || one.edits.some((edit) => edit.id === of)) && (!words || `${describeNightChange(one)} ${one.why}`.toLowerCase().includes(words.toLowerCase())),
         );
         const isComplete = !isLong || rest.value !== undefined; // what goes back together is known only then
         const canUndoAll = !readOnly && (value.status === "done" || value.status === "stopped" || value.status === "interrupted");
         const canUndo = canUndoAll && isComplete;
         return (
-          <Panel title={value.began ? `${day(value.began)}, ${clock(value.began)}` : "Night"} hint={`${STATES[value.status] ?? value.status}${value.seconds ? `, took ${Math.round(value.seconds)} s` : ""}`}>
+          <Panel title={value.began ? dayAndTime(value.began) : "Night"} hint={`${STATES[value.status] ?? value.status}${value.seconds ? `, took ${Math.round(value.seconds)} s` : ""}`}>
             <Table
               caption="What was done"
               keyOf={(one) => one[1]}
@@ -280,11 +294,11 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
             {canUndoAll && changes.length > 0 && (
               <div class="actions">
                 <button type="button" class="danger" onClick={() => undo()}>
-                  Take the whole night back
+                  Undo the whole night
                 </button>
               </div>
             )}
-            {(value.gate ?? []).some((one) => (one.lost ?? 0) > 0) && <p class="warning">Some answers were no longer found; what caused it was taken back by itself.</p>}
+            {(value.gate ?? []).some((one) => (one.lost ?? 0) > 0) && <p class="warning">Some answers were no longer found; what caused it was undone by itself.</p>}
             {changes.length === 0 ? (
               <Empty>Nothing was changed.</Empty>
             ) : (
@@ -343,41 +357,44 @@ async function readRest(id: string, first: readonly Change[], signal: AbortSigna
 function ChangeLine({ change, project, isFirst, isGone, chainOf, undo }: { change: Change; project: ViewProps["project"]; isFirst: boolean; isGone: boolean; chainOf: (change: Change) => Change[]; undo: ((chain: readonly Change[]) => void) | undefined }) {
   const [isOpen, setOpen] = useState(isFirst);
   const chain = isOpen ? chainOf(change) : [];
+  const edits = [...change.edits].sort((one, other) => Number(one.was !== null) - Number(other.was !== null)); // what is new first
   return (
     <li class={isGone ? "line noted" : "line"}>
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
-          <span class="line-title">{change.what.charAt(0).toUpperCase() + change.what.slice(1)}</span>
-          <span class="tag">{STEPS[change.step] ?? change.step}</span>
+          <span class="line-title">{describeNightChange(change)}</span>
           <span class="reasons">{change.why}</span>
-          {isGone && <span class="tag noted-tag">taken back</span>}
+          {isGone && <span class="tag noted-tag">undone</span>}
         </summary>
         {isOpen && (
           <div class="why">
-            {change.edits.map((edit) => (
+            {edits.slice(0, MAX_EDITS).map((edit) => (
               <div key={edit.id} class="edit">
                 <p>
-                  <a href={href("knowledge", { project: project.id, show: edit.id })}>Show the memory</a>
+                  <a href={href("knowledge", { project: project.id, show: edit.id })}>
+                    <Name of={edit.id} />
+                  </a>
                 </p>
-                <Difference was={edit.was as Fields} now={edit.now as Fields} />
+                <Difference id={edit.id} was={edit.was as Fields} now={edit.now as Fields} />
               </div>
             ))}
+            {edits.length > MAX_EDITS && <p class="quiet-text">{count(edits.length - MAX_EDITS, "more memory", "more memories")} changed in the same way.</p>}
             {undo && !isGone && (
               <>
                 {chain.length > 1 && (
                   <p>
-                    Later that night the same memories were changed again. This goes back with it:{" "}
+                    Later that night the same was changed again. This is undone with it:{" "}
                     {chain
                       .slice(0, -1)
                       .slice(0, 3)
-                      .map((one) => sentence(one.what))
+                      .map(describeNightChange)
                       .join("; ")}
                     {chain.length > 4 && ` and ${chain.length - 4} more`}.
                   </p>
                 )}
                 <div class="actions">
                   <button type="button" class="danger" onClick={() => undo(chain)}>
-                    Take this back
+                    Undo this change
                   </button>
                 </div>
               </>
@@ -389,65 +406,29 @@ function ChangeLine({ change, project, isFirst, isGone, chainOf, undo }: { chang
   );
 }
 
-/** Return a change with the later ones of the same memories, last first: in this order each can be taken back. */
+/** Return a change with the later ones of the same fields of the same memories, last first: in this order each can be undone. */
 function listChain(change: Change, changes: readonly Change[]): Change[] {
-  const touched = new Set(change.edits.map((edit) => edit.id));
+  const touched = new Set(change.edits.flatMap(fieldsOf));
   const chain = [change];
   for (const later of changes)
-    if (later.change > change.change && later.edits.some((edit) => touched.has(edit.id))) {
+    if (later.change > change.change && later.edits.flatMap(fieldsOf).some((field) => touched.has(field))) {
       chain.push(later);
-      for (const edit of later.edits) touched.add(edit.id);
+      for (const field of later.edits.flatMap(fieldsOf)) touched.add(field);
     }
   return chain.reverse();
 }
 
-type Fields = Record<string, unknown> | null;
-
-const FIELDS: Record<string, string> = { shown_as: "Shown to you and agents as", superseded_by: "Replaced by", valid_to: "Held until", at: "Dated" };
-const FORMS: Record<string, string> = { compressed: "one line", summary: "a summary", index: "a title", full: "the whole text" };
-
-/** Put the fields of a source beside those of its memory, so that only what differs is shown. */
-function flatten(fields: Fields): Record<string, unknown> {
-  const { source, ...others } = fields ?? {};
-  const flat = { ...others, ...(source as Fields) };
-  return typeof flat.shown_as === "string" ? { ...flat, shown_as: FORMS[flat.shown_as] ?? flat.shown_as } : flat;
+/** Return what an edit touches; making or removing a memory touches all of it. */
+function fieldsOf({ id, was, now }: Change["edits"][number]): string[] {
+  if (!was || !now) return Object.keys({ ...was, ...now }).map((name) => `${id} ${name}`);
+  return [...new Set([...Object.keys(was), ...Object.keys(now)])].flatMap((name) => {
+    if (name === "updated") return [];
+    const [before, after] = [was[name], now[name]];
+    if (name !== "source" || !isObject(before) || !isObject(after)) return [`${id} ${name}`];
+    return Object.keys({ ...before, ...after }).filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key])).map((key) => `${id} ${name}.${key}`);
+  });
 }
 
-/** Fields that differ, each before and after. */
-function Difference({ was, now }: { was: Fields; now: Fields }) {
-  [was, now] = [flatten(was), flatten(now)];
-  const names = [...new Set([...Object.keys(was), ...Object.keys(now)])].filter((name) => write(was?.[name]) !== write(now?.[name]));
-  if (names.length === 0) return <Empty>No field is different.</Empty>;
-  return (
-    <dl class="difference">
-      {names.map((name) => (
-        <div key={name}>
-          <dt>{FIELDS[name] ?? sentence(name.replace(/_/g, " "))}</dt>
-          {write(was?.[name]) !== "" && (
-            <dd class="was">
-              <span class="unseen">before: </span>
-              {write(was?.[name])}
-            </dd>
-          )}
-          {write(now?.[name]) !== "" && (
-            <dd class="now">
-              <span class="unseen">after: </span>
-              {write(now?.[name])}
-            </dd>
-          )}
-        </div>
-      ))}
-    </dl>
-  );
-}
-
-/** Write a field; links and other lists of small objects take one line each. */
-function write(value: unknown): string {
-  if (value === undefined || value === null) return "";
-  if (Array.isArray(value)) return value.map((one) => (isFlat(one) ? Object.values(one).join(" ") : write(one))).join("\n");
-  return typeof value === "string" ? value : (JSON.stringify(value, null, 1) ?? "");
-}
-
-function isFlat(value: unknown): value is Record<string, string> {
-  return typeof value === "object" && value !== null && Object.values(value).every((one) => typeof one !== "object");
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

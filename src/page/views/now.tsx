@@ -12,6 +12,7 @@ import type { ViewProps } from "../views";
 import { href } from "../router";
 
 const MAX_SIGNALS = 60;
+const MAX_READY = 6;
 const MIN_CHANCE = 0.02; // less likely files are no prediction worth reading
 
 export default function Now({ project }: ViewProps) {
@@ -78,7 +79,7 @@ export default function Now({ project }: ViewProps) {
           </Show>
         </Panel>
 
-        <Panel title="What an agent would be given now" hint="Each line says why it is there. Open it to see where it comes from, or to put it right.">
+        <Panel title="Context now" hint="What an agent would be given. Open a line to see why it is there, or to put it right.">
           <Show
             of={bundle}
             what="the context"
@@ -100,17 +101,7 @@ export default function Now({ project }: ViewProps) {
                   {value.token_count.toLocaleString("en-GB")} of at most {value.budget.toLocaleString("en-GB")} tokens
                   {value.prefetched && ", prepared before it was asked for"}
                 </p>
-                {[1, 2, 3, 4].map((tier) => {
-                  const items = value.items.filter((item) => item.tier === tier);
-                  return items.length > 0 ? (
-                    <div key={tier}>
-                      <h3>
-                        <span class={`dot tone-${tier}`} aria-hidden="true" /> {TIERS[tier]!.name} <span class="quiet-text">{TIERS[tier]!.explains}</span>
-                      </h3>
-                      <Lines items={items} project={project} onChanged={bundle.reload} />
-                    </div>
-                  ) : null;
-                })}
+                <Lines items={value.items} project={project} onChanged={bundle.reload} />
               </>
             )}
           </Show>
@@ -134,6 +125,20 @@ export default function Now({ project }: ViewProps) {
                   </li>
                 ))}
               </ol>
+            )}
+          </Show>
+        </Panel>
+        <Panel title="Ready" hint="Contexts that are made already: an agent that opens one of these files is answered at once.">
+          <Show of={focus} what="what is ready" empty={(value) => value.prefetched.length === 0 && "Nothing is made ahead. It begins when a file is opened."}>
+            {(value) => (
+              <ul class="files">
+                {value.prefetched.slice(0, MAX_READY).map((path) => (
+                  <li key={path}>
+                    <FileLink project={project} path={path} />
+                  </li>
+                ))}
+                {value.prefetched.length > MAX_READY && <li class="quiet-text">{value.prefetched.length - MAX_READY} more</li>}
+              </ul>
             )}
           </Show>
         </Panel>
@@ -257,7 +262,7 @@ function describe(event: HunchEvent): string {
   if (event.type === "progress") return "reading the project";
   if (event.type === "indexed") return "the project is read";
   if (event.type === "patterns") return `found ${count(Number(event.known), "pattern")}`;
-  if (event.type === "consolidation") return `condensing memories: ${String(event.status)}`;
+  if (event.type === "consolidation") return event.status === "running" ? "tidying up" : `tidying up: ${String(event.status).replace(/_/g, " ")}`;
   if (event.type === "lagged") return "more happened than could be shown";
   const data = (event.signal ?? {}) as Record<string, unknown>;
   const kind = String(data.kind ?? "something");

@@ -1,11 +1,13 @@
 /** Patterns of the code: what a new one of a kind also changes, and the instances. */
 
+import { useState } from "preact/hooks";
 import { request } from "../api";
 import { usePages } from "../answers";
-import { EditorLink, FileLink, Show } from "../components/basics";
+import { FileLink, Show } from "../components/basics";
+import { Code, type Place } from "../components/code";
 import { Choices, MemoryPanel, More, type Memory } from "../components/memory";
 import { useEvents } from "../events";
-import { count } from "../format";
+import { count, sentence } from "../format";
 import { href } from "../router";
 import type { ViewProps } from "../views";
 
@@ -49,7 +51,7 @@ export default function Patterns({ project, route }: ViewProps) {
               </Choices>
               <More of={patterns} what="patterns" />
             </div>
-            <MemoryPanel key={chosen} id={chosen} project={project} title="Pattern" onChanged={patterns.reload} body={(memory) => <Body memory={memory} project={project} />} />
+            <MemoryPanel key={chosen} id={chosen} project={project} title="Pattern" onChanged={patterns.reload} body={(memory) => <Body key={memory.id} memory={memory} project={project} />} />
           </div>
         </>
       )}
@@ -57,23 +59,42 @@ export default function Patterns({ project, route }: ViewProps) {
   );
 }
 
+/** What it says, the template beside one instance, and all instances. */
 function Body({ memory, project }: { memory: Memory; project: ViewProps["project"] }) {
   const lines = memory.content.split("\n");
-  const spots = lines.map((line) => SPOT.exec(line)).filter((found) => found !== null);
-  const sentences = lines.filter((line) => line.trim() && !SPOT.test(line));
+  const spots = lines.map((line) => SPOT.exec(line)).filter((found) => found !== null).map((found) => ({ path: found[1]!, line: Number(found[2]), name: found[3] ?? "" }));
+  const sentences = lines.filter((line) => line.trim() && !SPOT.test(line) && line !== "instances:").map(sentence);
+  const example = memory.source.example as Partial<Place> | undefined;
+  const isExample = (spot: Place) => spot.path === example?.path && spot.line === example.line;
+  const template = spots.find(isExample) ?? spots[0];
+  const others = spots.filter((spot) => spot !== template);
+  const [chosen, setChosen] = useState(0);
+  const instance = others[chosen];
   return (
     <>
       {sentences.map((line) => (
         <p key={line}>{line}</p>
       ))}
-      {spots.length > 0 && (
-        <ul class="plain spots">
-          {spots.map((found) => (
-            <li key={found[0]}>
-              {found[3] && <b>{found[3]}</b>} <FileLink project={project} path={found[1]!} line={Number(found[2])} /> <EditorLink project={project} path={found[1]!} line={Number(found[2])} />
-            </li>
-          ))}
-        </ul>
+      {template && (
+        <div class="pair">
+          <Code key={`${template.path} ${template.line}`} place={template} project={project} title="The one to copy, in part" />
+          {instance && <Code key={`${instance.path} ${instance.line}`} place={instance} project={project} title="Another instance, in part" />}
+        </div>
+      )}
+      {others.length > 0 && (
+        <>
+          <h3>Instances</h3>
+          <ul class="plain spots">
+            {others.map((spot, at) => (
+              <li key={`${spot.path} ${spot.line}`}>
+                {spot.name && <b>{spot.name}</b>} <FileLink project={project} path={spot.path} line={spot.line} />{" "}
+                <button type="button" class="quiet" aria-pressed={at === chosen} onClick={() => setChosen(at)}>
+                  {at === chosen ? "Shown above" : "Show above"}
+                </button>
+              </li>
+            ))}
+          </ul>
+        </>
       )}
     </>
   );

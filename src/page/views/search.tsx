@@ -5,6 +5,7 @@ import { request, type Answer, type Schemas } from "../api";
 import { useAnswer } from "../answers";
 import { EditorLink, Empty, FileLink, Panel, Show, Time } from "../components/basics";
 import { isMemory, LineActions, MemoryDetails, MemoryLink } from "../components/line";
+import { NotedTag, type Noted } from "../components/toast";
 import { count, KINDS } from "../format";
 import type { Project } from "../project";
 import { href, navigate } from "../router";
@@ -103,7 +104,7 @@ export default function Search({ project, route }: ViewProps) {
                     </li>
                   ))}
                 </ol>
-                {shown && <Preview key={keyOf(shown)} result={shown} project={project} onChanged={answer.reload} />}
+                {shown && <Preview key={keyOf(shown)} result={shown} project={project} />}
               </div>
             </>
           )}
@@ -146,15 +147,16 @@ function SearchBox({ q, onSearch }: { q: string; onSearch: (text: string) => voi
   );
 }
 
-function Preview({ result, project, onChanged }: { result: Result; project: Project; onChanged: () => void }) {
-  const [noted, setNoted] = useState("");
+/** One result; what is put away stays in the list, so that it can be undone there, until one searches again. */
+function Preview({ result, project }: { result: Result; project: Project }) {
+  const [noted, setNoted] = useState<Noted | null>(null);
   const path = typeof result.source?.path === "string" ? result.source.path : "";
   const line = Number(result.source?.start_line ?? 1);
   const id = result.id ?? "";
   return (
     <Panel title="Preview">
       <p class="preview-title">{result.title}</p>
-      {noted && <p class="tag noted-tag">{noted}</p>}
+      <NotedTag noted={noted} />
       {result.at && (
         <p class="quiet-text">
           <Time at={result.at} />
@@ -188,7 +190,7 @@ function Preview({ result, project, onChanged }: { result: Result; project: Proj
           <MemoryLink id={id} kind={result.kind ?? ""} project={project} />
         </>
       )}
-      <LineActions item={{ id, title: result.title ?? "" }} project={project} onNoted={setNoted} onChanged={onChanged} />
+      <LineActions item={{ id, title: result.title ?? "" }} project={project} onNoted={setNoted} onChanged={() => undefined} />
     </Panel>
   );
 }

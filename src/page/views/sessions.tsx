@@ -1,6 +1,6 @@
 /** Sessions of agents: what was said, what was kept of it, and the prompt that is made of it. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { request, type Answer, type Schemas } from "../api";
 import { useAnswer, usePages } from "../answers";
 import { useReadOnly } from "../components/access";
@@ -8,7 +8,7 @@ import { Bar, Empty, ErrorBox, Loading, Panel, Show, Time } from "../components/
 import { Choices, MemoryPanel, More } from "../components/memory";
 import { actLater } from "../components/toast";
 import { useEvents } from "../events";
-import { clock, count, day, KINDS, percent } from "../format";
+import { count, dayAndTime, KINDS, percent } from "../format";
 import { href } from "../router";
 import type { ViewProps } from "../views";
 
@@ -37,7 +37,7 @@ export default function Sessions({ project, route }: ViewProps) {
                   <span class="line-title">{one.title || one.id}</span>
                   <span class="tag">{one.state === "open" ? "open" : (OUTCOMES[one.outcome ?? ""] ?? "ended")}</span>
                   <span class="reasons">
-                    {day(one.began)} · {count(one.messages, "message")}
+                    {dayAndTime(one.began)} · {count(one.messages, "message")}
                   </span>
                 </>
               )}
@@ -62,9 +62,13 @@ function NoSessions() {
 function About({ id, project, onGone, onChanged }: { id: string; project: Project; onGone: (id: string) => void; onChanged: () => void }) {
   const session = useAnswer((signal) => request("get", "/sessions/{id}", { params: { id }, signal }), [id]);
   const readOnly = useReadOnly();
+  const [folded, setFolded] = useState(0);
   const erase = () => {
     onGone(id);
-    actLater("Erased, with everything that was kept of it.", () => request("delete", "/sessions/{id}", { params: { id } }).then(onChanged), () => onGone(""));
+    actLater("Forgotten for good, with everything that was kept of it.", () => request("delete", "/sessions/{id}", { params: { id }, keepalive: true }).then(onChanged), {
+      onUndo: () => onGone(""),
+      of: { id, title: session.value?.title || id },
+    });
   };
   return (
     <div class="stack">
@@ -72,12 +76,12 @@ function About({ id, project, onGone, onChanged }: { id: string; project: Projec
         {(value) => <Heading session={value} />}
       </Show>
       <Kept id={id} project={project} />
-      <Transcript id={id} />
-      <Compiled id={id} />
+      <Transcript id={id} folded={folded} />
+      <Compiled id={id} onFolded={setFolded} />
       {!readOnly && (
         <div class="actions">
           <button type="button" class="danger" onClick={erase}>
-            Erase this session
+            Forget this session for good
           </button>
         </div>
       )}
@@ -89,8 +93,8 @@ function Heading({ session }: { session: Session }) {
   return (
     <Panel title={session.title || session.id}>
       <p class="quiet-text">
-        Began {day(session.began)} at {clock(session.began)}, {count(session.messages, "message")}.{" "}
-        {session.state === "open" ? "Still open." : session.ended ? `Ended ${day(session.ended)}${session.outcome ? `: ${OUTCOMES[session.outcome] ?? session.outcome}` : ""}.` : "Ended."}
+        Began {dayAndTime(session.began)}, {count(session.messages, "message")}.{" "}
+        {session.state === "open" ? "Still open." : session.ended ? `Ended ${dayAndTime(session.ended)}${session.outcome ? `: ${OUTCOMES[session.outcome] ?? session.outcome}` : ""}.` : "Ended."}
       </p>
     </Panel>
   );
@@ -123,7 +127,7 @@ function Kept({ id, project }: { id: string; project: Project }) {
                           <a href={`#${one.source.message}`}>Show the sentence in the transcript</a>
                         </p>
                       )}
-                      <MemoryPanel id={one.id} project={project} onChanged={kept.reload} />
+                      <MemoryPanel id={one.id} project={project} onChanged={kept.reload} isPinned={false} />
                     </>
                   )}
                 </details>
@@ -136,7 +140,7 @@ function Kept({ id, project }: { id: string; project: Project }) {
   );
 }
 
-function Transcript({ id }: { id: string }) {
+function Transcript({ id, folded }: { id: string; folded: number }) {
   const messages = usePages((cursor, signal) => request("get", "/sessions/{id}/messages", { params: { id }, query: { limit: MESSAGES, cursor: cursor ?? "" }, signal }), [id]);
   return (
     <Panel title="Transcript">
@@ -144,11 +148,11 @@ function Transcript({ id }: { id: string }) {
         {(value) => (
           <>
             <ol class="transcript">
-              {value.items.map((one) => (
+              {value.items.map((one, at) => (
                 <li key={one.id} id={one.id} class={`said by-${one.role}`} tabIndex={-1}>
                   <p class="quiet-text">
                     <b>{ROLES[one.role] ?? one.role}</b>
-                    {one.name && ` (${one.name})`} <Time at={one.at} /> · {count(one.tokens, "token")}
+                    {one.name && ` (${one.name})`} <Time at={one.at} /> · {count(one.tokens, "token")} {at < folded && <span class="tag">folded into a summary</span>}
                   </p>
                   <p class="spoken">{one.content}</p>
                 </li>
@@ -175,9 +179,11 @@ const SECTIONS: readonly [string, string, number][] = [
 ];
 const CACHED: readonly string[] = ["prefix", "profile", "background", "history"];
 
-function Compiled({ id }: { id: string }) {
+function Compiled({ id, onFolded }: { id: string; onFolded: (until: number) => void }) {
   const [isOpen, setOpen] = useState(false);
   const prompt = useAnswer(isOpen ? (signal) => request("post", "/context/compile", { body: { session: id }, signal }) : null, [id, isOpen]);
+  const folded = prompt.value?.history.condensed_until ?? 0;
+  useEffect(() => onFolded(folded), [folded]);
   return (
     <Panel title="Prompt for the next message" hint="What an agent sends to its model if hunchd writes the prompt.">
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -196,7 +202,7 @@ function PromptParts({ prompt }: { prompt: Prompt }) {
       <Bar label={`Tokens of the prompt, ${prompt.token_count}`} total={prompt.token_count} parts={SECTIONS.filter(([name]) => (sections[name] ?? 0) > 0).map(([name, title, tone]) => ({ name: title, size: sections[name] ?? 0, tone }))} />
       <p class="quiet-text">
         {count(prompt.token_count, "token")}. {percent(prompt.token_count ? cached / prompt.token_count : 0)} of it stays the same for the next message, so a model that keeps a cache reads it again at a
-        fraction of the price. {prompt.history.condensed_until > 0 && `Messages up to number ${prompt.history.condensed_until} were folded into a summary.`}
+        fraction of the price. {prompt.history.condensed_until > 0 && `The first ${count(prompt.history.condensed_until, "message")} are folded into a summary; the transcript marks them.`}
         {prompt.pruned.length > 0 && ` Left out for lack of room: ${prompt.pruned.join(", ")}.`}
       </p>
       {prompt.degraded.length > 0 && <p class="warning">Not complete: {prompt.degraded.join(", ")}</p>}

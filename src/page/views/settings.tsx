@@ -46,13 +46,13 @@ function Projects({ status, onChanged }: { status: Status; onChanged: () => void
     setGone([...gone, one.id]);
     actLater(
       `${one.name} is no longer watched, and what was learned about it is erased.`,
-      () => request("delete", "/projects/{id}", { params: { id: one.id } }).then(onChanged),
-      () => setGone((before) => before.filter((id) => id !== one.id)),
+      () => request("delete", "/projects/{id}", { params: { id: one.id }, keepalive: true }).then(onChanged),
+      { onUndo: () => setGone((before) => before.filter((id) => id !== one.id)), of: { id: one.id, title: one.name } },
     );
   };
   const pause = (one: Status["projects"][number]) => {
     const set = (paused: boolean) => request("patch", "/projects/{id}", { params: { id: one.id }, body: { paused } });
-    void act(one.paused ? `${one.name} is watched again.` : `${one.name} is paused: nothing is read or noted until you resume it.`, () => set(!one.paused), () => set(Boolean(one.paused)), onChanged);
+    void act(one.paused ? `${one.name} is watched again.` : `${one.name} is paused: nothing is read or noted until you resume it.`, () => set(!one.paused), () => set(Boolean(one.paused)), onChanged, { id: one.id, title: one.name });
   };
   return (
     <>
@@ -130,6 +130,7 @@ function AddProject({ onAdded }: { onAdded: () => void }) {
       },
       () => request("delete", "/projects/{id}", { params: { id: added!.id } }),
       onAdded,
+      { id: path, title: path },
     );
   };
   return (

@@ -5,7 +5,7 @@ import { usePages } from "../answers";
 import { Empty, FileLink, Show } from "../components/basics";
 import { Chips, Choices, MemoryPanel, More, type Memory } from "../components/memory";
 import { useEvents } from "../events";
-import { count, day, percent } from "../format";
+import { count, dayAndTime, percent } from "../format";
 import { href } from "../router";
 import type { ViewProps } from "../views";
 
@@ -117,7 +117,7 @@ function Body({ memory, project }: { memory: Memory; project: ViewProps["project
         {runs(memory) > 0 ? (
           <li>
             Seen {count(runs(memory), "time")}
-            {typeof first === "number" && typeof last === "number" && `, from ${day(new Date(first * 1000).toISOString())} to ${day(new Date(last * 1000).toISOString())}`}
+            {typeof first === "number" && typeof last === "number" && `, from ${dayAndTime(new Date(first * 1000).toISOString())} to ${dayAndTime(new Date(last * 1000).toISOString())}`}
           </li>
         ) : (
           <li>Read from a file; how often it runs was not seen.</li>

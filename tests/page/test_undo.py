@@ -1,0 +1,115 @@
+"""Undo that stays: on the line, among one's own changes, in the list of what was put away, in a history, in a night."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.daemon.running import RunningDaemon
+from tests.page.conftest import Visit
+from tests.page.test_actions import store_fact
+
+
+def dismiss_toasts(visit: Visit) -> None:
+    closing = visit.page.locator(".toast").get_by_role("button", name="Dismiss")
+    while closing.count():
+        closing.first.click()
+
+
+def get_status(daemon: RunningDaemon, identifier: str) -> str:
+    return str(daemon.get(f"/memories/{identifier}")["status"])
+
+
+def test_line_put_away_keeps_undo(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    identifier = store_fact(page_daemon, shop, "Ask Ida before changing the basket.", category="constraint")
+    visit.go("file?path=shop/basket.py")
+    line = visit.page.locator(".line", has_text="Ask Ida before")
+    line.locator("summary").first.click()
+    line.get_by_role("button", name="never again").click()
+    line.get_by_text("put away", exact=True).wait_for()
+    dismiss_toasts(visit)
+    page_daemon.post(
+        "/signals", {"signals": [{"kind": "file_saved", "project": shop["path"], "path": "shop/basket.py"}]}
+    )
+    assert get_status(page_daemon, identifier) == "archived"
+
+    line.get_by_role("button", name="Undo", exact=True).click()
+    visit.page.get_by_text("Undone.").wait_for()
+    assert get_status(page_daemon, identifier) == "active"
+    page_daemon.request("DELETE", f"/memories/{identifier}")
+
+
+def test_own_changes_are_undone_later(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    identifier = store_fact(page_daemon, shop, "Lizards like warm stones.")
+    visit.go(f"knowledge?show={identifier}")
+    visit.page.get_by_role("button", name="Correct…").click()
+    visit.page.locator("textarea[name=content]").fill("Lizards like cold stones.")
+    visit.page.get_by_role("button", name="Save").click()
+    visit.page.get_by_text("Corrected.").wait_for()
+    visit.page.get_by_role("button", name="never again").click()
+    visit.page.get_by_text("Put away: it is not shown again.").first.wait_for()
+    dismiss_toasts(visit)
+    visit.page.get_by_role("link", name="Workflows").click()
+    visit.page.get_by_role("heading", name="Workflows", level=1).wait_for()
+
+    own = visit.page.locator(".own-changes")
+    own.locator("summary").click()
+    undo = own.get_by_role("button", name="Undo")
+    undo.first.wait_for()
+    assert undo.count() == 1  # the earlier change of the same memory waits until the later one is undone
+    undo.click()
+    own.get_by_text("undone", exact=True).wait_for()
+    assert get_status(page_daemon, identifier) == "active"
+    undo.click()
+    visit.page.get_by_text("Undone.").last.wait_for()
+    own.locator(".tag", has_text="undone").nth(1).wait_for()
+    assert page_daemon.get(f"/memories/{identifier}")["content"] == "Lizards like warm stones."
+
+
+def test_history_takes_last_change_back(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    for value in ("oak", "ash"):
+        identifier = store_fact(page_daemon, shop, f"The bench is made of {value}.", key="bench_wood", value=value)
+    visit.go(f"knowledge?show={identifier}")
+    newest = visit.page.locator(".timeline .entry").first
+    assert ":" in newest.locator(".when").inner_text()  # the time of day
+    assert "ash" in newest.inner_text()
+
+    visit.page.get_by_role("button", name="Undo the last change").click()
+    visit.page.get_by_text("The last change is undone.").wait_for()
+    assert page_daemon.get(f"/memories/{identifier}")["value"] == "oak"
+
+
+def test_shared_fact_is_kept_private_and_undone(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    identifier = store_fact(page_daemon, shop, "The key is under the mat.")
+    visit.go(f"knowledge?show={identifier}")
+    visit.page.get_by_role("button", name="Keep it to yourself").click()
+    visit.page.get_by_text("only you", exact=False).first.wait_for()
+    visit.page.get_by_role("button", name="Let colleagues see it").wait_for()
+
+    visit.page.locator(".toast").get_by_role("button", name="Undo").click()
+    visit.page.get_by_role("button", name="Keep it to yourself").wait_for()
+    assert page_daemon.get(f"/memories/{identifier}")["scope"] == "project-shared"
+    assert get_status(page_daemon, identifier) == "active"
+
+
+def test_shortened_memory_is_undone_alone(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    old = (datetime.now(UTC) - timedelta(days=90)).isoformat()
+    for number in range(12):
+        draft = {"kind": "episode", "title": f"Paint shelf {number}", "content": f"Paint shelf {number} green.\n" * 20}
+        page_daemon.post("/memories", {**draft, "project": shop["id"], "at": old})
+    run = page_daemon.post("/consolidate", {"project": shop["id"]})["run"]
+    visit.go(f"nights?show={run}&step=compress")
+    line = visit.page.locator(".line", has_text="Shortened to one line: “Paint shelf 7”")
+    line.locator("summary").click()
+    line.get_by_text("Shown to you and agents as one line").wait_for()
+    assert line.get_by_text("This is undone with it").count() == 0
+    line.get_by_role("button", name="Undo this change").click()
+    line.get_by_text("undone", exact=True).wait_for()
+
+    visit.go("figures")  # leaving the view does what was held back
+    page_daemon.wait_until(lambda: len(list_undone(page_daemon, run)) == 1, within=60, what="undo")
+    assert [one["what"] for one in list_undone(page_daemon, run)] == ["compress 'Paint shelf 7'"]
+
+
+def list_undone(daemon: RunningDaemon, run: str) -> list[dict[str, Any]]:
+    return [one for one in daemon.get(f"/consolidate/{run}").get("changes", []) if one["undone"]]
