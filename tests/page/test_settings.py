@@ -119,13 +119,13 @@ def test_change_of_a_night_is_undone_for_one_memory(browser: Any, homes: Path) -
 
         visit.go(f"knowledge?show={identifier}")
         visit.page.get_by_text("Changed at night").click()
-        visit.page.get_by_role("link", name="Show or take it back").first.click()
+        visit.page.get_by_role("link", name="Show or undo it").first.click()
         visit.page.get_by_text("of one memory").wait_for()
-        visit.page.get_by_role("button", name="Take this back").first.click()
+        visit.page.get_by_role("button", name="Undo this change").first.click()
         visit.go("figures")
         daemon.wait_until(
             lambda: any(one["undone"] for one in daemon.get(f"/memories/{identifier}/usage")["changes"]),
-            within=30, what="take it back",
+            within=30, what="undo it",
         )  # fmt: skip
         visit.context.close()
         assert visit.troubles == []
