@@ -38,7 +38,7 @@ LABELLED = Path(__file__).parent / "data" / "rules.tsv"
 INVENTED = Path(__file__).parent / "data" / "rules_invented.tsv"  # label, page, heading, sentence; never held out
 EPOCHS = 12
 RATE = 0.3
-DECAY = 1e-3
+DECAY = 3e-3
 FOLDS = 5
 
 Example = tuple[str, int, np.ndarray, np.ndarray]  # repository, label, buckets and their values

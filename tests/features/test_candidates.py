@@ -13,6 +13,7 @@ from hunchd.domain.context import ExpectedFile, Focus, PredictedFile, PredictedU
 from hunchd.domain.memory import Kind, Levels, Memory, Status, Trust
 from hunchd.features.context.candidates import CandidateInput, build_candidates, select_informative_units
 from hunchd.ingestion.fixes import Fix
+from hunchd.ingestion.rule_classifier import VAGUE
 
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 
@@ -95,7 +96,18 @@ def test_part_instructions_apply_there_first() -> None:
 
     assert "Always go through the api client." in offered("web/src/cart.ts")
     assert "Avoid panics." not in offered("web/src/cart.ts")
-    assert offered("setup.py") == offered(None) <= {one.id for one in everywhere}
+    assert offered("setup.py") < offered(None) <= {one.id for one in everywhere}
+
+
+def test_vague_rule_is_shown_where_it_names_file() -> None:
+    source = {"type": "convention", "path": "AGENTS.md", "topic": VAGUE}
+    rule = fact("rule", "Register it in `shop/basket.py`.", category="instruction", source=source)
+
+    def offered(file: str) -> set[str]:
+        return {one.id for one in build_candidates(make_input(facts=(rule,), focus=Focus(project="p", file=file)))}
+
+    assert offered("shop/basket.py") == {rule.id}
+    assert offered("shop/cart.py") == set()
 
 
 def rule(sentence: str, *globs: str, **source: Any) -> Memory:
@@ -418,7 +430,7 @@ def test_unlikely_first_file_is_listed() -> None:
 
 def test_test_of_file_has_its_line_and_command() -> None:
     test = PredictedFile("tests/test_basket.py", 1.0, 0.06, ("tests this file",))
-    command = convention("tests", "`pytest -q`")
+    command = convention("tests", "`pytest -q`; one: `pytest <file>`")
 
     offered = {
         piece.id: piece for piece in build_candidates(make_input(prediction=Prediction((test,)), facts=(command,)))

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,7 +77,7 @@ def extract_facts(root: Path, files: dict[str, str]) -> list[Memory]:
         ("Cargo.toml", '[workspace.package]\nrust-version = "1.85"\n[package]\nrust-version.workspace = true\n',
          {"rust": "1.85 or newer", "tests": "cargo test"}),
         (".github/workflows/ci.yml", "jobs:\n  t:\n    runs-on: ubuntu-latest\n    strategy:\n      matrix:\n        python: ['3.11', '3.12']\n"
-         "    steps:\n      - run: uv run pytest\n", {"ci python": "3.11, 3.12", "ci systems": "ubuntu", "tests": "pytest"}),
+         "    steps:\n      - run: uv run pytest\n", {"ci python": "3.11, 3.12", "ci systems": "ubuntu"}),
         (".github/workflows/ci.yml", "jobs:\n  t:\n    matrix:\n      python-version:\n        - '3.13'  # not 3.14 yet\n        - 3.9\n"
          "        - pypy-3.10\n      os: [ubuntu-latest]\n", {"ci python": "3.13, 3.9", "ci systems": "ubuntu"}),
         ("Gemfile", "source 'https://rubygems.org'\nruby '3.2.1'\ngem 'minitest', '~> 5.0'\ngem \"rubocop\"\n",
@@ -180,10 +181,10 @@ def test_fact_names_file_and_most_certain_wins(tmp_path: Path) -> None:
     })  # fmt: skip
     tests = [fact for fact in facts if fact.key == "tests"]
     assert [(fact.value, fact.source["path"], fact.confidence) for fact in tests] == [
-        ("vitest", "vitest.config.ts", 1.0)
+        ("`vitest run`; one: `vitest run <file>`", "vitest.config.ts", 1.0)
     ]
-    assert {fact.key: fact.value for fact in facts}["tests in python"] == "pytest"
-    assert tests[0].levels.summary == "tests: vitest"
+    assert {fact.key: fact.value for fact in facts}["tests in python"] == "`pytest`; one: `pytest <file>`"
+    assert tests[0].levels.summary == "tests: `vitest run`; one: `vitest run <file>`"
 
 
 def test_part_manifest_yields_facts_only_if_different(tmp_path: Path) -> None:
@@ -194,10 +195,10 @@ def test_part_manifest_yields_facts_only_if_different(tmp_path: Path) -> None:
         "web/package.json": '{"scripts": {"test": "vitest"}}',
     })  # fmt: skip
     told = {fact.key: (fact.value, fact.source.get("part")) for fact in facts}
-    assert told["tests"] == ("pytest", None)
-    assert told["tests in web"] == ("`npm test` (vitest)", "web")
-    assert told["format"] == ("ruff-format", None)
-    assert told["format in web"] == ("prettier", "web")
+    assert told["tests"] == ("`pytest`; one: `pytest <file>`", None)
+    assert told["tests in web"] == ("`npm test` (vitest); one: `npx vitest <file>`", "web")
+    assert told["format"] == ("`pre-commit run ruff-format --all-files`", None)
+    assert told["format in web"] == ("`npx prettier --write .`", "web")
     assert "line length in web" not in told  # same value as in the whole project
 
 
@@ -583,11 +584,14 @@ def test_tools_of_two_languages_are_both_stored(tmp_path: Path) -> None:
         },
     )
     said = {fact.key: (fact.value, fact.source["path"]) for fact in facts}
-    assert said["tests"] == ("`pytest`, `playwright test`", ".github/workflows/ci.yml")
-    assert said["tests in ruby"] == ("minitest", "Gemfile")
-    assert said["tests in go"] == ("`go test ./...`", "go.mod")
-    assert said["format"] == ("black, isort", ".pre-commit-config.yaml")
-    assert said["lint"] == ("rubocop", "Gemfile")
+    assert said["tests"] == ("`pytest`, `playwright test`; one: `pytest <file>`", ".github/workflows/ci.yml")
+    assert said["tests in ruby"] == ("minitest; one: `bundle exec ruby -Ilib:test <file>`", "Gemfile")
+    assert said["tests in go"] == ("`go test ./...`; one: `go test <folder>`", "go.mod")
+    assert said["format"] == (
+        "`pre-commit run black --all-files`, `pre-commit run isort --all-files`",
+        ".pre-commit-config.yaml",
+    )
+    assert said["lint"] == ("`bundle exec rubocop`", "Gemfile")
 
 
 def test_ci_default_values_are_omitted(tmp_path: Path) -> None:
@@ -720,7 +724,10 @@ def test_commands_are_those_that_ci_runs(tmp_path: Path) -> None:
     )
     said = {fact.key: (fact.value, fact.source["path"]) for fact in facts}
 
-    assert said["tests"] == ("`go test -race -short ./...`", ".github/workflows/ci.yml")
+    assert said["tests"] == (
+        "`go test -race -short ./...`; one: `go test -race -short <folder>`",
+        ".github/workflows/ci.yml",
+    )
     assert said["tests in web"] == ("`npm test`", ".github/workflows/ci.yml")
     assert "lint" not in said  # the command depends on a variable
 
@@ -822,7 +829,7 @@ def test_plain_command_precedes_variants_of_ci(tmp_path: Path) -> None:
 
     values = {str(fact.key): fact.value for fact in facts}
     assert {values[key] for key in values if key.startswith("build")} == {"`go build`", "`cargo build`"}
-    assert values["tests"] == "`cargo test`, `cargo test --doc`"
+    assert values["tests"] == "`cargo test`, `cargo test --doc`; one: `cargo test --test <name>`"
     assert "run everything" not in values
 
 
@@ -857,3 +864,57 @@ jobs:
 def test_tool_beside_named_other_is_left_out() -> None:
     assert merge_tools("tox -e pyright", "mypy (strict)") == "tox -e pyright"
     assert merge_tools("just test", "pytest") == "just test (pytest)"
+
+
+def test_script_states_how_to_test_one_file(tmp_path: Path) -> None:
+    script = "xo && tsc --noEmit && NODE_OPTIONS='--import=tsx/esm' ava 'test/**/*.ts'"
+    facts = extract_facts(tmp_path, {"package.json": json.dumps({"scripts": {"test": script, "release": "np"}})})
+    values = {fact.key: fact.value for fact in facts}
+    assert values["tests"] == "`npm test` (ava); one: `NODE_OPTIONS='--import=tsx/esm' npx ava <file>`"
+    assert values["lint"] == "`npx xo`"
+    assert values["types"] == "`npx tsc --noEmit`"
+    assert values["release"] == "`npm run release`"
+
+
+def test_example_of_page_states_single_test(tmp_path: Path) -> None:
+    page = "Run `bun test` or `bun test test/<test-file>.ts`.\n\n    go test -run TestName ./...\n"
+    values = {fact.key: fact.value for fact in extract_facts(tmp_path, {"CONTRIBUTING.md": page})}
+    assert values["tests"] == "`bun test`; one: `bun test <file>`"
+    assert values["one test"] == "`go test -run TestName ./...`"
+
+
+def test_ci_commands_exclude_other_repositories(tmp_path: Path) -> None:
+    steps = "    steps:\n      - run: make lint\n      - run: |\n          make test\n          make test ARGS=-v\n"
+    other = "  other:\n    steps:\n      - uses: actions/checkout@v4\n        with:\n          repository: a/${{ matrix.p }}\n"
+    workflow = f"jobs:\n  test:\n{steps}{other}      - run: make docs\n"
+    values = {fact.key: fact.value for fact in extract_facts(tmp_path, {".github/workflows/ci.yml": workflow})}
+    assert values["ci"] == "`make lint`, `make test`"
+
+
+def test_folder_of_job_is_part(tmp_path: Path) -> None:
+    workflow = "defaults:\n  run:\n    working-directory: web\njobs:\n  t:\n    steps:\n    - run: npm test\n"
+    keys = {fact.key for fact in extract_facts(tmp_path, {".github/workflows/ci.yml": workflow})}
+    assert "tests in web" in keys
+
+
+@pytest.mark.parametrize(
+    ("step", "value"),
+    [
+        ("uses: rubygems/release-gem@v1", "publish a GitHub release → publish to RubyGems"),
+        ("run: poetry publish", "publish a GitHub release → publish to PyPI"),
+        ("run: mix hex.publish --yes", "publish a GitHub release → publish to Hex"),
+    ],
+)
+def test_workflow_states_where_it_publishes(tmp_path: Path, step: str, value: str) -> None:
+    workflow = f"on:\n  release:\n    types: [published]\njobs:\n  a:\n    steps:\n    - {step}\n"
+    facts = extract_facts(
+        tmp_path, {".github/workflows/publish.yml": workflow, "Rakefile": "require 'bundler/gem_tasks'"}
+    )
+    assert {fact.key: fact.value for fact in facts}["release"] == value
+
+
+def test_main_language_has_most_files(tmp_path: Path) -> None:
+    files = {"Gemfile": "", "package-lock.json": "{}", "lib/a.rb": "", "lib/b.rb": "", "docs/a.js": ""}
+    values = {fact.key: fact.value for fact in extract_facts(tmp_path, files)}
+    assert values["package manager"] == "bundler"
+    assert values["package manager in javascript"] == "npm"

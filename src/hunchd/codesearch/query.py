@@ -72,6 +72,12 @@ _HISTORY = re.compile(
 _TASK = re.compile(
     r"(?i)\bhow (do|can|should|to)\b.*\b(run|build|install|release|publish|contribute|deploy|lint|format|set ?up|start|"
     r"change ?log|news|pull request|pr|commit|branch|version)\b"
+    # Questions about the project's rules and checks, which guides and manifests answer.
+    r"|\bhow (?:(?:do|can|should) (?:i|we|you)|to)\b.*\b(?:test|tests|check|types|docs|benchmarks?|coverage)\b"
+    r"|\b(?:do|must|should) (?:i|we)\b.*\b(?:change ?log|news|tests?|docs|sign|entry|commits?)\b"
+    r"|\bwhat (?:is|are) the\b(?=.*\b(?:rules?|conventions?|guidelines?|format)\b).*"
+    r"\b(?:commits?|branch\w*|pull requests?|prs?|contribut\w+|tests?|change ?log|releas\w+)\b"
+    r"|\b(?:which|what)\b.*\bversions?\b.*\bsupport|\bwhat does ci\b|\bruns? (?:in ci|before (?:a|each|every) commit)\b"
 )
 _SYMBOL = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*(?:\(\))?[!?]?$")
 _NAME_IN_TEXT = re.compile(r"[a-z\d][A-Z]|_|^[A-Z]+[a-z]|^[A-Z][A-Z\d]+$")

@@ -8,6 +8,7 @@ confidence. A part is a folder whose conventions differ from those of the projec
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -35,10 +36,19 @@ from hunchd.ingestion.instructions import (
     extract_release_steps,
     is_release_page,
 )
+from hunchd.ingestion.languages import detect_language
 from hunchd.ingestion.manifests.command_sources import has_tasks, read_commands, read_page_commands
-from hunchd.ingestion.manifests.commands import Command, choose_commands, merge_tools
+from hunchd.ingestion.manifests.commands import ONE_TEST, OTHER, Command, choose_commands, merge_tools
+from hunchd.ingestion.manifests.invocations import state_invocation
 from hunchd.ingestion.manifests.registry import read_statements, states_anything
-from hunchd.ingestion.manifests.tools import CI_PREFIX, MAX_VERSIONS, Statement, find_languages, version_sort_key
+from hunchd.ingestion.manifests.tools import (
+    CI_PREFIX,
+    MAX_VERSIONS,
+    Statement,
+    count_files,
+    find_languages,
+    version_sort_key,
+)
 from hunchd.ingestion.source_redaction import redact_source
 from hunchd.protocol.shared_files import is_shared_path
 from hunchd.repository.safe_reading import read_file, read_link
@@ -47,13 +57,13 @@ from hunchd.text.encodings import decode_text
 MAX_BYTES = 128_000  # per manifest or record; longer files are lock files and books
 MAX_RECORDS = 200  # only the newest are read; a project with a thousand RFCs has other tools
 MAX_WORKFLOWS = 12
+MAX_CI_COMMANDS = 6
 SHORT_INSTRUCTION = 60  # characters; shorter instructions are shown with their heading
 MAX_DEPTH = 2  # folders below the root in which manifests are read
 
 # Importance by key.
 _IMPORTANCE = {
     "tests": 0.6,
-    "commands": 0.6,
     "run everything": 0.55,
     "lint": 0.5,
     "format": 0.5,
@@ -67,19 +77,26 @@ _IMPORTANCE = {
 _DEFAULT_IMPORTANCE = 0.35
 # Search terms by key.
 _SEARCH_TAGS = {
-    "tests": ("run tests",),
-    "commands": ("run", "build", "how to"),
-    "run everything": ("run tests",),
-    "lint": ("linter", "code style"),
-    "format": ("formatter", "coding style"),
+    "tests": ("how to run the tests", "run a single test"),
+    "one test": ("run a single test",),
+    "run everything": ("how to run the tests",),
+    "lint": ("linter", "how to lint"),
+    "format": ("formatter", "how to format the code"),
     "indent": ("coding style",),
     "line length": ("coding style",),
-    "types": ("type checker",),
+    "types": ("type checker", "how to check the types"),
+    "build": ("how to build",),
+    "docs": ("how to build the docs",),
+    "benchmarks": ("how to run the benchmarks",),
     "package manager": ("install dependencies",),
-    "release": ("publish a new version",),
-    "before a commit": ("hooks",),
+    "install": ("install dependencies",),
+    "release": ("how to release", "publish a new version"),
+    "before a commit": ("hooks", "what runs before a commit"),
+    "changelog": ("changelog entry needed",),
+    "commit messages": ("commit message rule",),
+    "ci": ("what CI runs",),
 }
-_VERSION_TAGS = ("version", "supported versions")
+_VERSION_TAGS = ("supported language versions",)
 _LANGUAGES = frozenset({"python", "node", "go", "java", "ruby", "php", "rust", "dotnet", "typescript", "terraform"})
 _DEFAULT_CI_SYSTEM = "ubuntu"
 _DEPLOYMENT_FOLDERS = frozenset({"docker", "deploy"})  # folders with deployment files of the whole project
@@ -159,6 +176,7 @@ def _extract_convention_facts(
         path for path in paths if path.count("/") <= MAX_DEPTH and not path.startswith(".github/") and is_manifest(path)
     ]
     nearest_paths = _keep_nearest(shallow)
+    files_by_language: Mapping[str | None, int] = Counter(map(detect_language, paths))
     commands = [command for guide in guides for command in _read_guide_commands(root, guide)]
     for path in [*nearest_paths, *workflows]:
         text = _read_text(root, path)
@@ -171,14 +189,43 @@ def _extract_convention_facts(
             elif statement.key.startswith(CI_PREFIX) and path.startswith(_WORKFLOWS_FOLDER):
                 tested_by_key.setdefault(statement.key, []).append((statement, path))
             else:
-                _add_statement(statement, path, best)
+                _add_statement(statement, path, best, files_by_language)
     for key, statements_of_key in tested_by_key.items():
         best.setdefault(("", key, ""), _merge_ci_values(statements_of_key))
-    _add_commands(commands, best)
+    _add_commands(commands, best, files_by_language)
+    if checks := _list_ci_commands(commands):
+        best["", "ci", ""] = Statement("ci", checks, 0.9), _WORKFLOWS_FOLDER.rstrip("/")
+    files, hooks = frozenset(paths), best.get(("", "before a commit", ""), (None,))[0]
+    singles = {  # by part and language; the commands for one file belong to those for all
+        (part, language): _first_code(statement.value)
+        for (part, key, language), (statement, _) in best.items()
+        if key == ONE_TEST and "<file>" in statement.value
+    }
+    best = {
+        (part, key, language): (
+            state_invocation(statement, files, hooks.value if hooks else "", part, singles.get((part, language), "")),
+            path,
+        )
+        for (part, key, language), (statement, path) in best.items()
+        if key != ONE_TEST or (part, language) not in singles
+    }
     project_values = {key: statement.value for (part, key, _), (statement, _) in best.items() if not part}
     for (part, key, language), (statement, path) in best.items():
         if _is_informative(statement, project_values) and (not part or project_values.get(key) != statement.value):
             yield _build_convention(statement, path, part, language, project, now)
+
+
+def _list_ci_commands(commands: Iterable[Command]) -> str:
+    """Return the commands that CI runs, without those that only add arguments to an earlier one."""
+    lines: list[str] = []
+    for one in commands:
+        if one.path.startswith(_WORKFLOWS_FOLDER) and not one.part and one.purpose not in ("install", OTHER):
+            lines += [] if any(f"{one.line} ".startswith(f"{line} ") for line in lines) else [one.line]
+    return ", ".join(f"`{line}`" for line in lines[:MAX_CI_COMMANDS])
+
+
+def _first_code(value: str) -> str:
+    return value.split("`")[1]
 
 
 def _read_guide_commands(root: Path, guide: Guide) -> Iterator[Command]:
@@ -189,13 +236,17 @@ def _read_guide_commands(root: Path, guide: Guide) -> Iterator[Command]:
             yield replace(command, part=guide.scope.part)
 
 
-def _add_commands(commands: Sequence[Command], best: dict[_ConventionKey, _SourcedStatement]) -> None:
+def _add_commands(
+    commands: Sequence[Command],
+    best: dict[_ConventionKey, _SourcedStatement],
+    files_by_language: Mapping[str | None, int],
+) -> None:
     """Let the commands that a developer types replace the tools that manifests name.
 
     The commands are added to `best`. If a command and the known tools belong to different languages, each gets its
     own entry.
     """
-    for statement, path, part, language in choose_commands(commands):
+    for statement, path, part, language in choose_commands(commands, files_by_language):
         folder = _find_part(f"{part}/x", statement.key) if part else ""
         place: _ConventionKey = (folder, statement.key, language)
         tools = best.get((folder, statement.key, ""))
@@ -204,22 +255,27 @@ def _add_commands(commands: Sequence[Command], best: dict[_ConventionKey, _Sourc
             if not language:  # the known tools are for another language of the project
                 best.setdefault((folder, statement.key, find_languages(tools[0].value)[0]), tools)
             tools = best.get(place) if language else None
-        if tools and statement.confidence < MIN_COMMAND_CONFIDENCE:
-            continue
+        if tools and (statement.confidence < MIN_COMMAND_CONFIDENCE or statement.key == "release"):
+            continue  # what a workflow publishes is not published by hand
         value = merge_tools(statement.value, tools[0].value) if tools else statement.value
         best[(folder, statement.key, "") if tools and not language else place] = (replace(statement, value=value), path)
 
 
-def _add_statement(statement: Statement, path: str, best: dict[_ConventionKey, _SourcedStatement]) -> None:
+def _add_statement(
+    statement: Statement,
+    path: str,
+    best: dict[_ConventionKey, _SourcedStatement],
+    files_by_language: Mapping[str | None, int],
+) -> None:
     """Store a statement in `best`, unless a better one is already there.
 
-    A statement about a different language gets its own entry. The most certain statement of all languages is stored
+    A statement about a different language gets its own entry. The one for the language with the most files is stored
     without a language name.
     """
     part = _find_part(path, statement.key)
     place: _ConventionKey = (part, statement.key, "")
     if place in best and (language := _find_other_language(best[place][0], statement)):
-        if statement.confidence > best[place][0].confidence:
+        if count_files(statement.value, files_by_language) > count_files(best[place][0].value, files_by_language):
             first = best.pop(place)
             best[part, statement.key, find_languages(first[0].value)[0]] = first
         else:

@@ -27,7 +27,7 @@ AIDER_SETTINGS: Final = ".aider.conf.yml"  # not a guide itself; it lists guides
 # Names of pages for contributors or agents that concern the whole project. They are at the root or in a folder for
 # such pages.
 _FOR_PEOPLE = (
-    r"[\w.-]*CONTRIBUTING|DEVELOP(?:MENT|ING|ERS?)|HACKING|MAINTAINING|RELEAS(?:E|ES|ING)(?:[-_](?:PROCESS|CHECKLIST|"
+    r"[\w.-]*CONTRIBUTING|DEVELOP(?:MENT|ING|ERS?)|HACKING|MAINTAIN(?:ING|ERS?)|RELEAS(?:E|ES|ING)(?:[-_](?:PROCESS|CHECKLIST|"
     r"GUIDE))?|(?:PULL|MERGE)_REQUEST_TEMPLATE|(?:CODING|CODE)[-_ ]?(?:STYLE|STANDARDS)(?:[-_ ]?GUIDE)?|"
     r"STYLE[-_ ]?GUIDE|"
     r"COMMIT[-_](?:CONVENTION|MESSAGE|STYLE)S?|AI[-_]POLICY"
@@ -64,7 +64,7 @@ _FORMATS: Final = tuple(
 _PLAIN_FORMAT: Final = _Format("")
 _ROOT_GUIDE: Final = re.compile(rf"{_CONTRIBUTORS}|CONVENTIONS\.md", re.IGNORECASE)
 _GUIDE_NAME: Final = re.compile(
-    r"agents|claude|.*contributing|gemini|conventions|develop|hacking|maintaining|releas|pull_req|merge_req|cod(?:e|"
+    r"agents|claude|.*contributing|gemini|conventions|develop|hacking|maintain|releas|pull_req|merge_req|cod(?:e|"
     r"ing)|"
     r"style|commit|ai[-_]",
     re.IGNORECASE,
@@ -89,7 +89,7 @@ _CONTRIBUTING_SECTION: Final = re.compile(
 # Links from a page for contributors, and names which say that a page is about work on the project.
 _LINK: Final = re.compile(
     r"\]\((?:\./)?([\w./-]{2,120})(?:#[\w-]*)?\)|``([\w./-]+\.(?:rst|md))``|:doc:`(?:[^`<]*<)?([\w./-]+)>?`|"
-    r"^   +([\w./-]+)$",
+    r"(?<!`)`([\w./-]+\.md)`(?!`)|^   +([\w./-]+)$",
     re.MULTILINE,
 )
 _ABOUT_WORK: Final = re.compile(
@@ -173,14 +173,15 @@ def find_guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping
     queue = deque[tuple[str, GuideScope | None, int]]((path, None, 0) for path in sorted_paths if is_guide(path))
     queue += ((path, None, 0) for path in sorted_paths if README.fullmatch(path))
     queue += ((path, GuideScope(), 1) for path in sorted(others))
-    linked: dict[str, int] = {}  # page → number of links followed to find it
+    link_depths: dict[str, int] = {}  # page → number of links followed to find it
+    for_people: set[str] = set()  # pages linked from pages for people
     guides: list[Guide] = []
     visited_guides: set[tuple[str, GuideScope]] = set()
     while queue and len(guides) < MAX_GUIDES:
         path, place, depth = queue.popleft()
         if path not in files or (place is not None and (path, place) in visited_guides):
             continue
-        guide = replace(_parse_guide(path, read(path), place), is_linked=path in linked)
+        guide = replace(_parse_guide(path, read(path), place), is_linked=path in for_people)
         if (path, guide.scope) in visited_guides:
             continue
         visited_guides.add((path, guide.scope))
@@ -189,10 +190,11 @@ def find_guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping
             imports = _find_imports(guide)
             others |= {*imports}
             queue.extendleft((one, guide.scope, depth + 1) for one in reversed(imports))
-        elif not guide.is_for_agents and linked.get(path, 0) < MAX_LINK_DEPTH:
+        if not depth and link_depths.get(path, 0) < MAX_LINK_DEPTH:
             pages = [one for one in _find_links(guide, files) if one not in others and not is_guide(one)]
             others |= {*pages}
-            linked |= dict.fromkeys(pages, linked.get(path, 0) + 1)
+            link_depths |= dict.fromkeys(pages, link_depths.get(path, 0) + 1)
+            for_people |= set() if guide.is_for_agents else {*pages}
             queue += ((one, guide.scope, 0) for one in pages)
     return GuideCollection(guides, frozenset(others))
 

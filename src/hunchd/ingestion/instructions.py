@@ -21,7 +21,7 @@ MAX_INSTRUCTION: Final = 300
 # Minimum probabilities for a sentence to be stored, and to be shown without being asked for. Pages for agents contain
 # little but rules, many of them very short; the public guides on which the classifier was trained have few of those.
 MIN_RULE: Final[Mapping[str, float]] = {"people": 0.4, "form": 0.4, "agents": 0.2}
-MIN_QUOTABLE: Final[Mapping[str, float]] = {"people": 0.6, "form": 0.6, "agents": 0.35}
+MIN_QUOTABLE: Final[Mapping[str, float]] = {"people": 0.5, "form": 0.5, "agents": 0.4}
 UNRATED: Final = 0.6  # value of a rule in a language that the classifier cannot read
 MAX_STEPS: Final = 8  # steps of a release that are listed
 MAX_STEP: Final = 70  # characters
@@ -307,10 +307,10 @@ def _starts_instruction(line: str) -> bool:
 
 
 TOPIC_TAGS: Final[Mapping[str, tuple[str, ...]]] = {
-    "commits": ("commit message", "commit rule", "pull request"),
-    "changelog": ("change log", "release notes"),
-    "release": ("publish a new version",),
-    "tests": ("testing rule",),
-    "documentation": ("docs",),
-    "code": ("coding style",),
+    "commits": ("commit message rule", "contribution rules", "pull request"),
+    "changelog": ("changelog entry needed", "contribution rules", "release notes"),
+    "release": ("how to release", "publish a new version"),
+    "tests": ("testing rule", "contribution rules"),
+    "documentation": ("docs", "contribution rules"),
+    "code": ("coding style", "contribution rules"),
 }

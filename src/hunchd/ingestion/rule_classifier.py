@@ -21,6 +21,10 @@ LABELS: Final = (OTHER, VAGUE, "code", "tests", "documentation", "changelog", "c
 SHIPPED_WEIGHTS: Final = Path(__file__).with_name("rule_weights.bin")
 BUCKETS: Final = 1 << 14
 HEADER: Final = b"hunchd-rules-1\n"
+# A term with its description, a label before a sentence, and the first word.
+_TERM: Final = re.compile(r"`[^`]+`(?:[/,] ?`[^`]+`)*(?: \([^)]*\))?\s*(?:[-–—:→=]|is\b|are\b|holds|contains)")
+_LABEL: Final = re.compile(r"[A-Z][\w -]{2,30}: ")
+_FIRST_WORD: Final = re.compile(r"[A-Za-z']*")
 _HEADING_WORD: Final = re.compile(r"[a-z]+")
 
 
@@ -67,13 +71,19 @@ def extract_features(passage: Passage) -> dict[int, float]:
     They describe its words, its heading and its form.
     """
     heading = _HEADING_WORD.findall(passage.section.lower()) or ["-"]
+    sentence = passage.sentence
+    first_word = _FIRST_WORD.match(sentence)
     marks = {
         "§item": 2 * passage.is_item,
         "§nested": passage.is_nested,
         "§follows": passage.follows_lead,
-        "§open": 3 * passage.sentence.rstrip().endswith((":", ",")),
-        "§lower": 3 * passage.sentence[:1].islower(),
+        "§open": 3 * sentence.rstrip().endswith((":", ",")),
+        "§lower": 3 * sentence[:1].islower(),
         f"§k:{passage.page}": 3,
+        "§term": 4 * bool(_TERM.match(sentence)),
+        "§label": 2 * bool(_LABEL.match(sentence)),
+        f"§f:{first_word[0].lower() if first_word and first_word[0] else '-'}": 3,
+        f"§code{min(sentence.count('`') // 2, 3)}": 2,
     }
-    grams = extract_ngrams(passage.sentence) + [f"h:{word}" for word in heading for _ in range(3)]
+    grams = extract_ngrams(sentence) + [f"h:{word}" for word in heading for _ in range(3)]
     return hash_features(grams + [mark for mark, times in marks.items() for _ in range(times)], BUCKETS)

@@ -23,6 +23,7 @@ from hunchd.ingestion.conventions import (
     qualify_key,
 )
 from hunchd.ingestion.languages import detect_language
+from hunchd.ingestion.manifests.invocations import SINGLE_PATTERN, fill_single_test
 from hunchd.ingestion.manifests.tools import CI_PREFIX, find_languages
 from hunchd.prediction.file_table import CODE, DOCUMENT, TEST, classify_path
 
@@ -35,6 +36,7 @@ _ROLES_BY_KEY: Final[Mapping[str, frozenset[str]]] = {
     key: frozenset(roles.split())
     for keys, roles in (
         ("tests, lint", "code test ci"),
+        ("one test", "test"),
         ("format, types", "code test"),
         ("line length", "code test"),
         ("indent", ""),  # an editor reads it by itself
@@ -44,7 +46,9 @@ _ROLES_BY_KEY: Final[Mapping[str, frozenset[str]]] = {
         ("benchmarks", "benchmark"),
         ("install, package manager, build backend, module, workspace, framework", "manifest"),
         ("typescript, node, go, rust, java, kotlin, python, ruby, php, dotnet, swift", "manifest ci"),
+        ("elixir, dart, scala, cmake, dotnet sdk", "manifest ci"),
         ("before a commit, commit messages, other commands", "change"),
+        ("ci", "ci change"),
         ("release", "manifest changelog"),
         ("changelog", "code changelog change"),
     )
@@ -58,8 +62,7 @@ _ROLES_BY_TOPIC: Final[Mapping[str, frozenset[str]]] = {
         ("commits, command", "change"),
         ("tests", "code test"),
         ("documentation", "docs change"),
-        ("code", "code test"),
-        ("", "code test"),
+        ("code, ", "code test"),
     )
     for topic in topics.split(", ")
 }
@@ -88,12 +91,14 @@ _LANGUAGE_BY_MANIFEST: Final = {
 }
 
 
-def find_roles(file: str | None, activity: str = "") -> frozenset[str]:
+def find_roles(file: str | None, activity: str = "", open_files: Sequence[str] = ()) -> frozenset[str]:
     """Return the roles of `file`, which decide the conventions that apply to it.
 
-    If `file` is None, the conventions for changes, code, tests, manifests and CI apply. If `activity` is
-    "reviewing", those for changes apply in addition.
+    If `file` is None, the conventions for a change of the open files apply; if there are none, those for changes,
+    code, tests, manifests and CI. If `activity` is "reviewing", those for changes apply in addition.
     """
+    if file is None and open_files:
+        return frozenset({"change"}).union(*map(find_roles, open_files))
     if file is None:
         return frozenset({"change", "code", "test", "manifest", "ci"})
     traits = classify_path(file)
@@ -140,6 +145,12 @@ def _says_where(fact: Memory) -> bool:
     return _is_instruction(fact) and bool(get_part(fact) or get_globs(fact) or is_on_demand(fact))
 
 
+def names_file(fact: Memory, file: str | None) -> bool:
+    """Return True for a rule that mentions the name of `file`."""
+    name = (file or "").rpartition("/")[2]
+    return bool(name and _is_instruction(fact) and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", fact.content))
+
+
 def select_relevant_facts(
     facts: Iterable[Memory], file: str | None, open_files: Sequence[str] = (), activity: str = ""
 ) -> list[Memory]:
@@ -149,13 +160,13 @@ def select_relevant_facts(
     other parts or files, conventions of the whole project if a part that contains the file overrides them, and
     conventions for a different language.
     """
-    roles = find_roles(file, activity)
+    roles = find_roles(file, activity, open_files)
     holds = _build_applies_predicate((file,) if file is not None else open_files)
     here = [
         fact
         for fact in facts
         if (holds(fact) if _is_instruction(fact) else _is_part_of_path(get_part(fact), file))
-        and (not _is_from_project(fact) or _says_where(fact) or roles & _list_roles(fact))
+        and (not _is_from_project(fact) or _says_where(fact) or names_file(fact, file) or roles & _list_roles(fact))
     ]
     part_names = {get_part(fact) for fact in here if get_part(fact)}
     if file is None and len(part_names) > MAX_PARTS:
@@ -171,50 +182,23 @@ def select_relevant_facts(
     ]
 
 
-# Commands that run the tests of one file, by the test tool that is named. `{folder}` is the folder of the file.
-_NARROW_TESTS: Final = tuple(
-    (re.compile(pattern), template, is_test_only)
-    for pattern, template, is_test_only in (
-        (r"`((?:[\w.-]+ ){0,6}?(?:python3? -m )?pytest)(?: [^`]*)?`", "{0} {file}", True),
-        (
-            r"`(go test(?: -(?:race|v|short|cover|failfast|[\w.]+=[\w./,-]+))*)(?: [^`]*)?`|()\bgo test\b",
-            "{0} {folder}",
-            False,
-        ),
-        (r"`((?:bundle exec |bin/)?rspec)(?: [^`]*)?`|()\brspec\b", "{0} {file}", True),
-        (r"`(mix test)[^`]*`", "{0} {file}", True),
-        (r"`((?:[\w./]+/)?phpunit)[^`]*`|()\bphpunit\b", "{0} {file}", True),
-        (r"()\bvitest\b", "npx vitest run {file}", True),
-        (r"()\bjest\b", "npx jest {file}", True),
-        (r"`((?:flutter|dart) test)[^`]*`", "{0} {file}", True),
-    )
-)
-_DEFAULT_PROGRAMS: Final = {"rspec": "bundle exec rspec", "phpunit": "vendor/bin/phpunit", "go test": "go test"}
-_GO_FILE: Final = re.compile(r"\.go$")
-
-
 def narrow_tests(text: str, fact: Memory, file: str | None, test: str | None = None) -> str:
     """Put a command that tests only `file` before the one for all tests.
 
     `test` is the file with the tests of `file`, if that is a different file. Returns `text` unchanged if it is not
     about tests, or if the way to run a single file is not known for the test tool.
     """
+    single = SINGLE_PATTERN.search(fact.value or "") if _is_from_project(fact) else None
     subject, file = ("its tests" if test else "this file"), test or file
-    if file is None or (fact.key or "").partition(" in ")[0] != "tests" or not _is_from_project(fact):
+    if single is None or file is None or not file.startswith(get_part(fact)):
         return text
-    is_test = bool(classify_path(file) & TEST)
-    for pattern, template, is_test_only in _NARROW_TESTS:
-        match = pattern.search(text)
-        if match is None or (is_test_only and not is_test) or ("go test" in match[0] and not _GO_FILE.search(file)):
-            continue
-        program = next(filter(None, match.groups()), "") or _DEFAULT_PROGRAMS.get(match[0], "")
-        part = f"{get_part(fact)}/" if get_part(fact) else ""
-        below = file.removeprefix(part)
-        folder = f"./{below.rpartition('/')[0]}".rstrip("/")
-        command = template.format(program, file=below, folder=folder)
-        where = f" in {part}" if part else ""
-        return f"{fact.key}: `{command}`{where} for {subject if is_test_only else 'this package'}; all: {fact.value}"
-    return text
+    is_package = "<folder>" in single[1]
+    part = f"{get_part(fact)}/" if get_part(fact) else ""
+    if not classify_path(file) & CODE or not (is_package or classify_path(file) & TEST):
+        return text
+    command = fill_single_test(single[1], file.removeprefix(part))
+    where = f"{f' in {part}' if part else ''} for {'this package' if is_package else subject}"
+    return f"{fact.key}: `{command}`{where}; all: {SINGLE_PATTERN.sub('', fact.value or '')}" if command else text
 
 
 def list_convention_commands(facts: Iterable[Memory]) -> frozenset[str]:

@@ -26,6 +26,7 @@ from hunchd.features.context.convention_relevance import (
     is_for_agents,
     is_repeated_command,
     list_convention_commands,
+    names_file,
     narrow_tests,
     select_relevant_facts,
 )
@@ -45,11 +46,11 @@ DOUBT_FACTOR = 0.6  # factor for doubtful facts: half as likely to be valid, but
 
 MOST_STATED_HERE = 10  # maximum of the user's statements about the current work
 MOST_STATED_ELSEWHERE = 5  # … and about other things, among them general rules
-MAX_CONVENTIONS = 9
-MAX_SENTENCES = 2  # of those, sentences from a guide for people
-MAX_AGENT_RULES = 5  # … and from a guide for agents
-MAX_OF_TOPIC = 2  # … and about one topic
-MAX_SHARED = 6  # of those, shared by colleagues: they must not crowd out what tools enforce
+MAX_CONVENTIONS = 9  # stated by manifests and commands
+MAX_SENTENCES = 2  # from guides for people; twice as many for a whole change, like the next two
+MAX_AGENT_RULES = 5  # from guides for agents
+MAX_OF_TOPIC = 2  # sentences about one topic
+MAX_SHARED = 6  # shared by colleagues
 MAX_DECISIONS = 3  # decisions shown; others are found by search
 OUTDATED_AFTER = timedelta(days=3 * 365)  # choices of tools and versions are rarely valid for longer
 _TOOL_CHOICE_RULES = frozenset(("at least", "dropped", "replaced", "switched", "switched to", "instead of"))
@@ -91,7 +92,7 @@ def build_fact_candidates(
     user_facts = [fact for fact in here if fact.trust is Trust.USER]
     others = [fact for fact in here if fact.trust is not Trust.USER]
     habits = _select_conventions(
-        [fact for fact in others if not (_is_shown_on_match(fact) or fact.id in quoting_ids)], at_hand
+        [fact for fact in others if not (_is_shown_on_match(fact) or fact.id in quoting_ids)], at_hand, focus
     )
     match_only_facts = [fact for fact in others if _is_shown_on_match(fact) or fact.id in quoting_ids]
     spoken_text = " ".join((focus.branch, focus.query, *focus.errors)).casefold()
@@ -339,11 +340,11 @@ def _build_profile_candidates(pages: Iterable[Memory], at_hand: frozenset[str]) 
         )
 
 
-def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> list[Memory]:
+def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str], focus: Focus) -> list[Memory]:
     """Select the conventions that are shown without being asked for.
 
-    Conventions that tools enforce are preferred to sentences in a guide. Among those that colleagues shared, the
-    ones about the current work are preferred.
+    A sentence in a guide is shown if a reviewer would quote it, or if it names the current file; for a change as a
+    whole, more of them are. Among the facts that colleagues shared, those about the current work are preferred.
     """
     best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
     convention_commands = list_convention_commands(facts)
@@ -351,21 +352,26 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> lis
         fact
         for fact in best
         if _is_sentence(fact)
-        and get_topic(fact) != VAGUE
+        and (get_topic(fact) != VAGUE or names_file(fact, focus.file))
         and not is_from_colleague(fact)
         and not is_repeated_command(fact.content, convention_commands)
     ]
-    guide_sentences.sort(key=lambda fact: _rank_sentence(fact, at_hand))
+    guide_sentences.sort(key=lambda fact: (not names_file(fact, focus.file), *_rank_sentence(fact, at_hand)))
+    more = 2 if focus.file is None or focus.activity == "reviewing" else 1
     guide_sentences = [
-        *_limit_topics(filter(is_for_agents, guide_sentences), MAX_AGENT_RULES),
-        *_limit_topics(itertools.filterfalse(is_for_agents, guide_sentences), MAX_SENTENCES),
+        *_limit_topics(filter(is_for_agents, guide_sentences), more * MAX_AGENT_RULES, more * MAX_OF_TOPIC),
+        *_limit_topics(
+            itertools.filterfalse(is_for_agents, guide_sentences), more * MAX_SENTENCES, more * MAX_OF_TOPIC
+        ),
     ]
     shared_facts = sorted(
         filter(is_from_colleague, best), key=lambda fact: -len(at_hand & extract_words(f"{fact.title} {fact.content}"))
     )
     enforced_conventions = [fact for fact in best if not (_is_sentence(fact) or is_from_colleague(fact))]
-    selected_ids = {fact.id for fact in (*enforced_conventions, *guide_sentences, *shared_facts[:MAX_SHARED])}
-    return [fact for fact in best if fact.id in selected_ids][:MAX_CONVENTIONS]
+    selected_ids = {
+        fact.id for fact in (*enforced_conventions[:MAX_CONVENTIONS], *guide_sentences, *shared_facts[:MAX_SHARED])
+    }
+    return [fact for fact in best if fact.id in selected_ids]
 
 
 def _rank_sentence(fact: Memory, at_hand: frozenset[str]) -> tuple[int, int, float]:
@@ -377,15 +383,15 @@ def _rank_sentence(fact: Memory, at_hand: frozenset[str]) -> tuple[int, int, flo
     return -get_depth(fact), -len(at_hand & extract_words(fact.content)), -fact.importance
 
 
-def _limit_topics(sentences: Iterable[Memory], limit: int) -> list[Memory]:
-    """Return the first `limit` sentences, with at most MAX_OF_TOPIC about each topic."""
+def _limit_topics(sentences: Iterable[Memory], limit: int, per_topic: int) -> list[Memory]:
+    """Return the first `limit` sentences, with at most `per_topic` about each topic."""
     counts: Counter[str] = Counter()
     selected: list[Memory] = []
     for fact in sentences:
         # Topics are recognised by English words, so rules in other languages count as rules about different topics.
         topic = get_topic(fact) or ("" if fact.content.isascii() else fact.content)
         counts[topic] += 1
-        if counts[topic] <= MAX_OF_TOPIC and len(selected) < limit:
+        if counts[topic] <= per_topic and len(selected) < limit:
             selected.append(fact)
     return selected
 

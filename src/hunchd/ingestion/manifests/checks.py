@@ -11,10 +11,8 @@ from hunchd.ingestion.manifests.tools import (
     FORMATTERS,
     LINTERS,
     MAX_VERSIONS,
-    TOOLS_BY_PURPOSE,
     TYPE_CHECKERS,
     Statement,
-    mentions,
     parse_ini,
     parse_number,
     state_line_length,
@@ -23,28 +21,29 @@ from hunchd.ingestion.manifests.tools import (
 
 MAX_EXCEPTIONS: Final = 3  # kinds of files with another indentation
 
-_COMMAND_LINE = re.compile(
-    r"^\s*-?\s*run:\s*(.+)$|^\s{6,}((?:uv|poetry|cargo|npm|pnpm|yarn|go|make|just|tox|nox|python) .+)$", re.MULTILINE
-)
 # Versions in a build matrix, all on one line or one on each.
 _LIST = r"[ \t]*(\[[^\]]+\]|(?:\n[ \t]*-[ \t]*[\"']?[\w.-]+[\"']?[ \t]*(?:#.*)?(?=\n|$))+)"
 _MATRIX_VERSION = re.compile(r"(?<![\w.-])\d[\w.]*")
-_PUBLISH_COMMAND = re.compile(
-    r"pypi-publish|twine upload|uv publish|(?:npm|pnpm|cargo|changeset) publish|goreleaser|release-plz|release-please"
-)
 _UNRELEASED = re.compile(r"\bunreleased\b|^(?:#+\s*)?\[?(?:master|main|next|head|tbd)\]?(?=\s|$)", re.IGNORECASE)
+_BEGINNINGS = ("tag", "publish a GitHub release", "build", "container image")  # steps that do not publish a release
 _RELEASE_STEPS = (
     ("tag", r"^\s+tags:"),
+    ("publish a GitHub release", r"^\s+release:\s*\n\s+types:"),
     ("release please", r"release-please"),
+    ("semantic-release", r"semantic-release"),
     (
         "build",
-        r"\b(?:python -m build|uv build|cargo build|npm run build|pnpm (?:run )?build|goreleaser|"
-        r"docker build)",
+        r"\b(?:python3? -m build|(?:uv|poetry|hatch|cargo|(?:npm|pnpm|bun|yarn)(?: run)?) build|goreleaser)",
     ),
-    ("publish to PyPI", r"gh-action-pypi-publish|twine upload|uv publish"),
-    ("publish to npm", r"npm publish|pnpm publish|changeset publish"),
+    ("publish to PyPI", r"gh-action-pypi-publish|twine upload|(?:uv|poetry|hatch|flit|pdm) publish"),
+    ("publish to npm", r"\b(?:npm|pnpm|yarn|bun|lerna|changeset) publish"),
     ("publish to crates.io", r"cargo publish|release-plz"),
-    ("GitHub release", r"action-gh-release|gh release create|create-release|goreleaser"),
+    ("publish to RubyGems", r"release-gem|gem push"),
+    ("publish to Hex", r"hex\.publish"),
+    ("publish to NuGet", r"nuget push"),
+    ("publish to pub.dev", r"\bpub publish"),
+    ("publish to Maven", r"gradlew publish"),
+    ("GitHub release", r"action-gh-release|gh release create|create-release|release-action|goreleaser"),
     ("container image", r"docker/build-push-action|docker push"),
 )
 
@@ -81,7 +80,7 @@ def read_pre_commit(text: str) -> Iterator[Statement]:
 
 
 def read_workflow(text: str) -> Iterator[Statement]:
-    """Yield the versions, operating systems and tools that a CI workflow uses."""
+    """Yield the versions and operating systems that a CI workflow uses."""
     for language in ("python", "node", "go", "java", "ruby", "php"):
         match = re.search(rf"^\s*{language}(?:-version)?s?:{_LIST}", text, re.MULTILINE)
         versions = list(dict.fromkeys(_MATRIX_VERSION.findall(re.sub(r"#.*", "", match[1])))) if match else []
@@ -93,20 +92,14 @@ def read_workflow(text: str) -> Iterator[Statement]:
     systems = [name for name in ("ubuntu", "macos", "windows") if f"{name}-" in text]
     if systems:
         yield Statement(f"{CI_PREFIX}systems", ", ".join(systems), 0.9)
-    lines = "\n".join(match[1] or match[2] for match in _COMMAND_LINE.finditer(text))
-    for key, names in TOOLS_BY_PURPOSE:
-        tools = [name for name in names if mentions(lines, name)]
-        if tools:
-            yield Statement(key, ", ".join(tools[:3]), 0.6)
 
 
 def read_workflow_file(text: str) -> Iterator[Statement]:
     """Yield a publishing workflow's release steps, or any other workflow's checks."""
-    if not _PUBLISH_COMMAND.search(text):
-        yield from read_workflow(text)
-        return
     steps = [step for step, pattern in _RELEASE_STEPS if re.search(pattern, text, re.MULTILINE)]
-    if len(steps) > 1 or "publish" in steps[0]:
+    if set(steps) <= set(_BEGINNINGS):
+        yield from read_workflow(text)
+    else:
         yield Statement("release", " → ".join(steps), 0.8)
 
 

@@ -5,26 +5,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatch, translate
-from typing import Final, NamedTuple
+from fnmatch import translate
+from typing import Final
 
 from hunchd.ingestion.manifests.commands import (
     ASSIGNMENT,
     CI_WEIGHT,
     DEFAULT_WEIGHT,
     GUIDE_WEIGHT,
+    ONE_TEST,
     README_WEIGHT,
+    TASK_WEIGHT,
     Command,
+    classify_task,
     make_commands,
     rate_task,
 )
+from hunchd.ingestion.workflows.yaml_loader import InvalidYaml, load_yaml
 
-_RUN: Final = re.compile(r"^([ \t]*)(?:-[ \t]+)?(?:run|script|cmd|test_script|build_script):[ \t]*(.*)$")
-_QUOTED: Final = re.compile(r"^([\"'])(.*)\1$")
-# Parameter of a checkout that fetches another repository than the project's own.
-_OTHER_REPOSITORY: Final = re.compile(r"^\s*repository:\s*[\"']?[\w.-]+/[\w.-]+")
-_FOLDER: Final = re.compile(r"^\s*(?:-\s+)?working-directory:\s*[\"']?(?:\./)?([\w./-]+?)/?[\"']?\s*$")
-_STEP: Final = re.compile(r"^\s*-\s")
+_SCRIPT_KEYS: Final = frozenset({"run", "script", "cmd", "test_script", "build_script"})
+_NO_SHELL: Final = frozenset({"python", "pwsh", "powershell", "cmd", "node"})
 _EXPRESSION: Final = re.compile(r"\$\{\{.*?\}\}|\$\{?\w+\}?|%\w+%")
 _TRAILING_EXPRESSIONS: Final = re.compile(r"(?:\s+[\"']?\$\{\{[^}]*\}\}[\"']?)+$")
 _JOINT: Final = re.compile(r"\s*(?:&&|\|\||;|\|)\s*")
@@ -46,22 +46,11 @@ _HEADING: Final = re.compile(r"^(?:#{1,6}|={1,6})\s+(.+?)\s*#*$")
 _ITEM_START: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 
 
-class _TaskFile(NamedTuple):
-    """Kind of file that defines named tasks, such as a Makefile.
-
-    `task` is a pattern for a task definition, whose group is the name of the task; `program` runs the tasks.
-    """
-
-    name: str
-    program: str
-    task: re.Pattern[str]
-
-
+# Files that define named tasks: name, program that runs them, and pattern for a task, whose group is its name.
 _TASK_FILES: Final = tuple(
-    _TaskFile(name, program, re.compile(pattern, re.MULTILINE))
+    (re.compile(translate(name)), program, re.compile(pattern, re.MULTILINE))
     for name, program, pattern in (
-        ("Makefile", "make", r"^([A-Za-z][\w.-]*)\s*:(?![=:])"),
-        ("GNUmakefile", "make", r"^([A-Za-z][\w.-]*)\s*:(?![=:])"),
+        ("*[Mm]akefile", "make", r"^([A-Za-z][\w.-]*)\s*:(?![=:])"),
         ("[Jj]ustfile", "just", r"^@?([A-Za-z][\w-]*)(?![\w-])[^:=\n]*:(?!=)"),
         ("Taskfile.y*ml", "task", r"^  ([A-Za-z][\w:-]*):"),
         ("tox.ini", "tox -e", r"^\[testenv:([\w-]+)\]"),
@@ -69,7 +58,7 @@ _TASK_FILES: Final = tuple(
         ("noxfile.py", "nox -s", r"@nox\.session[^\n]*\n(?:@[^\n]*\n)*def (\w+)"),
         ("pyproject.toml", "poe", r"^\[tool\.poe\.tasks\.([\w-]+)"),
         ("Rakefile", "rake", r"^\s*(?:RSpec::Core::RakeTask\.new\(|task[ (]|RuboCop::RakeTask\.new\()?:(\w+)\b"),
-        ("mix.exs", "mix", r"^\s+\"?([a-z][\w.]*)\"?:\s*\[\s*\""),
+        ("mix.exs", "mix", r"^\s+\"?([a-z][\w.]*)\"?:\s*(?:\[\s*[\"&]|&)"),
     )
 )
 # Commands that work in any project with such a manifest, unless its pages say otherwise.
@@ -83,7 +72,12 @@ _DEFAULTS: Final = {
     "gradlew": ("./gradlew test", "./gradlew build"),
 }
 
-_TASK_FILE_NAME: Final = re.compile("|".join(translate(one.name) for one in _TASK_FILES))
+_GEM_TASKS: Final = re.compile(r"bundler/gem_tasks|GemHelper\.install_tasks")
+# Test runners in the scripts of package.json, which take the path of a file, and the paths that a script gives them.
+_TEST_RUNNER: Final = re.compile(r"\b(?:vitest|jest|mocha|ava|tap)(?=\s|$)")
+_TEST_PATHS: Final = re.compile(r"\S*\*|[\"']?(?:\./)?(?:tests?|specs?|src|__tests__)(?:/|$)|--?(?:watch|coverage)\b")
+_LOCK_FILES: Final = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
+_SCRIPT_RUNNERS: Final = {"npm": "npx", "pnpm": "pnpm exec", "bun": "bunx"}
 
 
 def has_tasks(path: str) -> bool:
@@ -92,7 +86,7 @@ def has_tasks(path: str) -> bool:
     Its name alone decides: `Cargo.toml`, for example, implies the commands that are typed in every Rust project.
     """
     name = path.rpartition("/")[2]
-    return name in _DEFAULTS or _TASK_FILE_NAME.match(name) is not None
+    return name in _DEFAULTS or any(pattern.match(name) for pattern, _, _ in _TASK_FILES)
 
 
 def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[Command]:
@@ -108,26 +102,21 @@ def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[C
         yield from _read_scripts(path, text, folder, tasks)
     else:
         yield from make_commands(_DEFAULTS.get(name, ()), DEFAULT_WEIGHT, path, folder)
-        for one in _TASK_FILES:
-            if fnmatch(name, one.name):
-                for task in dict.fromkeys(one.task.findall(text)):
-                    yield from make_commands([f"{one.program} {task}"], rate_task(task), path, folder)
-
-
-def find_package_manager(paths: Sequence[str]) -> str:
-    """Return the package manager that runs the scripts in `package.json`.
-
-    The lock file among `paths` determines it; without one, it is npm.
-    """
-    names = frozenset(paths)
-    lock_files = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
-    return next((program for file, program in lock_files if file in names), "npm")
+        if name == "pyproject.toml" and "[build-system]" in text:
+            manager = next((one for one in ("uv", "poetry", "pdm") if f"{one}.lock" in tasks), "python -m")
+            yield Command("build", f"{manager} build", DEFAULT_WEIGHT, path, folder)
+        prefix = "bundle exec " if name == "Rakefile" and "Gemfile" in tasks else ""
+        for file, program, pattern in _TASK_FILES:
+            for task in dict.fromkeys(pattern.findall(text) if file.match(name) else ()):
+                yield from make_commands([f"{prefix}{program} {task}"], rate_task(task), path, folder)
+        if name == "Rakefile" and _GEM_TASKS.search(text):
+            yield Command("release", "bundle exec rake release", TASK_WEIGHT, path, folder)
 
 
 def _read_scripts(path: str, text: str, folder: str, tasks: Sequence[str]) -> Iterator[Command]:
     try:
         manifest = json.loads(text)
-        scripts = [str(name) for name in manifest.get("scripts", {})]
+        scripts = {str(name): str(line) for name, line in manifest.get("scripts", {}).items()}
         manager = str(manifest.get("packageManager", "")).partition("@")[0]
     except (ValueError, AttributeError, TypeError, RecursionError):
         return
@@ -136,10 +125,17 @@ def _read_scripts(path: str, text: str, folder: str, tasks: Sequence[str]) -> It
     elif path.endswith("deno.json"):
         program = "deno task"
     else:
-        program = manager or find_package_manager(tasks)
-    for name in scripts:
+        program = manager or next((one for file, one in _LOCK_FILES if file in tasks), "npm")
+    for name, script in scripts.items():
         run = "" if program in ("yarn", "composer", "deno task") or (name == "test" and program != "bun") else "run "
         yield from make_commands([f"{program} {run}{name}"], rate_task(name), path, folder)
+        if classify_task(name) == "tests" and path.endswith("package.json"):
+            for line in filter(_TEST_RUNNER.search, _JOINT.split(script)):
+                words = " ".join(word for word in line.split(" ") if not _TEST_PATHS.match(word))
+                single = _TEST_RUNNER.sub(rf"{_SCRIPT_RUNNERS.get(program, program)} \g<0>", words, count=1)
+                yield Command(ONE_TEST, f"{single} <file>", rate_task(name), path, folder)
+        if name == "release":
+            yield Command("release", f"{program} {run}{name}", TASK_WEIGHT, path, folder)
 
 
 def _read_workflow(path: str, text: str) -> Iterator[Command]:
@@ -147,37 +143,39 @@ def _read_workflow(path: str, text: str) -> Iterator[Command]:
 
     Commands that depend on variables of the workflow are skipped, and so are jobs that check out another repository.
     """
-    lines = text.splitlines()
-    for at, line in enumerate(lines):
-        match = _RUN.match(line)
-        if match is None or _has_checked_out_other(lines, at):
-            continue
-        block = [_QUOTED.sub(r"\2", match[2].strip())]
-        if match[2].strip()[:1] in ("|", ">", ""):
-            block = list(_take_block(lines[at + 1 :], len(match[1])))
-        folder = _find_folder(lines, at)
-        for one in _join_continued(block):
-            for part in _JOINT.split(one):
+    try:
+        scripts = list(_find_scripts(load_yaml(text), ""))
+    except InvalidYaml:
+        return
+    for folder, script in scripts:
+        for line in _join_continued(script.splitlines()):
+            for part in _JOINT.split(line):
                 plain = ASSIGNMENT.sub("", _TRAILING_EXPRESSIONS.sub("", part), count=1)
-                if not _EXPRESSION.search(plain) and not folder.startswith("."):
+                if not _EXPRESSION.search(plain):
                     yield from make_commands([plain], CI_WEIGHT, path, folder)
 
 
-def _has_checked_out_other(lines: Sequence[str], at: int) -> bool:
-    """Return True if an earlier step of the job that line `at` belongs to checks out another repository."""
-    for line in reversed(lines[:at]):
-        if line.strip() == "steps:":
-            return False
-        if _OTHER_REPOSITORY.match(line):
-            return True
-    return False
-
-
-def _take_block(lines: Sequence[str], indent: int) -> Iterator[str]:
-    for line in lines:
-        if line.strip() and len(line) - len(line.lstrip()) <= indent:
-            return
-        yield re.sub(r"^\s*-\s+", "", line).strip()
+def _find_scripts(node: object, folder: str) -> Iterator[tuple[str, str]]:
+    """Yield the shell code in a CI document, each with the folder in which it runs."""
+    if isinstance(node, list):
+        for one in node:
+            settings = one.get("with") if isinstance(one, dict) else None
+            if isinstance(settings, dict) and "/" in str(settings.get("repository", "")):
+                return  # the job works on another repository
+            yield from _find_scripts(one, folder)
+    if not isinstance(node, dict) or node.get("shell") in _NO_SHELL:
+        return
+    defaults = node.get("defaults")
+    step = defaults.get("run") if isinstance(defaults, dict) else node
+    own = step.get("working-directory") if isinstance(step, dict) else None
+    folder = str(own).removeprefix("./").strip("/") if own else folder
+    folder = "" if folder == "." else folder
+    for key, value in node.items():
+        lines = value if isinstance(value, list) else [value]
+        if key in _SCRIPT_KEYS and all(isinstance(line, str) for line in lines):
+            yield from [] if folder.startswith((".", "$")) else [(folder, "\n".join(lines))]
+        else:
+            yield from _find_scripts(value, folder)
 
 
 def _join_continued(lines: Sequence[str]) -> Iterator[str]:
@@ -189,17 +187,6 @@ def _join_continued(lines: Sequence[str]) -> Iterator[str]:
         elif joined:
             yield joined
             joined = ""
-
-
-def _find_folder(lines: Sequence[str], at: int) -> str:
-    """Return the working directory of the workflow step at line index `at`.
-
-    Returns "" if it is the root of the project.
-    """
-    begin = next((i for i in range(at, -1, -1) if _STEP.match(lines[i])), at)
-    end = next((i for i in range(at + 1, len(lines)) if _STEP.match(lines[i])), len(lines))
-    folders = [match[1] for line in lines[begin:end] if (match := _FOLDER.match(line))]
-    return folders[0] if folders and folders[0] != "." else ""
 
 
 def read_page_commands(path: str, text: str, *, is_readme: bool = False) -> Iterator[Command]:

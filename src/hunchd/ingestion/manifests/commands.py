@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hunchd.ingestion.manifests.tools import TOOLS_BY_PURPOSE, Statement, find_languages, mentions
+from hunchd.ingestion.manifests.tools import TOOLS_BY_PURPOSE, Statement, count_files, find_languages, mentions
 
 MAX_COMMAND: Final = 90  # characters
 MAX_ARGUMENTS: Final = 12
@@ -25,12 +25,14 @@ TASK_WEIGHT: Final = 2.5
 README_WEIGHT: Final = 2.2
 DEFAULT_WEIGHT: Final = 1.9  # a command that works in any project with such a manifest
 CI_WEIGHT: Final = 2.0
-VARIANT_PENALTY: Final = 0.2  # for a command that builds only one target or part
+VARIANT_PENALTY: Final = 0.4  # for a command that builds only one target or part
+PART_WEIGHT: Final = 2.05  # a task such as `test:unit`
 SIMILAR_TASK_WEIGHT: Final = 1.0  # a task whose name only contains the purpose
 OTHER_WEIGHT: Final = 2.5  # from which a command without a known purpose is kept if it runs a project's task
-PLACEHOLDER_PENALTY: Final = 1.5  # puts a command for one file or test after those for all
+PLACEHOLDER_PENALTY: Final = 1.5  # puts a command for one file after those for all
 
 EVERYTHING: Final = "run everything"
+ONE_TEST: Final = "one test"
 OTHER: Final = "other commands"  # a task of the project that a page for contributors names
 MAX_OTHER: Final = 6
 # Names of tasks by purpose; the first purpose that has a word of the task's name counts.
@@ -64,14 +66,16 @@ _RUNNERS: Final = re.compile(
 _OTHER_PURPOSES: Final = tuple(
     (purpose, re.compile(pattern))
     for purpose, pattern in (
+        ("benchmarks", r"go test\b.* -bench|cargo bench"),
         ("lint", r"ruff check|pre-commit run|prek run|biome (?:check|ci|lint)|go vet|"
                  r"mix deps\.unlock --check-unused|typos$|"
-                 r"cargo deny|staticcheck|standardrb|actionlint|yamllint|luacheck|hlint|rubocop|composer validate"),
+                 r"cargo deny|staticcheck|standardrb|yard-junk|actionlint|yamllint|luacheck|hlint|rubocop|"
+                 r"composer validate"),
         ("format", r"ruff format|prettier|cargo (?:\+\S+ )?fmt|deno fmt|clang-format|nixfmt|stylua|go fmt"),
-        ("docs", r"mkdocs|sphinx-build|cargo (?:\+\S+ )?(?:rust)?doc\b|mix docs|(?:bundle exec )?yard|mdbook|"
+        ("docs", r"mkdocs|sphinx-build|cargo (?:\+\S+ )?(?:rust)?doc\b|mix docs|yard(?![\w-])|mdbook|"
                  r"vitepress|"
                  r"doxygen"),
-        ("build", r"cmake|ninja|make -j|meson|uv build|python3? -m build|xcodebuild|msbuild|"
+        ("build", r"cmake|ninja|make -j|meson|(?:uv|poetry|pdm|hatch|flit) build|python3? -m build|xcodebuild|msbuild|"
                   r"cargo (?:\+\S+ )?(?:check|build)"),
         (EVERYTHING, r"(?:\./)?tox$|tox (?:run|p)$|nox$|rake$|\./dev(?: check)?$"),
         ("tests", r"ctest|python3? -m unittest|deno test|bats|gradle test|cargo nextest|gotestsum|borp|tstyche"),
@@ -82,8 +86,8 @@ _OTHER_PURPOSES: Final = tuple(
 )  # fmt: skip
 _IGNORED_TASKS: Final = frozenset(
     """
-    install ci-install exec add remove init new create config dlx get mod env run tool generate clean login link pack
-    publish update upgrade outdated audit version why help list info show fix watch serve dev start bump tag
+    deps install ci-install exec add remove init new create config dlx get mod env run tool generate clean login link
+    pack publish update upgrade outdated audit version why help list info show fix watch serve dev start bump tag
     """.split()  # noqa: SIM905 - a word list reads better as words
 )
 _IGNORED_ENDS: Final = frozenset(("watch", "dev", "update", "install", "debug", "ui", "setup", "reset"))
@@ -99,7 +103,12 @@ _ARGUMENT: Final = re.compile(r"[\w@%+=:,./*?\[\]{}'\"<>^~#-]+")
 _BARE_WORD: Final = re.compile(r"[A-Za-z]+$")
 _PLACEHOLDER: Final = re.compile(
     r"<[\w -]+>|\{[\w-]+\}|path/to|::\w|\b(?:tests?|spec)/\S+\.\w+|"
-    r"\bexample\b|\.\w+:\d+|\S+_(?:test|spec)\.\w+|\bfoo\b|FILE|NAME"
+    r"\bexample\b|\.\w+:\d+|\S+_(?:test|spec)\.\w+|\bfoo\b|FILE|NAME|Name\b|\b[Mm]y_?[Tt]est| -(?:run|k|t)[ =]"
+)
+# A file that stands for any test file, in a command that is not made for folders.
+_EXAMPLE_FILE: Final = re.compile(
+    r"(?<!=)(?<![\w./-])(?:[\w./-]*<[\w ./-]+>(?:\.\w+)*|path/to/[\w./-]+\.\w+|(?:\./)?(?:tests?|spec)/[\w./-]+\.\w+|"
+    r"[\w./-]+_(?:test|spec)\.\w+)(?:(?:::|:\d|\[)\S*)?(?=\s|$)"
 )
 _PROJECT_TASK: Final = re.compile(
     r"(?:bundle exec |uv run )?(?:(?:npm|pnpm|yarn|bun) run|make|just|task|tox (?:r |run )?-e|nox -s|rake|"
@@ -160,22 +169,26 @@ def make_commands(lines: Iterable[str], weight: float, path: str, part: str = ""
             purpose = OTHER
         weight_here = weight - _rate_inexactness(command, purpose)
         if purpose and weight_here > 0:
-            penalty = PLACEHOLDER_PENALTY if _PLACEHOLDER.search(command) else 0.0
-            penalty += VARIANT_PENALTY if _VARIANT.search(command) else 0.0
+            penalty = VARIANT_PENALTY if _VARIANT.search(command) else 0.0
+            if _PLACEHOLDER.search(command) and purpose == "tests":
+                purpose, command = ONE_TEST, _EXAMPLE_FILE.sub("<file>", command)
+            elif _PLACEHOLDER.search(command):
+                penalty += PLACEHOLDER_PENALTY
             yield Command(purpose, command, weight_here - penalty, path, part)
 
 
 def _rate_inexactness(command: str, purpose: str) -> float:
     """Return a penalty for a task that is not named exactly after its purpose.
 
-    The penalty is small for `test:unit` and large for `fooTest`. It is 0 for commands that run no named task.
+    The penalty is small for `test:unit` and `test:types`, and large for `fooTest`. It is 0 for commands that run no
+    named task.
     """
     form = _WRAPPER.sub("", command, count=1) if _WRAPPER.match(command) else command
     runner = _RUNNERS.match(form)
     names = dict(_TASK_NAMES).get(purpose, frozenset())
     if runner is None or not names or runner["task"].lower() in names:
         return 0.0
-    return 0.3 if re.split(r"[^a-z]+", runner["task"].lower().lstrip(":"))[0] in names else 1.5
+    return 1.5 if names.isdisjoint(re.split(r"[^a-z]+", runner["task"].lower())) else 0.3
 
 
 def clean_command(line: str) -> str:
@@ -233,12 +246,16 @@ def classify_task(name: str) -> str:
 def rate_task(name: str) -> float:
     """Return the weight of a task.
 
-    It is highest if the task is named exactly after a purpose.
+    It is highest if the task is named exactly after a purpose, and lower if only one of its words is.
     """
-    return TASK_WEIGHT if any(name.lower() in names for _, names in _TASK_NAMES) else SIMILAR_TASK_WEIGHT
+    words = re.split(r"[^a-z]+", name.lower())
+    names = {name for _, names in _TASK_NAMES for name in names}
+    return TASK_WEIGHT if name.lower() in names else SIMILAR_TASK_WEIGHT if names.isdisjoint(words) else PART_WEIGHT
 
 
-def choose_commands(commands: Iterable[Command]) -> Iterator[tuple[Statement, str, str, str]]:
+def choose_commands(
+    commands: Iterable[Command], files_by_language: Mapping[str | None, int]
+) -> Iterator[tuple[Statement, str, str, str]]:
     """Yield (statement, path, part, language) for each purpose, folder and language.
 
     The statement lists the best commands, and `path` is the file with the strongest evidence for the first of them.
@@ -249,13 +266,14 @@ def choose_commands(commands: Iterable[Command]) -> Iterator[tuple[Statement, st
     for command in commands:
         groups.setdefault((command.part, command.purpose), []).append(command)
     for (part, purpose), group in groups.items():
-        languages = Counter[str]()
+        weights, files = Counter[str](), Counter[str]()
         for one in group:
             if one.language:
-                languages[one.language] += round(10 * one.weight)
-        plain = {one.language for one in group if "--prefix" not in one.line}
-        main = max(languages, key=lambda one: (one in plain, languages[one]), default="")
-        for language in (main, *(one for one in languages if one != main)):
+                weights[one.language] += round(10 * one.weight)
+                files[one.language] = count_files(one.line, files_by_language)
+        languages = sorted(weights, key=lambda one: (-files[one], -weights[one]))
+        main = next(iter(languages), "")
+        for language in languages or ("",):
             own = [one for one in group if one.language == language or (language == main and not one.language)]
             value, best = _render_best(own, MAX_OTHER if purpose == OTHER else MAX_LISTED)
             yield (
@@ -276,7 +294,11 @@ def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]
         by_line.setdefault(_normalize(command.line), []).append(command)
     ranked = sorted(by_line.values(), key=_rate)
     best = max(ranked[0], key=lambda one: one.weight)
-    least = CI_WEIGHT if best.weight <= CI_WEIGHT else max(CI_WEIGHT + 0.1, best.weight - 1)
+    least = (
+        max(CI_WEIGHT + 0.1, best.weight - 1)
+        if best.weight > CI_WEIGHT
+        else CI_WEIGHT - (0.3 if best.weight < CI_WEIGHT else 0)
+    )
     lines = [
         line
         for one in ranked

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hunchd.ingestion.manifests.commands import EVERYTHING, classify_task
 from hunchd.ingestion.manifests.tools import (
     TOOLS_BY_PURPOSE,
     Statement,
@@ -38,8 +39,8 @@ def read_package_json(text: str) -> Iterator[Statement]:
 
 def _read_scripts(scripts: Mapping[str, str], dependencies: Mapping[str, Any]) -> Iterator[Statement]:
     """Yield the known tools that the scripts in `package.json` call, by purpose."""
-    for (key, names), script in zip(TOOLS_BY_PURPOSE, ("test", "lint", "format", "typecheck"), strict=True):
-        lines = " ; ".join(line for name, line in scripts.items() if name.startswith(script) or name == "check")
+    for key, names in TOOLS_BY_PURPOSE:
+        lines = " ; ".join(line for name, line in scripts.items() if classify_task(name) in (key, "tests", EVERYTHING))
         tools = [name for name in names if mentions(lines, name) or (name in dependencies and key == "tests")]
         if tools:
             yield Statement(key, ", ".join(tools[:4]))

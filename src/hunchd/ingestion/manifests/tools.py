@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import configparser
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,8 +39,9 @@ _TESTS = split_names(
     "mix test, swift test, flutter test, dart test, sbt test"
 )
 LINTERS = split_names(
-    "ruff, flake8, pylint, eslint, oxlint, biome, clippy, golangci-lint, shellcheck, rubocop, stylelint, markdownlint, "
-    "codespell, bandit, checkstyle, spotbugs, phpstan, psalm, clang-tidy, cppcheck, swiftlint, detekt, ktlint, credo"
+    "ruff, flake8, pylint, eslint, oxlint, biome, xo, clippy, golangci-lint, shellcheck, rubocop, stylelint, "
+    "markdownlint, codespell, bandit, checkstyle, spotbugs, phpstan, psalm, clang-tidy, cppcheck, "
+    "swiftlint, detekt, ktlint, credo"
 )
 FORMATTERS = split_names(
     "ruff format, ruff-format, black, isort, prettier, oxfmt, dprint, rustfmt, cargo fmt, gofmt, gofumpt, goimports, "
@@ -57,7 +58,7 @@ _LANGUAGES: Final = tuple(
             "python cython notebook",
         ),
         (
-            "node|typescript|modules|npm|npx|pnpm|yarn|bun|tstyche|borp|vitest|jest|mocha|ava|cypress|eslint|oxlint|tsc|vue-tsc|tsgo",
+            "node|typescript|modules|npm|npx|pnpm|yarn|bun|tstyche|borp|vitest|jest|mocha|ava|cypress|eslint|oxlint|xo|prettier|tsc|vue-tsc|tsgo",
             "javascript typescript tsx vue",
         ),
         ("rust|cargo|clippy|rustfmt|rust toolchain", "rust"),
@@ -125,6 +126,11 @@ def find_languages(text: str) -> tuple[str, ...]:
     Returns an empty tuple if none of these tools is specific to a language.
     """
     return tuple(language for pattern, languages in _LANGUAGES if pattern.search(text) for language in languages)
+
+
+def count_files(tools: str, files_by_language: Mapping[str | None, int]) -> int:
+    """Return the number of files in the languages for which `tools` are made."""
+    return sum(files_by_language.get(language, 0) for language in find_languages(tools))
 
 
 def version_sort_key(value: str) -> tuple[list[int], str]:

@@ -1,0 +1,134 @@
+"""Commands that run the tools which manifests name, and commands that test a single file.
+
+A manifest names a tool, such as rspec; what is typed also depends on the lock file. A single-test command contains
+`<file>`, `<folder>` or `<name>` for the path, the folder and the stem of the file with the tests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Final
+
+from hunchd.ingestion.manifests.tools import Statement, mentions, split_names
+
+# What is typed before a tool, by the first file that the project has; tools of other languages are typed alone.
+_PREFIXES: Final = tuple(
+    (tuple(tools.split()), tuple(tuple(pair.split("=")) for pair in pairs.split(", ")))
+    for tools, pairs in (
+        (
+            "pytest ruff black isort flake8 mypy pyright basedpyright pyrefly pre-commit",
+            "uv.lock=uv run , poetry.lock=poetry run , pdm.lock=pdm run , Pipfile.lock=pipenv run ",
+        ),
+        (
+            "eslint oxlint biome xo prettier oxfmt dprint vitest jest mocha ava tsc vue-tsc",
+            "pnpm-lock.yaml=pnpm exec , yarn.lock=yarn , bun.lock=bunx , bun.lockb=bunx , package.json=npx ",
+        ),
+        ("rspec rubocop ruby", "Gemfile=bundle exec "),
+        ("phpunit pest phpstan psalm php-cs-fixer pint", "composer.json=vendor/bin/"),
+    )
+)
+# What is typed for the whole project; a tool that is not listed needs arguments that only its users know.
+_WHOLE: Final = (
+    "pytest", "vitest run", "jest", "mocha", "ava", "rspec", "phpunit", "pest", "go test ./...", "cargo test",
+    "mix test", "swift test", "flutter test", "dart test", "dotnet test", "sbt test",
+    "ruff check", "flake8", "eslint .", "oxlint", "biome check", "xo", "cargo clippy", "golangci-lint run", "rubocop",
+    "phpstan analyse", "psalm", "swiftlint", "mix credo",
+    "ruff format", "black .", "isort .", "prettier --write .", "cargo fmt", "gofmt -w .", "php-cs-fixer fix", "pint",
+    "mix format", "dart format .", "terraform fmt -recursive", "swiftformat .", "dotnet format",
+    "tox", "nox", "mypy .", "pyright", "basedpyright", "pyrefly check", "ty check", "tsc --noEmit", "mix dialyzer",
+)  # fmt: skip
+_OTHER_NAMES: Final = {
+    "clippy": "cargo clippy", "rustfmt": "cargo fmt", "ruff-format": "ruff format", "credo": "mix credo",
+    "dialyzer": "mix dialyzer", "ty": "ty check",
+}  # fmt: skip
+# Test tools with the arguments that select one file; the first that a command names counts.
+_SINGLE: Final = (
+    *((tool, "<file>") for tool in split_names(
+        "pytest, rspec, phpunit, pest, vitest run, vitest, jest, ava, mocha, bun test, deno test, node --test, "
+        "mix test, flutter test, dart test"
+    )),
+    ("go test", "<folder>"),
+    ("swift test", "--filter <name>"),
+    ("dotnet test", "--filter <name>"),
+    ("mvn test", "-Dtest=<name>"),
+    ("mvnw test", "-Dtest=<name>"),
+    ("gradlew test", "--tests '*<name>'"),
+    ("cargo test", "--test <name>"),
+    ("minitest", "-Ilib:test <file>"),
+    ("test-unit", "-Ilib:test <file>"),
+)  # fmt: skip
+_PROGRAMS: Final = {"vitest": "vitest run", "minitest": "ruby", "test-unit": "ruby"}
+SINGLE_PATTERN: Final = re.compile(r"; one: `([^`]+)`")
+_PURPOSES: Final = frozenset({"tests", "lint", "format", "types", "run everything"})
+
+
+def state_invocation(
+    statement: Statement, files: Collection[str], hooks: str, part: str = "", single: str = ""
+) -> Statement:
+    """Put the command to type into a statement that names only tools, and add the one for a single test file.
+
+    `files` are the paths of the project, `hooks` the names of its pre-commit hooks, `single` is the single-test
+    command that its pages name, if any. The statement is returned unchanged if no command is known.
+    """
+    value = statement.value
+    if value.startswith("pre-commit: "):
+        return replace(statement, value=f"`pre-commit run --all-files`{value.removeprefix('pre-commit')}")
+    if statement.key in _PURPOSES and "`" not in value:
+        commands = list(_list_invocations(value, files, hooks, part))
+        detail = re.search(r" (\([^)]*\))$", value)
+        value = f"{', '.join(dict.fromkeys(commands))}{f' {detail[1]}' if detail else ''}" if commands else value
+    if statement.key == "tests":
+        single = single or _find_single_test(value, files, part)
+        value = f"{value}; one: `{single}`" if single else value
+    return replace(statement, value=value)
+
+
+def _list_invocations(tools: str, files: Collection[str], hooks: str, part: str) -> Iterator[str]:
+    for tool in split_names(re.sub(r"(?: \(|, \w+ quotes).*", "", tools)):
+        if mentions(hooks, tool) or mentions(hooks, tool.replace(" ", "-")):
+            yield f"`pre-commit run {tool.replace(' ', '-')} --all-files`"
+        else:
+            name = _OTHER_NAMES.get(tool, tool)
+            command = next((one for one in _WHOLE if one == name or one.startswith(f"{name} ")), "")
+            yield f"`{_find_prefix(command, files, part)}{command}`" if command else tool
+
+
+def _find_prefix(command: str, files: Collection[str], part: str) -> str:
+    program = command.split(" ")[0]
+    pairs = next((pairs for tools, pairs in _PREFIXES if program in tools), ())
+    return next((prefix for file, prefix in pairs if file in files or f"{part}/{file}" in files), "")
+
+
+def _find_single_test(value: str, files: Collection[str], part: str) -> str:
+    """Return the command that runs the tests of one file, or "" if it is unknown for the tools in `value`."""
+    for tool, arguments in _SINGLE:
+        typed = re.search(
+            rf"`((?:[\w./-]+ )*?(?:[\w./-]+/)?{re.escape(tool)}(?: -(?:race|v|short)(?=[ `]))*)[ `]", value
+        )
+        if typed and "gradlew" in tool and any(path.endswith("AndroidManifest.xml") for path in files):
+            return ""  # the plugin for Android has a task for each variant
+        if typed:
+            return f"{typed[1]} {arguments}"
+        if mentions(value, tool):
+            program = _PROGRAMS.get(tool, tool)
+            return f"{_find_prefix(program, files, part)}{program} {arguments}"
+    return ""
+
+
+def fill_single_test(command: str, file: str) -> str:
+    """Return a single-test command for `file`, or "" if the tests of that file cannot be selected so."""
+    folder, _, name = file.rpartition("/")
+    stem = name.partition(".")[0]
+    if "cargo" in command and folder != "tests":
+        return ""
+    if "gradlew" in command or "mvn" in command:  # the folder of a source set has the name of its task
+        module, separator, below = f"/{file}".rpartition("/src/")
+        if not separator or (task := below.partition("/")[0]) == "main":
+            return ""
+        module = module.strip("/")
+        project = f":{module.replace('/', ':')}:" if module else ""
+        command = command.replace("gradlew test", f"gradlew {project}{task}")
+        command = command.replace(" test -D", f" test -pl {module} -D") if module else command
+    return command.replace("<file>", file).replace("<folder>", f"./{folder}".rstrip("/")).replace("<name>", stem)
