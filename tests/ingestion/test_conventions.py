@@ -918,3 +918,10 @@ def test_main_language_has_most_files(tmp_path: Path) -> None:
     values = {fact.key: fact.value for fact in extract_facts(tmp_path, files)}
     assert values["package manager"] == "bundler"
     assert values["package manager in javascript"] == "npm"
+
+
+def test_settings_for_some_files_are_no_part(tmp_path: Path) -> None:
+    files = {"package.json": '{"scripts": {"lint": "standard"}}', "test/.eslintrc.yml": "", "test/a.js": ""}
+    keys = {fact.key for fact in extract_facts(tmp_path, files)}
+    assert "lint" in keys
+    assert "lint in test" not in keys

@@ -177,8 +177,12 @@ def _extract_convention_facts(
     ]
     nearest_paths = _keep_nearest(shallow)
     files_by_language: Mapping[str | None, int] = Counter(map(detect_language, paths))
+    manifest_folders = {path.rpartition("/")[0] for path in shallow if not path.rpartition("/")[2].startswith(".")}
     commands = [command for guide in guides for command in _read_guide_commands(root, guide)]
     for path in [*nearest_paths, *workflows]:
+        folder, _, name = path.rpartition("/")
+        if folder and name.startswith(".") and folder not in manifest_folders and path not in workflows:
+            continue  # the settings of a tool for some files, not a part with commands of its own
         text = _read_text(root, path)
         commands += read_commands(path, text, paths)
         for statement in read_statements(path, text):

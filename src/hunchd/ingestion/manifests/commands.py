@@ -58,7 +58,8 @@ _RUNNERS: Final = re.compile(
     r"-p))*(?:\s+(?:-m|-e))?|"
     r"nox(?:\s+-\S+)*(?:\s+(?:-s|-e|--session))?|composer(?:\s+run(?:-script)?)?|(?:bin/)?rake|rails|invoke|inv|poe|"
     r"pdm run|"
-    r"hatch run|pixi run|mise run|(?:\./)?gradlew?(?:\s+-\S+)*(?:\s+:?clean)?|(?:\./)?mvnw?(?:\s+-\S+)*(?:\s+clean)?|"
+    r"hatch(?: run)?|pixi run|mise run|(?:\./)?gradlew?(?:\s+-\S+)*(?:\s+:?clean)?|"
+    r"(?:\./)?mvnw?(?:\s+-\S+)*(?:\s+clean)?|"
     r"mix|sbt|dune|stack|cabal|swift|zig(?:\s+build)?|bazel(?:isk)?|lerna run|nx run|turbo(?:\s+run)?|"
     r"cargo(?:\s+\+\S+)?|go(?= (?:test|build|vet|fmt) ?)|"
     r"dotnet|flutter|dart|rebar3|gleam|opam|earthly|grunt|gulp)\s+[:+]?(?P<task>[A-Za-z][\w:.@/-]*)"
@@ -90,7 +91,9 @@ _IGNORED_TASKS: Final = frozenset(
     pack publish update upgrade outdated audit version why help list info show fix watch serve dev start bump tag
     """.split()  # noqa: SIM905 - a word list reads better as words
 )
-_IGNORED_ENDS: Final = frozenset(("watch", "dev", "update", "install", "debug", "ui", "setup", "reset"))
+_IGNORED_ENDS: Final = frozenset(
+    ("watch", "dev", "serve", "start", "update", "install", "debug", "ui", "setup", "reset")
+)
 _WRAPPER: Final = re.compile(
     r"(?:(?:sudo|time|pipx run|npx|pnpx|bunx|bundle exec|uv run|uvx|poetry run|pdm run|hatch run|pipenv run|"
     r"pixi run|rye run|"

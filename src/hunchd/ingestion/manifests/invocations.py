@@ -47,7 +47,7 @@ _OTHER_NAMES: Final = {
 _SINGLE: Final = (
     *((tool, "<file>") for tool in split_names(
         "pytest, rspec, phpunit, pest, vitest run, vitest, jest, ava, mocha, bun test, deno test, node --test, "
-        "mix test, flutter test, dart test"
+        "hatch test, mix test, flutter test, dart test"
     )),
     ("go test", "<folder>"),
     ("swift test", "--filter <name>"),
