@@ -110,7 +110,8 @@ _PLACEHOLDER: Final = re.compile(
 )
 # A file that stands for any test file, in a command that is not made for folders.
 _EXAMPLE_FILE: Final = re.compile(
-    r"(?<!=)(?<![\w./-])(?:[\w./-]*<[\w ./-]+>(?:\.\w+)*|path/to/[\w./-]+\.\w+|(?:\./)?(?:tests?|spec)/[\w./-]+\.\w+|"
+    r"(?<!=)(?<![\w./-])(?:[\w./-]*<[\w ./-]*(?:file|path)[\w ./-]*>(?:\.\w+)*|[\w./-]+/<[\w -]+>(?:\.\w+)+|"
+    r"path/to/[\w./-]+\.\w+|(?:\./)?(?:tests?|spec)/[\w./-]+\.\w+|"
     r"[\w./-]+_(?:test|spec)\.\w+)(?:(?:::|:\d|\[)\S*)?(?=\s|$)"
 )
 _PROJECT_TASK: Final = re.compile(
