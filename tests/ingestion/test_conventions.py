@@ -576,7 +576,7 @@ def test_tools_of_two_languages_are_both_stored(tmp_path: Path) -> None:
     facts = extract_facts(
         tmp_path,
         {
-            "Gemfile": "gem 'minitest'\ngem 'rubocop'\n",
+            "Gemfile": "source 'https://rubygems.org'\ngem 'minitest'\ngem 'rubocop'\n",
             "go.mod": "module a.b/c\n\ngo 1.23\n",
             "pyproject.toml": "[tool.isort]\nprofile = 'black'\n[tool.pytest.ini_options]\n",
             ".pre-commit-config.yaml": "hooks:\n  - id: black\n  - id: isort\n",

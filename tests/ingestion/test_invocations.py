@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.ingestion.manifests.invocations import SINGLE_PATTERN, fill_single_test, state_invocation
+from hunchd.ingestion.manifests.invocations import SINGLE_PATTERN, Toolchain, fill_single_test
 from hunchd.ingestion.manifests.tools import Statement
 
 
-def state(key: str, value: str, *files: str, hooks: str = "") -> str:
-    return state_invocation(Statement(key, value), files, hooks).value
+def state(
+    key: str, value: str, *files: str, hooks: str = "", dependencies: str = "phpunit ruff rubocop ruby eslint"
+) -> str:
+    return Toolchain(files, dependencies, hooks).state_invocation(Statement(key, value)).value
 
 
 @pytest.mark.parametrize(
@@ -19,12 +21,19 @@ def state(key: str, value: str, *files: str, hooks: str = "") -> str:
         ("lint", "rubocop", "Gemfile", "`bundle exec rubocop`"),
         ("types", "mypy (strict)", "", "`mypy .` (strict)"),
         ("lint", "clippy", "Cargo.lock", "`cargo clippy`"),
+        ("format", "spotless", "gradlew", "`./gradlew spotlessApply`"),
+        ("format", "spotless", "pom.xml", "spotless"),
         ("lint", "shellcheck", "", "shellcheck"),  # needs arguments that nobody states
         ("run everything", "tox", "", "`tox`"),
     ],
 )
 def test_tool_gets_command_of_lock_file(key: str, tool: str, file: str, command: str) -> None:
     assert state(key, tool, file) == command
+
+
+def test_tool_that_is_no_dependency_is_typed_alone() -> None:
+    assert state("lint", "phpstan", "composer.json", dependencies='"phpunit/phpunit": "^9.0"') == "`phpstan analyse`"
+    assert state("lint", "eslint", "package.json", dependencies="") == "`npx eslint .`"
 
 
 def test_tool_of_hook_is_run_by_pre_commit() -> None:

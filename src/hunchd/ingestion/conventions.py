@@ -39,7 +39,7 @@ from hunchd.ingestion.instructions import (
 from hunchd.ingestion.languages import detect_language
 from hunchd.ingestion.manifests.command_sources import has_tasks, read_commands, read_page_commands
 from hunchd.ingestion.manifests.commands import ONE_TEST, OTHER, Command, choose_commands, merge_tools
-from hunchd.ingestion.manifests.invocations import state_invocation
+from hunchd.ingestion.manifests.invocations import Toolchain
 from hunchd.ingestion.manifests.registry import read_statements, states_anything
 from hunchd.ingestion.manifests.tools import (
     CI_PREFIX,
@@ -116,6 +116,7 @@ HINT_CONFIDENCE = 0.6  # confidence of a command in a workflow, which may have a
 _SourcedStatement = tuple[Statement, str]  # the statement and the file that makes it
 _ConventionKey = tuple[str, str, str]  # part of the project, key, language ("" for the main one)
 
+_LISTS_DEPENDENCIES = re.compile(r"^(?:pyproject\.toml|Pipfile|package\.json|composer\.json|Gemfile|.*\.gemspec)$")
 _CHECK_WORKFLOW = re.compile(r"/(?:[\w-]*[-_])?(?:ci|tests?|main|build|check|lint|publish|release)\b[^/]*$")
 
 
@@ -177,6 +178,7 @@ def _extract_convention_facts(
     ]
     nearest_paths = _keep_nearest(shallow)
     files_by_language: Mapping[str | None, int] = Counter(map(detect_language, paths))
+    dependencies = ""
     manifest_folders = {path.rpartition("/")[0] for path in shallow if not path.rpartition("/")[2].startswith(".")}
     commands = [command for guide in guides for command in _read_guide_commands(root, guide)]
     for path in [*nearest_paths, *workflows]:
@@ -185,6 +187,7 @@ def _extract_convention_facts(
             continue  # the settings of a tool for some files, not a part with commands of its own
         text = _read_text(root, path)
         commands += read_commands(path, text, paths)
+        dependencies += text if _LISTS_DEPENDENCIES.search(name) else ""
         for statement in read_statements(path, text):
             if statement.key == "tests" and path.endswith("proj"):  # a test project tests the others
                 best.setdefault(
@@ -199,7 +202,8 @@ def _extract_convention_facts(
     _add_commands(commands, best, files_by_language)
     if checks := _list_ci_commands(commands):
         best["", "ci", ""] = Statement("ci", checks, 0.9), _WORKFLOWS_FOLDER.rstrip("/")
-    files, hooks = frozenset(paths), best.get(("", "before a commit", ""), (None,))[0]
+    hooks = best.get(("", "before a commit", ""))
+    toolchain = Toolchain(frozenset(paths), dependencies, hooks[0].value if hooks else "")
     singles = {  # by part and language; the commands for one file belong to those for all
         (part, language): _first_code(statement.value)
         for (part, key, language), (statement, _) in best.items()
@@ -207,7 +211,7 @@ def _extract_convention_facts(
     }
     best = {
         (part, key, language): (
-            state_invocation(statement, files, hooks.value if hooks else "", part, singles.get((part, language), "")),
+            toolchain.state_invocation(statement, part, singles.get((part, language), "")),
             path,
         )
         for (part, key, language), (statement, path) in best.items()

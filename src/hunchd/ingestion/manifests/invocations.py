@@ -7,8 +7,8 @@ A manifest names a tool, such as rspec; what is typed also depends on the lock f
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hunchd.ingestion.manifests.tools import Statement, mentions, split_names
@@ -26,9 +26,12 @@ _PREFIXES: Final = tuple(
             "pnpm-lock.yaml=pnpm exec , yarn.lock=yarn , bun.lock=bunx , bun.lockb=bunx , package.json=npx ",
         ),
         ("rspec rubocop ruby", "Gemfile=bundle exec "),
+        ("spotlessApply detekt", "gradlew=./gradlew "),
         ("phpunit pest phpstan psalm php-cs-fixer pint", "composer.json=vendor/bin/"),
     )
 )
+_GRADLE_TASKS: Final = frozenset({"spotlessApply", "detekt"})
+_INSTALLERS: Final = frozenset({"npx ", "bunx ", "./gradlew "})  # run also what the project does not depend on
 # What is typed for the whole project; a tool that is not listed needs arguments that only its users know.
 _WHOLE: Final = (
     "pytest", "vitest run", "jest", "mocha", "ava", "rspec", "phpunit", "pest", "go test ./...", "cargo test",
@@ -37,11 +40,12 @@ _WHOLE: Final = (
     "phpstan analyse", "psalm", "swiftlint", "mix credo",
     "ruff format", "black .", "isort .", "prettier --write .", "cargo fmt", "gofmt -w .", "php-cs-fixer fix", "pint",
     "mix format", "dart format .", "terraform fmt -recursive", "swiftformat .", "dotnet format",
-    "tox", "nox", "mypy .", "pyright", "basedpyright", "pyrefly check", "ty check", "tsc --noEmit", "mix dialyzer",
+    "spotlessApply", "detekt", "tox", "nox",
+    "mypy .", "pyright", "basedpyright", "pyrefly check", "ty check", "tsc --noEmit", "mix dialyzer",
 )  # fmt: skip
 _OTHER_NAMES: Final = {
     "clippy": "cargo clippy", "rustfmt": "cargo fmt", "ruff-format": "ruff format", "credo": "mix credo",
-    "dialyzer": "mix dialyzer", "ty": "ty check",
+    "dialyzer": "mix dialyzer", "spotless": "spotlessApply", "ty": "ty check",
 }  # fmt: skip
 # Test tools with the arguments that select one file; the first that a command names counts.
 _SINGLE: Final = (
@@ -64,57 +68,66 @@ SINGLE_PATTERN: Final = re.compile(r"; one: `([^`]+)`")
 _PURPOSES: Final = frozenset({"tests", "lint", "format", "types", "run everything"})
 
 
-def state_invocation(
-    statement: Statement, files: Collection[str], hooks: str, part: str = "", single: str = ""
-) -> Statement:
-    """Put the command to type into a statement that names only tools, and add the one for a single test file.
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """What decides how the tools of a project are typed.
 
-    `files` are the paths of the project, `hooks` the names of its pre-commit hooks, `single` is the single-test
-    command that its pages name, if any. The statement is returned unchanged if no command is known.
+    `dependencies` is the text of the manifests that list them, `hooks` the names of the pre-commit hooks.
     """
-    value = statement.value
-    if value.startswith("pre-commit: "):
-        return replace(statement, value=f"`pre-commit run --all-files`{value.removeprefix('pre-commit')}")
-    if statement.key in _PURPOSES and "`" not in value:
-        commands = list(_list_invocations(value, files, hooks, part))
-        detail = re.search(r" (\([^)]*\))$", value)
-        value = f"{', '.join(dict.fromkeys(commands))}{f' {detail[1]}' if detail else ''}" if commands else value
-    if statement.key == "tests":
-        single = single or _find_single_test(value, files, part)
-        value = f"{value}; one: `{single}`" if single else value
-    return replace(statement, value=value)
 
+    files: Collection[str]
+    dependencies: str = ""
+    hooks: str = ""
 
-def _list_invocations(tools: str, files: Collection[str], hooks: str, part: str) -> Iterator[str]:
-    for tool in split_names(re.sub(r"(?: \(|, \w+ quotes).*", "", tools)):
-        if mentions(hooks, tool) or mentions(hooks, tool.replace(" ", "-")):
-            yield f"`pre-commit run {tool.replace(' ', '-')} --all-files`"
-        else:
-            name = _OTHER_NAMES.get(tool, tool)
-            command = next((one for one in _WHOLE if one == name or one.startswith(f"{name} ")), "")
-            yield f"`{_find_prefix(command, files, part)}{command}`" if command else tool
+    def state_invocation(self, statement: Statement, part: str = "", single: str = "") -> Statement:
+        """Put the command to type into a statement that names only tools, and add the one for a single test file.
 
+        `single` is the single-test command that the project's pages name, if any. The statement is returned
+        unchanged if no command is known.
+        """
+        value = statement.value
+        if value.startswith("pre-commit: "):
+            return replace(statement, value=f"`pre-commit run --all-files`{value.removeprefix('pre-commit')}")
+        if statement.key in _PURPOSES and "`" not in value:
+            tools = split_names(re.sub(r"(?: \(|, \w+ quotes).*", "", value))
+            commands = ", ".join(dict.fromkeys(self._get_invocation(tool, part) for tool in tools))
+            detail = re.search(r" \([^)]*\)$", value)
+            value = f"{commands}{detail[0] if detail else ''}"
+        if statement.key == "tests":
+            single = single or self._find_single_test(value, part)
+            value = f"{value}; one: `{single}`" if single else value
+        return replace(statement, value=value)
 
-def _find_prefix(command: str, files: Collection[str], part: str) -> str:
-    program = command.split(" ")[0]
-    pairs = next((pairs for tools, pairs in _PREFIXES if program in tools), ())
-    return next((prefix for file, prefix in pairs if file in files or f"{part}/{file}" in files), "")
+    def _get_invocation(self, tool: str, part: str) -> str:
+        """Return the command that runs a tool, in backticks, or the name of the tool."""
+        hook = tool.replace(" ", "-")
+        if mentions(self.hooks, tool) or mentions(self.hooks, hook):
+            return f"`pre-commit run {hook} --all-files`"
+        name = _OTHER_NAMES.get(tool, tool)
+        command = next((one for one in _WHOLE if one == name or one.startswith(f"{name} ")), "")
+        prefix = self._find_prefix(command, part)
+        return tool if not command or (command in _GRADLE_TASKS and not prefix) else f"`{prefix}{command}`"
 
+    def _find_prefix(self, command: str, part: str) -> str:
+        program = command.split(" ")[0]
+        pairs = next((pairs for tools, pairs in _PREFIXES if program in tools), ())
+        prefix = next((prefix for file, prefix in pairs if file in self.files or f"{part}/{file}" in self.files), "")
+        return prefix if prefix in _INSTALLERS or program in self.dependencies else ""
 
-def _find_single_test(value: str, files: Collection[str], part: str) -> str:
-    """Return the command that runs the tests of one file, or "" if it is unknown for the tools in `value`."""
-    for tool, arguments in _SINGLE:
-        typed = re.search(
-            rf"`((?:[\w./-]+ )*?(?:[\w./-]+/)?{re.escape(tool)}(?: -(?:race|v|short)(?=[ `]))*)[ `]", value
-        )
-        if typed and "gradlew" in tool and any(path.endswith("AndroidManifest.xml") for path in files):
-            return ""  # the plugin for Android has a task for each variant
-        if typed:
-            return f"{typed[1]} {arguments}"
-        if mentions(value, tool):
-            program = _PROGRAMS.get(tool, tool)
-            return f"{_find_prefix(program, files, part)}{program} {arguments}"
-    return ""
+    def _find_single_test(self, value: str, part: str) -> str:
+        """Return the command that runs the tests of one file, or "" if it is unknown for the tools in `value`."""
+        for tool, arguments in _SINGLE:
+            typed = re.search(
+                rf"`((?:[\w./-]+ )*?(?:[\w./-]+/)?{re.escape(tool)}(?: -(?:race|v|short)(?=[ `]))*)[ `]", value
+            )
+            if typed and "gradlew" in tool and any(path.endswith("AndroidManifest.xml") for path in self.files):
+                return ""  # the plugin for Android has a task for each variant
+            if typed:
+                return f"{typed[1]} {arguments}"
+            if mentions(value, tool):
+                program = _PROGRAMS.get(tool, tool)
+                return f"{self._find_prefix(program, part)}{program} {arguments}"
+        return ""
 
 
 def fill_single_test(command: str, file: str) -> str:
