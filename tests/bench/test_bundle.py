@@ -12,6 +12,7 @@ from hunchd.bench import bundle_report
 from tests.bench.command import main
 
 UNITS = 60
+NEW_RULE = 54  # the unit that adds a command for the tests
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +28,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"commit refs/heads/main\ncommitter Ada <a@example.org> {1_700_000_000 + number * 3600} +0000\n"
         )
         commands.append(f"data {len(subject)}\n{subject}\n")
-        for path in (f"src/{topic}.py", f"tests/test_{topic}.py"):
-            content = f"def {topic}():\n    return {number}\n"
+        code = f"def {topic}():\n    return {number}\n"
+        contents = {f"src/{topic}.py": code, f"tests/test_{topic}.py": code}
+        if number == NEW_RULE:
+            contents["Makefile"] = "test:\n\ttox\n"
+        for path, content in contents.items():
             commands.append(f"M 100644 inline {path}\ndata {len(content)}\n{content}\n")
     subprocess.run(["git", "fast-import", "--quiet"], cwd=folder, input="".join(commands).encode(), check=True)
     return folder
@@ -46,6 +50,15 @@ def test_bundle_of_coupled_files_names_the_other(
     assert figures["changes"] == 12
     assert figures["named at 2000"] == figures["predicted@10"] == 1.0
     assert "named M tests/test_server.py" in graded.read_text() or "named M src/server.py" in graded.read_text()
+
+
+def test_bundle_says_what_files_said_then(project: Path, tmp_path: Path) -> None:
+    graded = tmp_path / "graded.txt"
+
+    assert main(["bundle", "--repo", str(project), "--units", "12", "--answers", str(graded), "--json"]) == 0
+
+    answers = graded.read_text().split("\n=== ")[1:]
+    assert ["`make test`" in answer for answer in answers] == [number > NEW_RULE for number in range(UNITS - 12, UNITS)]
 
 
 def test_bundle_cache_gives_the_same_figures(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

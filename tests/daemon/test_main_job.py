@@ -121,7 +121,8 @@ def test_file_opened_yesterday_is_not_current(daemon: RunningDaemon, shop: Path)
 
 def test_expand_topic_lists_its_files(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
-    assert "basket" in context(daemon, shop, "shop/checkout.py")["context"].partition("## Ask for more")[2]
+    assert "basket" in daemon.get("/context", project=str(shop))["context"].partition("## Ask for more")[2]
+    assert "## Ask for more" not in context(daemon, shop, "shop/checkout.py")["context"]
 
     told = daemon.post("/expand", {"topic": "basket", "project": str(shop)})["text"]
 

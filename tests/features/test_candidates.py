@@ -63,24 +63,56 @@ def convention(key: str, value: str, part: str = "") -> Memory:
 
 def test_conventions_match_folder_and_language() -> None:
     facts = [
-        convention("tests", "pytest"),
-        convention("line length", "88"),
+        convention("tests", "`tox`"),
+        convention("lint", "`make lint`"),
         convention("ci systems", "ubuntu"),
-        convention("tests", "vitest", part="web"),
-        convention("format", "prettier", part="web"),
+        convention("tests", "`pnpm test`", part="web"),
+        convention("format", "`prettier .`", part="web"),
     ]
 
     def offered(file: str | None) -> set[str]:
-        return {piece.id for piece in build_candidates(make_input(facts=facts, focus=Focus(project="p", file=file)))}
+        pieces = build_candidates(make_input(facts=facts, focus=Focus(project="p", file=file)))
+        return {part for piece in pieces for part in piece.forms[0][1].split(" · ")}
 
-    assert offered("shop/basket.py") == {"tests: pytest", "line length: 88"}
-    assert offered("web/src/cart.ts") == {"tests in web: vitest", "format in web: prettier", "line length: 88"}
-    assert offered("docs/index.md") == set()
-    assert offered("pyproject.toml") == {"ci systems: ubuntu"}
-    assert offered("tests/test_basket.py") == {"tests: pytest", "line length: 88"}
+    here = {"tests: `tox`", "lint: `make lint`"}
+    assert offered("shop/basket.py") == offered("tests/test_basket.py") == here
+    assert offered("web/src/cart.ts") == {
+        "tests in web: `pnpm test`",
+        "format in web: `prettier .`",
+        "lint: `make lint`",
+    }
+    assert offered("docs/index.md") == offered("pyproject.toml") == offered(".github/workflows/test.yml") == set()
     assert offered(None) == {fact.id for fact in facts}
     facts += [convention("dotnet", f"net{number}.0", part=f"samples/{number}") for number in range(4, 9)]
-    assert offered(None) == {"tests: pytest", "line length: 88", "ci systems: ubuntu"}, "too many parts"
+    assert offered(None) == here | {"ci systems: ubuntu"}, "too many parts"
+
+
+def test_commands_beside_file_share_a_line() -> None:
+    stated = [
+        convention("lint", "`make lint`"),
+        convention("run everything", "`make all`"),
+        convention("types", "mypy"),
+        convention("tests", "`make test`"),
+    ]
+    own = replace(convention("format", "`make format`"), source={"type": "convention", "path": "shop/basket.py"})
+
+    [piece] = build_candidates(make_input(facts=[*stated, own], focus=Focus(project="p", file="shop/basket.py")))
+
+    assert piece.forms[0][1] == "tests: `make test` · lint: `make lint`"
+    assert (piece.reasons, piece.source["facts"]) == (("from manifest",), [stated[3].id, stated[0].id])
+
+
+def test_only_code_has_narrow_tests() -> None:
+    tests = convention("tests", "`pnpm test` (vitest)")
+
+    def offered(file: str) -> list[str]:
+        focus = Focus(project="p", file=file)
+        return [one.forms[0][1] for one in build_candidates(make_input(facts=[tests], focus=focus))]
+
+    assert offered("src/cart.test.ts") == [
+        "tests: `npx vitest run src/cart.test.ts` for this file; all: `pnpm test` (vitest)"
+    ]
+    assert offered("tests/data/cart.csv") == offered(".github/workflows/test-cart.yml") == []
 
 
 def test_part_instructions_apply_there_first() -> None:
@@ -448,7 +480,7 @@ def test_rules_for_agents_have_room_of_their_own() -> None:
     offered = {piece.id for piece in build_candidates(make_input(facts=(*agents, *people)))}
 
     assert len(offered & {one.id for one in agents}) == 2, "all of one topic"
-    assert len(offered & {one.id for one in people}) == 2
+    assert len(offered & {one.id for one in people}) == 1
 
 
 def test_licences_and_images_are_never_named() -> None:
@@ -530,7 +562,7 @@ def test_only_linking_signatures_are_shown() -> None:
         return [text for _, text in build_candidates(make_input(**given))[0].forms]
 
     assert forms(0.15, "f_3", "f_7") == ["src/a.py\ndef f_3(); def f_7()", "src/a.py"]
-    assert [text.count("def ") for text in forms(0.15, *(f"f_{n}" for n in range(9)))] == [3, 0]
+    assert [text.count("def ") for text in forms(0.15, *(f"f_{n}" for n in range(9)))] == [2, 0]
     assert forms(0.3) == ["src/a.py"]
     assert forms(0.3, "f_3", file="CHANGES.md") == ["src/a.py"]
 

@@ -21,7 +21,7 @@ from hunchd.domain.code import FileOutline
 from hunchd.domain.history import PathChange, Unit
 from hunchd.features.context.context_service import ContextService
 from hunchd.ingestion import history
-from hunchd.ingestion.conventions import extract_conventions
+from hunchd.ingestion.conventions import extract_conventions, may_state_conventions
 from hunchd.ingestion.parsing import parse_outline
 from hunchd.ingestion.path_filter import is_reportable_path
 from hunchd.ingestion.skeleton import build_view
@@ -52,6 +52,8 @@ class PastProject:
     code: CodeCache
     answers: ContextService
     at: datetime
+    sha: str  # last commit that was learned
+    conventions_are_stale: bool = True
 
     @property
     def tree(self) -> WorkingTree:
@@ -61,7 +63,19 @@ class PastProject:
         """Set the clock and the user's e-mail address to those of the next unit."""
         self.at = datetime.fromtimestamp(unit.at, UTC)
         self.tree.user_email = unit.email
+        if self.conventions_are_stale:
+            self._read_conventions()
         self.project.bump_revision()
+
+    def _read_conventions(self) -> None:
+        """Read the conventions that the files of the last learned commit state, as the daemon does on a change."""
+        root = self.tree.root
+        _check_out(self.sha, root)
+        files = [path for path, _ in IgnoreRules.load(root, ()).walk() if is_reportable_path(path)]
+        facts = extract_conventions(root, files, project=self.project.id, now=self.at)
+        self.project.facts = {fact.id: fact for fact in facts}
+        self.project.topics = tuple(find_topics(self.code.count_symbols_by_file()))
+        self.conventions_are_stale = False
 
     def advance(self, unit: Unit) -> None:
         """Learn the unit of work, and read the files as the unit left them."""
@@ -74,6 +88,10 @@ class PastProject:
         self.code.put(outlines, view=build_view)
         for outline in outlines:
             self.predictor.update_content(outline)
+        self.sha = unit.sha
+        self.conventions_are_stale |= any(
+            path and may_state_conventions(path) for change in unit.changes for path in (change.path, change.old_path)
+        )
 
 
 def _iterate_removed_paths(change: PathChange) -> Iterator[str]:
@@ -107,7 +125,7 @@ def build_past_project(
                 shutil.copy(code_file, snapshot_file)
         for outline in code.iterate_outlines():
             predictor.update_content(outline)
-        yield _assemble_project(git, root, predictor, code, datetime.fromtimestamp(units[-1].at, UTC))
+        yield _assemble_project(git, root, predictor, code, units[-1])
 
 
 def read_units(git: Git, cache: Path | None) -> list[Unit]:
@@ -128,6 +146,10 @@ def read_units(git: Git, cache: Path | None) -> list[Unit]:
 def _clone_repository(git: Git, sha: str, root: Path) -> None:
     command = ("git", "clone", "-q", "--shared", "--no-checkout", str(git.path), str(root))
     subprocess.run(command, check=True, capture_output=True)
+    _check_out(sha, root)
+
+
+def _check_out(sha: str, root: Path) -> None:
     subprocess.run(("git", "checkout", "-q", "-B", BRANCH, sha), cwd=root, check=True, capture_output=True)
 
 
@@ -151,16 +173,14 @@ def _parse_files(git: Git, blobs_by_path: dict[str, str]) -> Iterator[FileOutlin
             yield parse_outline(path, content, blob)
 
 
-def _assemble_project(git: Git, root: Path, predictor: Predictor, code: CodeCache, at: datetime) -> PastProject:
+def _assemble_project(git: Git, root: Path, predictor: Predictor, code: CodeCache, last: Unit) -> PastProject:
     repository = find_repository(root)
     assert repository is not None, "a clone has a layout"
     tree = WorkingTree(root, repository, branch=BRANCH, trunk=BRANCH)
     project = Project("bench", root.name, tree, root.parent, predictor=predictor, code=code, indexing=False)
     project.trees[root] = tree
-    files = [path for path, _ in IgnoreRules.load(root, ()).walk() if is_reportable_path(path)]
-    project.facts = {fact.id: fact for fact in extract_conventions(root, files, project=project.id, now=at)}
-    project.topics = tuple(find_topics(code.count_symbols_by_file()))
-    past = PastProject(git, project, predictor, code, _build_context_service(lambda: past.at, root.parent), at)
+    service = _build_context_service(lambda: past.at, root.parent)
+    past = PastProject(git, project, predictor, code, service, datetime.fromtimestamp(last.at, UTC), last.sha)
     return past
 
 

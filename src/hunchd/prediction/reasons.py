@@ -18,7 +18,7 @@ from hunchd.prediction.state import PredictorState
 MAX_REASONS = 3
 MAX_NAMESAKES = 8  # above this number of files with the same stem, the stem is not informative
 FEWEST_TOGETHER = 3  # common changes from which co-change is a specific reason …
-LEAST_TOGETHER = 0.15  # … if they are at least this share of the changes to the open file
+LEAST_TOGETHER = 0.2  # … if they are at least this share of the changes to the open file
 MIN_LEAD_SHARE = 0.3  # share of a lead's changes above which co-change is mentioned
 DAY = 86_400  # seconds
 TESTS_REASON = "tests this file"

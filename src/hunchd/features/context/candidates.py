@@ -123,15 +123,15 @@ def _sort_newest_first(errors: Sequence[KnownError]) -> list[KnownError]:
 
 
 def _list_current_units(candidate_input: CandidateInput) -> list[PredictedUnit]:
-    """Return the predicted past units of work that are not too old.
+    """Return the predicted past units of work that are not too old and touched more than the current file.
 
-    If the user has asked a question or has errors, older ones are returned too.
+    If the user has asked a question or has errors, the others are returned too.
     """
     units, focus = candidate_input.prediction.units, candidate_input.focus
     if focus.query or focus.errors:
         return list(units)
     oldest = candidate_input.now - timedelta(days=365 * MAX_EPISODE_YEARS)
-    return [unit for unit in units if unit.at >= oldest.timestamp()]
+    return [unit for unit in units if unit.at >= oldest.timestamp() and {*unit.paths} - {focus.file}]
 
 
 def select_informative_units(units: Sequence[PredictedUnit], limit: int) -> list[PredictedUnit]:

@@ -24,29 +24,25 @@ from hunchd.ingestion.conventions import (
 )
 from hunchd.ingestion.languages import detect_language
 from hunchd.ingestion.manifests.invocations import SINGLE_PATTERN, fill_single_test
-from hunchd.ingestion.manifests.tools import CI_PREFIX, find_languages
+from hunchd.ingestion.manifests.tools import find_languages
 from hunchd.prediction.file_table import CODE, DOCUMENT, TEST, classify_path
 
 MAX_PARTS: Final = 4  # parts shown without a current file; with more, the bundle would be a list of folders
 _RUNNER: Final = re.compile(r"^(?:bundle exec|npx|poetry run|uv run|pipenv run|python3? -m) ")
 _COMMAND_PATTERN: Final = re.compile(r"`([^`]+)`")
-# Roles of the files that each convention, and each topic of a rule, is for; others are for code and manifests. "change"
-# stands for work without a file: the uncommitted change, or a review.
+# Roles of the files that each convention, and each topic of a rule, is for. "change" stands for work without a file:
+# the uncommitted change, or a review; "project" for a question about the project. Beside a file, versions, systems and
+# options were the same text each time, which no reader used (442 graded lines of five repositories).
 _ROLES_BY_KEY: Final[Mapping[str, frozenset[str]]] = {
     key: frozenset(roles.split())
     for keys, roles in (
-        ("tests, lint", "code test ci"),
+        ("tests, lint, format, types", "code test"),
         ("one test", "test"),
-        ("format, types", "code test"),
-        ("line length", "code test"),
         ("indent", ""),  # an editor reads it by itself
         ("run everything", "code test change"),
-        ("build", "manifest ci"),
+        ("build, install, package manager", "manifest"),
         ("docs", "site"),
         ("benchmarks", "benchmark"),
-        ("install, package manager, build backend, module, workspace, framework", "manifest"),
-        ("typescript, node, go, rust, java, kotlin, python, ruby, php, dotnet, swift", "manifest ci"),
-        ("elixir, dart, scala, cmake, dotnet sdk", "manifest ci"),
         ("before a commit, commit messages, other commands", "change"),
         ("ci", "ci change"),
         ("release", "manifest changelog"),
@@ -66,8 +62,9 @@ _ROLES_BY_TOPIC: Final[Mapping[str, frozenset[str]]] = {
     )
     for topic in topics.split(", ")
 }
-_CI_ROLES: Final = frozenset({"ci", "manifest"})
-_OTHER_ROLES: Final = frozenset({"code", "test", "manifest", "ci"})
+_OTHER_ROLES: Final = frozenset({"project"})
+# Conventions that say something without a command to type; others name a tool, which its configuration shows as well.
+_WITHOUT_COMMAND: Final = frozenset({"release", "package manager", "changelog"})
 _ABOUT_CODE_DOCS: Final = re.compile(
     r"docstring|versionchanged|versionadded|doc comment|javadoc|public|behaviou?r", re.I
 )
@@ -94,18 +91,17 @@ _LANGUAGE_BY_MANIFEST: Final = {
 def find_roles(file: str | None, activity: str = "", open_files: Sequence[str] = ()) -> frozenset[str]:
     """Return the roles of `file`, which decide the conventions that apply to it.
 
-    If `file` is None, the conventions for a change of the open files apply; if there are none, those for changes,
-    code, tests, manifests and CI. If `activity` is "reviewing", those for changes apply in addition.
+    If `file` is None, the conventions for a change of the open files apply; if there are none, those for the project,
+    changes, code, tests and manifests. If `activity` is "reviewing", those for changes apply in addition.
     """
     if file is None and open_files:
         return frozenset({"change"}).union(*map(find_roles, open_files))
     if file is None:
-        return frozenset({"change", "code", "test", "manifest", "ci"})
+        return frozenset({"project", "change", "code", "test", "manifest"})
     traits = classify_path(file)
     is_dependency_list = bool(_DEPENDENCY_LIST.search(file))
     is_changelog = bool(_CHANGELOG_FILE.search(file))
     found = {
-        "ci": bool(_CI_FILE.search(file)),
         "changelog": is_changelog,
         # A document that is read only for its commands is not a manifest.
         "manifest": is_dependency_list
@@ -132,7 +128,7 @@ def _list_roles(fact: Memory) -> frozenset[str]:
             return frozenset({"code", "change"})
         return roles | {"code"} if topic == "documentation" and fact.confidence >= AGENT_RULE_CONFIDENCE else roles
     key = (fact.key or "").partition(" in ")[0]
-    return _CI_ROLES if key.startswith(CI_PREFIX) else _ROLES_BY_KEY.get(key, _OTHER_ROLES)
+    return _ROLES_BY_KEY.get(key, _OTHER_ROLES)
 
 
 def is_for_agents(fact: Memory) -> bool:
@@ -166,7 +162,13 @@ def select_relevant_facts(
         fact
         for fact in facts
         if (holds(fact) if _is_instruction(fact) else _is_part_of_path(get_part(fact), file))
-        and (not _is_from_project(fact) or _says_where(fact) or names_file(fact, file) or roles & _list_roles(fact))
+        and (
+            not _is_from_project(fact)
+            or (
+                fact.source.get("path") != file
+                and (_says_where(fact) or names_file(fact, file) or roles & _list_roles(fact))
+            )
+        )
     ]
     part_names = {get_part(fact) for fact in here if get_part(fact)}
     if file is None and len(part_names) > MAX_PARTS:
@@ -175,7 +177,7 @@ def select_relevant_facts(
     return [
         fact
         for fact in here
-        if not _is_convention(fact)
+        if not is_convention(fact)
         or (
             _is_useful_for_file(fact, file) and not any(qualify_key(part, fact.key or "") in own for part in part_names)
         )
@@ -199,6 +201,11 @@ def narrow_tests(text: str, fact: Memory, file: str | None, test: str | None = N
     command = fill_single_test(single[1], file.removeprefix(part))
     where = f"{f' in {part}' if part else ''} for {'this package' if is_package else subject}"
     return f"{fact.key}: `{command}`{where}; all: {SINGLE_PATTERN.sub('', fact.value or '')}" if command else text
+
+
+def tells_enough(fact: Memory, text: str) -> bool:
+    """Return True if `text`, a convention beside a file, says more than the name of a tool."""
+    return not is_convention(fact) or "`" in text or (fact.key or "").partition(" in ")[0] in _WITHOUT_COMMAND
 
 
 def list_convention_commands(facts: Iterable[Memory]) -> frozenset[str]:
@@ -226,7 +233,8 @@ def _is_from_project(fact: Memory) -> bool:
     return fact.source.get("type") == "convention" and fact.category in ("convention", "instruction")
 
 
-def _is_convention(fact: Memory) -> bool:
+def is_convention(fact: Memory) -> bool:
+    """Return True for a statement of a manifest, such as the command that runs the tests."""
     return fact.category == "convention" and fact.source.get("type") == "convention"
 
 

@@ -23,12 +23,14 @@ from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import is_from_colleague, is_shared
 from hunchd.features.context.convention_relevance import (
     get_depth,
+    is_convention,
     is_for_agents,
     is_repeated_command,
     list_convention_commands,
     names_file,
     narrow_tests,
     select_relevant_facts,
+    tells_enough,
 )
 from hunchd.ingestion.conventions import get_topic, is_on_demand
 from hunchd.ingestion.rule_classifier import VAGUE
@@ -49,8 +51,9 @@ MOST_STATED_ELSEWHERE = 5  # … and about other things, among them general rule
 MAX_CONVENTIONS = 9  # stated by manifests and commands
 MAX_SENTENCES = 2  # from guides for people; twice as many for a whole change, like the next two
 MAX_AGENT_RULES = 5  # from guides for agents
-MAX_OF_TOPIC = 2  # sentences about one topic
+MAX_OF_TOPIC = 2  # sentences about one topic, in a guide for agents
 MAX_SHARED = 6  # shared by colleagues
+MAX_TOOLS_LENGTH = 300  # characters of the line of tools; a longer one would be cut
 MAX_DECISIONS = 3  # decisions shown; others are found by search
 OUTDATED_AFTER = timedelta(days=3 * 365)  # choices of tools and versions are rarely valid for longer
 _TOOL_CHOICE_RULES = frozenset(("at least", "dropped", "replaced", "switched", "switched to", "instead of"))
@@ -116,7 +119,7 @@ def build_fact_candidates(
     ]
     return [
         *(piece for piece in user_candidates.values() if not any(_contains_fact_text(one, piece) for one in open_now)),
-        *(_build_fact_candidate(fact, now, file=focus.file, test=test) for fact in habits),
+        *_build_habit_candidates(habits, focus.file, test, now),
         *(_build_decision_candidate(fact, shared_counts[fact.id]) for fact in matching_decisions[:MAX_DECISIONS]),
         *open_now,
         *_build_profile_candidates(profile, at_hand),
@@ -360,9 +363,7 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str], focus:
     more = 2 if focus.file is None or focus.activity == "reviewing" else 1
     guide_sentences = [
         *_limit_topics(filter(is_for_agents, guide_sentences), more * MAX_AGENT_RULES, more * MAX_OF_TOPIC),
-        *_limit_topics(
-            itertools.filterfalse(is_for_agents, guide_sentences), more * MAX_SENTENCES, more * MAX_OF_TOPIC
-        ),
+        *_limit_topics(itertools.filterfalse(is_for_agents, guide_sentences), more * MAX_SENTENCES, more),
     ]
     shared_facts = sorted(
         filter(is_from_colleague, best), key=lambda fact: -len(at_hand & extract_words(f"{fact.title} {fact.content}"))
@@ -398,6 +399,52 @@ def _limit_topics(sentences: Iterable[Memory], limit: int, per_topic: int) -> li
 
 def _is_sentence(fact: Memory) -> bool:
     return fact.category == "instruction" or not (fact.key and fact.value)
+
+
+def _build_habit_candidates(
+    habits: Sequence[Memory], file: str | None, test: str | None, now: datetime
+) -> list[ContextCandidate]:
+    """Build the candidates for conventions and rules.
+
+    Beside a file, the commands stand on one line, because most are the same for every file; that for the tests comes
+    first.
+    """
+    candidates = [(fact, _build_fact_candidate(fact, now, file=file, test=test)) for fact in habits]
+    if file is None:
+        return [candidate for _, candidate in candidates]
+    told = [(fact, candidate) for fact, candidate in candidates if tells_enough(fact, candidate.forms[0][1])]
+    others = [candidate for fact, candidate in told if not _is_tool(fact)]
+    tests = [candidate for fact, candidate in told if _is_tool(fact) and _get_subject(fact) == "tests"]
+    without = {"tests", "run everything"} if tests else {"tests"}
+    tools = [candidate for fact, candidate in told if _is_tool(fact) and _get_subject(fact) not in without]
+    return [*others, *_join_tools([*tests, *tools])]
+
+
+def _is_tool(fact: Memory) -> bool:
+    return is_convention(fact) and fact.status is not Status.SUSPECT
+
+
+def _get_subject(fact: Memory) -> str:
+    return (fact.key or "").partition(" in ")[0]
+
+
+def _join_tools(tools: Sequence[ContextCandidate]) -> Iterator[ContextCandidate]:
+    """Yield one candidate with the texts of several, as many as fit on its line."""
+    joined = ""
+    places: dict[str, None] = {}
+    for one in tools:
+        longer = f"{joined} · {one.forms[0][1]}" if joined else one.forms[0][1]
+        if joined and len(longer) > MAX_TOOLS_LENGTH:
+            break
+        joined = longer
+        places[str(one.source.get("path", ""))] = None
+    if tools:
+        yield replace(
+            tools[0],
+            forms=(("summary", joined), ("compressed", tools[0].forms[0][1])),
+            reasons=(f"from {', '.join(places)}",),
+            source={**tools[0].source, "facts": [one.id for one in tools]},
+        )
 
 
 def _build_fact_candidate(

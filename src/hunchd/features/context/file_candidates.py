@@ -23,15 +23,17 @@ LIST = "files"  # kind of a piece that names several files
 # current file.
 WORTH_A_LINE = 0.1
 LIKELY = 0.2  # probability from which a file is shown whatever the reason
-EXPECTED = 0.25  # probability from which a file that most changes include is expected now
+EXPECTED = 0.3  # probability from which a file that most changes include is expected now
 # Probability from which a file is named in a list. With .008 the list is twice as long and names .95 of the needed
 # files instead of .89 (five histories of five languages); with .025 it is hardly shorter and names .86.
 LEAST_NAMED = 0.015
+# The list ends here even so: twenty further names contain a needed file in one list of fifteen (twelve histories).
+MOST_NAMED = 20
 # Share of the list that each level keeps. The likeliest files come first, so a part is worth more than its share.
 SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed": 0.3, "index": 0.1}
 LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"
-MAX_SIGNATURES = 3  # of the definitions that link a file to the current one, on one line
+MAX_SIGNATURES = 2  # of the definitions that link a file to the current one, on one line
 
 
 def iterate_file_candidates(
@@ -64,7 +66,8 @@ def iterate_file_candidates(
         if one not in expected_files and not one.path.endswith("/")
     }
     if others:
-        yield _build_others_candidate(dict(sorted(others.items(), key=lambda pair: -pair[1])))
+        likeliest = sorted(others.items(), key=lambda pair: -pair[1])[:MOST_NAMED]
+        yield _build_others_candidate(dict(likeliest))
 
 
 def _is_worth_a_line(one: PredictedFile) -> bool:
@@ -79,7 +82,8 @@ def _build_outline_candidate(
     forms: list[tuple[Level, str]] = [("index", one.path)]
     # What a test file defines is hardly ever needed.
     if view is not None and classify_path(one.path) & (CODE | TEST) == CODE:
-        signatures = render_lines(view, linking, MAX_SIGNATURES).splitlines()
+        telling = {line.name for line in view.lines if line.name in linking and "(" in line.text}
+        signatures = render_lines(view, telling, MAX_SIGNATURES).splitlines()
         if signatures:
             forms.insert(0, ("full", f"{one.path}\n{'; '.join(signatures)}"))
     return ContextCandidate(

@@ -1,4 +1,4 @@
-"""Selection of the project's topics that a bundle suggests for the current file."""
+"""Selection of the project's topics that a bundle suggests where no file is open."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ def nearest_topics(
     """Return the topics that share words with the likely files or the question.
 
     Topics of the likeliest files come first; a topic with the same name as the `project` is left out. If nothing
-    matches and no file is given, the project's largest topics are returned.
+    matches, the project's largest topics are returned. Beside a file, without a question, there are none: they
+    repeated words of the paths above them, and one line in twelve was of use.
     """
+    if focus.file and not focus.query:
+        return ()
     weights: dict[str, float] = {}
     for path in (focus.file, *focus.open_files):
         _weigh(weights, path or "", 1.0)
