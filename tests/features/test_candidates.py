@@ -103,16 +103,16 @@ def test_commands_beside_file_share_a_line() -> None:
 
 
 def test_only_code_has_narrow_tests() -> None:
-    tests = convention("tests", "`pnpm test` (vitest)")
-
-    def offered(file: str) -> list[str]:
+    def offered(file: str, command: str) -> list[str]:
+        tests = convention("tests", command)
         focus = Focus(project="p", file=file)
         return [one.forms[0][1] for one in build_candidates(make_input(facts=[tests], focus=focus))]
 
-    assert offered("src/cart.test.ts") == [
-        "tests: `npx vitest run src/cart.test.ts` for this file; all: `pnpm test` (vitest)"
-    ]
-    assert offered("tests/data/cart.csv") == offered(".github/workflows/test-cart.yml") == []
+    one, several = "`pnpm test` (vitest)", "`pnpm test` (vitest, mocha)"
+    test = "src/cart.test.ts"
+    assert offered(test, one) == [f"tests: `npx vitest run {test}` for this file; all: {one}"]
+    assert offered(test, several) == [f"tests: {several}"]
+    assert offered("tests/data/cart.csv", one) == offered(".github/workflows/test-cart.yml", one) == []
 
 
 def test_part_instructions_apply_there_first() -> None:

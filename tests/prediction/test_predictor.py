@@ -175,6 +175,11 @@ def test_camel_case_test_matches_tested_file(predictor: Predictor) -> None:
     assert "tests this file" in told["checks/Util/UrlTest.php"]
 
 
+def test_stem_of_private_module_has_no_underscore() -> None:
+    paths = ("src/shop/_basket.py", "tests/test_basket.py", "src/shop/__init__.py", "src/shop/_.py")
+    assert [extract_stem(path) for path in paths] == ["basket", "basket", "shop", "_"]
+
+
 def test_stem_of_index_file_is_folder() -> None:
     paths = ("core/useFetch/index.ts", "core/useFetch/index.browser.test.ts", "core/useMouse/index.browser.test.ts")
     assert [extract_stem(path) for path in paths] == ["usefetch", "usefetch", "usemouse"]

@@ -100,7 +100,7 @@ def extract_stem(path: str) -> str:
     if shorter.lower().partition(".")[0] in _FOLDER_NAMES:  # `index.browser.test.ts` is named after its folder too
         parent = path.rsplit("/", 2)
         return parent[-2].lower() if len(parent) > 1 else shorter.lower()
-    return (shorter or stem).lower().replace("-", "_")
+    return (shorter.strip("_") or stem).lower().replace("-", "_")  # `_output.py` is tested by `test_output.py`
 
 
 _PLAIN_MIDDLES = frozenset({"test", "tests", "spec", "d", "e2e", "unit", "min", "bench", "stories"})

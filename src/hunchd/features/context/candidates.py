@@ -38,7 +38,7 @@ EPISODE_VALUE = 0.6  # times the unit's confidence
 # How likely it is that the next change touches the other files of a past unit: .45 for units of two or three files,
 # .18 for four to eight, .06 for more (226 units in five histories). A unit of one file shows no other files.
 BREADTH_FACTORS = ((1, 0.5), (4, 1.0), (9, 0.4))  # (maximum number of files, factor)
-MAX_EPISODE_YEARS = 3  # maximum age of a unit shown unprompted; readers considered all older ones noise
+MAX_EPISODE_YEARS = 2  # maximum age of a unit shown unprompted; readers considered older ones noise
 
 _TEST_SUMMARY_PATTERN = re.compile(r"# \w+ [\d.]+$|1\.\.\d+$")  # summary line of a test run
 
