@@ -42,7 +42,7 @@ def fact(identifier: str, content: str, **given: Any) -> Memory:
 
 
 def unit(subject: str, *paths: str, confidence: float = 0.5) -> PredictedUnit:
-    return PredictedUnit("0" * 40, subject, 1_700_000_000, 1.0, confidence, (), paths)
+    return PredictedUnit("0" * 40, subject, 1_750_000_000, 1.0, confidence, (), paths)
 
 
 def error(path: str | None) -> KnownError:
@@ -552,7 +552,7 @@ def test_other_files_are_listed_by_folder() -> None:
 
 
 def test_only_linking_signatures_are_shown() -> None:
-    lines = tuple(ViewLine(f"def f_{n}()", f"f_{n}", 1.0, kind="function") for n in range(30))
+    lines = tuple(ViewLine(f"def f_{n}(x)", f"f_{n}", 1.0, kind="function") for n in range(30))
     view = FileView("src/a.py", "b", lines, 0, "")
 
     def forms(confidence: float, *used: str, file: str = "src/b.py") -> list[str]:
@@ -561,7 +561,7 @@ def test_only_linking_signatures_are_shown() -> None:
         given["focus"] = Focus(project="p", file=file)
         return [text for _, text in build_candidates(make_input(**given))[0].forms]
 
-    assert forms(0.15, "f_3", "f_7") == ["src/a.py\ndef f_3(); def f_7()", "src/a.py"]
+    assert forms(0.15, "f_3", "f_7") == ["src/a.py\ndef f_3(x); def f_7(x)", "src/a.py"]
     assert [text.count("def ") for text in forms(0.15, *(f"f_{n}" for n in range(9)))] == [2, 0]
     assert forms(0.3) == ["src/a.py"]
     assert forms(0.3, "f_3", file="CHANGES.md") == ["src/a.py"]

@@ -178,6 +178,7 @@ def test_camel_case_test_matches_tested_file(predictor: Predictor) -> None:
 def test_stem_of_private_module_has_no_underscore() -> None:
     paths = ("src/shop/_basket.py", "tests/test_basket.py", "src/shop/__init__.py", "src/shop/_.py")
     assert [extract_stem(path) for path in paths] == ["basket", "basket", "shop", "_"]
+    assert [extract_stem(path) for path in ("src/lib.rs", "src/index.rs")] == ["lib", "index"], "not their folder"
 
 
 def test_stem_of_index_file_is_folder() -> None:

@@ -99,9 +99,10 @@ def extract_stem(path: str) -> str:
     shorter = _TEST.sub("", stem)
     if shorter.lower().partition(".")[0] in _FOLDER_NAMES:  # `index.browser.test.ts` is named after its folder too
         parent = path.rsplit("/", 2)
-        return parent[-2].lower() if len(parent) > 1 else shorter.lower()
+        return parent[-2].lower() if len(parent) > 1 and parent[-2] not in _PLAIN_FOLDERS else shorter.lower()
     return (shorter.strip("_") or stem).lower().replace("-", "_")  # `_output.py` is tested by `test_output.py`
 
 
 _PLAIN_MIDDLES = frozenset({"test", "tests", "spec", "d", "e2e", "unit", "min", "bench", "stories"})
+_PLAIN_FOLDERS = frozenset({"src", "lib", "test", "tests"})  # `src/index.rs` and `src/lib.rs` are not named alike
 _FOLDER_NAMES = frozenset({"__init__", "index", "mod", "main", "lib", "conftest", "readme", "package", "__main__"})

@@ -7,6 +7,7 @@ list, which is one line however many files it names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from hunchd.assembly.selection import MINIMUM_VALUE
@@ -33,6 +34,7 @@ MOST_NAMED = 20
 SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed": 0.3, "index": 0.1}
 LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"
+_HAS_PARAMETER = re.compile(r"\(\s*[^)\s]")  # a signature without one says no more than the name
 MAX_SIGNATURES = 2  # of the definitions that link a file to the current one, on one line
 
 
@@ -82,7 +84,7 @@ def _build_outline_candidate(
     forms: list[tuple[Level, str]] = [("index", one.path)]
     # What a test file defines is hardly ever needed.
     if view is not None and classify_path(one.path) & (CODE | TEST) == CODE:
-        telling = {line.name for line in view.lines if line.name in linking and "(" in line.text}
+        telling = {line.name for line in view.lines if line.name in linking and _HAS_PARAMETER.search(line.text)}
         signatures = render_lines(view, telling, MAX_SIGNATURES).splitlines()
         if signatures:
             forms.insert(0, ("full", f"{one.path}\n{'; '.join(signatures)}"))
