@@ -89,6 +89,7 @@ def test_conventions_match_folder_and_language() -> None:
 
 def test_commands_beside_file_share_a_line() -> None:
     stated = [
+        convention("changelog", "new entries go below a heading"),
         convention("lint", "`make lint`"),
         convention("run everything", "`make all`"),
         convention("types", "mypy"),
@@ -98,8 +99,8 @@ def test_commands_beside_file_share_a_line() -> None:
 
     [piece] = build_candidates(make_input(facts=[*stated, own], focus=Focus(project="p", file="shop/basket.py")))
 
-    assert piece.forms[0][1] == "tests: `make test` · lint: `make lint`"
-    assert (piece.reasons, piece.source["facts"]) == (("from manifest",), [stated[3].id, stated[0].id])
+    assert piece.forms[0][1] == ("tests: `make test` · changelog: new entries go below a heading · lint: `make lint`")
+    assert (piece.reasons, piece.source["facts"]) == (("from manifest",), [stated[n].id for n in (4, 0, 1)])
 
 
 def test_only_code_has_narrow_tests() -> None:

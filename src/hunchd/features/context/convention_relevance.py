@@ -127,8 +127,7 @@ def _list_roles(fact: Memory) -> frozenset[str]:
         if topic == "documentation" and _ABOUT_CODE_DOCS.search(fact.content):
             return frozenset({"code", "change"})
         return roles | {"code"} if topic == "documentation" and fact.confidence >= AGENT_RULE_CONFIDENCE else roles
-    key = (fact.key or "").partition(" in ")[0]
-    return _ROLES_BY_KEY.get(key, _OTHER_ROLES)
+    return _ROLES_BY_KEY.get(get_subject(fact), _OTHER_ROLES)
 
 
 def is_for_agents(fact: Memory) -> bool:
@@ -205,7 +204,12 @@ def narrow_tests(text: str, fact: Memory, file: str | None, test: str | None = N
 
 def tells_enough(fact: Memory, text: str) -> bool:
     """Return True if `text`, a convention beside a file, says more than the name of a tool."""
-    return not is_convention(fact) or "`" in text or (fact.key or "").partition(" in ")[0] in _WITHOUT_COMMAND
+    return not is_convention(fact) or "`" in text or get_subject(fact) in _WITHOUT_COMMAND
+
+
+def get_subject(fact: Memory) -> str:
+    """Return the key of a convention without its part."""
+    return (fact.key or "").partition(" in ")[0]
 
 
 def list_convention_commands(facts: Iterable[Memory]) -> frozenset[str]:
@@ -284,7 +288,7 @@ def _is_useful_for_file(fact: Memory, file: str | None) -> bool:
 
     Only code files have a language in this sense. In a manifest, facts about any language may be useful.
     """
-    if file is None or is_manifest(file):
+    if file is None or is_manifest(file) or get_subject(fact) in _WITHOUT_COMMAND:  # entries "go below" a heading
         return True
     languages = find_languages(f"{fact.key}: {fact.value}") or find_languages(
         _find_manifest_language(str(fact.source.get("path")).rpartition("/")[2])

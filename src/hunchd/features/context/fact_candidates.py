@@ -23,6 +23,7 @@ from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import is_from_colleague, is_shared
 from hunchd.features.context.convention_relevance import (
     get_depth,
+    get_subject,
     is_convention,
     is_for_agents,
     is_repeated_command,
@@ -414,18 +415,14 @@ def _build_habit_candidates(
         return [candidate for _, candidate in candidates]
     told = [(fact, candidate) for fact, candidate in candidates if tells_enough(fact, candidate.forms[0][1])]
     others = [candidate for fact, candidate in told if not _is_tool(fact)]
-    tests = [candidate for fact, candidate in told if _is_tool(fact) and _get_subject(fact) == "tests"]
+    tests = [candidate for fact, candidate in told if _is_tool(fact) and get_subject(fact) == "tests"]
     without = {"tests", "run everything"} if tests else {"tests"}
-    tools = [candidate for fact, candidate in told if _is_tool(fact) and _get_subject(fact) not in without]
+    tools = [candidate for fact, candidate in told if _is_tool(fact) and get_subject(fact) not in without]
     return [*others, *_join_tools([*tests, *tools])]
 
 
 def _is_tool(fact: Memory) -> bool:
     return is_convention(fact) and fact.status is not Status.SUSPECT
-
-
-def _get_subject(fact: Memory) -> str:
-    return (fact.key or "").partition(" in ")[0]
 
 
 def _join_tools(tools: Sequence[ContextCandidate]) -> Iterator[ContextCandidate]:
