@@ -1,14 +1,16 @@
 """Failing files and power cuts under the whole daemon: every process of it runs with `files.c` preloaded (Linux, gcc).
 
-    python -m benchmarks.campaigns.file_faults fail --runs 300
+    python -m benchmarks.campaigns.file_faults fail --minutes 20 --jobs 2
     python -m benchmarks.campaigns.file_faults cut --runs 50
 
 `fail`: a first run counts the writes, syncs, renames and created files of a fixed series of requests (signals, memories
 added, changed and forgotten, an import, a consolidation run, a project that comes and goes). Then the n-th of a kind
-fails with EIO or ENOSPC, once or from then on, for as many n as `--runs` allows, spread evenly. `cut`: clients work,
-all processes are killed at a random moment, and the folder is brought to a state that a disk may show afterwards:
-of each file what was synced and perhaps some more or zeros, of each folder the names as synced and perhaps some later
-changes of them. After each run the daemon starts without faults, and what was acknowledged is compared with its export.
+fails with EIO or ENOSPC, once or from then on, for every n in an order drawn by `--seed`, until all are tried or
+`--minutes` are over; a further call with `--skip` continues. The verdict counts the places by their outcome. `cut`:
+clients work, all processes are killed at a random moment, and the folder is brought to a state that a disk may show
+afterwards: of each file what was synced and perhaps some more or zeros, of each folder the names as synced and perhaps
+some later changes of them. After each run the daemon starts without faults, and what was acknowledged is compared with
+its export.
 """
 
 from __future__ import annotations
@@ -111,40 +113,75 @@ class Bench:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("fail", "cut"))
-    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=20, help="power cuts")
+    parser.add_argument("--minutes", type=float, default=20.0, help="for failures")
+    parser.add_argument("--jobs", type=int, default=2, help="failures tried at once")
+    parser.add_argument("--skip", type=int, default=0, help="places that an earlier call has tried")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hd-") as folder:
         library = Path(folder) / "files.so"
         source = Path(__file__).with_name("files.c")
         subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
-        bad = (run_failures if options.what == "fail" else run_cuts)(library, options.runs, options.seed)
+        bad = run_cuts(library, options.runs, options.seed) if options.what == "cut" else run_failures(library, options)
     return 1 if bad else 0
 
 
-def run_failures(library: Path, runs: int, seed: int) -> int:
-    with tempfile.TemporaryDirectory(prefix="hd-") as name:
-        bench = Bench(Path(name), library)
-        print(try_once(bench, seed) or "without a fault: all well")
-        counts = bench.read_counts()
-    print(dict(zip(KINDS, counts, strict=True)), flush=True)
+def run_failures(library: Path, options: argparse.Namespace) -> int:
+    """Try the places until the time is over, print a verdict and return how many lost something."""
+    began = time.monotonic()
+    trouble, counts = try_place(library, options.seed)
+    print(trouble or "without a fault: nothing lost")
     places = [(kind, at) for kind, count in enumerate(counts) for at in range(1, count + 1)]
-    chosen = places[:: max(1, len(places) // runs)]
-    outcomes: Counter[str] = Counter()
-    for number, (kind, at) in enumerate(chosen):
-        error, lasting = (errno.EIO, errno.ENOSPC)[number % 2], number % 4 == 3
-        with tempfile.TemporaryDirectory(prefix="hd-") as name:
-            bench = Bench(Path(name), library)
-            bench.arm(kind, at, error=error, lasting=lasting)
-            trouble = try_once(bench, seed)
-        outcomes[trouble[:200] or "nothing lost"] += 1
-        if trouble:
-            print(
-                f"{KINDS[kind]} {at}, {errno.errorcode[error]}{' from then on' if lasting else ''}: {trouble}",
-                flush=True,
-            )
-    print(f"{len(chosen)} of {len(places)} places: {dict(outcomes)}")
-    return sum(count for outcome, count in outcomes.items() if outcome != "nothing lost")
+    random.Random(options.seed).shuffle(places)
+    print(f"{len(places)} places: {dict(zip(KINDS, counts, strict=True))}", flush=True)
+    remaining = iter(enumerate(places[options.skip :], options.skip))
+    outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    guard = threading.Lock()
+
+    def work() -> None:
+        while time.monotonic() - began < options.minutes * 60:
+            with guard:
+                place = next(remaining, None)
+            if place is None:
+                return
+            number, (kind, at) = place
+            error, is_lasting = (errno.EIO, errno.ENOSPC)[number % 2], number % 4 == 3
+            trouble, _ = try_place(library, options.seed, kind, at, error=error, is_lasting=is_lasting)
+            fault = f"{errno.errorcode[error]}{' from then on' if is_lasting else ''}"
+            with guard:
+                outcomes[f"{KINDS[kind]}, {fault}"]["trouble" if trouble else "nothing lost"] += 1
+                if trouble:
+                    print(f"place {number}, {KINDS[kind]} {at}, {fault}: {trouble}", flush=True)
+
+    workers = [threading.Thread(target=work) for _ in range(options.jobs)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return print_verdict(outcomes, len(places), options.skip)
+
+
+def print_verdict(outcomes: dict[str, Counter[str]], places: int, skipped: int) -> int:
+    """Print the outcomes by kind of failure, and return how many places lost something."""
+    for fault, counted in sorted(outcomes.items()):
+        print(f"  {fault}: {dict(counted)}")
+    total = sum(outcomes.values(), Counter[str]())
+    verdict = "FAILED" if total["trouble"] else "passed"
+    print(
+        f"{verdict}: {total.total()} of {places} places tried after the first {skipped}, {total['trouble']} in trouble"
+    )
+    return total["trouble"]
+
+
+def try_place(
+    library: Path, seed: int, kind: int = 0, at: int = 0, *, error: int = 0, is_lasting: bool = False
+) -> tuple[str, tuple[int, ...]]:
+    """Run the series in a home of its own; return what is wrong, and how many operations of each kind it has."""
+    with tempfile.TemporaryDirectory(prefix="hd-", ignore_cleanup_errors=True) as name:
+        bench = Bench(Path(name), library)
+        bench.arm(kind, at, error=error, lasting=is_lasting)
+        return try_once(bench, seed), bench.read_counts()
 
 
 def try_once(bench: Bench, seed: int) -> str:
