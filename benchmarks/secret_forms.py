@@ -2,7 +2,7 @@
 
     python benchmarks/secret_forms.py [--rounds 20] [--code REPO …] [--lines 8000]
 
-Fills the table of forms (tests/security/secret_places.py) with secrets made now, and redacts each. `--code` names git
+Fills the tables of forms (tests/security/secret_places.py) with secrets made now, and redacts each. `--code` names git
 repositories, bare or not, of which that many lines each are redacted; every changed one is shown.
 """
 

@@ -12,6 +12,7 @@ from random import Random
 
 from tests.security.secret_formats import ALNUM, HEX, run, uuid
 from tests.security.secret_places_blind import BLIND_FORMS
+from tests.security.secret_places_development import DEVELOPMENT_FORMS
 
 FORMS: dict[str, tuple[str, ...]] = {
     "commands": (
@@ -431,8 +432,25 @@ FORMS: dict[str, tuple[str, ...]] = {
         "hf_{S}{S14}",
     ),
     **BLIND_FORMS,
+    **DEVELOPMENT_FORMS,
 }
-_SLOT = re.compile(r"\{(S\d*|P|U|H\d+|s\d+|B64|B32)\}")
+_SLOT = re.compile(r"\{(S\d*|P|Q|X|L|D|Y|U|H\d+|s\d+|B\d+)\}")
+_CHOICES = {
+    "L": (
+        "dr4g0nfire",
+        "h0telC4lifornia",
+        "m0nkey4lunch",
+        "sunsh1neBoy",
+        "c0ffeeTime99",
+        "w1nterIsHere",
+        "l3tmeInPlease7",
+    ),
+    "Y": (
+        *("Tr0ub4dor&3", "P@ssw0rd!", "S3cr3t-Pa55", "correct-horse-battery-staple", "MyP@ss2024", "Welcome2Shop!"),
+        *("qW3rty!uiop", "Sup3rS3cret", "iloveyou2024", "L3tMeIn!now"),
+    ),
+}
+_WORDS = ("maple", "otter", "quilt", "harbor", "violet", "tundra", "copper", "saddle", "lantern", "biscuit", "meadow")
 _CHOSEN = ("Sommer", "dragon", "Paris", "kaffee", "Tiger", "Berg")
 
 
@@ -454,7 +472,23 @@ def _made(slot: str, random: Random) -> str:
         return uuid(random)
     if slot == "B64":
         return base64.b64encode(f"bob:{run(random, ALNUM, 20)}".encode()).decode()
-    if slot == "B32":
-        return run(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 32)
+    if slot in _CHOICES:
+        return random.choice(_CHOICES[slot])
+    if slot in ("Q", "X"):
+        return _mixed(random, slot)
+    if slot == "D":
+        return f"{random.choice(_WORDS)}-{random.choice(_WORDS)}-{random.randint(10, 99)}-{random.choice(_WORDS)}"
+    if slot[0] == "B":
+        return run(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", int(slot[1:]))
     alphabet = HEX if slot[0] == "H" else ALNUM.lower() if slot[0] == "s" else ALNUM
     return run(random, alphabet, int(slot[1:] or 20))
+
+
+def _mixed(random: Random, slot: str) -> str:
+    """Return letters of both cases and digits, with a mark among them for the slot Q."""
+    marks = "!#%*+-_.=^~" if slot == "Q" else ""
+    while True:
+        text = run(random, ALNUM + marks, random.randint(8, 14) if marks else random.randint(10, 14))
+        kinds = (r"[a-z]", r"[A-Z]", r"\d", *([r"\W"] if marks else [r"\d.*\d"]))
+        if all(re.search(kind, text) for kind in kinds) and text[0].isalnum() and text[-1] not in ".-":
+            return text

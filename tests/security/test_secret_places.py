@@ -9,6 +9,7 @@ import pytest
 
 from hunchd.ingestion.redaction import redact
 from tests.security.secret_places import FORMS, fill
+from tests.security.secret_places_development import LOOK_ALIKES
 
 ROUNDS = 3  # secrets of each form
 
@@ -28,6 +29,7 @@ def test_secret_in_place_is_redacted(group: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        *LOOK_ALIKES,
         "docker run --rm -p 127.0.0.1:5432:5432 postgres:16",
         "scp -P 2200 report.pdf yard.test:",
         "mkdir -p build/out && cp -a src build",

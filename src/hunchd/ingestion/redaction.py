@@ -21,9 +21,15 @@ from typing import Any
 from hunchd.ingestion import redaction_rules as rules
 from hunchd.ingestion.redaction_commands import find_in_commands
 from hunchd.ingestion.redaction_values import (
+    is_decorated_word,
+    is_generated,
+    is_mixed,
     is_monotonous,
+    is_phrase,
     is_placeholder,
     is_random,
+    is_respelt,
+    is_scrambled,
     is_stand_in,
     is_words,
     looks_secret,
@@ -50,6 +56,7 @@ class _Span:
 
 # No secret with a known format is shorter than this; most lines have no such run and need no further checks.
 _LONG_RUN = re.compile(r"[A-Za-z0-9+/_=.~$:-]{16}")
+_DIGIT = re.compile(r"\d")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,65536}={0,2}")
 _WRAPPED_BASE64 = re.compile(
     r"(?:^[ \t+]{0,12}[A-Za-z0-9+/]{56,76}\r?$\n){1,2000}[ \t+]{0,12}[A-Za-z0-9+/]{1,76}={0,2}", re.MULTILINE
@@ -170,18 +177,27 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
             yield from _find_in_base64(text)
     if "://" in text and "@" in text:
         yield from _find_in_urls(text)
-    if "@" in text:
-        yield from (
-            _Span(*match.span(1), "password")
-            for match in rules.LOGIN.finditer(text)
-            if looks_secret(match[1], "password", is_quoted=False)
-        )
+    for stems, pattern in rules.LOGINS:
+        if any(stem in lower for stem in stems):
+            yield from (
+                _Span(*match.span("secret"), "password")
+                for match in pattern.finditer(text)
+                if looks_secret(match["secret"], "password", is_quoted=False) or is_respelt(match["secret"])
+            )
     if "authorization" in lower or "bearer" in lower or "basic " in lower:
         yield from _find_in_headers(text)
     if rules.has_stem(lower):
         yield from _find_announced(text, lower)
+    if "value" in lower:
+        yield from (
+            _Span(*match.span("value"), _placeholder_kind(kind))
+            for match in rules.NAMED_VALUE.finditer(text)
+            if (kind := _announced_kind(match["name"]) or "secret" * ("cookie" in lower))
+            and looks_secret(match["value"], kind, is_quoted=True)
+        )
     yield from (_Span(start, end, kind) for start, end, kind in find_in_commands(text, lower))
-    yield from _find_decorated(text, lower)
+    if _DIGIT.search(text):
+        yield from _find_chosen(text, lower)
 
 
 def _find_by_format(text: str) -> Iterator[_Span]:
@@ -235,24 +251,40 @@ def _find_in_headers(text: str) -> Iterator[_Span]:
                 yield _Span(*match.span(1), "authorization")
 
 
-def _find_decorated(text: str, lower: str) -> Iterator[_Span]:
-    """Yield words that look like chosen passwords, such as `Summer2024!`.
+def _find_chosen(text: str, lower: str) -> Iterator[_Span]:
+    """Yield words that look like chosen or generated passwords, such as `Summer2024!` or `k7#Vx!9q`.
 
-    A word that may announce a secret must be near it on the same line.
+    Marks between letters and digits tell enough; for other shapes, a word that may announce a secret must be near on
+    the same line, or an option right before it.
     """
-    for word in rules.DECORATED_WORD.finditer(text):
-        start = max(text.rfind("\n", 0, word.start()) + 1, word.start() - rules.CONTEXT_REACH)
-        end = text.find("\n", word.end(), word.end() + rules.CONTEXT_REACH)
-        end = end if end >= 0 else word.end() + rules.CONTEXT_REACH
-        if rules.SECRET_CONTEXT.search(lower, start, word.start()) or rules.SECRET_CONTEXT.search(
-            lower, word.end(), end
-        ):
-            yield _Span(*word.span(), "password")
+    for word in rules.CHOSEN_WORD.finditer(text):
+        end = word.start() + len(word[0].rstrip(".:-"))
+        starts = (word.start(), *(text.rfind(mark, word.start(), end) + 1 or end for mark in ":="))
+        for start in starts:
+            value = text[start:end]
+            if is_mixed(value) or (_is_chosen(value) and _is_announced_near(text, lower, start, end)):
+                yield _Span(start, end, "password")
+                break
+
+
+def _is_chosen(value: str) -> bool:
+    return is_decorated_word(value) or is_scrambled(value)
+
+
+def _is_announced_near(text: str, lower: str, start: int, end: int) -> bool:
+    line_start = max(text.rfind("\n", 0, start) + 1, start - rules.CONTEXT_REACH)
+    line_end = text.find("\n", end, end + rules.CONTEXT_REACH)
+    line_end = line_end if line_end >= 0 else end + rules.CONTEXT_REACH
+    return (
+        rules.SECRET_CONTEXT.search(lower, line_start, start) is not None
+        or rules.SECRET_CONTEXT.search(lower, end, line_end) is not None
+        or rules.OPTION_BEFORE.search(text, line_start, start) is not None
+    )
 
 
 def _find_announced(text: str, lower: str) -> Iterator[_Span]:
     for match in rules.VALUE_BEFORE_ANNOUNCER.finditer(text):
-        if is_random(match.group(1)) and not is_placeholder(match.group(1)):
+        if (is_random(match.group(1)) or is_generated(match.group(1))) and not is_placeholder(match.group(1)):
             yield _Span(*match.span(1), "secret")
     end = 0
     for word in rules.ANNOUNCERS.finditer(lower):
@@ -292,19 +324,34 @@ def _find_assigned(match: re.Match[str], kind: str) -> _Span | None:
 
 
 def _find_in_sentence(match: re.Match[str], kind: str) -> _Span | None:
-    if match.group("sign") is None and not is_random(match.group("bare").rstrip(".:!?")):
+    value = _cut_value(match, kind)
+    if match.string.startswith(("(", "["), match.end("bare")):
+        return None
+    if match.group("sign") is None and not (
+        is_random(value)
+        or is_generated(value, density=0.3 if kind == "password" else 0.4)
+        or (match.group("words") == "" and (is_respelt(value) or is_phrase(value)))
+    ):
         return None
     return _find_unquoted(match, kind)
 
 
 def _find_unquoted(match: re.Match[str], kind: str) -> _Span | None:
-    value = match.group("bare").rstrip(".:" if kind == "password" else ".:!?")
+    value = _cut_value(match, kind)
     if not looks_secret(value, kind, is_quoted=False):
         return None
     end = match.start("bare") + len(value)
     if end == match.end("bare") and (rest := rules.VALUE_END.match(match.string, end)):
         end = rest.end()
     return _Span(match.start("bare"), end, _placeholder_kind(kind))
+
+
+def _cut_value(match: re.Match[str], kind: str) -> str:
+    """Return an unquoted value without the end of the sentence, or the words that follow without a space."""
+    value = match.group("bare")
+    if ascii_part := rules.ASCII_PART.match(value):
+        value = ascii_part[0]
+    return value.rstrip(".:" if kind == "password" else ".:!?")
 
 
 def _find_in_base64(text: str) -> Iterator[_Span]:

@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from hunchd.ingestion.redaction_values import is_placeholder, is_random, is_words
+from hunchd.ingestion.redaction_values import is_generated, is_phrase, is_placeholder, is_random, is_words
 
 SecretSpan = tuple[int, int, str]  # start, end, kind
 
 # One argument, with or without quotes; the group that matched is the value.
-_VALUE: Final = r"(?:'(?P<single>[^'\n]{1,200})'|\"(?P<double>[^\"\n]{1,200})\"|(?P<bare>[^\s'\"|;&<>()]{1,200}))"
+_VALUE: Final = (
+    r"(?:'(?P<single>[^'\n]{1,200})'|\"(?P<double>[^\"\n]{1,200})\""
+    r"|(?P<bare>[^\s'\"|;&<>()]{1,200}(?:'[^'\n]{1,200}')?))"
+)
 _ARGUMENTS: Final = r"(?:'[^'\n]{0,300}'|\"[^\"\n]{0,300}\"|\\\n|[^\n|;&'\"]){0,600}"
 
 # Commands, their subcommand, and the options that take a secret. After `*`, the secret may also follow without a blank;
@@ -34,15 +37,18 @@ _COMMANDS: Final = (
     ("ldapsearch ldapadd ldapmodify ldapdelete ldappasswd ldapwhoami ldapcompare ldapmodrdn", "", "-w* -s"),
     ("mongo mongosh mongodump mongorestore mongoexport mongoimport mongostat", "", "-p* --password"),
     ("sqlcmd bcp osql isql sqsh mosquitto_pub mosquitto_sub ipmitool ssh-keygen", "", "-P* --pw -N"),
-    ("cqlsh twine rdesktop couchbase-cli cypher-shell rabbitmqadmin nxc netexec crackmapexec evil-winrm", "", "-p"),
-    ("psexec psexec.exe elasticsearch-users ncftp kadmin useradd usermod", "", "-p -w"),
+    ("twine rdesktop couchbase-cli cypher-shell snowsql rabbitmqadmin nxc netexec crackmapexec evil-winrm", "", "-p"),
+    ("cqlsh", "", "-p*"),
+    ("codecov doctl", "", "-t"),
+    ("ncftpput ncftpget psexec psexec.exe elasticsearch-users ncftp kadmin useradd usermod", "", "-p -w"),
     ("cf oc ibmcloud", "login", "-p -t --token"),
     ("az", r"\w+", "-p"),
     ("plink pscp psftp", "", "-pw"),
-    ("snmpget snmpwalk snmpset snmpbulkwalk snmpgetnext", "", "-A -X"),
+    ("snmpget snmpwalk snmpset snmpbulkwalk snmpgetnext", "", "-A -X -c"),
     ("keytool jarsigner", "", "-storepass -keypass -srcstorepass -deststorepass -srckeypass -destkeypass"),
     ("gpg gpg2 influx", "", "--passphrase -password"),
     ("gh glab wrangler vercel", r"(?:secret|variable|env) (?:set|put|add)", "-b --body -v --value"),
+    ("aws az", r"(?:ssm put-parameter|keyvault secret set)", "--value"),
     ("openssl", "", "-k -K -passin -passout -pass"),
     ("xfreerdp xfreerdp3 wfreerdp mstsc", "", "/p:*"),
 )
@@ -61,60 +67,82 @@ _POSITIONAL_COMMANDS: Final = (
     ("nmcli mysqladmin mariadb-admin", rf"[^\n|;]{{1,200}}? password {_VALUE}"),
     ("net", rf" use [^\n|;]{{0,100}}?/user:\S+ {_VALUE}"),
     ("net", rf" use \S+ \S+ {_VALUE}(?= /user)"),
-    ("net", rf" user \S+ {_VALUE}(?= /)"),
+    ("net", rf" user \S+ (?!/){_VALUE}(?= /|[ \t]*$)"),
     (
         "aws gcloud git npm pip poetry yarn pnpm",
         rf" config(?:ure)? (?:set )?(?:--\S+ )*\S*(?i:secret|token|password|passw|apikey|api_key"
         rf"|http-basic)\S*[ =]{_VALUE}",
     ),
     ("mc", rf" (?:alias|config host) (?:set|add) \S+ \S+ \S+ {_VALUE}"),
-    ("vault cargo", rf" login (?:-\S+ )*{_VALUE}"),
+    ("vault cargo", rf" (?:login|(?:operator )?unseal) (?:-\S+ )*{_VALUE}"),
+    ("vault", rf" write [^\n|;]{{0,200}}?\bsecret_id={_VALUE}"),
+    ("openssl", rf" passwd (?:-\w+ )*(?!-){_VALUE}"),
+    ("mkpasswd", rf" (?:-m \S+ |--\S+ )*(?!-){_VALUE}"),
+    ("poetry composer", rf" config (?:-\w )?http-basic\.\S+ \S+ {_VALUE}"),
+    ("bundle", rf" config (?:set )?(?:--\w+ )?\S+ [^\s:]{{1,60}}:{_VALUE}"),
+    ("rclone", rf" obscure {_VALUE}"),
+    ("dotnet", rf" user-secrets set (?:-\S+ \S+ )*\S+ {_VALUE}"),
+    ("ConvertTo-SecureString", rf" (?:-String )?{_VALUE}"),
+    ("snmp-server", rf" community {_VALUE}"),
     ("bw fly flyctl ngrok", rf" (?:unlock|auth token|config add-authtoken) (?:-\S+ )*{_VALUE}"),
     ("doppler", rf" secrets set \w+[ =]{_VALUE}"),
-    ("sqlplus expdp impdp sqlldr rman", rf" (?:-\w+ )*[\w$#]+/{_VALUE}"),
+    (
+        "sqlplus expdp impdp sqlldr rman",
+        r" (?:-\w+ )*[\w$#]+/(?:\"(?P<double>[^\"\n]{1,200})\"|(?P<bare>[^\s'\"|;&<>()@]{1,200}))",
+    ),
     ("SET ALTER CREATE", rf" [^\n;]{{0,120}}?(?i:identified by|password) (?:= ?)?{_VALUE}"),
 )
 # Output that is piped into a program that reads a secret.
 _PIPED_SECRET: Final = re.compile(
     rf"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)*(?:'%s(?:\\n)?'[ \t]+)?{_VALUE}[ \t]*\|[ \t]*(?:\w+=\S+[ \t]+)*"
-    r"(?:sudo[ \t][^\n|;]{0,80}?-\w*S\b|(?:[^\n|;]{0,120}?[ \t])?(?:--(?:password|passphrase|token)-stdin"
+    r"(?:sudo[ \t][^\n|;]{0,80}?-\w*S\w*|(?:[^\n|;]{0,120}?[ \t])?(?:--(?:password|passphrase|token)-stdin"
     r"|--with-token|--stdin"
     r"|chpasswd|--passphrase-fd|--batch-mode)|[^\n|;]{0,80}?\bsecrets? (?:set|put|create|add|import)\b|cryptsetup\b"
-    r"|kinit\b|su\b"
+    r"|kinit\b|vault kv put\b|su\b"
     r"|(?:pass|gopass) insert|[^\n|;]{0,60}?\blogin\b[^\n|;]{0,80}?-(?:[ \t]|$))",
     re.MULTILINE,
 )
-_PRINTED_SECRET: Final = re.compile(rf"\b(?:echo|printf|yes)[ \t]+(?:-\w+[ \t]+)*{_VALUE}[ \t]*\|")
+_PRINTED_SECRET: Final = re.compile(rf"\b(?:echo|printf|yes)[ \t]+(?:-\w+[ \t]+)*{_VALUE}[ \t]*[|);]")
 _HERE_STRING: Final = re.compile(
-    r"\b(?:kinit|su|sudo|passwd|cryptsetup|[^\n|;]{0,80}?(?:login|secret|stdin|token))\b[^\n|;]{0,80}?<<<[ \t]*"
-    rf"{_VALUE}"
+    r"(?:\b(?:kinit|su|sudo|passwd|chpasswd|cryptsetup|[^\n|;]{0,80}?(?:login|secret|stdin|token))\b[^\n|;]{0,80}?"
+    rf"|\bcat[ \t])<<<[ \t]*{_VALUE}"
 )
 
 _COOKIE: Final = re.compile(
-    r"(?:\b(?:set-)?cookies?[\"']?[ \t]{0,2}[:=][ \t]{0,2}|(?<![\w-])(?:-b"
-    r"|--cookie)[ =])[\"']?(?P<pairs>[^\n\"']{3,4000})",
+    r"(?:\b(?:set-)?cookies?[\"']?[ \t]{0,2}[:=][ \t]{0,2}\{?|(?<![\w-])(?:-b"
+    r"|--cookie)[ =])(?P<pairs>[^\n]{3,4000})",
     re.IGNORECASE,
 )
-_COOKIE_PAIR: Final = re.compile(r"(?<![\w.-])(?P<name>[\w.-]{1,60})=(?P<value>[^;,\s\"'&]{8,2000})")
+_COOKIE_PAIR: Final = re.compile(
+    r"(?<![\w.-])(?P<name>[\w.-]{1,60})(?:=|[\"'][ \t]?:[ \t]?[\"'])(?P<value>[^;,\s\"'&]{8,2000})"
+)
+# Cookies of frameworks outside a header, and a line of a file of cookies.
+_SESSION_COOKIE: Final = re.compile(
+    r"(?i:\b(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|laravel_session|_?session_?id)=)"
+    r"(?P<value>[\w%.+/-]{16,2000})"
+    r"|\t(?:TRUE|FALSE)\t\d+\t[^\t\n]{1,80}\t(?P<stored>[\w%.+/=-]{16,2000})"
+)
 _SESSION: Final = re.compile(r"sess|sid\b|auth|token|jwt|csrf|xsrf|login|remember|ticket|sso|secure", re.IGNORECASE)
 _PARAMETER: Final = re.compile(
-    r"[?&;](?:amp;)?(?P<name>x-(?:amz|goog|oss|cos|obs)-(?:signature|credential|security-token)|sig|signature|code"
+    r"(?:[?&;~](?:amp;)?|(?<=[\s\"'])(?=code=[^\s&]{16,2000}&))"
+    r"(?P<name>x-(?:amz|goog|oss|cos|obs)-(?:signature|credential|security-token)|sig|signature|code"
     r"|[\w-]{0,30}token"
     r"|auth\w{0,10}|(?:api|app|access|secret|private|subscription|shared|master)?[_-]?key|client_secret"
     r"|[\w-]{0,20}secret"
-    r"|passw(?:or)?d|passwd|pwd|pass|ticket|otp|session\w{0,5}|sid|jwt|assertion|hmac|invite|magic|nonce|hash|policy)"
+    r"|passw(?:or)?d|passwd|pwd|pass|ticket|otp|session\w{0,5}|sid|jwt|assertion|hmac|invite|magic|nonce|hash"
+    r"|policy|private|ott)"
     r"=(?P<value>[^&\s\"'<>#)\]}]{8,4000})",
     re.IGNORECASE,
 )
 _LINK: Final = re.compile(
-    r"https?://[^\s?#\"'<>]{0,300}(?:(?:hook|invit|reset|magic|verif|confirm|activat|share)[^\s?#\"'<>]{0,100}/(?P<path>[A-Za-z0-9_-]{20,200})(?![\w/-])|(?:login|magic|reset|verify|invite|confirm|callback|activate|signin|unsubscribe|auth)"
+    r"(?:https?|rtmps?)://[^\s?#\"'<>]{0,300}(?:(?:hook|\bjoin|private|live|invit|reset|magic|verif|confirm|activat|share)[^\s?#\"'<>]{0,100}[/-](?P<path>[A-Za-z0-9_-]{20,200}(?:/[A-Za-z0-9_-]{20,200})?)(?![\w-])|(?:login|magic|reset|verify|invite|confirm|callback|activate|signin|unsubscribe|auth)"
     r"[^\s?#\"'<>]{0,100}\?(?:[^\s#\"'<>]{1,300}&)?\w{1,20}=(?P<value>[^&\s\"'<>#)\]}]{16,4000}))",
     re.IGNORECASE,
 )
 _VARIABLE: Final = re.compile(
-    r"(?<![\w$-])(?P<name>[A-Z][A-Z0-9_]*?(?:PASS(?:WORD|WD|PHRASE|CODE)?|PWD|PSWD|SECRET|TOKEN|CREDS?|CREDENTIALS?"
+    r"(?<![\w$-])(?P<name>[A-Z0-9_]*?(?:PASS(?:WORD|WD|PHRASE|CODE)?|PWD|PSWD|SECRET|TOKEN|CREDS?|CREDENTIALS?"
     r"|AUTH"
-    r"|SSHPASS|APIKEY|(?<=_)(?:PW|KEY|PAT|PIN|DSN|SALT|COOKIE|SESSION|HMAC|JWT|SIG))(?:_[A-Z0-9]{1,12})?)="
+    r"|SSHPASS|APIKEY|SALT|PEPPER|(?<=_)(?:PW|KEY|PAT|PIN|DSN|COOKIE|SESSION|HMAC|JWT|SIG))(?:_[A-Z0-9]{1,12})?)="
     rf"{_VALUE}"
 )
 _LONG_OPTION: Final = re.compile(
@@ -126,7 +154,8 @@ _LONG_OPTION: Final = re.compile(
 )
 _OPTION_NAMES: Final = ("pass", "pw", "secret", "token", "key", "credential", "otp", "pin")
 _VARIABLE_NAMES: Final = (
-    "PASS", "PWD", "PSWD", "SECRET", "TOKEN", "CRED", "AUTH", "KEY", "_PW", "_PAT", "_PIN", "_DSN", "SALT", "COOKIE",
+    "PASS", "PWD", "PSWD", "SECRET", "TOKEN", "CRED", "AUTH", "KEY", "_PW", "_PAT", "_PIN", "_DSN", "SALT", "PEPPER",
+    "COOKIE",
     "SESSION", "HMAC", "JWT", "_SIG",
 )  # fmt: skip
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -141,28 +170,36 @@ def find_in_commands(text: str, lower: str) -> Iterator[SecretSpan]:
     `lower` is `text` in lower case.
     """
     yield from _find_in_calls(text)
-    if "|" in text:
+    if "|" in text or "<(" in text:
         for match in _PIPED_SECRET.finditer(text):
             yield from _find_after_mark(match, ":" if "chpasswd" in match[0] else "", "password")
         yield from (
             (*_get_value_span(match), "secret")
             for match in _PRINTED_SECRET.finditer(text)
-            if is_random(_get_value(match))
+            if is_random(_get_value(match)) or is_generated(_get_value(match))
         )
     if "<<<" in text:
         for match in _HERE_STRING.finditer(text):
-            yield from _find_after_mark(match, "", "password")
+            yield from _find_after_mark(match, ":" if "chpasswd" in match[0] else "", "password")
     if "://" in text:
         for match in _LINK.finditer(text):
             group = "path" if match["path"] else "value"
             if is_random(match[group]):
                 yield (*match.span(group), "url-parameter")
+    if "sess" in lower or "\tTRUE\t" in text or "connect.sid" in lower:
+        yield from (
+            (*match.span(match.lastgroup or 0), "cookie")
+            for match in _SESSION_COOKIE.finditer(text)
+            if is_random(match[match.lastgroup or 0])
+        )
     if "=" in text:
         yield from _find_in_assignments(text, lower)
     if "-" in text and any(name in lower for name in _OPTION_NAMES):
         for match in _LONG_OPTION.finditer(text):
             value = _get_value(match)
-            if _is_given(value) and (is_random(value, shortest=12) or ("pass" in match["name"] and _has_digit(value))):
+            if _is_given(value) and (
+                is_random(value, shortest=12) or ("pass" in match["name"] and (_has_digit(value) or is_phrase(value)))
+            ):
                 yield (*_get_value_span(match), "secret")
 
 

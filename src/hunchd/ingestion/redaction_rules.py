@@ -15,7 +15,15 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from hunchd.ingestion.redaction_words import ANY_NOUN, ASCII_STEMS, COPULAS, JOINED_COPULAS, NOUNS
+from hunchd.ingestion.redaction_words import (
+    ANY_NOUN,
+    ASCII_STEMS,
+    COPULAS,
+    JOINED_COPULAS,
+    KEY_WORDS,
+    LOGIN_WORDS,
+    NOUNS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +63,9 @@ def _make_format(kind: str, literals: str, pattern: str, *, start: str = _START)
 FORMATS: tuple[SecretFormat, ...] = (
     # Clouds
     _make_format(
-        "aws-access-key", "AKIA ASIA ABIA ACCA A3T", r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?![A-Za-z0-9])"
+        "aws-access-key",
+        "AKIA ASIA ABIA ACCA A3T",
+        r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?<!EXAMPLE)(?![A-Za-z0-9])",
     ),
     _make_format(
         "aws-bedrock-key",
@@ -192,7 +202,11 @@ FORMATS: tuple[SecretFormat, ...] = (
     _make_format("resend-key", "re_", r"re_(?=[A-Za-z]*\d)[A-Za-z0-9]{6,12}_[A-Za-z0-9]{20,30}(?![A-Za-z0-9_])"),
     _make_format("postmark-or-intercom-token", "dG9rO", r"dG9rO[A-Za-z0-9+/=]{40,80}"),
     # Money
-    _make_format("stripe-key", "_live_ _test_ _prod_", r"(?:sk|rk|pk)_(?:live|test|prod)_[A-Za-z0-9]{10,250}"),
+    _make_format(
+        "stripe-key",
+        "_live_ _test_ _prod_",
+        r"(?:(?:sk|rk|pk)_(?:live|test|prod)_[A-Za-z0-9]{10,250}|[a-z]{2,8}_(?:live|prod)_[0-9a-f]{32,64}(?![\w-]))",
+    ),
     _make_format("stripe-webhook-secret", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,80}"),
     _make_format("square-token", "sq0 EAAA", r"(?:sq0(?:atp|csp|idp)-[\w-]{22,60}|EAAA[\w-]{56,64}(?![\w-]))"),
     _make_format(
@@ -223,7 +237,7 @@ FORMATS: tuple[SecretFormat, ...] = (
     _make_format("shippo-token", "shippo_", r"shippo_(?:live|test)_[a-fA-F0-9]{40}"),
     _make_format("easypost-key", "EZAK EZTK", r"EZ[AT]K[A-Za-z0-9]{54}"),
     _make_format("maxmind-key", "_mmk", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
-    _make_format("mapbox-token", "sk.eyJ", r"sk\.eyJ[\w-]{40,200}\.[\w-]{20,30}"),
+    _make_format("mapbox-token", "sk.eyJ pk.eyJ", r"[sp]k\.eyJ[\w-]{40,200}\.[\w-]{20,30}"),
     # Operations
     _make_format("datadog-token", "ddpat_ ddapp_", r"dd(?:pat|app)_[A-Za-z0-9]{32,60}"),
     _make_format(
@@ -322,10 +336,38 @@ FORMATS: tuple[SecretFormat, ...] = (
     ),
 )
 
-# A login as people pass it on: an address, a slash, and a word that mixes letters with digits.
-LOGIN = re.compile(
-    r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,24}){1,3}[ \t]{0,2}[/|][ \t]{0,2}"
-    r"(?=[^\s/]{0,40}[A-Za-z])(?=[^\s/]{0,40}\d)([^\s/|,;:<>()\[\]{}@]{8,64})(?![\w/@.])"
+# Logins as people pass them on, each with stems of which a lower-case text must contain one: an address or a name
+# behind a word for credentials, a slash or colon, and a password; name and password before a host; a line of a
+# `.pgpass` file.
+_PASSED_ON = r"(?P<secret>[^\s/|,;:<>()\[\]{}@'\"`]{8,64})(?![\w/@.(])"
+LOGINS = (
+    (
+        ("@",),
+        re.compile(
+            r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,24}){1,3}[ \t]{0,2}[/|][ \t]{0,2}"
+            rf"(?=[^\s/]{{0,40}}[A-Za-z])(?=[^\s/]{{0,40}}\d){_PASSED_ON}"
+        ),
+    ),
+    (
+        ("@",),
+        re.compile(
+            r"(?<![\w.:/@-])(?:jdbc:oracle:\w+:)?[\w.$-]{1,32}[:/](?P<secret>[^\s/:@'\"`<>(){}\[\]]{8,64})@"
+            r"(?:[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}|localhost)(?![\w@])"
+        ),
+    ),
+    (
+        (*("cred", "log", "ssh"), *LOGIN_WORDS.replace("\\b", "").split("|")),
+        re.compile(
+            rf"(?:\bcred(?:ential)?s?|\blog(?:ged)?[ -]?in|\bssh\b|{LOGIN_WORDS})\w{{0,10}}"
+            rf"(?=[:=\s])[^\n/|;]{{0,30}}?(?<![\w./-])[\w.-]{{1,32}}(?: ?[/|] ?|:)"
+            rf"(?=[^\s/]{{0,40}}\d){_PASSED_ON}",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        (":*:", "432:", "306:"),
+        re.compile(r"^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<secret>[^\s:]{8,64})$", re.MULTILINE),
+    ),
 )
 
 # The same rows keyed by literal, so that each literal is searched for only once per text.
@@ -338,9 +380,9 @@ AUTHORIZATION = re.compile(
     r"(?:(?:bearer|basic|token|apikey|digest|negotiate|bot|ssws|key)[ \t]+)?([A-Za-z0-9_.~+/=:-]{8,4000})",
     re.IGNORECASE,
 )
-BEARER = re.compile(r"\b(?:bearer|basic)[ \t]{1,2}([A-Za-z0-9_.~+/-]{16,4000}={0,2})", re.IGNORECASE)
+BEARER = re.compile(r"\b(?:bearer|basic),?[ \t]{1,2}([A-Za-z0-9_.~+/-]{16,4000}={0,2})", re.IGNORECASE)
 # scheme://user:password@host: the password may contain anything but its delimiters.
-URL_PASSWORD = re.compile(r"://[^\s/:@\"'<>?#]{0,120}:([^\s/@\"'<>]{1,200})@")
+URL_PASSWORD = re.compile(r"://[^\s/:@\"'<>?#]{0,120}:([^\s/\"'<>]{1,200})@")
 # scheme://token@host
 URL_TOKEN = re.compile(r"https?://([A-Za-z0-9_-]{20,200})(?::[\w-]{0,40})?@")
 PRIVATE_KEY = re.compile(
@@ -351,18 +393,20 @@ ENCODED_KEY = re.compile(r"(?:LS0tLS1CRUdJTi|0tLS0tQkVHSU4|tLS0tLUJFR0lO)[A-Za-z
 
 # First words of names such as "dbpass", which say whose password it is; "minipass" and "bypass" are not passwords.
 PASS_OF = (
-    "db|database|user|admin|root|smtp|mail|ftp|sftp|ssh|sql|pg|redis|ldap|wifi|vpn|proxy|http|login|app|key|store|my|ad"
+    "db|database|user|admin|root|require"
+    "|smtp|mail|ftp|sftp|ssh|sql|pg|redis|ldap|wifi|vpn|proxy|http|login|app|key|store|my|ad"
     "|sa|svc"
 )
 # Words that announce a secret, in lower case; the group determines how strictly the value is checked. A bare
 # "key" says little: keys of caches, rows and dictionaries are frequent.
 ANNOUNCERS = re.compile(
-    rf"(?P<password>passw(?:or)?d|passphrase|passcode|(?:(?<![a-z])|{PASS_OF})pass\b|p(?:s?w|ss?w)d\b|(?<![a-z])pw\b"
-    rf"|{NOUNS})"
+    rf"(?P<password>passw(?:or)?d|passphrase|passcode|(?:(?<![a-z])|{PASS_OF})pass\b|p(?:s?w|ss?w)d\b"
+    r"|(?:(?<![a-z])|(?<=-d)|bind|root|admin|user|db)pw\b|(?<![a-z])psk\b"
+    rf"|identified (?:with \w{{1,40}} )?by\b|{NOUNS})"
     r"|(?P<secret>secret|token|verifier|\blogin\b(?=[ \t]{0,3}[=:])"
     r"|(?:recovery|backup|access|verification|security|one-time|reset|invite"
     r"|pairing)[ _-]code"
-    r"|credential|api[ _.-]?key|\bauth\b|_auth\b|connection[ _-]?string|\bdsn\b"
+    r"|credential|api[ _.-]?key|\bauth\b|_auth\b|masterauth|connection[ _-]?string|\bdsn\b"
     r"|(?:access|account|admin|app|application|auth|client|consumer|deploy|encryption|ingest|integration|license"
     r"|master|private"
     r"|project|sdk|server|service|shared|signing|storage|subscription|webhook|write)[ _.-]?key\b)"
@@ -370,7 +414,23 @@ ANNOUNCERS = re.compile(
 )
 # Announcers are searched for only if one of these stems is in the lower-case text.
 ANNOUNCER_STEMS = (
-    *("pass", "login", "code", "verifier", "pwd", "pw", "secret", "token", "cred", "key", "auth", "dsn", "connection"),
+    *(
+        "pass",
+        "login",
+        "code",
+        "verifier",
+        "pwd",
+        "pw",
+        "psk",
+        "identified",
+        "secret",
+        "token",
+        "cred",
+        "key",
+        "auth",
+        "dsn",
+        "connection",
+    ),
     *ASCII_STEMS,
 )
 
@@ -402,26 +462,38 @@ ASSIGNMENT = re.compile(
 )
 # The same in a sentence: a few words, then the value. On a command line, the value follows a flag directly.
 SENTENCE = re.compile(
-    rf"(?:[^\W\d_]{{0,3}}|[^\x00-\x7f：]{{1,8}})(?:[ \t]{{1,2}}(?:[^\W\d_]{{1,14}}|`[^`\n]{{1,40}}`)){{0,5}}?"
-    rf"(?:[ \t]{{0,2}}(?P<sign>[ \t](?:{COPULAS})[ \t]:?|[:：=]|{JOINED_COPULAS})[ \t]{{0,3}}|[ \t]{{1,2}})"
+    r"(?:[^\W\d_]{0,3}|[^\x00-\x7f：]{1,8})"
+    rf"(?P<words>(?:[ \t]{{1,2}}(?:[^\W\d_]{{1,14}}|\d|`[^`\n]{{1,40}}`)){{0,5}}?)"
+    rf"(?:[ \t]{{0,2}}(?P<sign>[ \t](?:{COPULAS})[ \t]:?|[:：=]|{JOINED_COPULAS})[ \t]{{0,3}}"
+    rf"|(?:[ \t]{{1,2}}|(?<=[^\x00-\x7f]))(?=\S{{0,60}}\d))"
     r"[\"'`「『“„«]?"
     r"(?!\S{1,60}[:：]\s)(?P<bare>[^\s\"'`<>(){}\[\],;|，。；、！？）」』”»]{8,300})"
 )
-# A word with digits and a mark, as password rules require; no name, version or unit looks like that.
-DECORATED_WORD = re.compile(
-    r"(?<![A-Za-z0-9_/.@%-])(?=.{8})[A-Za-z]{3,24}\d{2,10}[!#%^&*?~§€£$]{1,4}(?![A-Za-z0-9_/@=({\[-])"
-)
+# A word with a digit that may be a password: it stands between spaces, quotes or brackets.
+_MIXED = r"A-Za-z0-9!#$%^&*~?+=@_.:§€£-"
+CHOSEN_WORD = re.compile(rf"(?<![/\\{_MIXED}])(?=[^\d\s]{{0,63}}\d)[A-Za-z0-9][{_MIXED}]{{7,63}}+(?![/({{\[{_MIXED}])")
+OPTION_BEFORE = re.compile(r"(?:^|[\s\"'(])(?:--?[A-Za-z][\w-]{0,30}[ =]|/[a-z]+ |-[A-Za-z])[\"']?(?:\w{1,32}:)?$")
+ASCII_PART = re.compile(r"[!-~]{8,}")
 # Words that must be near it, before or after it on the same line.
 SECRET_CONTEXT = re.compile(
     r"pass|\bp(?:s?w|ss?w)d?\b|pwprompt|secret|token|\bkey\b|cred|\blog(?:ged)?[ -]?in\b|\bsign(?:ed)? in\b|auth"
-    rf"|\buser|\broot\b|\badmin|\bpin\b|zugang|acc[eè]s|acesso|доступ|{NOUNS}"
+    r"|basic|\buser|\broot\b|\badmin|\bpin\b|\bpsk\b|identified by|secure-?string|connect|vpn|wi-?fi|wlan"
+    rf"|{LOGIN_WORDS}|{KEY_WORDS}|{NOUNS}"
 )
 CONTEXT_REACH = 80  # characters
+# A name and a value as two fields, in manifests of containers.
+NAMED_VALUE = re.compile(
+    r"\bname[\"']?[ \t]?[:=][ \t]?[\"']?(?P<name>\w{3,60})[\"']?"
+    r"[ \t,]{0,4}\r?\n?[ \t]{0,40}[\"']?value[\"']?[ \t]?[:=][ \t]?"
+    r"[\"']?(?P<value>[^\s\"'{}]{5,300})",
+    re.IGNORECASE,
+)
 # Where a value ends: its first 300 characters are checked, but all of it is removed.
 VALUE_END = re.compile(r"[^\s\"'`<>(){}\[\],;&#|]*")
 # "use … as the staging API key": the value comes first.
 VALUE_BEFORE_ANNOUNCER = re.compile(
-    r"(?<![\w+/=~.-])([\w+/=~.-]{16,300}+)[\"'`]?[ \t](?:as|for|is|was)[ \t](?:the|an?|your|my|our|its)[ \t]"
-    r"(?:[A-Za-z0-9]{1,14}[ \t]){0,4}(?:key|token|secret|password|credential)",
+    r"(?<![\w+/=~.-])([\w+/=~.!#$%^&*?@:-]{8,300}+)[\"'`]?[ \t]"
+    rf"(?:as|for|comme|como|come|als|jako|как|{COPULAS})[ \t](?:\w{{1,14}}[ \t]){{0,4}}"
+    rf"(?:key|token|secret|password|credential|{NOUNS})",
     re.IGNORECASE,
 )

@@ -10,7 +10,8 @@ from hunchd.text.identifiers import split_ascii_letters
 
 _PLACEHOLDER = re.compile(
     r"redacted|example|placeholder|change[-_ ]?(?:me|it)|your|xxxx|(?<![^\W_])xxx|\*\*\*|\.\.\.|…|^<|>$"
-    r"|\$\{|\{\{|\{[\w.]*\}|%\(|%s|%[A-Z_]+%|\$\(|^\$\w|dummy|not[-_ ]?(?:a|real)|fake|mock|sample|\btest"
+    r"|[$#]\{|\\[dws]|\{\{|\{[\w.]*\}|%\(|(?<!\w)%s(?!\w)|%[A-Z_]{2,}%|\$\(|^\$\w|dummy"
+    r"|not[-_ ]?(?:a|real)|fake|mock|sample|\btest"
     r"|(?<![^\W_])foo|foobar|\bbar\b|^secrets?\.|^vault:|^!"
     r"|^(?:none|null|nil|true|false|undefined|todo|fixme|insert|replace)\b|^process\.env|^os\."
     r"|^env[.:(\[]|^(?:self|this|config|settings|options|args|request|ctx|data)\b",
@@ -20,10 +21,31 @@ _NUMBERS = re.compile(r"\d+(?:[-./: T]\d+)*")  # a date, a time, an address
 _CALL = re.compile(r"[A-Za-z_][\w.]*\([^()]*\)")
 _DIGEST = re.compile(r"^(?:sha\d{1,3}|md5|h1|blake\w+)[-:=]", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
-_WORD = re.compile(r"([A-Za-z]*)\d{0,4}")
+_WORD = re.compile(r"([A-Za-z]*)\d{0,4}|\d{1,4}[A-Za-z]{1,3}")  # a name with its number, or a number with its unit
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 _LONG_PART = 16  # characters
 _LETTERS_OF_A_WORD = 2.75  # average length of the words in a long part
+# Where letters, digits and marks change; a capital at the start of a word is no change.
+_CHANGE = re.compile(
+    r"(?<=[A-Za-z])(?=[^A-Za-z])|(?<=[^A-Za-z])(?=[A-Za-z])|(?<=\d)(?=[^\w])|(?<=[^\w])(?=\d)|(?<=[a-z])(?=[A-Z])"
+)
+_MIXED_ALPHABET = re.compile(r"[A-Za-z0-9!#$%^&*~?+=@_.:-]{8,64}")
+_ALTERNATION = re.compile(r"(?<=[A-Za-z])\d|(?<=\d)[A-Za-z]|(?<=[a-z])[A-Z]")
+_CALLED = re.compile(r"[A-Za-z]\w*(?:\.[a-z_]\w*)+[!?]")  # a method of Ruby or a macro
+_PUBLIC = re.compile(r"[+]|=$|^AAAA")  # of digests and public keys
+_STRONG_MARK = re.compile(r"[!#$%^&*~?@]")
+_MARK = re.compile(r"[!#$%^&*~?@+=]")
+_CODE = re.compile(r"a-z|A-Z|0-9|&#|%[0-9A-F]{2}|\*=|\$[A-Z_]{2}")  # of regular expressions, entities and quoted URLs
+_CHANGES_PER_CHARACTER = 0.4
+_ANNOUNCED_DENSITY = 0.3  # changes per character right behind a word for a password
+_SHORTEST_SCRAMBLED = 12
+_LONG_SCRAMBLED = 20
+_LETTERS_OF_SCRAMBLED, _LETTERS_OF_LONG = 2.3, 3.0  # average length of runs of letters, split at camel case
+_LONG_DENSITY = 0.25
+_WORD_AND_YEAR = re.compile(r"[A-Za-z][a-z]{4,}\d{2,4}")
+# Words joined by hyphens with a number among them, or four longer words: what a generator of pass phrases writes.
+_PHRASE = re.compile(r"[A-Za-z]{3,12}(?:-[A-Za-z]{3,12})*-\d{1,4}(?:-[A-Za-z]{3,12})+|[a-z]{4,12}(?:-[a-z]{4,12}){3,7}")
+_LETTERED_DIGIT = re.compile(r"(?<=[a-z])[013457](?=[a-z])")  # as in `dr4gon`
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*")
 _FIXTURE = re.compile(
     r"^(?:test|user|foo|bar|baz|pass|pwd|secret|token|key|abc|admin|default|demo|my|some|new|old|valid|invalid|wrong"
@@ -52,14 +74,16 @@ def looks_secret(value: str, announced_as: str, *, is_quoted: bool) -> bool:
     if " " in value:
         return False
     if announced_as == "secret":
-        return is_random(value, shortest=12) or _UUID.fullmatch(value) is not None
+        return is_random(value, shortest=12) or is_mixed(value) or _UUID.fullmatch(value) is not None
     return len(value) >= 20 and _mixes_characters(value) and not _HEX.fullmatch(value) and is_random(value)
 
 
 def _looks_like_password(value: str, *, is_quoted: bool) -> bool:
     if len(value) < 5 or _NUMBERS.fullmatch(value) or (" " in value and len(value.split()) > 4):
         return False
-    if _is_decorated_word(value):
+    if is_decorated_word(value) or is_generated(value, density=_ANNOUNCED_DENSITY) or is_phrase(value):
+        return True
+    if _WORD_AND_YEAR.fullmatch(value) and not _FIXTURE.match(value):
         return True
     if is_words(value) and (not is_quoted or _FIXTURE.match(value) or not re.search(r"\d", value)):
         return False
@@ -71,9 +95,51 @@ def _looks_like_password(value: str, *, is_quoted: bool) -> bool:
     return kinds >= (2 if is_quoted else 3) and (is_quoted or re.search(r"\d", value) is not None)
 
 
-def _is_decorated_word(value: str) -> bool:
+def is_decorated_word(value: str) -> bool:
     """Return True for a word extended to satisfy password rules, such as `Summer2024!`."""
-    return len(value) >= 8 and re.fullmatch(r"[A-Za-z]{3,}\d+[!#%^&*?@+=~§€£]+", value) is not None
+    return len(value) >= 8 and re.fullmatch(r"[A-Za-z]{3,}\d+[A-Za-z]*[!#%^&*?@+=~§€£]+", value) is not None
+
+
+def is_mixed(value: str) -> bool:
+    """Return True for what `is_generated` accepts if it also holds a mark that names and paths do not have."""
+    return _STRONG_MARK.search(value) is not None and not _CALLED.fullmatch(value) and is_generated(value)
+
+
+def is_generated(value: str, *, density: float = _CHANGES_PER_CHARACTER) -> bool:
+    """Return True for letters of both cases, digits and marks that alternate as in no name and no expression.
+
+    `density` is the smallest number of changes per character.
+    """
+    return (
+        _MIXED_ALPHABET.fullmatch(value) is not None
+        and _mixes_characters(value)
+        and not _CODE.search(value)
+        and len(_CHANGE.findall(value)) >= max(4, density * (len(value) - 1))
+        and not is_placeholder(value)
+    )
+
+
+def is_scrambled(value: str) -> bool:
+    """Return True for letters of both cases and digits in which no words can be read."""
+    parts = split_ascii_letters(value)
+    is_long = len(value) >= _LONG_SCRAMBLED
+    return (
+        len(value) >= (_SHORTEST_SCRAMBLED if value.isalnum() else 8)
+        and len("".join(parts)) <= (_LETTERS_OF_LONG if is_long else _LETTERS_OF_SCRAMBLED) * len(parts)
+        and len(_ALTERNATION.findall(value)) >= 4
+        and not _PUBLIC.search(value)
+        and is_generated(value, density=_LONG_DENSITY if is_long else _ANNOUNCED_DENSITY)
+    )
+
+
+def is_phrase(value: str) -> bool:
+    """Return True for a pass phrase such as `maple-otter-93-quilt`."""
+    return _PHRASE.fullmatch(value) is not None and not _FIXTURE.match(value)
+
+
+def is_respelt(value: str) -> bool:
+    """Return True for words with digits for some letters, such as `dr4g0nfire`."""
+    return len(value) >= 8 and value.isalnum() and value.isascii() and _LETTERED_DIGIT.search(value) is not None
 
 
 def _has_inner_digits(value: str) -> bool:
@@ -101,8 +167,7 @@ def _letters_and_digits_alternate(value: str) -> bool:
 
     Changes between letter and digit, and from lower to upper case, are counted; `v1.2-beta` has few.
     """
-    changes = len(re.findall(r"(?<=[A-Za-z])\d|(?<=\d)[A-Za-z]|(?<=[a-z])[A-Z]", value))
-    return changes >= 3
+    return len(_ALTERNATION.findall(value)) >= 3
 
 
 def _mixes_characters(value: str) -> bool:
@@ -115,7 +180,11 @@ def is_placeholder(value: str) -> bool:
 
 def is_stand_in(password: str, user: str) -> bool:
     """Return True if the password in a URL stands for one, as in `user:password@host` or `postgres:postgres@host`."""
-    return is_words(password) and (_FIXTURE.match(password) is not None or password == user or len(password) < 6)
+    return (
+        is_words(password)
+        and not _MARK.search(password)
+        and (_FIXTURE.match(password) is not None or password == user or len(password) < 6)
+    )
 
 
 def is_monotonous(value: str) -> bool:
@@ -131,13 +200,13 @@ def is_words(value: str) -> bool:
 
     A word that is extended to satisfy password rules, such as `Summer2024!`, does not count.
     """
-    return not _is_decorated_word(value) and all(map(_is_word, _SEPARATORS.split(value)))
+    return not is_decorated_word(value) and all(map(_is_word, _SEPARATORS.split(value)))
 
 
 def _is_word(part: str) -> bool:
     match = _WORD.fullmatch(part)
     # Camel case has a capital every few letters, generated text has one every other letter.
-    if match is None or len(_HUMP.findall(part)) * 3 > len(match.group(1)):
+    if match is None or len(_HUMP.findall(part)) * 3 > len(match.group(1) or ""):
         return False
     return len(part) < _LONG_PART or len(match.group(1)) >= _LETTERS_OF_A_WORD * len(
         split_ascii_letters(match.group(1))
