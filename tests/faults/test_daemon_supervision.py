@@ -55,10 +55,12 @@ class Saboteur(Supervisor):
             if name in self.broken:
                 return await work()
             real = asyncio.ensure_future(work()) if name in LASTING else asyncio.ensure_future(asyncio.Event().wait())
-            await sign.wait()
+            try:
+                await sign.wait()
+            finally:  # also if the task is replaced: nobody would retrieve what `real` raises later
+                real.cancel()
+                await asyncio.wait([real])
             self.broken.add(name)
-            real.cancel()
-            await asyncio.wait([real])
             raise RuntimeError(f"injected into {name}")
 
         super().start(name, sabotaged)
