@@ -27,6 +27,7 @@ from hunchd.store.database.tables import (
     is_intact,
     signal_to_row,
 )
+from hunchd.store.files import FileOperations
 from tests.store.examples import MODEL, embedded, found_row, full_memory, memory, row_of, vector_of
 
 # The nightly run asks for a thousand.
@@ -67,6 +68,28 @@ async def is_damaged(collection: Collection) -> bool:
 
 def newest(folder: Path, pattern: str) -> list[Path]:
     return sorted(folder.glob(pattern))
+
+
+async def test_put_with_unreported_write_error_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await filled(tmp_path)
+    collection = await Collection.open(tmp_path, create_session())
+    known = {path.name for path in tmp_path.glob("signals.lance/data/*.lance")}
+    sync = FileOperations.sync
+
+    def lose_end_once(self: FileOperations, descriptor: int) -> None:
+        for path in tmp_path.glob("signals.lance/data/*.lance"):
+            if path.name not in known:
+                known.add(path.name)
+                monkeypatch.setattr(FileOperations, "sync", sync)
+                os.truncate(path, path.stat().st_size * 3 // 4)
+        sync(self, descriptor)
+
+    monkeypatch.setattr(FileOperations, "sync", lose_end_once)
+    await collection.put([signal_to_row(SIGNAL | {"id": f"late{n}"}) for n in range(4)], into=SIGNALS)
+
+    ids = {row["id"] async for row in collection.iterate_rows(SIGNALS)}
+    assert {f"late{n}" for n in range(4)} <= ids
+    await collection.close()
 
 
 async def test_open_removes_duplicates_of_interrupted_replace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

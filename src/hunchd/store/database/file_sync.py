@@ -26,20 +26,20 @@ class FolderSyncer:
         self._files = files or FileOperations()
         self._synced_paths: set[str] = set()
 
-    def sync(self) -> int:
-        """Sync new files and their folders; return the number of files."""
+    def sync(self) -> list[str]:
+        """Sync new files and their folders; return the paths of the files."""
         current_paths: set[str] = set()
-        count = 0
+        synced_paths: list[str] = []
         for folder, _, names in os.walk(self._folder):
             paths = [f"{folder}{os.sep}{name}" for name in names if name != HINT_FILE]
             current_paths.update(paths)
-            synced_count = sum(self._sync_file(path) for path in paths if path not in self._synced_paths)
-            if synced_count or folder not in self._synced_paths:
+            new_paths = [path for path in paths if path not in self._synced_paths and self._sync_file(path)]
+            if new_paths or folder not in self._synced_paths:
                 self._files.sync_folder(Path(folder))
-            count += synced_count
+            synced_paths += new_paths
             current_paths.add(folder)
         self._synced_paths = current_paths
-        return count
+        return synced_paths
 
     def _sync_file(self, path: str) -> bool:
         try:

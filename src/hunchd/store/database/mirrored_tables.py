@@ -18,7 +18,7 @@ from hunchd.store.database.file_sync import FolderSyncer
 from hunchd.store.database.lance import Database, Table
 from hunchd.store.database.migrations import migrate_table
 from hunchd.store.database.mirror import TableMirror
-from hunchd.store.database.repair import RepairReport, discard_newest_version
+from hunchd.store.database.repair import RepairReport, discard_newest_version, find_damaged_new_files
 from hunchd.store.database.tables import MEMORIES, SIGNALS, Row
 from hunchd.store.database.word_index_lifecycle import WordIndexMaintainer
 from hunchd.store.files import FileOperations
@@ -129,9 +129,14 @@ class MirroredTables:
         await self.sync_tables()
 
     async def sync_tables(self) -> None:
-        """Sync the new files of every table."""
-        for syncer in self._syncers.values():
-            await asyncio.to_thread(syncer.sync)
+        """Sync the new files of every table.
+
+        Raises StoreError if one of them was written only in part: the database does not report every failed write.
+        """
+        for name, syncer in self._syncers.items():
+            new_paths = await asyncio.to_thread(syncer.sync)
+            if damaged := find_damaged_new_files(self._folder / f"{name}.lance", new_paths):
+                raise StoreError(f"table {name}: {', '.join(damaged)} was written only in part")
 
     async def optimise(self) -> None:
         """Merge files and drop versions that are no longer read."""

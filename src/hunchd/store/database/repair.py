@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 # Both kinds of file end with these four bytes; a file that was cut off or never written does not.
 FILE_MAGIC: Final = b"LANC"
 DAMAGED_FOLDER: Final = "damaged"
+_CHECKED: Final = (".lance", ".manifest")
 _FOOTER_BYTES: Final = 16  # bytes: offset of the version itself (8), format version (4), magic
 _MAX_VERSION: Final = 2**64 - 1
 # A path encoded as protobuf: tag of field 1, length, text. Index files have shorter names.
@@ -100,6 +102,13 @@ def find_damaged_files(folder: Path, manifest: Path) -> tuple[str, ...]:
     if not _has_valid_end(manifest):
         return (manifest.name,)
     return tuple(name for name in list_data_files(manifest.read_bytes()) if not _has_valid_end(folder / "data" / name))
+
+
+def find_damaged_new_files(folder: Path, new_paths: Sequence[str]) -> tuple[str, ...]:
+    """Return those of the new files that are cut off although the newest version needs them."""
+    cut_off = {Path(path).name for path in new_paths if path.endswith(_CHECKED) and not _has_valid_end(Path(path))}
+    manifests = _list_manifests(folder) if cut_off else []
+    return tuple(name for _, path in manifests[:1] for name in find_damaged_files(folder, path) if name in cut_off)
 
 
 def list_data_files(manifest: bytes) -> list[str]:
