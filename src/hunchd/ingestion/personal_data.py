@@ -13,17 +13,27 @@ from typing import Final
 from hunchd.ingestion.contact_masking import find_contacts
 
 _CARD: Final = re.compile(
-    r"(?<![\w.-])[3-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\w-])|(?<![\w.-])3\d{3}[ -]?\d{6}[ -]?\d{5}(?![\w-])"
+    r"(?<![A-Za-z0-9_.-])(?:[3-6]\d{3}|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d"
+    r"|2720)(?:[ .-]?\d{4}){2}[ .-]?\d{1,7}(?![\w-])"
+    r"|(?<![A-Za-z0-9_.-])3\d{3}[ -]?\d{6}[ -]?\d{5}(?![\w-])"
 )
 _IBAN: Final = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?![A-Za-z0-9])")
 # A number with a country code and groups, or any run of digits that is called a phone number.
 _PHONE: Final = re.compile(
-    r"(?<![\w+])(?:\+|00)[1-9]\d{0,2}[ ./-]?(?:\(0?\d{1,4}\)[ ./-]?)?\d{2,5}(?:[ ./-]?\d{2,5}){1,4}(?!\w)"
+    r"(?<![\w+])(?:\+|00)[1-9]\d{0,2}[ ./-]?(?:\(0?\d{1,4}\)[ ./-]?)?\d{1,5}(?:[ ./-]?\d{2,5}){1,4}(?!\w)"
+)
+# What stands between such a word and the number.
+_LINK: Final = (
+    r"(?:\W{0,3}\b(?:no|nr|number|nummer|num[ée]ro|número|numer|is|was|ist|est|es|[éèe]|c'est|le|il|la|an|at|on|jest|я|это)\b"
+    r"|'s\b|\W{0,2}(?:是|は|는|은)){0,4}"
 )
 _INTRODUCED_NAME: Final = re.compile(
-    r"\b(?:phone|tel(?:efon|ephone|éfono)?|mobile|cell|handy|fax|whatsapp|called at|call (?:me|her|him|us"
-    r"|them) (?:at|on)"
-    r"|reached (?:at|on)|number is)\b\W{0,12}\(?\+?\d[\d ()./-]{5,18}\d",
+    r"(?<![A-Za-z])(?:(?:phone|t[eé]l(?:[eé](?:f|ph)\w{0,12})?|tlf|mobil\w{0,8}|móvil|celular|cell\w{0,8}|portable"
+    r"|handy\w{0,8}|fax|whatsapp|telegram|sms|телефон\w{0,3}|моб\w{0,8}|(?:my|his|her|mon|mio|mi|meu|mein\w?|moj\w?"
+    r"|мой) (?:number|num[ée]ro|número|numero|nummer|numer|номер)|number is)\b"
+    r"|(?:call|ring|text|reach|phone|ruf|appelle|llám|chiam)\w{0,5}(?:-moi|(?: (?:me|mich|her|him|us|them))?)"
+    r"(?: (?:at|on|an|al|au|il))|手机号?码?|手機號?碼?|电话|電話|携帯|番号|휴대폰|전화(?:번호)?)"
+    rf"{_LINK}[^\w\n]{{0,8}}\(?\+?\d[\d ()./-]{{5,18}}\d",
     re.IGNORECASE,
 )
 _NORTH_AMERICAN: Final = re.compile(r"(?<![\w.-])\(?[2-9]\d{2}\)?[ .-][2-9]\d{2}[ .-]\d{4}(?![\w.-])")
@@ -32,7 +42,13 @@ _PRIVATE_MAIL: Final = re.compile(
     r"|proton(?:mail)?|pm"
     r"|tutanota|tuta|posteo|mailbox|t-online|freenet|orange|laposte|free|wanadoo|libero|virgilio|terra|uol|bol|qq"
     r"|163|126|sina"
-    r"|naver|daum|hanmail|mail|yandex|rambler|bk|inbox|list|ukr|wp|o2|onet|interia|seznam|centrum|zoho|fastmail|hey)"
+    r"|naver|daum|hanmail|mail|yandex|rambler|bk|inbox|list|ukr|wp|o2|onet|interia|seznam|centrum|zoho|fastmail|hey"
+    r"|duck|pobox|skiff|mailfence|disroot|riseup|sapo|ziggo|xs4all|kpnmail|planet|home|telenet|skynet"
+    r"|luukku|kolumbus|telia|tele2"
+    r"|btinternet|sky|virginmedia|ntlworld|talktalk|bluewin|hispeed|sfr|neuf|bbox|alice|tin|tiscali|arcor"
+    r"|online|rediffmail|comcast"
+    r"|verizon|att|sbcglobal|bellsouth|cox|charter|shaw|rogers|telus|bigpond|optusnet|xtra|abv|azet|volny"
+    r"|freemail|citromail|ig|globo)"
     r"\.(?:com|net|org|de|at|ch|co\.uk|uk|fr|it|es|pt|br|com\.br|ru|ua|pl|cz|sk|jp|co\.jp|kr|cn|eu|me|io|in|nl|be"
     r"|se|no|dk|fi)\b",
     re.IGNORECASE,
@@ -42,8 +58,10 @@ _LONG_NUMBER: Final = re.compile(r"(?<![\w.])(?<!\d,)\+?\d(?:[ ().\-/]{0,2}\d){7
 _DATE: Final = re.compile(r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b|\b\d{1,2}[-/.]\d{1,2}[-/.]\d{4}\b")
 # Long numbers that are not contact data: a date with a counter, a round number, the number of a thing, an amount.
 _TECHNICAL_NUMBER: Final = re.compile(
-    r"(?<![\w+])(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[-T_.]?\d{1,6})?(?!\w)|(?<![\w+])[1-9]\d{0,5}0{5,}(?!\w)"
-    r"|\b(?:build|version|revision|release|run|job|commit|id|ids|seed|offset|epoch|port|size|limit|timeout|error|byte|line|row|page)s?"
+    r"(?<![\w+])(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[-T_.]?\d{1,6})?(?!\w)"
+    r"|(?<![\w+])[1-9]\d{0,5}0{5,}(?!\w)"
+    r"|\b(?:build|version|revision|release|run|job|commit|id|ids|seed|offset|epoch|port|size|limit"
+    r"|timeout|error|byte|line|row|page)s?"
     r"(?: (?:numbers?|codes?|ids?|is|are|at|of|from|to|with|begins?|starts?)){0,4}[ :=#]+\d{8,}(?!\w)"
     r"|(?<![\w+])\d{8,} ?(?:[kmg]i?b|bytes?|[mµn]?s|milliseconds|rows|records|lines|items|tokens|requests)\b",
     re.IGNORECASE,
@@ -54,17 +72,24 @@ _SOCIAL_SECURITY: Final = re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d
 # A number that follows a word for an identity document or an account.
 _IDENTITY_WORD: Final = (
     r"(?:passports?|reisepass|ausweis\w*|personalausweis\w*|pasaporte|passeport|паспорт\w*|身份证(?:号码?)?|护照(?:号码?)?"
-    r"|マイナンバー|旅券|ssn|social security|sozialversicherungs\w*|steuer-?id\w*|dni|nie|nif|cpf|cnpj|rg|nino|nhs"
+    r"|マイナンバー|旅券|주민등록번호|주민번호|pesel|bsn|person(?:nummer|nr)|henkilötunnus|codice fiscale|aadhaar"
+    r"|medicare"
+    r"|versicherungsnummer"
+    r"|ni number|ahv|rodné číslo|cnp|rut|ssn|social security|sozialversicherungs\w*|steuer-?id\w*"
+    r"|dni|nie|nif|cpf|cnpj|(?-i:RG|SIN|TFN|PAN|CURP)|kimlik(?: no)?|cédula|nino|nhs"
     r"|national insurance|sécu(?:rité sociale)?|insee|nir|инн|снилс|tax id|driver'?s licen[cs]e|führerschein\w*)"
 )
 _ACCOUNT_WORD: Final = (
-    r"(?:account (?:number|no\.?)|sort code|routing number|konto(?:nummer|nr\.?)?|número de cuenta|numéro de compte"
-    r"|número da conta|номер сч[её]та|银行卡(?:号)?|银行账号|账号|口座番号)"
+    r"(?:acc(?:oun)?t\.? (?:number|no\.?)|(?<![\w/])a/c|blz|kto\.?-?(?:nr\.?)?|sort code|routing number"
+    r"|konto(?:nummer|nr\.?)?|número de cuenta|numéro de compte"
+    r"|número da conta|ag[eê]ncia \d{3,5}-?\d? conta|номер сч[её]та|银行卡(?:号)?|银行账号|账号|口座番号)"
 )
 _NUMBER_AFTER: Final = r"\W{0,4}(?:(?:is|no|nr|number|nummer|ist|es|est|é|是|は|號|号)\W{0,3}){0,2}(?P<value>"
-_IDENTITY_NUMBER: Final = r"[A-Z]{0,3}[ -]?\d[\dA-Z]*(?:[ .-]{1,2}\d[\dA-Z]*)*)"
+_IDENTITY_NUMBER: Final = r"(?-i:[A-Z]{0,5})[ -]?\d[\dA-Z]*(?:[ .-]{1,2}\d[\dA-Z]*)*)"
 _NAMED_IDENTITY: Final = re.compile(
-    rf"(?<![^\W\d_a-z]){_IDENTITY_WORD}{_NUMBER_AFTER}{_IDENTITY_NUMBER}", re.IGNORECASE
+    rf"(?<![A-Za-z0-9]){_IDENTITY_WORD}(?:(?<=[^\x00-\x7f])|(?![A-Za-z0-9_])){_NUMBER_AFTER}{_IDENTITY_NUMBER}"
+    r"|(?<![A-Za-z0-9])(?P<fiscal>(?-i:[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]))(?![A-Za-z0-9])",
+    re.IGNORECASE,
 )
 _NAMED_ACCOUNT: Final = re.compile(rf"{_ACCOUNT_WORD}{_NUMBER_AFTER}\d[\d -]{{3,}}\d)", re.IGNORECASE)
 _CHINESE_IDENTITY: Final = re.compile(r"(?<!\d)[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])\d{5}[\dXx](?!\d)")
@@ -86,8 +111,9 @@ def find_identity_numbers(text: str) -> list[tuple[int, int, str]]:
     ]
     for pattern, kind in ((_NAMED_IDENTITY, "identity"), (_NAMED_ACCOUNT, "account")):
         for match in pattern.finditer(text):
-            if sum(map(str.isdigit, match["value"])) >= _FEWEST_DIGITS:
-                found.append((*match.span("value"), kind))
+            group = "value" if match["value"] else "fiscal"
+            if sum(map(str.isdigit, match[group])) >= _FEWEST_DIGITS:
+                found.append((*match.span(group), kind))
     separate: list[tuple[int, int, str]] = []
     for start, end, kind in sorted(found):
         if not separate or start >= separate[-1][1]:
