@@ -97,7 +97,7 @@ class StoreUnderTest:
         """Return the ids of the first answers, each with the lines quoted from it."""
         self._now = now
         answer = await self._searching.search(SearchRequest(query=query, project=PROJECT, k=k), PROJECT)
-        return [(result["id"], result["snippet"]) for result in answer["results"]]
+        return [(result.id, result.snippet) for result in answer.results]
 
     async def weighed(self) -> tuple[float, float]:
         """Return MB on disk and in memory."""

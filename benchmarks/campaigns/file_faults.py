@@ -131,7 +131,10 @@ def run_failures(library: Path, options: argparse.Namespace) -> int:
     """Try the places until the time is over, print a verdict and return how many lost something."""
     began = time.monotonic()
     trouble, counts = try_place(library, options.seed)
-    print(trouble or "without a fault: nothing lost")
+    if trouble:
+        print(f"no verdict: without a fault, {trouble}")
+        return 1
+    print("without a fault: nothing lost")
     places = [(kind, at) for kind, count in enumerate(counts) for at in range(1, count + 1)]
     random.Random(options.seed).shuffle(places)
     print(f"{len(places)} places: {dict(zip(KINDS, counts, strict=True))}", flush=True)
