@@ -4,8 +4,9 @@
 
 Prints one line of JSON: whether every member ends with the same knowledge, what was lost, doubled or private in the
 dataset, the lag from accepting a statement to seeing it elsewhere, and the requests and bytes of a member and hour.
-The object stores need moto and Azurite (tests/object_stores.py); a proxy in front of them delays, refuses and counts.
-Clock skew needs libfaketime (LD_PRELOAD named by HUNCHD_FAKETIME) and is left out without it.
+The object stores need moto and Azurite (tests/object_stores.py); each member reaches them through a proxy that delays,
+refuses, drops and counts. Azurite keeps its files and is killed in between; moto keeps its objects in memory, so it is
+only cut off. Clock skew needs libfaketime (LD_PRELOAD named by HUNCHD_FAKETIME) and is left out without it.
 """
 
 from __future__ import annotations
@@ -21,16 +22,19 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from tests.daemon.running import RunningDaemon  # noqa: E402
-from tests.object_stores import azure_store, free_port, s3_store  # noqa: E402
+from tests.object_stores import azure_store, free_port, read_body, s3_store  # noqa: E402
 
 SETTINGS = """
 [team]
@@ -43,6 +47,17 @@ nightly = false
 """
 KEYS = [f"subject {number}" for number in range(40)]
 PRIVATE = "planted-and-private"
+PUBLIC = "stated-for-all"  # the search of the dataset has to find it
+TROUBLES = (
+    (0.0, 0.0, False),
+    (0.0, 0.0, False),
+    (0.5, 0.0, False),
+    (2.0, 0.0, False),
+    (0.0, 0.3, False),
+    (0.0, 0.0, True),
+)
+REST = 600.0  # seconds until everybody is to be in step
+SAVING = 7.0  # seconds: Azurite saves its index every 5, and what it acknowledged since is lost with a SIGKILL
 
 
 @dataclass
@@ -56,6 +71,14 @@ class Proxy:
     delay: float = 0.0  # seconds before each request is passed on
     refused_share: float = 0.0
     is_down: bool = False
+    _copying: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def is_well(self) -> bool:
+        return not (self.is_down or self.delay or self.refused_share)
+
+    def trouble(self, delay: float, refused_share: float, is_down: bool) -> None:
+        self.delay, self.refused_share, self.is_down = delay, refused_share, is_down
 
     def start(self) -> None:
         started = threading.Event()
@@ -82,7 +105,9 @@ class Proxy:
                     return
                 if upstream is None:
                     source, upstream = await asyncio.open_connection("127.0.0.1", self.target)
-                    asyncio.create_task(self._copy_back(source, writer))  # noqa: RUF006 - ends with the connection
+                    copying = asyncio.create_task(self._copy_back(source, writer))
+                    self._copying.add(copying)
+                    copying.add_done_callback(self._copying.discard)
                 upstream.write(head)
                 await self._copy_body(head, reader, upstream)
         except (ConnectionError, asyncio.IncompleteReadError, OSError):
@@ -109,6 +134,8 @@ class Proxy:
     async def _copy_back(self, source: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while chunk := await source.read(65_536):
+                if self.is_down:
+                    return
                 self.received_bytes += len(chunk)
                 writer.write(chunk)
                 await writer.drain()
@@ -123,7 +150,9 @@ class Member:
     name: str
     daemon: RunningDaemon
     folder: Path
+    proxy: Proxy | None = None
     stated: dict[str, tuple[str, float]] = field(default_factory=dict)  # key → value and time, as acknowledged
+    unanswered: dict[str, str] = field(default_factory=dict)  # key → value, stated while the daemon was killed
     forgotten: set[str] = field(default_factory=set)  # values
     is_up: bool = True
 
@@ -131,6 +160,17 @@ class Member:
         fact = {"kind": "fact", "key": key, "value": value, "category": "decision", "project": str(self.folder)}
         self.daemon.post("/memories", {**fact, "content": f"{key}: {value}"})
         self.stated[key] = (value, time.monotonic())
+        self.unanswered.pop(key, None)
+
+    def kill_while_stating(self, key: str, value: str) -> None:
+        killer = threading.Timer(random.uniform(0.0, 0.05), self.daemon.kill)
+        killer.start()
+        try:
+            self.state(key, value)
+        except OSError:
+            self.unanswered[key] = value
+        killer.join()
+        self.daemon.start()
 
     def forget(self, key: str) -> None:
         status, answer = self.daemon.request("GET", "/facts", query={"key": key, "project": str(self.folder)})
@@ -191,31 +231,35 @@ def main() -> int:
 
 
 def run_campaign(arguments: argparse.Namespace, base: Path, stack: ExitStack) -> dict[str, Any]:
-    uri, proxy, credentials, data = open_store(arguments.store, base, stack)
+    store = open_store(arguments.store, base, stack)
     members = [
-        create_member(f"Member {letter}", base, credentials, number)
-        for number, letter in list_letters(arguments.members)
+        create_member(f"Member {letter}", base, store, number) for number, letter in list_letters(arguments.members)
     ]
     for member in members:
         member.daemon.start()
         stack.callback(member.daemon.stop)
         member.daemon.add(member.folder)
         plant_private(member)
-    body = {"uri": uri, "create": True}
+    body = {"uri": store.uri, "create": True}
     for member in members:
         joined = member.daemon.post("/team", {**body, "project": str(member.folder), "name": member.name})
         body = {"uri": joined["address"], "create": False}
         time.sleep(3 if member is members[0] else 0)
     lags: list[float] = []
-    counts = dict.fromkeys(("edits", "forgets", "resolutions", "kills", "absences", "outages"), 0)
-    began = time.monotonic()
+    members[0].state("public", PUBLIC)
+    counts: Counter[str] = Counter()
+    began = noted = time.monotonic()
     while time.monotonic() - began < arguments.minutes * 60:
-        act(members, proxy, counts, lags)
+        act(members, store, counts, lags)
         time.sleep(random.uniform(0.05, 0.5))
+        if time.monotonic() - noted > 60:
+            noted = time.monotonic()
+            print(f"{(noted - began) / 60:.0f} min {dict(counts)} lags {len(lags)}", file=sys.stderr, flush=True)
     hours = (time.monotonic() - began) / 3_600
-    traffic = (proxy.requests, proxy.received_bytes) if proxy is not None else (0, 0)
+    proxies = [one.proxy for one in members if one.proxy is not None]
+    traffic = (sum(one.requests for one in proxies), sum(one.received_bytes for one in proxies))
     return {"store": arguments.store, "members": len(members), "minutes": arguments.minutes, **counts} | judge(
-        members, proxy, data, lags, traffic, hours
+        members, store, lags, traffic, hours
     )
 
 
@@ -223,29 +267,60 @@ def list_letters(count: int) -> list[tuple[int, str]]:
     return [(number, chr(ord("A") + number)) for number in range(count)]
 
 
-def open_store(kind: str, base: Path, stack: ExitStack) -> tuple[str, Proxy | None, str, Path]:
+@dataclass
+class Store:
+    """Store of the dataset; `read` yields the content of every file in it."""
+
+    uri: str
+    read: Callable[[], Iterator[bytes]]
+    credentials: str = ""
+    port: int = 0
+    restart: Callable[[], None] | None = None  # kills it and starts it again with the same files
+
+
+def open_store(kind: str, base: Path, stack: ExitStack) -> Store:
     if kind == "folder":
-        return str(base / "dataset"), None, "", base / "dataset"
+        return Store(str(base / "dataset"), lambda: read_files(base / "dataset"))
     folder = base / "store"
     folder.mkdir()
-    store = stack.enter_context((s3_store if kind == "s3" else azure_store)(folder))
-    proxy = Proxy(store.port)
-    proxy.start()
-    return store.uri, proxy, store.credentials.replace(f":{store.port}", f":{proxy.port}"), folder
+    if kind == "s3":
+        server = stack.enter_context(s3_store(folder))
+        return Store(server.uri, lambda: read_objects(server.port), server.credentials, server.port)
+    server = stack.enter_context(azure_store(folder))
+    return Store(server.uri, lambda: read_files(folder), server.credentials, server.port, server.restart)
 
 
-def create_member(name: str, base: Path, credentials: str, number: int) -> Member:
+def read_files(folder: Path) -> Iterator[bytes]:
+    return (file.read_bytes() for file in folder.rglob("*") if file.is_file())
+
+
+def read_objects(port: int) -> Iterator[bytes]:
+    """Yield the objects of the S3 server, which holds them in memory."""
+    space, after = "{http://s3.amazonaws.com/doc/2006-03-01/}", ""
+    while True:
+        page = ElementTree.fromstring(read_body(port, f"/team-bucket?list-type=2&start-after={after}"))
+        names = [str(one.text) for one in page.iter(f"{space}Key")]
+        yield from (read_body(port, f"/team-bucket/{name}") for name in names)
+        if not names:
+            return
+        after = names[-1]
+
+
+def create_member(name: str, base: Path, store: Store, number: int, settings: str = SETTINGS) -> Member:
     folder = base / name.replace(" ", "") / "shop"
     folder.mkdir(parents=True)
     environment = {}
     if library := os.environ.get("HUNCHD_FAKETIME"):
         environment = {"LD_PRELOAD": library, "FAKETIME": f"{(number % 3 - 1) * 600:+d}"}
-    daemon = RunningDaemon(base / name.replace(" ", "") / "home", settings=SETTINGS, environment=environment)
+    proxy = Proxy(store.port) if store.port else None
+    daemon = RunningDaemon(base / name.replace(" ", "") / "home", settings=settings, environment=environment)
     daemon.places.config.mkdir(parents=True, mode=0o700)
     file = daemon.places.config / "team-credentials.toml"
     file.touch(mode=0o600)
-    file.write_text(credentials)
-    return Member(name, daemon, folder)
+    if proxy is not None:
+        proxy.start()
+        file.write_text(store.credentials.replace(f":{store.port}", f":{proxy.port}"))
+    return Member(name, daemon, folder, proxy)
 
 
 def plant_private(member: Member) -> None:
@@ -258,8 +333,8 @@ def plant_private(member: Member) -> None:
     member.daemon.post("/signals", {"signals": [command]})
 
 
-def act(members: list[Member], proxy: Proxy | None, counts: dict[str, int], lags: list[float]) -> None:
-    """Let something happen; everything but the store's trouble happens to one member."""
+def act(members: list[Member], store: Store, counts: Counter[str], lags: list[float]) -> None:
+    """Let something happen to one member, or to the store."""
     member = random.choice(members)
     chance = random.random()
     if not member.is_up:
@@ -276,20 +351,39 @@ def act(members: list[Member], proxy: Proxy | None, counts: dict[str, int], lags
     elif chance < 0.90:
         counts["resolutions"] += member.resolve_one()
     elif chance < 0.92:
-        member.daemon.kill()
-        member.daemon.start()
+        member.kill_while_stating(random.choice(KEYS), f"v{time.time_ns():x}")
         counts["kills"] += 1
     elif chance < 0.93:
         member.daemon.stop()
         member.is_up = False
         counts["absences"] += 1
-    elif chance < 0.97 and proxy is not None:
-        proxy.delay, proxy.refused_share, proxy.is_down = random.choice(
-            ((0.0, 0.0, False), (0.0, 0.0, False), (0.5, 0.0, False), (0.0, 0.3, False), (0.0, 0.0, True))
-        )
-        counts["outages"] += proxy.is_down or proxy.refused_share > 0 or proxy.delay > 0
-    elif proxy is None or not (proxy.is_down or proxy.delay or proxy.refused_share):
+    elif chance < 0.97 and member.proxy is not None:
+        disturb(members, member, store, counts)
+    elif all(one.proxy is None or one.proxy.is_well for one in members):
         measure_lag(members, lags)
+
+
+def disturb(members: list[Member], member: Member, store: Store, counts: Counter[str]) -> None:
+    """Change the network of one member or of all, or kill the store."""
+    if store.restart is not None and random.random() < 0.2:
+        for one in members:
+            if one.proxy is not None:
+                one.proxy.is_down = True
+        time.sleep(SAVING)
+        store.restart()
+        counts["kills_of_store"] += 1
+        for one in members:
+            if one.proxy is not None:
+                one.proxy.is_down = False
+        return
+    is_for_all, trouble = random.random() < 0.5, random.choice(TROUBLES)
+    for one in members if is_for_all else (member,):
+        assert one.proxy is not None
+        one.proxy.trouble(*trouble)
+        if not is_for_all and not one.proxy.is_well:
+            counts["cut_off" if one.proxy.is_down else "bad_networks"] += 1
+    if is_for_all:
+        counts["outages"] += any(trouble)
 
 
 def measure_lag(members: list[Member], lags: list[float]) -> None:
@@ -310,18 +404,18 @@ def measure_lag(members: list[Member], lags: list[float]) -> None:
 
 
 def judge(
-    members: list[Member], proxy: Proxy | None, data: Path, lags: list[float], traffic: tuple[int, int], hours: float
+    members: list[Member], store: Store, lags: list[float], traffic: tuple[int, int], hours: float
 ) -> dict[str, Any]:
     """Let everybody come to rest, then compare."""
-    if proxy is not None:
-        proxy.delay, proxy.refused_share, proxy.is_down = 0.0, 0.0, False
     for member in members:
+        if member.proxy is not None:
+            member.proxy.trouble(0.0, 0.0, is_down=False)
         if not member.is_up:
             member.daemon.start()
-    deadline = time.monotonic() + 420
+    began = time.monotonic()
     views: list[str] = []
     values: list[dict[str, list[str]]] = []
-    while time.monotonic() < deadline:
+    while time.monotonic() - began < REST:
         time.sleep(5)
         statuses = [one.daemon.get("/team", project=str(one.folder)) for one in members]
         if any(one["unsent"] or one["unapplied"] or one["progress"]["state"] != "in step" for one in statuses):
@@ -331,6 +425,7 @@ def judge(
         values = [one.load_values() for one in members]
         if len(set(views)) == 1 and all(one == values[0] for one in values):
             break
+    in_step_seconds = time.monotonic() - began
     statements = {
         (one["by"], one["key"]): one["value"] for subject in subjects for item in subject for one in item["statements"]
     }
@@ -338,14 +433,14 @@ def judge(
         (member.name, key, value)
         for member in members
         for key, (value, _) in member.stated.items()
-        if statements.get((member.name, key)) != value
+        if statements.get((member.name, key)) not in (value, member.unanswered.get(key, value))
     ]
     doubled = sum(
         len(item["statements"]) - len({one["by"] for one in item["statements"]}) for item in json.loads(views[0])
     )
     forgotten = {value for member in members for value in member.forgotten}
     returned = sorted(forgotten & {value for one in values for found in one.values() for value in found})
-    contents = [file.read_bytes() for file in data.rglob("*") if file.is_file()]
+    contents = list(store.read())
     sorted_lags = sorted(lags)
     return {
         "same_views": len(set(views)) == 1,
@@ -355,7 +450,11 @@ def judge(
         "lost": lost,
         "doubled": doubled,
         "forgotten_returned": returned,
+        "in_step_after": round(in_step_seconds),
+        "searched_files": len(contents),
+        "public_in_dataset": any(PUBLIC.encode() in content for content in contents),
         "private_in_dataset": any(PRIVATE.encode() in content for content in contents),
+        "folders_in_dataset": any(str(members[0].folder.parent).encode() in content for content in contents),
         "forged": sum(one["progress"]["forged"] for one in statuses),
         "lag_p50": round(statistics.median(sorted_lags), 2) if lags else None,
         "lag_p95": round(sorted_lags[int(len(sorted_lags) * 0.95)], 2) if lags else None,

@@ -10,16 +10,18 @@ import base64
 import hashlib
 import hmac
 import http.client
+import json
 import os
 import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlencode
 
 START = 60.0  # seconds
 _ACCOUNT = "devstoreaccount1"
@@ -34,6 +36,7 @@ class ObjectStore:
     uri: str
     credentials: str
     port: int = 0
+    restart: Callable[[], None] = lambda: None  # kills the server and starts it again on the same files
 
     def write_credentials(self, config: Path) -> None:
         config.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -58,20 +61,59 @@ def s3_store(folder: Path, *, port_of_proxy: int | None = None) -> Iterator[Obje
         yield ObjectStore("s3://team-bucket/shop", s3_credentials(port_of_proxy or port), port)
 
 
-def s3_credentials(port: int) -> str:
+def s3_credentials(port: int, key: str = "test", secret: str = "-".join(("planted", "secret"))) -> str:
     return (
-        f'["s3://"]\naws_access_key_id = "test"\naws_secret_access_key = "planted-{"secret"}"\n'
+        f'["s3://"]\naws_access_key_id = "{key}"\naws_secret_access_key = "{secret}"\n'
         f'aws_endpoint = "http://127.0.0.1:{port}"\naws_region = "us-east-1"\nallow_http = "true"\n'
     )
+
+
+def create_s3_user(port: int, name: str, actions: Sequence[str]) -> str:
+    """Create a user who may do these actions below the team's folder; return the credentials.
+
+    Listing is allowed for the whole bucket, as moto knows no conditions. The actions also name the bucket, which moto
+    checks when many objects are deleted. Call `enforce_s3_rights` afterwards.
+    """
+    bucket = "arn:aws:s3:::team-bucket"
+    statements = [
+        {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": bucket},
+        {"Effect": "Allow", "Action": [f"s3:{action}" for action in actions], "Resource": [bucket, f"{bucket}/shop/*"]},
+    ]
+    policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    _call_iam(port, Action="CreateUser", UserName=name)
+    _call_iam(port, Action="PutUserPolicy", UserName=name, PolicyName="team", PolicyDocument=policy)
+    answer = _call_iam(port, Action="CreateAccessKey", UserName=name)
+    key, secret = (answer.split(f"<{tag}>")[1].split("<")[0] for tag in ("AccessKeyId", "SecretAccessKey"))
+    return s3_credentials(port, key, secret)
+
+
+def _call_iam(port: int, **parameters: str) -> str:
+    body = urlencode(parameters | {"Version": "2010-05-08"})
+    scope = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/iam/aws4_request"  # tells moto which service is meant
+    headers = {"Authorization": scope, "Content-Type": "application/x-www-form-urlencoded"}
+    status, answer = exchange(port, "POST", "/", headers, body)
+    assert status == 200, answer
+    return answer.decode()
+
+
+def enforce_s3_rights(port: int) -> None:
+    assert exchange(port, "POST", "/moto-api/reset-auth", {}, "0")[0] == 200
 
 
 @contextmanager
 def azure_store(folder: Path) -> Iterator[ObjectStore]:
     port = free_port()
     command = [str(find_azurite()), "--silent", "--skipApiVersionCheck", "--location", str(folder)]
-    with running_server([*command, "--blobHost", "127.0.0.1", "--blobPort", str(port)], port, folder):
+    command += ["--blobHost", "127.0.0.1", "--blobPort", str(port)]
+    with ExitStack() as stack:
+        stack.enter_context(running_server(command, port, folder))
+
+        def restart() -> None:
+            stack.close()
+            stack.enter_context(running_server(command, port, folder))
+
         create_azure_container(port, "team")
-        yield ObjectStore("az://team/shop", azure_credentials(port), port)
+        yield ObjectStore("az://team/shop", azure_credentials(port), port, restart)
 
 
 def azure_credentials(port: int) -> str:
@@ -79,6 +121,23 @@ def azure_credentials(port: int) -> str:
         f'["az://"]\nazure_storage_account_name = "{_ACCOUNT}"\nazure_storage_account_key = "{_KEY}"\n'
         f'azure_endpoint = "http://127.0.0.1:{port}/{_ACCOUNT}"\nallow_http = "true"\n'
     )
+
+
+def create_azure_user(port: int, permissions: str) -> str:
+    """Return credentials with a signature that grants these permissions (such as "rl") for the container."""
+    expiry, version = "2099-01-01T00:00:00Z", "2020-10-02"
+    resource = f"/blob/{_ACCOUNT}/team"
+    lines = [permissions, "", expiry, resource, "", "", "https,http", version, "c", *[""] * 6]
+    signature = _sign_for_azure("\n".join(lines))
+    token = {"sp": permissions, "se": expiry, "spr": "https,http", "sv": version, "sr": "c", "sig": signature}
+    return (
+        f'["az://"]\nazure_storage_account_name = "{_ACCOUNT}"\nazure_storage_sas_token = "{urlencode(token)}"\n'
+        f'azure_endpoint = "http://127.0.0.1:{port}/{_ACCOUNT}"\nallow_http = "true"\n'
+    )
+
+
+def _sign_for_azure(text: str) -> str:
+    return base64.b64encode(hmac.new(base64.b64decode(_KEY), text.encode(), hashlib.sha256).digest()).decode()
 
 
 def create_azure_container(port: int, name: str) -> None:
@@ -89,16 +148,26 @@ def create_azure_container(port: int, name: str) -> None:
         + "\n" * 12
         + f"x-ms-date:{now}\nx-ms-version:2021-12-02\n/{_ACCOUNT}/{_ACCOUNT}/{name}\nrestype:container"
     )
-    digest = hmac.new(base64.b64decode(_KEY), signed.encode(), hashlib.sha256).digest()
-    headers["Authorization"] = f"SharedKey {_ACCOUNT}:{base64.b64encode(digest).decode()}"
+    headers["Authorization"] = f"SharedKey {_ACCOUNT}:{_sign_for_azure(signed)}"
     assert request(port, "PUT", f"/{_ACCOUNT}/{name}?restype=container", headers) == 201
 
 
+def read_body(port: int, path: str) -> bytes:
+    return exchange(port, "GET", path)[1]
+
+
 def request(port: int, method: str, path: str, headers: dict[str, str] | None = None) -> int:
+    return exchange(port, method, path, headers)[0]
+
+
+def exchange(
+    port: int, method: str, path: str, headers: dict[str, str] | None = None, body: str | None = None
+) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
-        connection.request(method, path, headers=headers or {})
-        return connection.getresponse().status
+        connection.request(method, path, body, headers or {})
+        response = connection.getresponse()
+        return response.status, response.read()
     finally:
         connection.close()
 

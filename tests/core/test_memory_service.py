@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -39,18 +39,27 @@ class SlowStore(Store):
 
 
 @asynccontextmanager
-async def open_memories(folder: Path, store: SlowStore) -> AsyncIterator[MemoryService]:
+async def open_memories(
+    folder: Path, store: Store, on_changed: Callable[[MemoryChange], None] = lambda _: None
+) -> AsyncIterator[MemoryService]:
     cache, client = MemoryCache(), cast(StoreClient, cast(Any, store))
     async with Journal.open(folder / "journal") as journal:
         writer = StoreWriter(journal, cache, client, batch_size=8, gather_seconds=0.0, limit=100)
         memories = MemoryService(
-            journal, cache, client, writer, now=lambda: NOW, pending_erasures=PendingErasures(folder / "forgetting")
+            journal,
+            cache,
+            client,
+            writer,
+            now=lambda: NOW,
+            pending_erasures=PendingErasures(folder / "forgetting"),
+            on_changed=on_changed,
         )
         writing = asyncio.create_task(writer.run())
         try:
             yield memories
         finally:
-            store.may_answer.set()
+            if isinstance(store, SlowStore):
+                store.may_answer.set()
             writing.cancel()
             await asyncio.wait([writing])
 

@@ -128,6 +128,20 @@ async def test_erase_removes_bytes_after_compaction(tmp_path: Path) -> None:
     assert len(await read_ids(dataset, 0, await dataset.read_version())) == 301
 
 
+async def test_compact_after_others_commit_succeeds(address: Address, dataset: TeamDataset) -> None:
+    other = await TeamDataset.open(*address)
+    for number in range(3):
+        await other.append([row(str(number), subject=str(number))], may_exist=False)
+    await other.compact(keep=timedelta(days=1))
+    await other.append([row("3")], may_exist=False)
+    await asyncio.sleep(0.05)
+
+    stats = await dataset.compact(keep=timedelta(milliseconds=1))
+
+    assert stats["left_versions"] == 0
+    assert len(await read_ids(dataset, 0, await dataset.read_version())) == 4
+
+
 async def test_open_other_scheme_is_refused() -> None:
     with pytest.raises(InvalidInput):
         await TeamDataset.open("http://example.org/x", {})

@@ -21,7 +21,7 @@ import msgspec
 from hunchd.domain.json_values import JsonObject
 from hunchd.domain.team_address import get_folder
 from hunchd.features.team.signing import create_key, is_genuine, keep_genuine, load_key, sign_record
-from hunchd.features.team.team_client import RecordBatch
+from hunchd.features.team.team_client import Care, RecordBatch
 from hunchd.protocol.helper import serve
 from hunchd.protocol.team_records import RecordKind, TeamRecord, compute_team_id, decode_founding
 from hunchd.store.team_credentials import load_store_options
@@ -103,14 +103,14 @@ class TeamProcess:
             genuine = await asyncio.to_thread(keep_genuine, _parse_rows(rows), team)
             yield RecordBatch(tuple(genuine), len(rows) - len(genuine))
 
-    async def maintain(self, uri: str, credentials: str, lease: str, holder: str, keep_seconds: float) -> bool:
+    async def maintain(self, uri: str, credentials: str, lease: str, holder: str, keep_seconds: float) -> Care:
         dataset = await self._get(uri, credentials)
         async with self._share_written_files(uri):
             if not await dataset.claim_lease(lease, holder):
-                return False
-            await dataset.compact(keep=timedelta(seconds=keep_seconds))
+                return "leased"
+            stats = await dataset.compact(keep=timedelta(seconds=keep_seconds))
             await dataset.drop_leases(before=lease)
-        return True
+        return "not allowed" if stats["left_versions"] else "compacted"
 
     @asynccontextmanager
     async def _share_written_files(self, uri: str) -> AsyncIterator[None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import uuid4
 
@@ -33,6 +33,7 @@ from hunchd.store.database.tables import Row
 TABLE: Final = "team_records"
 LEASES: Final = "team_leases"
 BATCH_ROWS: Final = 1_000  # rows in a batch of a stream
+COMPACT_ATTEMPTS: Final = 3
 _CREATED: Final = "_row_created_at_version"
 _ADDRESS: Final = "_rowaddr"
 _SOURCE_LINE: Final = re.compile(r",? \S+\.rs:\d+:\d+")  # of the client, at the end of its errors
@@ -168,11 +169,24 @@ class TeamDataset:
     async def compact(self, *, keep: timedelta) -> dict[str, int]:
         """Merge small files and drop the versions older than `keep`.
 
-        Files that only these versions reference are removed as well. Returns the numbers of merged files and freed
-        bytes.
+        Files that only these versions reference are removed as well. Returns the numbers of merged files, of freed
+        bytes, and of old versions that are left, because the store did not let them be deleted; it reports no error.
         """
-        stats = await self._run(self._table.optimize(cleanup_older_than=keep))
-        return {"merged": stats.compaction.fragments_removed, "freed_bytes": stats.prune.bytes_removed}
+        newest, oldest = await self.read_version(), datetime.now(UTC).replace(tzinfo=None) - keep
+        for attempt in range(1, COMPACT_ATTEMPTS + 1):
+            await self._run(self._table.checkout_latest())  # an older version would conflict with what came after it
+            try:
+                stats = await self._run(self._table.optimize(cleanup_older_than=keep))
+                break
+            except StoreError as error:  # somebody erased something meanwhile
+                if "commit conflict" not in error.message or attempt == COMPACT_ATTEMPTS:
+                    raise
+        versions: list[Row] = await self._run(self._table.list_versions())
+        return {
+            "merged": stats.compaction.fragments_removed,
+            "freed_bytes": stats.prune.bytes_removed,
+            "left_versions": sum(one["version"] < newest and one["timestamp"] < oldest for one in versions),
+        }
 
     async def _run(self, work: Any) -> Any:
         try:

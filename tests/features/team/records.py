@@ -45,13 +45,13 @@ def statement(text: str, **fields: Any) -> Statement:
     return Statement(**{**given, "value": text, "category": "decision", **fields})
 
 
-def stated(author: str, text: str, clock: int = 1, **fields: Any) -> TeamRecord:
-    return record(RecordKind.STATE, author, clock=clock, payload=encode_payload(statement(text, **fields)))
+def stated(author: str, text: str, clock: int = 1, subject: str = "s", **fields: Any) -> TeamRecord:
+    return record(RecordKind.STATE, author, subject, clock, encode_payload(statement(text, **fields)))
 
 
-def resolved(author: str, value: str, over: list[TeamRecord], clock: int = 9) -> TeamRecord:
+def resolved(author: str, value: str, over: list[TeamRecord], clock: int = 9, subject: str = "s") -> TeamRecord:
     content = Resolution(over=tuple(one.id for one in over), chosen=statement(value))
-    return record(RecordKind.RESOLVE, author, clock=clock, payload=encode_payload(content))
+    return record(RecordKind.RESOLVE, author, subject, clock, encode_payload(content))
 
 
 def joined(author: str, name: str = "", clock: int = 1) -> TeamRecord:

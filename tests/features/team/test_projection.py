@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hunchd.domain.facts import MemoryChange, slot_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.features.team.merge import Member, SubjectView
 from hunchd.features.team.projection import ProjectionTarget, SlotState, build_claim, plan_single, plan_slot
-from hunchd.protocol.team_records import RecordKind, TeamRecord
+from hunchd.protocol.team_records import RecordKind, TeamRecord, decode_statement
 from tests.features.team.records import NOW, record, resolved, stated
 from tests.features.team.test_selection import memory
 
@@ -118,6 +120,39 @@ def test_resolution_names_winner_by_value() -> None:
 
         [closed] = [one for one in slot.memories.values() if one.kind is Kind.CONTRADICTION]
         assert (slot.value, closed.source["resolution"]) == (value, winner)
+
+
+@st.composite
+def views(draw: st.DrawFn) -> tuple[TeamRecord | None, list[tuple[list[TeamRecord], TeamRecord | None]]]:
+    """Draw what this machine's user states, if anything, and what it hears of one after the other."""
+    ours = draw(st.sampled_from((None, stated("own", "A", 1), stated("own", "B", 3))))
+    heard = []
+    for _ in range(draw(st.integers(1, 4))):
+        statements = [ours] if ours is not None else []
+        for author in ("ada", "bob", "cem"):
+            value, clock = draw(st.sampled_from(("", "A", "B", "C", "D"))), draw(st.integers(1, 4))
+            statements += [stated(author, value, clock)] if value else []
+        over = [one for one in statements if draw(st.booleans())]
+        resolution = resolved("bob", draw(st.sampled_from("ABE")), over) if over and draw(st.booleans()) else None
+        heard.append((statements, resolution))
+    return ours, heard
+
+
+@settings(max_examples=300, deadline=None)
+@given(views())
+def test_values_in_play_follow_from_view(
+    drawn: tuple[TeamRecord | None, list[tuple[list[TeamRecord], TeamRecord | None]]],
+) -> None:
+    ours, heard = drawn
+    slot = Slot(own_value(decode_statement(ours).value or "") if ours is not None else None)
+    for statements, resolution in heard:
+        slot.show(*statements, resolution=resolution)
+
+        view = SubjectView("s", tuple(statements), resolution)
+        expected = {decode_statement(one).value for one in view.open_statements}
+        if (ruling := view.decode_resolution()) is not None and ruling.chosen is not None:
+            expected.add(ruling.chosen.value)
+        assert set().union(*slot.disputed, {slot.value} - {None}) == expected
 
 
 def test_void_resolution_restores_own_value() -> None:

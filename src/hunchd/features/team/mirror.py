@@ -21,7 +21,7 @@ from hunchd.features.team.clock import observe, tick
 from hunchd.features.team.merge import ROSTER_GROUPS, STATEMENTS, RegisterKey, get_register_key, merge_records
 from hunchd.protocol.team_records import RecordKind, TeamRecord, compute_record_id
 
-_CURSOR, _CLOCK, _VERSION = "cursor", "clock", "version"
+_CURSOR, _CLOCK, _VERSION, _CARE = "cursor", "clock", "version", "care"
 _CHUNK: Final = 500  # names in one query; SQLite allows 32,766
 _PRAGMAS: Final = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;"
 _COLUMNS: Final = "id, author, machine, clock, version, kind, subject, payload"
@@ -318,6 +318,15 @@ class Mirror:
     def set_cursor(self, version: int) -> None:
         with self._connection:
             self._set_figures({_CURSOR: version})
+
+    @property
+    def first_care_epoch(self) -> int:
+        """Epoch from which on this machine may care for the dataset."""
+        return self._get_figure(_CARE)
+
+    def set_first_care_epoch(self, epoch: int) -> None:
+        with self._connection:
+            self._set_figures({_CARE: epoch})
 
     def list_pending(self, limit: int) -> list[str]:
         """Return up to `limit` pending subjects.

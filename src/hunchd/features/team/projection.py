@@ -186,18 +186,19 @@ def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> 
     head = state.head
     is_active = head is not None and head.status is Status.ACTIVE
     chosen = _build_resolved_claim(view, target)
+    others = [*([chosen] if chosen else []), *claims]
     if head is None or not is_active:
-        return _plan_empty_slot(head, chosen or (claims[0] if claims else None), claims, target)
+        return _plan_empty_slot(head, next(iter(others), None), claims, target)
     if is_from_team(head):
         if own_claim is not None:  # the resolution that had replaced it is no longer valid
             restored = revise_fact(head, _take_over(own_claim.memory, head), target.now)
-            return [restored, *_plan_conflicts(restored.memories[-1], claims, state, target)]
-        return _plan_team_value(head, chosen or (claims[0] if claims else None), claims, state, target)
+            return [restored, *_plan_conflicts(restored.memories[-1], others, state, target)]
+        return _plan_team_value(head, next(iter(others), None), claims, state, target)
     is_own_decided = resolution is not None and own_record in resolution.over
     if chosen is not None and is_own_decided and not is_same_value(head, chosen.memory):
-        changes = [revise_fact(head, _take_over(chosen.memory, head), target.now)]
-        return [*changes, *_close_all(state.conflicts, {_get_value(chosen.memory)}, target.now)]
-    return _plan_conflicts(head, [*([chosen] if chosen else []), *claims], state, target)
+        change = revise_fact(head, _take_over(chosen.memory, head), target.now)
+        return [change, *_plan_conflicts(change.memories[-1], claims, state, target)]
+    return _plan_conflicts(head, others, state, target)
 
 
 def _build_own_claim(view: SubjectView, target: ProjectionTarget) -> Claim | None:

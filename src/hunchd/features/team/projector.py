@@ -61,31 +61,45 @@ class Projector:
         self._features = features
         self._find_project = find_project
 
-    async def project(self, mirror: Mirror, membership: TeamMembership, roster: Mapping[str, Member]) -> None:
-        """Apply the records about all pending subjects to the memories.
+    async def project(
+        self,
+        mirror: Mirror,
+        membership: TeamMembership,
+        roster: Mapping[str, Member],
+        is_changed: Callable[[str], bool],
+    ) -> bool:
+        """Apply the records about the next pending subjects to the memories.
 
-        If a crash interrupts this, the next call repeats it with the same result.
+        Subjects whose memory has changed since records were created, as `is_changed` says of its id, stay pending.
+        Returns True if any were applied. If a crash interrupts this, the next call repeats it with the same result.
         """
-        while subjects := await asyncio.to_thread(mirror.list_pending, BATCH):
-            project = self._find_project(membership.project)
-            if project is None:
-                return
-            records = await asyncio.to_thread(mirror.load_subjects, subjects)
-            shown = await asyncio.to_thread(mirror.load_shown, subjects)
-            target = ProjectionTarget(project.id, membership.author, roster, self._memories.now())
-            plans = [
-                plan for subject in subjects for plan in _list_plans(subject, records[subject], shown[subject], target)
-            ]
-            for plan in plans:
-                for author in plan.erased_authors:
-                    await self._erase(plan.memory, author, project.id)
-            await self._apply(plans, project, target)
-            entries = [(plan.view.subject, plan.author, plan.memory) for plan in plans]
-            await asyncio.to_thread(mirror.set_shown, entries)
-            await asyncio.to_thread(mirror.remove_pending, subjects)
+        subjects = await asyncio.to_thread(mirror.list_pending, BATCH)
+        project = self._find_project(membership.project)
+        if not subjects or project is None:
+            return False
+        records = await asyncio.to_thread(mirror.load_subjects, subjects)
+        shown = await asyncio.to_thread(mirror.load_shown, subjects)
+        target = ProjectionTarget(project.id, membership.author, roster, self._memories.now())
+        plans = [
+            plan for subject in subjects for plan in _list_plans(subject, records[subject], shown[subject], target)
+        ]
+        for plan in plans:
+            for author in plan.erased_authors:
+                await self._erase(plan.memory, author, project.id)
+        skipped = await self._apply(plans, project, target, is_changed)
+        applied = [subject for subject in subjects if subject not in skipped]
+        entries = [(plan.view.subject, plan.author, plan.memory) for plan in plans if plan.view.subject not in skipped]
+        await asyncio.to_thread(mirror.set_shown, entries)
+        await asyncio.to_thread(mirror.remove_pending, applied)
+        return bool(applied)
 
-    async def _apply(self, plans: Sequence[_Plan], project: Project, target: ProjectionTarget) -> None:
+    async def _apply(
+        self, plans: Sequence[_Plan], project: Project, target: ProjectionTarget, is_changed: Callable[[str], bool]
+    ) -> set[str]:
+        """Apply the plans, and return the subjects that were skipped."""
         async with self._memories.change_lock:
+            skipped = {plan.view.subject for plan in plans if is_changed(plan.memory)}
+            plans = [plan for plan in plans if plan.view.subject not in skipped]
             stored = await self._memories.find([plan.memory for plan in plans], project.id)
             conflicts = _group_conflicts(project.conflicts.values())
             changes: list[MemoryChange] = []
@@ -99,6 +113,7 @@ class Projector:
                     claim = build_claim(said, target) if said is not None else None
                     changes += plan_single(claim, memory, target.now)
             await self._memories.commit(changes)
+        return skipped
 
     async def _erase(self, identifier: str, author: str, project: str) -> None:
         """Erase an author's words from a memory and its versions.

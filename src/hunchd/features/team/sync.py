@@ -14,15 +14,16 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from hunchd.consolidation.contradiction_records import parse_sides
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.state.feature import Features
 from hunchd.core.state.project import Project
 from hunchd.domain.errors import HunchError
-from hunchd.domain.facts import MemoryChange
+from hunchd.domain.facts import MemoryChange, slot_of
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.features.team.clock import to_milliseconds
@@ -46,6 +47,9 @@ MAX_DELAY_SECONDS: Final = 30.0  # between two attempts while the store is unrea
 # An erased text disappears from the dataset's old versions after at most two of these periods, if any member's
 # daemon is online.
 CARE_SECONDS: Final = 3_600.0
+CARE_PAUSE: Final = 168  # epochs, a week, until a member who may not delete files tries again
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -68,7 +72,17 @@ class _Work:
 
     changed_ids: set[str] = field(default_factory=set)
     deleted_ids: set[str] = field(default_factory=set)
+    disputed_ids: set[str] = field(default_factory=set)  # memories about which a contradiction has changed
     scan: bool = True  # compare everything, as after a start
+
+    def add(self, other: _Work) -> None:
+        self.changed_ids |= other.changed_ids
+        self.deleted_ids |= other.deleted_ids
+        self.disputed_ids |= other.disputed_ids
+        self.scan |= other.scan
+
+    def concerns(self, identifier: str) -> bool:
+        return identifier in self.changed_ids or identifier in self.deleted_ids or identifier in self.disputed_ids
 
 
 class TeamSync:
@@ -103,7 +117,8 @@ class TeamSync:
         self._care_seconds = care_seconds
         self._work = _Work()
         self._wake = asyncio.Event()
-        self._lock = asyncio.Lock()  # the mirror is used by one caller at a time
+        self._exchange_lock = asyncio.Lock()  # one exchange at a time, however long the store takes
+        self._lock = asyncio.Lock()  # the mirror is used by one caller at a time; never held while the store is asked
         self._cared_version = -1
         self._care_epoch = -1
         self._projector = Projector(memories, features, find_project)
@@ -121,6 +136,8 @@ class TeamSync:
             return
         self._work.changed_ids.update(identifier for identifier in relevant if "." not in identifier)
         self._work.deleted_ids.update(identifier for identifier in change.deletions if "." not in identifier)
+        conflicts = [one for one in change.memories if one.kind is Kind.CONTRADICTION]
+        self._work.disputed_ids.update(slot_of(parse_sides(conflict)[1]) or "" for conflict in conflicts)
         self._wake.set()
 
     async def run(self) -> None:
@@ -150,8 +167,7 @@ class TeamSync:
 
         Failures of the store are recorded in `figures`, not raised.
         """
-        async with self._lock:
-            await self._collect()
+        async with self._exchange_lock:
             await self._project()
             try:
                 await self._push()
@@ -191,9 +207,7 @@ class TeamSync:
         try:
             await self._collect_work(work, scope)
         except BaseException:
-            self._work.changed_ids |= work.changed_ids
-            self._work.deleted_ids |= work.deleted_ids
-            self._work.scan |= work.scan
+            self._work.add(work)
             raise
 
     async def _collect_work(self, work: _Work, scope: SharingScope) -> None:
@@ -292,7 +306,7 @@ class TeamSync:
 
     async def _push(self) -> None:
         self.figures.push_failure = ""
-        while (outbox := await asyncio.to_thread(self._mirror.load_outbox, PUSH_BATCH)).records:
+        while (outbox := await self._use(lambda mirror: mirror.load_outbox(PUSH_BATCH))).records:
             try:
                 await self._store.append(
                     self._address,
@@ -304,11 +318,11 @@ class TeamSync:
             except HunchError as error:  # a member without write access still receives
                 self.figures.push_failure = redact(error.message).text
                 return
-            await asyncio.to_thread(self._mirror.remove_from_outbox, outbox.records)
+            await self._use(partial(Mirror.remove_from_outbox, records=outbox.records))
             self.figures.sent += len(outbox.records)
 
     async def _pull(self) -> None:
-        newest, cursor = await self._store.read_version(self._address), await asyncio.to_thread(self._get_cursor)
+        newest, cursor = await self._store.read_version(self._address), await self._use(lambda mirror: mirror.cursor)
         if newest == cursor:
             return
         if newest < cursor:  # the dataset was restored or created again
@@ -321,26 +335,35 @@ class TeamSync:
             self.figures.forged += batch.forged
             self.figures.received += len(batch.records)
             now_ms = to_milliseconds(self._memories.now())
-            await asyncio.to_thread(self._mirror.receive, batch.records, now_ms=now_ms)
-        await asyncio.to_thread(self._mirror.set_cursor, newest)
-        self._roster = None
+            await self._use(partial(Mirror.receive, records=batch.records, now_ms=now_ms))
+            self._roster = None
+        await self._use(lambda mirror: mirror.set_cursor(newest))
 
-    def _get_cursor(self) -> int:
-        return self._mirror.cursor
+    async def _use(self, call: Callable[[Mirror], T]) -> T:
+        """Call a method of the mirror in a thread."""
+        async with self._lock:
+            return await asyncio.to_thread(call, self._mirror)
 
     async def _maintain(self) -> None:
-        """Compact the dataset once per epoch, unless another member does."""
+        """Compact the dataset once per epoch, unless another member does.
+
+        A member who may not delete files leaves this to the others for a while: it would hold the lease for nothing.
+        """
         epoch = int(time.time() // self._care_seconds)
-        version = await asyncio.to_thread(self._get_cursor)
-        if epoch == self._care_epoch or version == self._cared_version:
+        version, first_epoch = await self._use(lambda mirror: (mirror.cursor, mirror.first_care_epoch))
+        if epoch == self._care_epoch or epoch < first_epoch or version == self._cared_version:
             return
         self._care_epoch = epoch
         try:
             lease = f"{epoch:012d}"
-            if await self._store.maintain(self._address, lease, self.membership.machine, self._care_seconds):
-                self._cared_version = version
+            care = await self._store.maintain(self._address, lease, self.membership.machine, self._care_seconds)
         except HunchError as error:  # another member will try
             logger.info("team of %s: compacting the dataset failed: %s", self.membership.project, error.message)
+            return
+        if care == "compacted":
+            self._cared_version = version
+        elif care == "not allowed":
+            await self._use(lambda mirror: mirror.set_first_care_epoch(epoch + CARE_PAUSE))
 
     # Records → memories
 
@@ -351,8 +374,18 @@ class TeamSync:
         return self._roster
 
     async def _project(self) -> None:
-        if self._find_project(self.membership.project) is not None:
-            await self._projector.project(self._mirror, self.membership, await self._load_roster())
+        """Create the records of changed memories, and apply received records to the memories.
+
+        What the user changes in between is not overwritten: its record is created first.
+        """
+        while self._find_project(self.membership.project) is not None:
+            async with self._lock:
+                await self._collect()
+                roster = await self._load_roster()
+                if not await self._projector.project(
+                    self._mirror, self.membership, roster, lambda identifier: self._work.concerns(identifier)
+                ):
+                    return
 
     async def withdraw_all(self) -> None:
         """Withdraw the other members' statements on this machine.
@@ -362,13 +395,13 @@ class TeamSync:
         async with self._lock:
             await asyncio.to_thread(self._mirror.mark_all_shown_pending)
             own = self.membership.author
-            await self._projector.project(
-                self._mirror, self.membership, {own: Member(own, self.membership.name, "member")}
-            )
+            only_own = {own: Member(own, self.membership.name, "member")}
+            while await self._projector.project(self._mirror, self.membership, only_own, lambda _: False):
+                pass
 
     async def close(self) -> None:
-        async with self._lock:
-            await asyncio.to_thread(self._mirror.close)
+        async with self._exchange_lock:
+            await self._use(Mirror.close)
 
     # Questions
 
@@ -397,8 +430,8 @@ class TeamSync:
     async def count_waiting(self) -> tuple[int, int]:
         """Count the records to send and the subjects to apply."""
         deleted_ids = sorted(self._work.deleted_ids)
-        unsent, unapplied, deletions = await asyncio.to_thread(
-            lambda: (self._mirror.count_outbox(), self._mirror.count_pending(), self._mirror.find_own(deleted_ids))
+        unsent, unapplied, deletions = await self._use(
+            lambda mirror: (mirror.count_outbox(), mirror.count_pending(), mirror.find_own(deleted_ids))
         )
         changed = await self._memories.find(sorted(self._work.changed_ids), self.membership.project)
         own = [one for one in changed.values() if one.kind in TEAM_KINDS and not is_from_team(one)]

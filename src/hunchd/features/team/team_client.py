@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.team_records import TeamRecord
 
 AnswerT = TypeVar("AnswerT")
+Care = Literal["compacted", "leased", "not allowed"]  # leased: by another machine; not allowed: to delete old versions
 
 # A store that takes two seconds to answer is slow; one that takes longer than this counts as unreachable.
 CALL_TIMEOUT_SECONDS: Final = 60.0
@@ -55,7 +56,7 @@ class TeamStore(Protocol):
 
     def read_since(self, address: StoreAddress, team: str, version: int, until: int) -> AsyncIterator[RecordBatch]: ...
 
-    async def maintain(self, address: StoreAddress, lease: str, holder: str, keep_seconds: float) -> bool: ...
+    async def maintain(self, address: StoreAddress, lease: str, holder: str, keep_seconds: float) -> Care: ...
 
 
 class TeamClient:
@@ -98,13 +99,11 @@ class TeamClient:
         async for batch in self._helper.stream("read_since", params, RecordBatch):
             yield batch
 
-    async def maintain(self, address: StoreAddress, lease: str, holder: str, keep_seconds: float) -> bool:
-        """Compact the dataset unless another machine holds the lease.
-
-        Returns True if it was compacted.
-        """
+    async def maintain(self, address: StoreAddress, lease: str, holder: str, keep_seconds: float) -> Care:
+        """Compact the dataset unless another machine holds the lease."""
         params = {**_encode(address), "lease": lease, "holder": holder, "keep_seconds": keep_seconds}
-        return await self._helper.call("maintain", params, bool, timeout=CARE_TIMEOUT_SECONDS)
+        care: Care = await self._helper.call("maintain", params, Care, timeout=CARE_TIMEOUT_SECONDS)  # type: ignore[arg-type]
+        return care
 
     async def _call(self, method: str, params: Mapping[str, Any], answer: type[AnswerT]) -> AnswerT:
         return await self._helper.call(method, params, answer, timeout=CALL_TIMEOUT_SECONDS)
