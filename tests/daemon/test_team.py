@@ -187,6 +187,24 @@ def test_members_statement_is_only_hidden(team: list[Colleague]) -> None:
     assert (forgotten["still_said_by"], bob.look_up("queue"), ada.look_up("queue")) == ("Ada", None, "Redis")
 
 
+def test_restated_key_erases_forgotten_text(team: list[Colleague], tmp_path: Path) -> None:
+    ada, bob, _ = team
+    statement = ada.state("queue", "planted-in-error")
+    wait_for(lambda: bob.look_up("queue") == "planted-in-error")
+
+    ada.daemon.request("DELETE", f"/memories/{statement}")
+    ada.state("queue", "Redis")
+    wait_for(lambda: bob.look_up("queue") == "Redis")
+
+    history = bob.daemon.get(
+        f"/memories/{bob.daemon.get('/facts', key='queue', project=str(bob.folder))['fact']['id']}"
+    )
+    assert "planted-in-error" not in str(history)
+    ada.state("cache", "none")
+    places = (tmp_path / "dataset", *(one.daemon.places.data for one in team))
+    wait_for(lambda: not any(holds(file, b"planted-in-error") for place in places for file in place.rglob("*")))
+
+
 @pytest.mark.parametrize("mode", [0o2775, 0o2750])
 def test_shared_folder_keeps_its_permissions(hunchd_home: Path, tmp_path: Path, mode: int) -> None:
     shared, folder = tmp_path / "shared", tmp_path / "shop"

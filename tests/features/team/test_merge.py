@@ -98,6 +98,19 @@ def test_mirror_holds_result_of_merge(records: list[TeamRecord], seed: int) -> N
     mirror.close()
 
 
+def test_erasure_outlives_later_statement() -> None:
+    old, erasure, new = stated("bob", "x", 1), record(RecordKind.ERASE, "bob", "s", 2), stated("bob", "y", 3)
+    mirror = Mirror(None)
+    mirror.receive([old], now_ms=10)
+
+    mirror.receive([erasure, new], now_ms=10)
+    mirror.receive([old], now_ms=10)
+
+    assert set(merge_records({}, [new, old, erasure]).values()) == {erasure, new}
+    assert set(mirror.load_subjects(["s"])["s"]) == {erasure, new}
+    mirror.close()
+
+
 def roster_of(*records: TeamRecord) -> dict[str, Member]:
     return build_roster(TEAM, records)
 

@@ -28,6 +28,7 @@ from hunchd.protocol.team_records import (
 )
 
 STATEMENTS: Final = "statement"
+ERASURES: Final = "erasure"
 RESOLUTIONS: Final = "resolution"
 VOTES: Final = "vote"
 MEMBERSHIPS: Final = "membership"
@@ -37,7 +38,7 @@ EXCLUSIONS: Final = "exclusion"
 _GROUPS: Final[Mapping[RecordKind, str]] = {
     RecordKind.STATE: STATEMENTS,
     RecordKind.RETRACT: STATEMENTS,
-    RecordKind.ERASE: STATEMENTS,
+    RecordKind.ERASE: ERASURES,
     RecordKind.RESOLVE: RESOLUTIONS,
     RecordKind.UNRESOLVE: RESOLUTIONS,
     RecordKind.VOTE: VOTES,
@@ -115,13 +116,22 @@ def is_later(one: TeamRecord, other: TeamRecord) -> bool:
 def merge_records(
     registers: Mapping[RegisterKey, TeamRecord], records: Iterable[TeamRecord]
 ) -> dict[RegisterKey, TeamRecord]:
-    """Return the registers after merging `records` into them."""
+    """Return the registers after merging `records` into them.
+
+    A statement older than its author's erasure is dropped, also one that arrives late. The erasure stays beside a
+    later statement, so that it reaches everybody who heard the earlier one.
+    """
     merged = dict(registers)
     for record in records:
         key = get_register_key(record)
         if (current := merged.get(key)) is None or is_later(record, current):
             merged[key] = record
-    return merged
+    return {key: record for key, record in merged.items() if not _is_erased(key, record, merged)}
+
+
+def _is_erased(key: RegisterKey, record: TeamRecord, registers: Mapping[RegisterKey, TeamRecord]) -> bool:
+    erasure = registers.get(key._replace(group=ERASURES)) if key.group == STATEMENTS else None
+    return erasure is not None and is_later(erasure, record)
 
 
 def build_roster(team: str, records: Iterable[TeamRecord]) -> dict[str, Member]:

@@ -18,7 +18,14 @@ from typing import Any, Final
 import msgspec
 
 from hunchd.features.team.clock import observe, tick
-from hunchd.features.team.merge import ROSTER_GROUPS, STATEMENTS, RegisterKey, get_register_key, merge_records
+from hunchd.features.team.merge import (
+    ERASURES,
+    ROSTER_GROUPS,
+    STATEMENTS,
+    RegisterKey,
+    get_register_key,
+    merge_records,
+)
 from hunchd.protocol.team_records import RecordKind, TeamRecord, compute_record_id
 
 _CURSOR, _CLOCK, _VERSION, _CARE = "cursor", "clock", "version", "care"
@@ -208,10 +215,17 @@ class Mirror:
 
         Returns the records that are now the latest in their register.
         """
-        keys = list(dict.fromkeys(get_register_key(record) for record in records))
+        keys = {
+            key._replace(group=group)
+            for key in map(get_register_key, records)
+            for group in ((STATEMENTS, ERASURES) if key.group in (STATEMENTS, ERASURES) else (key.group,))
+        }
         before = {key: record for key in keys if (record := self._load_register(key)) is not None}
         after = merge_records(before, records)
         changed = [record for key, record in after.items() if before.get(key) != record]
+        self._connection.executemany(
+            "DELETE FROM registers WHERE grp = ? AND subject = ? AND author = ?", list(before.keys() - after.keys())
+        )
         self._connection.executemany(
             "REPLACE INTO registers (grp, id, author, machine, clock, version, kind, subject, payload)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -357,6 +357,11 @@ def compute_single_id(author: str, subject: str, project: str) -> str:
     return memory_id(project, f"team:{author}:{subject}")
 
 
-def is_by(memory: Memory, author: str) -> bool:
-    """Return True if a memory is a statement by this author."""
-    return is_from_team(memory) and str(memory.source["member"]) == author[:FINGERPRINT_LENGTH]
+def is_said_before(memory: Memory, record: TeamRecord) -> bool:
+    """Return True if a memory is a statement by the author of a record and not later than it."""
+    source = memory.source
+    return (
+        is_from_team(memory)
+        and str(source["member"]) == record.author[:FINGERPRINT_LENGTH]
+        and datetime.fromisoformat(str(source["said_at"])) <= to_datetime(record.clock)
+    )

@@ -15,7 +15,7 @@ from hunchd.domain.errors import NotFound
 from hunchd.domain.facts import MemoryChange, slot_of
 from hunchd.domain.memory import Memory
 from hunchd.features.team.membership import TeamMembership
-from hunchd.features.team.merge import STATEMENTS, Member, SubjectView, build_view, get_register_key
+from hunchd.features.team.merge import ERASURES, STATEMENTS, Member, SubjectView, build_view, get_register_key
 from hunchd.features.team.mirror import Mirror
 from hunchd.features.team.outbox import read_statement
 from hunchd.features.team.projection import (
@@ -24,7 +24,7 @@ from hunchd.features.team.projection import (
     build_claim,
     compute_single_id,
     is_about_key,
-    is_by,
+    is_said_before,
     plan_single,
     plan_slot,
 )
@@ -39,13 +39,13 @@ class _Plan:
     """Plan to update the memory into which a subject is projected.
 
     `author` is "" if the subject is the key of a fact, which all authors share; otherwise the memory is the
-    statement of this one author. `erased_authors` are the authors who have erased their statements.
+    statement of this one author. `erasures` are the records of authors who have erased earlier statements.
     """
 
     view: SubjectView
     author: str
     memory: str
-    erased_authors: tuple[str, ...]
+    erasures: tuple[TeamRecord, ...]
 
 
 class Projector:
@@ -84,8 +84,8 @@ class Projector:
             plan for subject in subjects for plan in _list_plans(subject, records[subject], shown[subject], target)
         ]
         for plan in plans:
-            for author in plan.erased_authors:
-                await self._erase(plan.memory, author, project.id)
+            for erasure in plan.erasures:
+                await self._erase(plan.memory, erasure, project.id)
         skipped = await self._apply(plans, project, target, is_changed)
         applied = [subject for subject in subjects if subject not in skipped]
         entries = [(plan.view.subject, plan.author, plan.memory) for plan in plans if plan.view.subject not in skipped]
@@ -115,13 +115,13 @@ class Projector:
             await self._memories.commit(changes)
         return skipped
 
-    async def _erase(self, identifier: str, author: str, project: str) -> None:
-        """Erase an author's words from a memory and its versions.
+    async def _erase(self, identifier: str, erasure: TeamRecord, project: str) -> None:
+        """Erase what an author said before `erasure` from a memory and its versions.
 
         `identifier` is the id of the memory. Contradictions that quote these words are erased as well.
         """
         family = await self._memories.list_family(identifier, project)
-        theirs = [memory for memory in family if is_by(memory, author)]
+        theirs = [memory for memory in family if is_said_before(memory, erasure)]
         if not theirs:
             return
         if len(theirs) == len(family):
@@ -133,7 +133,7 @@ class Projector:
         quoting = [
             conflict.id
             for conflict in await self._memories.list_conflicts_about({identifier, *erased_ids}, project)
-            if any(is_by(side, author) for side in parse_sides(conflict))
+            if any(is_said_before(side, erasure) for side in parse_sides(conflict))
         ]
         async with self._memories.pending_erasures.record([*erased_ids, *quoting], project):
             for one in (*quoting, *erased_ids):
@@ -153,19 +153,18 @@ def _list_plans(
     A memory into which the subject was projected earlier gets a plan as well.
     """
     view = build_view(subject, records, target.roster)
-    erased_authors = [one.author for one in records if one.kind is RecordKind.ERASE and one.author != target.own_author]
+    erasures = [one for one in records if one.kind is RecordKind.ERASE and one.author != target.own_author]
     slot = shown.get(SHARED_BY_ALL) or _find_slot(view, target)
     if slot is not None:
-        return [_Plan(view, SHARED_BY_ALL, slot, tuple(erased_authors))]
-    authors = {
-        one.author for one in records if get_register_key(one).group == STATEMENTS and one.author != target.own_author
-    }
+        return [_Plan(view, SHARED_BY_ALL, slot, tuple(erasures))]
+    groups = (STATEMENTS, ERASURES)
+    authors = {one.author for one in records if get_register_key(one).group in groups} - {target.own_author}
     return [
         _Plan(
             view,
             author,
             compute_single_id(author, subject, target.project),
-            (author,) if author in erased_authors else (),
+            tuple(one for one in erasures if one.author == author),
         )
         for author in sorted(authors)
         if author in shown or any(one.author == author for one in view.statements)

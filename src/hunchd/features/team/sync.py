@@ -11,7 +11,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -217,7 +217,8 @@ class TeamSync:
             ids |= set((await asyncio.to_thread(self._mirror.list_own)).values())
         ordered_ids = sorted(ids | work.deleted_ids)
         for begin in range(0, len(ordered_ids), COLLECT_BATCH):
-            await self._record(await self.plan_records(ordered_ids[begin : begin + COLLECT_BATCH], scope))
+            batch = ordered_ids[begin : begin + COLLECT_BATCH]
+            await self._record(await self.plan_records(batch, scope, work.deleted_ids))
 
     async def _list_candidates(self) -> list[Memory]:
         """Return all stored memories that may have to be sent."""
@@ -229,15 +230,25 @@ class TeamSync:
             memories += await self._memories.list_all(Filters(kinds=(Kind.DOCUMENT,), path_prefix=root))
         return [memory for memory in memories if "." not in memory.id]
 
-    async def plan_records(self, ids: Sequence[str], scope: SharingScope) -> list[OwnRecord]:
-        """Return the records to create about the memories with these ids."""
+    async def plan_records(
+        self, ids: Sequence[str], scope: SharingScope, deleted_ids: Collection[str] = ()
+    ) -> list[OwnRecord]:
+        """Return the records to create about the memories with these ids.
+
+        What one of `deleted_ids` said is erased, even if the memory has been stated again since.
+        """
         memories = await self._memories.find(ids, self.membership.project)
         memories |= await self._memories.find([one for one in ids if one not in memories], None)
         team, author = self.membership.team, self.membership.author
-        own = await asyncio.to_thread(self._mirror.find_own, [one for one in ids if one not in memories])
+        erased_ids = [one for one in ids if one not in memories or one in deleted_ids]
+        own = await asyncio.to_thread(self._mirror.find_own, erased_ids)
         subjects = {one.id: _find_subject(one, team) for one in memories.values()}
         records = await asyncio.to_thread(self._mirror.load_subjects, sorted(set(subjects.values())))
         roster = await self._load_roster()
+        for subject in own.keys() & records.keys():
+            records[subject] = [
+                one for one in records[subject] if one.author != author or one.kind is not RecordKind.STATE
+            ]
         views = {subject: build_view(subject, records[subject], roster) for subject in records}
         missing = await asyncio.to_thread(self._mirror.load_subjects, sorted(own))
         planned: list[OwnRecord | None] = [
