@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hunchd.consolidation.contradiction_records import create_contradiction
 from hunchd.domain.facts import MemoryChange, slot_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.features.team.merge import Member, SubjectView
+from hunchd.features.team.outbox import plan_resolution
 from hunchd.features.team.projection import ProjectionTarget, SlotState, build_claim, plan_single, plan_slot
-from hunchd.protocol.team_records import RecordKind, TeamRecord, decode_statement
+from hunchd.features.team.selection import SharingScope
+from hunchd.protocol.team_records import RecordKind, TeamRecord, decode_resolution, decode_statement
 from tests.features.team.records import NOW, record, resolved, stated
 from tests.features.team.test_selection import memory
 
@@ -120,6 +124,28 @@ def test_resolution_names_winner_by_value() -> None:
 
         [closed] = [one for one in slot.memories.values() if one.kind is Kind.CONTRADICTION]
         assert (slot.value, closed.source["resolution"]) == (value, winner)
+
+
+def test_resolution_covers_own_earlier_statement() -> None:
+    ours, theirs = stated("own", "Kafka", 1), stated("ada", "Redis", 2)
+    chosen = build_claim(theirs, TARGET)
+    assert chosen is not None
+    conflict = create_contradiction(own_value("NATS"), chosen.memory, NOW)
+    resolved_conflict = replace(conflict, status=Status.SUPERSEDED, source={**conflict.source, "before": {}})
+
+    planned = plan_resolution(
+        resolved_conflict,
+        chosen.memory,
+        "s",
+        SubjectView("s", (ours, theirs)),
+        [ours, theirs],
+        SharingScope("p1", "shop", Path("/shop")),
+        "own",
+    )
+
+    assert planned is not None
+    resolution = decode_resolution(record(planned.kind, "own", payload=planned.payload))
+    assert set(resolution.over) == {ours.id, theirs.id}
 
 
 @st.composite

@@ -92,7 +92,9 @@ def plan_resolution(
     if (known and known.question == conflict.id) or not any(map(is_from_team, sides)):
         return None
     earlier = view.decode_resolution()
-    over = {one.id for one in view.statements if _states_one_of(one, sides)} | set(earlier.over if earlier else ())
+    over = set(earlier.over if earlier else ())
+    # One's own statement may be older than the side that lost, if that was stated since records were last created.
+    over |= {one.id for one in view.statements if one.author == author or _states_one_of(one, sides)}
     resolution = Resolution(
         over=tuple(sorted(over)),
         chosen=build_statement(head, scope),
