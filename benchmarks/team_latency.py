@@ -1,4 +1,4 @@
-"""Latency of `GET /context` and `GET /search` of a team's member beside a machine without a team.
+"""Latency of `GET /context` and `POST /search` of a team's member beside a machine without a team.
 
     python benchmarks/team_latency.py --repo CLONE --requests 300
 
@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from team import Member, create_member, open_store
@@ -78,12 +79,17 @@ def compare(alone: Member, member: Member, requests: int) -> dict[str, object]:
     seconds: dict[tuple[str, str], list[float]] = {}
     for number in range(requests):
         file = random.choice(files)
-        words = random.sample([*file.stem.split("_"), "choice", "value", str(number)], 2)
+        words = random.sample([*filter(None, file.stem.split("_")), "choice", "value", str(number)], 2)
         for machine in random.sample([alone, member], 2):
-            ask = {"project": str(machine.folder), "budget": 2000, "file": str(machine.folder / file)}
-            for path, query in (("/context", ask), ("/search", {"project": ask["project"], "q": " ".join(words)})):
+            project = str(machine.folder)
+            asked = {"project": project, "budget": 2000, "file": str(machine.folder / file)}
+            body = {"project": project, "query": " ".join(words)}
+            for path, ask in (
+                ("/context", partial(machine.daemon.get, "/context", **asked)),
+                ("/search", partial(machine.daemon.post, "/search", body)),
+            ):
                 began = time.perf_counter()
-                machine.daemon.get(path, **query)
+                ask()
                 seconds.setdefault((path, machine.name), []).append(time.perf_counter() - began)
     for path in ("/context", "/search"):
         of_alone, of_member = (sorted(seconds[path, machine.name]) for machine in (alone, member))

@@ -111,7 +111,7 @@ def test_resolution_replaces_decided_own_value() -> None:
     slot.show(ours, theirs, resolution=resolved("bob", "Redis", [ours, theirs]))
 
     assert slot.value == "Redis"
-    assert slot.memories[slot.slot].source["by"] == "Bob"
+    assert slot.memories[slot.slot].source["by"] == "Ada"
     assert slot.disputed == set()
 
 
@@ -179,6 +179,16 @@ def test_values_in_play_follow_from_view(
         if (ruling := view.decode_resolution()) is not None and ruling.chosen is not None:
             expected.add(ruling.chosen.value)
         assert set().union(*slot.disputed, {slot.value} - {None}) == expected
+
+
+@pytest.mark.parametrize(("value", "by"), [("Redis", "Ada"), ("NATS", "Bob")])
+def test_resolved_value_names_who_stated_it(value: str, by: str) -> None:
+    ours, theirs = stated("own", "Kafka", 1), stated("ada", "Redis", 2)
+    slot = Slot(own_value("Kafka")).show(ours, theirs)
+
+    slot.show(ours, theirs, resolution=resolved("bob", value, [ours, theirs]))
+
+    assert (slot.value, slot.memories[slot.slot].source["by"]) == (value, by)
 
 
 def test_void_resolution_restores_own_value() -> None:

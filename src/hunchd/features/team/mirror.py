@@ -147,6 +147,12 @@ class Mirror:
         records = tuple(msgspec.json.decode(row[0], type=TeamRecord) for row in rows)
         return Outbox(records, any(row[1] for row in rows))
 
+    def list_outbox(self) -> list[OwnRecord]:
+        """Return what waits to be sent, oldest first."""
+        rows = self._connection.execute("SELECT record FROM outbox ORDER BY version")
+        records = (msgspec.json.decode(row[0], type=TeamRecord) for row in rows)
+        return [OwnRecord(record.kind, record.subject, record.payload) for record in records]
+
     def remove_from_outbox(self, records: Iterable[TeamRecord]) -> None:
         with self._connection:
             self._connection.executemany(

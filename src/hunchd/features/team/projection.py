@@ -222,8 +222,8 @@ def _list_claims(view: SubjectView, target: ProjectionTarget) -> list[Claim]:
 def _build_resolved_claim(view: SubjectView, target: ProjectionTarget) -> Claim | None:
     """Return the value that the resolution chose, as a claim.
 
-    The claim is attributed to the member who resolved the contradiction. Returns None if there is no resolution, or
-    if it chose no value.
+    The claim is attributed to the first other member who stated it, or else to the member who resolved the
+    contradiction. Returns None if there is no resolution, or if it chose no value.
     """
     resolution, record = view.decode_resolution(), view.resolution
     if resolution is None or record is None or resolution.chosen is None:
@@ -231,7 +231,9 @@ def _build_resolved_claim(view: SubjectView, target: ProjectionTarget) -> Claim 
     memory = _to_memory(resolution.chosen, record, target)
     if memory is None:
         return None
-    return Claim(replace(memory, source={**memory.source, "resolution": record.id}), record.author, record.id)
+    claims = (build_claim(one, target) for one in view.statements if one.author != target.own_author)
+    stated = next((claim for claim in claims if claim and _get_value(claim.memory) == _get_value(memory)), None)
+    return stated or Claim(memory, record.author, record.id)
 
 
 def _plan_empty_slot(

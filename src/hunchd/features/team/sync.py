@@ -453,7 +453,7 @@ class TeamSync:
             return await self._load_roster()
 
     async def plan_everything(self) -> list[OwnRecord]:
-        """Return the records that would be sent for all memories.
+        """Return the records that wait to be sent, and those that would be created for all memories.
 
         Nothing is sent.
         """
@@ -462,7 +462,8 @@ class TeamSync:
             return []
         async with self._lock:
             ids = sorted({memory.id for memory in await self._list_candidates()})
-            return await self.plan_records(ids, scope)
+            waiting = await asyncio.to_thread(self._mirror.list_outbox)
+            return waiting + await self.plan_records(ids, scope)
 
 
 def compute_delay(poll_seconds: float, failures: int) -> float:
