@@ -127,6 +127,21 @@ async def test_questions_pass_hanging_store() -> None:
         await sync.close()
 
 
+async def test_large_team_is_applied_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hunchd.features.team.sync.MAX_UNSTORED", 0)  # the queue of these memories has 100 places
+    project = cast(Project, SimpleNamespace(id="p", name="shop", root=tmp_path, conflicts={}))
+    store, kept = Store(), MemoryStore()
+    store.records = [stated(FOUNDER, "x", subject=f"s{number}", key=f"k{number}") for number in range(250)]
+    async with asyncio.timeout(PATIENCE), open_memories(tmp_path, kept) as memories:
+        sync = create_sync(store, None, memories, project)
+        await sync.sync()
+
+        assert (await sync.count_waiting())[1] == 0
+        await memories.drain(allowed_pending=0)
+        assert len(kept.kept) == 250
+        await sync.close()
+
+
 async def test_preview_shows_what_waits(tmp_path: Path) -> None:
     project = cast(Project, SimpleNamespace(id="p", name="shop", root=tmp_path, conflicts={}))
     async with asyncio.timeout(PATIENCE), open_memories(tmp_path, MemoryStore()) as memories:

@@ -28,6 +28,13 @@ class MemoryReader:
         self._store = store
         self._writer = writer
 
+    async def drain(self, *, allowed_pending: int) -> None:
+        """Wait until at most `allowed_pending` accepted records are not stored yet, before many more follow.
+
+        Raises Unavailable if that takes too long.
+        """
+        await self._writer.drain(allowed_pending=allowed_pending)
+
     async def get(self, identifier: str, projects: Sequence[str]) -> Memory:
         """Return the memory with this id from the cache or the store.
 

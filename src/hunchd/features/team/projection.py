@@ -8,7 +8,7 @@ separately, one memory for each statement.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -50,6 +50,7 @@ class ProjectionTarget:
     own_author: str
     roster: Mapping[str, Member]
     now: datetime
+    claims: dict[str, Claim | None] = field(default_factory=dict, compare=False)  # by record id: redaction is slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +89,13 @@ def build_claim(record: TeamRecord, target: ProjectionTarget) -> Claim | None:
 
     Returns None if the statement is invalid.
     """
-    try:
-        statement = decode_statement(record)
-    except InvalidInput:
-        return None
-    memory = _to_memory(statement, record, target)
-    return Claim(memory, record.author, record.id) if memory is not None else None
+    if record.id not in target.claims:
+        try:
+            memory = _to_memory(decode_statement(record), record, target)
+        except InvalidInput:
+            memory = None
+        target.claims[record.id] = Claim(memory, record.author, record.id) if memory is not None else None
+    return target.claims[record.id]
 
 
 def _to_memory(statement: Statement, record: TeamRecord, target: ProjectionTarget) -> Memory | None:

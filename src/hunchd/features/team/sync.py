@@ -22,7 +22,7 @@ from hunchd.consolidation.contradiction_records import parse_sides
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.state.feature import Features
 from hunchd.core.state.project import Project
-from hunchd.domain.errors import HunchError
+from hunchd.domain.errors import HunchError, Unavailable
 from hunchd.domain.facts import MemoryChange, slot_of
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Status
@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 
 PUSH_BATCH: Final = 500  # records in one commit
 COLLECT_BATCH: Final = 200  # memories compared with the mirror between two requests
+MAX_UNSTORED: Final = 1_000  # memories; joining a large team must not fill the queue that everybody's changes share
 GATHER_SECONDS: Final = 1.0  # time that a change waits for others
 MAX_DELAY_SECONDS: Final = 30.0  # between two attempts while the store is unreachable
 # An erased text disappears from the dataset's old versions after at most two of these periods, if any member's
@@ -387,9 +388,14 @@ class TeamSync:
     async def _project(self) -> None:
         """Create the records of changed memories, and apply received records to the memories.
 
-        What the user changes in between is not overwritten: its record is created first.
+        What the user changes in between is not overwritten: its record is created first. Records that a stuck memory
+        store cannot take stay pending.
         """
         while self._find_project(self.membership.project) is not None:
+            try:
+                await self._memories.drain(allowed_pending=MAX_UNSTORED)
+            except Unavailable:
+                return
             async with self._lock:
                 await self._collect()
                 roster = await self._load_roster()
@@ -408,7 +414,7 @@ class TeamSync:
             own = self.membership.author
             only_own = {own: Member(own, self.membership.name, "member")}
             while await self._projector.project(self._mirror, self.membership, only_own, lambda _: False):
-                pass
+                await self._memories.drain(allowed_pending=MAX_UNSTORED)
 
     async def close(self) -> None:
         async with self._exchange_lock:
