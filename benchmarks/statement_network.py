@@ -23,12 +23,12 @@ WIDTH, INNER = 384, 1536
 SHAPES = dict.fromkeys(PARTS, (WIDTH, WIDTH)) | {"up": (WIDTH, INNER), "down": (INNER, WIDTH)}
 FIRST_LAYER = 3  # lower ones stay as they are
 RANK = 8
-EPOCHS, BATCH, RATE = 4, 32, 1e-3
+EPOCHS, BATCH, RATE = 3, 32, 2e-3
 WARM = 0.08  # share of the steps until the learning rate is reached; then it falls to nothing
 DROP, SMOOTH = 0.1, 0.05
 LABEL_WEIGHT = 0.6  # of the loss over labels, beside that over "states something"
 STATING = 11  # labels that state something come first
-PADDED = (18, 30, MAX_PIECES)  # word pieces: each length is compiled once
+PADDED = (15, 22, 32, 44, MAX_PIECES)  # word pieces: each length is compiled once
 EPSILON = 1e-12
 
 Arrays = dict[str, jax.Array]

@@ -6,8 +6,9 @@
                             "-" for one that states nothing to keep
         [--ngrams]          only the model over n-grams, without jax
 
-`data/statements/*.tsv` are sessions written for this purpose: language, session, label and sentence of a user. The
-statement model (`statement_network.py`) needs jax and about 20 minutes on two cores.
+`data/statements/*.tsv` are sessions written for this purpose: language, session, label and sentence of a user, or
+`assistant` and what is asked. The n-grams need 40 s of a core; the statement model (`statement_network.py`) needs jax
+and about 6 minutes of a core.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import sys
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -40,10 +42,12 @@ from hunchd.ingestion.statement_classifier import (
 DATA = Path(__file__).parent / "data" / "statements"
 FOLDS = 5
 SINGLE = "single-"  # sentences of no session
-REAL_SHARE = 0.35  # of the real sentences, which are seen by the statement model
-TALK_SHARE = 0.5  # of the written requests and remarks, which are most of the sentences
+ASSISTANT = "assistant"  # in place of a label: a question that the next sentence answers
+REAL_SHARE = 0.12  # of the real sentences, which are seen by the statement model
+TALK_SHARE = 0.35  # of the written requests and remarks, which are most of the sentences
+ALONE_SHARE = 0.2  # of the sentences, which the statement model reads without context; sessions begin with greetings
 NGRAM_PASSES = 2  # over the written sentences, for one over the real ones
-EPOCHS, RATE, DECAY = 15, 0.2, 2e-6
+EPOCHS, BATCH, RATE, DECAY = 15, 64, 0.2, 2e-6
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,10 @@ def train_network(trained: Sequence[Sentence], tested: Sequence[Sentence]) -> No
     source = random.Random(5)
     latin = (one for one in trained if is_mostly_latin(one.text))
     trained = [one for one in latin if one.label not in ("request", "chatter") or source.random() < TALK_SHARE]
+    trained = [
+        replace(one, context="") if source.random() < ALONE_SHARE and not one.context.endswith("?") else one
+        for one in trained
+    ]
     changes = network.train(encode(trained), [LABELS.index(one.label) for one in trained])
     if tested:
         tested = [one for one in tested if is_mostly_latin(one.text)]
@@ -104,7 +112,8 @@ def read_written(folder: Path) -> Iterator[Sentence]:
         before = ("", "")
         for line in path.read_text("utf-8").splitlines():
             language, session, label, text = line.split("\t")
-            yield Sentence(language, session, label, text, before[1] if before[0] == session else "")
+            if label != ASSISTANT:
+                yield Sentence(language, session, label, text, before[1] if before[0] == session else "")
             before = session, text
 
 
@@ -134,8 +143,9 @@ def hold_out(sentences: Sequence[Sentence]) -> set[str]:
 def build_matrix(sentences: Sequence[Sentence]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rows, columns and values of the sparse features."""
     rows, columns, values = [], [], []
+    extract = cache(extract_features)
     for row, sentence in enumerate(sentences):
-        for bucket, value in extract_features(sentence.text).items():
+        for bucket, value in extract(sentence.text).items():
             rows.append(row)
             columns.append(bucket)
             values.append(value)
@@ -158,21 +168,21 @@ def train_ngrams(examples: Sequence[Sentence]) -> Model:
     smooth = 0.02  # of the target, spread over all labels
     for _ in range(EPOCHS):
         generator.shuffle(order)
-        for at in range(0, len(order), 64):
-            batch = order[at : at + 64]
+        for at in range(0, len(order), BATCH):
+            batch = order[at : at + BATCH]
             picked = np.concatenate([np.arange(starts[one], starts[one + 1]) for one in batch])
-            local = np.repeat(np.arange(len(batch)), starts[batch + 1] - starts[batch])
-            logits = np.zeros((len(batch), len(LABELS)), np.float32) + biases
-            np.add.at(logits, local, weights[columns[picked]] * values[picked, None])
+            sizes = starts[batch + 1] - starts[batch]
+            firsts = np.cumsum(sizes) - sizes
+            logits = np.add.reduceat(weights[columns[picked]] * values[picked, None], firsts) + biases
             shares = np.exp(logits - logits.max(axis=1, keepdims=True))
             shares /= shares.sum(axis=1, keepdims=True)
             wanted = np.full_like(shares, smooth / len(LABELS))
             wanted[np.arange(len(batch)), targets[batch]] += 1 - smooth
             error = (shares - wanted) / len(batch)
-            touched, inverse = np.unique(columns[picked], return_inverse=True)
-            gradient = np.zeros((len(touched), len(LABELS)), np.float32)
-            np.add.at(gradient, inverse, error[local] * values[picked, None])
-            gradient += DECAY * weights[touched]
+            by_column = np.argsort(columns[picked], kind="stable")
+            touched, starting = np.unique(columns[picked][by_column], return_index=True)
+            products = np.repeat(error, sizes, axis=0) * values[picked, None]
+            gradient = np.add.reduceat(products[by_column], starting) + DECAY * weights[touched]
             squares[touched] += gradient**2
             weights[touched] -= RATE * gradient / np.sqrt(squares[touched])
             biases -= 0.05 * error.sum(axis=0)

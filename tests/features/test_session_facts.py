@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hunchd.core.memory.drafts import draft_to_memory
@@ -15,7 +17,7 @@ HEAD = SessionHead(session="s", project="p", started_at=NOW)
 
 def state(turn: int, text: str, *, withdraws: bool = False) -> Statement:
     at = NOW + timedelta(minutes=turn)
-    return Statement("decision", text, turn, f"m{turn}", at, True, withdraws, withdraws, text)
+    return Statement("decision", text, turn, f"m{turn}", at, True, float(withdraws), withdraws, text)
 
 
 def test_withdrawal_ends_with_what_it_withdraws() -> None:
@@ -31,3 +33,18 @@ def test_withdrawal_of_nothing_known_is_dropped() -> None:
     withdrawn = state(2, "Forget dark mode.", withdraws=True)
     [decided] = build_facts(HEAD, 2, [made, withdrawn])
     assert decided.content == made.text
+
+
+def test_withdrawal_with_new_value_is_kept() -> None:
+    made = state(1, "The probes are read every thirty seconds.")
+    changed = state(2, "Thirty seconds for the probes was nonsense, so fifteen.", withdraws=True)
+    decided, current = build_facts(HEAD, 2, [made, changed])
+    assert current.supersedes == draft_to_memory(decided, decided.project, NOW).id
+    assert current.valid_to is None
+
+
+def test_statement_of_same_message_is_no_context() -> None:
+    first = state(1, "Denise has the first shift and reads the notes.")
+    second = replace(state(1, "It goes back in."), changes=1.0, in_context=f"{first.text} It goes back in.")
+    vectors = {one: array("f", (1.0, 0.0)).tobytes() for one in (first.text, second.in_context)}
+    assert [draft.supersedes for draft in build_facts(HEAD, 1, [first, second], vectors=vectors)] == [None, None]

@@ -13,7 +13,7 @@ from functools import cache
 import pytest
 
 from hunchd.domain.session import Message, MessageType, Turn
-from hunchd.ingestion.revisions import find_revised
+from hunchd.ingestion.revisions import adds_value, find_revised
 from hunchd.ingestion.session_statements import (
     SentencePair,
     Statement,
@@ -146,6 +146,39 @@ def test_revision_ends_earlier_statement(text: str, category: str, changes: bool
     assert find_revised(text, category, EARLIER, {}, changes=changes) == index
 
 
+def test_change_ends_most_similar_of_those_it_names() -> None:
+    text = "InfluxDB is out, readings go to TimescaleDB."
+    earlier = [("decision", "Readings are kept in InfluxDB."), ("insight", "InfluxDB runs on the old box.")]
+    vectors = {text: pack_vector(1, 0), earlier[0][1]: pack_vector(0.6, 0.8), earlier[1][1]: pack_vector(0.4, 0.9)}
+    assert find_revised(text, "decision", earlier, vectors, changes=1) == 0
+    vectors[earlier[0][1]] = pack_vector(0, 1)  # shares a word and is about something else
+    assert find_revised(text, "decision", earlier, vectors, changes=1) == 1
+
+
+def test_change_that_names_person_keeps_person() -> None:
+    earlier = [("person", "The early shift is Olga's, notes go to her.")]
+    assert find_revised("The parts list for Olga goes back in.", "decision", earlier, {}, changes=1) is None
+    assert find_revised("Olga has the late shift from now on.", "person", earlier, {}, changes=1) == 0
+
+
+def test_numeral_with_any_wide_unit_is_quantity() -> None:
+    earlier = [("constraint", "缓冲长度最多 64 拍。")]
+    assert find_revised("缓冲长度放到 256 拍。", "constraint", earlier, {}, changes=0) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier", "adds"),
+    [
+        ("Thirty was nonsense, so fifteen.", "Poll every thirty seconds.", True),
+        ("We drop Mongo and take Postgres.", "Orders live in Mongo.", True),
+        ("Forget the thirty seconds.", "Poll every thirty seconds.", False),
+        ("Scratch that, no Mongo.", "Orders live in Mongo.", False),
+    ],
+)
+def test_withdrawal_with_new_value_adds_it(text: str, earlier: str, *, adds: bool) -> None:
+    assert adds_value(text, earlier) is adds
+
+
 def pack_vector(*values: float) -> bytes:
     return array("f", values).tobytes()
 
@@ -184,6 +217,25 @@ def test_answer_is_read_with_its_question() -> None:
     assert pair in list_sentences(turns)
     decides = pack_vector(*(30.0 if label == "decision" else 0.0 for label in LABELS))
     assert [one.text for one in extract_statements(turns, {pair: decides})] == ["SIP2 for the kiosks? yes."]
+
+
+def test_short_question_is_quoted_with_its_proposal() -> None:
+    asked = Message(
+        number=1, id="m1", event=MessageType.ASSISTANT, text="I would batch by fifty. Shall I?", at=NOW, tokens=1
+    )
+    said = Message(number=2, id="m2", event=MessageType.USER, text="Yes, do it that way.", at=NOW, tokens=1)
+    assert ("I would batch by fifty. Shall I?", "Yes, do it that way.") in list_sentences(
+        [Turn(1, (asked,)), Turn(2, (said,))]
+    )
+
+
+def test_question_beside_short_statement_drops_nothing() -> None:
+    text = "Ten point it is. How many pages is that?"
+    decides = pack_vector(*(30.0 if label == "decision" else 0.0 for label in LABELS))
+    turns = make_turns(text)
+    assert [one.text for one in extract_statements(turns, dict.fromkeys(list_sentences(turns), decides))] == [
+        "Ten point it is."
+    ]
 
 
 def test_number_after_comma_is_contact_data() -> None:

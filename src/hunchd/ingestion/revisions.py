@@ -19,13 +19,19 @@ STEM: Final = 5  # letters: enough to distinguish subjects, few enough to drop e
 LEAST_SHARED: Final = 2  # words that a change which names nothing must share with the earlier statement
 # For a change that shares no words with the statement it changes: the minimum cosine similarity to that statement, and
 # the minimum lead over all others.
-MIN_COSINE: Final = 0.37
+MIN_COSINE: Final = 0.48
 MIN_LEAD: Final = 0.05
+LEAST_COSINE: Final = 0.15  # to a statement that shares names or words
+CHANGE_THRESHOLD: Final = 0.1  # probability of a change or withdrawal from which an earlier statement may be over
+SURE_CHANGE: Final = 0.4  # from which an earlier statement may be over that shares no words
+SMALLEST_NUMBERS: Final = {"1", "2"}  # articles and the like, which tell little
+LASTING: Final = ("identity", "person", "action")  # only a statement of the same category ends one
 
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]+(?:['’]\w+)?|\d+(?:[.,]\d+)?|[%€$]")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")
 _WIDE_QUANTITY = re.compile(
     r"([零一二两三四五六七八九十百千\d]+)\s*(秒|分钟|分|小时|時間|天|日|周|週間|个月|年|度|兆|元|米|公里)"
+    r"|(\d+(?:\.\d+)?)\s*([\u4e00-\u9fff]|[\u30a0-\u30ff]+)"  # any other unit of a numeral: 64 拍, 3ニュートン
 )
 _WIDE_PERCENT = re.compile(r"百分之([零一二两三四五六七八九十百\d]+)")
 _WIDE_NUMERAL = re.compile(r"[零一二两三四五六七八九十百千年月日天分秒米度]")
@@ -52,7 +58,12 @@ _NUMBERS: Final = """
 18 eighteen achtzehn dieciocho 十八
 20 twenty zwanzig veinte vingt vinte 二十 двадцать
 30 thirty dreißig treinta trente trinta 三十 тридцать
+40 forty vierzig cuarenta quarante quarenta 四十 сорок
+50 fifty fünfzig cincuenta cinquante cinquenta 五十 пятьдесят
 60 sixty sechzig sesenta soixante sessenta 六十 шестьдесят
+70 seventy siebzig setenta 七十 семьдесят
+80 eighty achtzig ochenta oitenta 八十 восемьдесят
+90 ninety neunzig noventa 九十 девяносто
 100 hundred hundert cien cent cem 百 сто
 """
 _UNITS: Final = """
@@ -80,50 +91,72 @@ class _Subject:
     names: frozenset[str]
     all_words: frozenset[str]  # every word, and every pair of wide characters
     quantities: frozenset[tuple[str, str]]  # unit, number
+    numbers: frozenset[str]  # with and without a unit, but for the smallest
     denied_numbers: frozenset[str]  # numbers after "not"
 
 
 def find_revised(
-    text: str, category: str, earlier: Sequence[tuple[str, str]], vectors: Mapping[str, bytes], *, changes: bool
+    text: str, category: str, earlier: Sequence[tuple[str, str]], vectors: Mapping[str, bytes], *, changes: float
 ) -> int | None:
-    """Return the index of the newest statement in `earlier` that `text` replaces.
+    """Return the index of the statement in `earlier` that `text` replaces.
 
     Returns None if it replaces none. `earlier` holds (category, text) pairs, oldest first, and `category` is that
-    of `text`. `changes` is True if the statement says that something is changed or withdrawn. `vectors` maps texts
-    to their vectors; texts may be missing.
+    of `text`. `changes` is the probability that the statement changes or withdraws something. `vectors` maps texts
+    to their vectors; texts may be missing. Of several that fit, the most similar and then the newest is replaced.
     """
-    if category not in MUTABLE and not changes:
+    may_change = changes >= CHANGE_THRESHOLD
+    if category not in MUTABLE and not may_change:
         return None
-    new = _build_subject(text)
-    for index in range(len(earlier) - 1, -1, -1):
-        kind, old_text = earlier[index]
-        old = _build_subject(old_text)
-        if changes and _mentions(new, old):
-            return index
-        both = {kind, category} == {"constraint"}
-        if kind in MUTABLE and (_changes_measure(new, old, both=both) or (changes and _changes_choice(new, old))):
-            return index
-    return _find_nearest(text, [old_text for _, old_text in earlier], vectors) if changes else None
+    new, cosines = _build_subject(text), _compute_cosines(text, [old_text for _, old_text in earlier], vectors)
+    fitting = []
+    for index, (kind, old_text) in enumerate(earlier):
+        if cosines.get(index, 1.0) < LEAST_COSINE or (kind in LASTING and kind != category):
+            continue
+        old, both = _build_subject(old_text), {kind, category} == {"constraint"}
+        if (may_change and _mentions(new, old, is_sure=changes >= SURE_CHANGE)) or (
+            kind in MUTABLE and (_changes_measure(new, old, both=both) or (may_change and _changes_choice(new, old)))
+        ):
+            fitting.append((cosines.get(index, 0.0), index))
+    if fitting:
+        return max(fitting)[1]
+    return _find_nearest(cosines) if changes >= SURE_CHANGE else None
 
 
-def _find_nearest(text: str, earlier: Sequence[str], vectors: Mapping[str, bytes]) -> int | None:
-    """Return the index of the statement that is clearly the most similar to `text`.
+def adds_value(text: str, earlier: str) -> bool:
+    """Return True if a statement names something or a number that `earlier` does not, without denying it.
+
+    "Thirty was too coarse, so fifteen" withdraws one value and sets another.
+    """
+    new, old = _build_subject(text), _build_subject(earlier)
+    added = (new.names - old.all_words) | (new.numbers - old.numbers)
+    return bool(added - new.denied_numbers)
+
+
+def _compute_cosines(text: str, earlier: Sequence[str], vectors: Mapping[str, bytes]) -> dict[int, float]:
+    """Return the similarity of `text` to each earlier text by index; texts without a vector are left out."""
+    new = memoryview(vectors.get(text, b"")).cast("f")
+    if not any(new):  # the vector of a script that the model cannot read is zero
+        return {}
+    olds = {index: memoryview(vectors[one]).cast("f") for index, one in enumerate(earlier) if one in vectors}
+    return {index: sum(map(mul, new, old)) for index, old in olds.items() if any(old)}
+
+
+def _find_nearest(cosines: Mapping[int, float]) -> int | None:
+    """Return the index of the earlier statement that is clearly the most similar.
 
     Returns None if none is similar enough, or if another is nearly as similar.
     """
-    new = memoryview(vectors.get(text, b"")).cast("f")
-    cosines = [
-        (sum(map(mul, new, memoryview(vectors[one]).cast("f"))), index)
-        for index, one in enumerate(earlier)
-        if new and one in vectors
-    ]
-    [*_, (second, _), (best, index)] = [(0.0, 0), (0.0, 0), *sorted(cosines)]
+    ranked = sorted(((cosine, index) for index, cosine in cosines.items()), reverse=True)
+    [(best, index), (second, _), *_] = [*ranked, (0.0, 0), (0.0, 0)]
     return index if best >= MIN_COSINE and best - second >= MIN_LEAD else None
 
 
-def _mentions(new: _Subject, old: _Subject) -> bool:
-    """Return True if the new statement names something that the old one chose."""
-    return bool(old.names & new.all_words)
+def _mentions(new: _Subject, old: _Subject, *, is_sure: bool) -> bool:
+    """Return True if the new statement names something that the old one chose.
+
+    A sure change may also name its number: "thirty was nonsense".
+    """
+    return bool(old.names & new.all_words or (is_sure and old.numbers & new.numbers))
 
 
 def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
@@ -163,11 +196,14 @@ def _build_subject(text: str) -> _Subject:
     if pairs:
         names |= {name.casefold() for name in _LATIN.findall(text)}
     plain = [word for word in words if word not in _UNIT_OF and word not in _NUMBER_OF and len(word) >= STEM - 1]
+    quantities = frozenset(_find_quantities(text, words, names))
+    plain_numbers = (_NUMBER_OF.get(word, word) for word in words if word in _NUMBER_OF or word[0].isdigit())
     return _Subject(
         words=frozenset([*(word[:STEM] for word in plain if word.isalpha()), *pairs]),
         names=frozenset(names),
         all_words=frozenset([*words, *pairs, *(name.casefold() for name in _LATIN.findall(text))]),
-        quantities=frozenset(_find_quantities(text, words, names)),
+        quantities=quantities,
+        numbers=frozenset([*plain_numbers, *(number for _, number in quantities)]) - SMALLEST_NUMBERS,
         denied_numbers=frozenset(_NUMBER_OF.get(word, word) for word in map(str.casefold, _DENIED_WORD.findall(text))),
     )
 
@@ -184,7 +220,7 @@ def _find_quantities(text: str, words: Sequence[str], names: set[str]) -> Iterat
                 break
         if at and words[at - 1] in names:
             yield words[at - 1], number
-    for number, unit in _WIDE_QUANTITY.findall(text):
-        yield _UNIT_OF.get(unit, unit), number
+    for number, unit, numeral, other in _WIDE_QUANTITY.findall(text):
+        yield _UNIT_OF.get(unit, unit) or other, number or numeral
     for number in _WIDE_PERCENT.findall(text):
         yield "percent", number

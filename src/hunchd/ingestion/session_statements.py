@@ -32,20 +32,24 @@ USUAL_SHARE: Final = 0.35
 # Added to the log odds that a sentence states something. The values were chosen on sessions whose authors wrote none of
 # the training sentences.
 BIAS: Final = 0.9
-BIAS_WITHOUT_RATING: Final = 0.5
+BIAS_WITHOUT_RATING: Final = 0.9
+BIAS_OF_ANSWER: Final = 2.0  # chosen on 32 questions with answers, half of which decide something
 USUAL_WEIGHT: Final = 3.0  # sentences: the usual share counts as much as this many from the session
 SHIFT_FACTOR: Final = 1.3  # of the estimated shift; without it, one more line in twelve is kept wrongly
 _LEAST_SHARE: Final = 1e-6  # keeps odds finite
 _ROUNDS: Final = 10  # rounds in which the share for a session is estimated
 MOST_NOTHING_OF_ASSISTANT: Final = 0.1  # an assistant's sentences are usually reports
 OF_ASSISTANT: Final = ("decision", "change", "insight")
-CHANGE_THRESHOLD: Final = 0.1  # probability of a change or withdrawal from which an earlier statement may be over
 # Labels of adjacent sentences that belong together, such as a decision and its reason.
 TOGETHER: Final = ("decision", "change", "withdrawal", "constraint", "instruction", "insight")
 LONGEST_TOGETHER: Final = 220  # characters
 LONGEST: Final = 360  # characters; longer ones are lists or code
 FEWEST_WORDS: Final = 3
 FEWEST_WIDE: Final = 5  # characters of Chinese or Japanese
+# An answer of fewer words or wide characters is quoted with its question: "Yes, let's do that" says nothing alone.
+ANSWER_WORDS: Final = 6
+ANSWER_WIDE: Final = 9
+QUESTION_WORDS: Final = 4  # of fewer words, a question of the assistant is quoted with the sentence before it
 MOST_SENTENCES: Final = 40  # per message; more is a document
 IMPORTANCE: Final = {
     "identity": 0.9,
@@ -85,7 +89,7 @@ class Statement:
     message: str  # id of the memory of the quoted message
     at: datetime
     by_user: bool
-    changes: bool  # it may end an earlier statement
+    changes: float  # probability that it changes or withdraws an earlier statement
     withdraws: bool  # it ends an earlier statement without stating anything new
     in_context: str  # the text preceded by the sentence before it in the message
 
@@ -101,8 +105,8 @@ def extract_statements(turns: Sequence[Turn], ratings: Mapping[SentencePair, byt
     computed for them. Sentences without a rating are judged by the n-gram classifier alone.
     """
     judged_messages = [
-        (message, turn, [_judge(pair, (ratings or {}).get(pair)) for pair in pairs])
-        for message, turn, pairs in _iterate_messages(turns)
+        (message, turn, [_judge(pair, (ratings or {}).get(pair), asked) for pair in pairs])
+        for message, turn, asked, pairs in _iterate_messages(turns)
     ]
     by_user = [one for message, _, judged in judged_messages if message.event is MessageType.USER for one in judged]
     shift = _estimate_shift([1 - one.nothing for one in by_user if _is_statement(one, is_commented=False)])
@@ -125,8 +129,8 @@ def list_sentences(turns: Sequence[Turn]) -> list[SentencePair]:
     return list(dict.fromkeys(pair for pair in pairs if is_mostly_latin(pair[1])))
 
 
-def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, list[SentencePair]]]:
-    """Yield each message with its turn number and its sentences.
+def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, str, list[SentencePair]]]:
+    """Yield each message with its turn number, the question that it answers, if any, and its sentences.
 
     Only messages from the user and the assistant are considered. Each sentence comes with its context: the user's
     sentence before it, or the question that the assistant asked last.
@@ -138,11 +142,21 @@ def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, lis
                 continue
             sentences = _split_message(message)
             if message.event is MessageType.USER:
-                yield message, turn.number, list(zip([asked or context, *sentences], sentences, strict=False))
+                yield message, turn.number, asked, list(zip([asked or context, *sentences], sentences, strict=False))
                 context, asked = sentences[-1] if sentences else context, ""
             else:
-                yield message, turn.number, [(context, one) for one in sentences]
-                asked = sentences[-1] if sentences and _is_question(sentences[-1]) else ""
+                yield message, turn.number, "", [(context, one) for one in sentences]
+                asked = _find_question(sentences)
+
+
+def _find_question(sentences: Sequence[str]) -> str:
+    """Return the question with which an assistant's message ends, or an empty string.
+
+    "Shall I?" is returned with the sentence before it, which tells what it is about.
+    """
+    if not sentences or not _is_question(sentences[-1]):
+        return ""
+    return " ".join(sentences[-2:] if _is_shorter(sentences[-1], QUESTION_WORDS, ANSWER_WIDE) else sentences[-1:])
 
 
 def split_sentences(text: str) -> list[str]:
@@ -170,8 +184,12 @@ class _JudgedSentence:
 
     @property
     def is_short(self) -> bool:
-        wide = len(_WIDE.findall(self.text))
-        return wide < FEWEST_WIDE if wide else len(_WORD.findall(self.text)) < FEWEST_WORDS
+        return _is_shorter(self.text, FEWEST_WORDS, FEWEST_WIDE)
+
+
+def _is_shorter(text: str, words: int, wide_characters: int) -> bool:
+    wide = len(_WIDE.findall(text))
+    return wide < wide_characters if wide else len(_WORD.findall(text)) < words
 
 
 def _split_message(message: Message) -> list[str]:
@@ -187,7 +205,7 @@ def _split_message(message: Message) -> list[str]:
 def _select_statements(message: Message, turn: int, judged: Sequence[_JudgedSentence]) -> Iterator[Statement]:
     by_user = message.event is MessageType.USER
     most = MOST_NOTHING if by_user else MOST_NOTHING_OF_ASSISTANT
-    is_commented = any(one.label in COMMENT_LABELS or _is_question(one.text) for one in judged)
+    is_commented = any(one.label in COMMENT_LABELS and not _is_question(one.text) for one in judged)
     statement_sentences = [
         replace(one, before=before.text if before is not None else "")
         for before, one in zip([None, *judged], judged, strict=False)
@@ -196,9 +214,10 @@ def _select_statements(message: Message, turn: int, judged: Sequence[_JudgedSent
     for one in _join_adjacent(statement_sentences):
         category = _CATEGORIES.get(one.label, one.label)
         if by_user or one.label in OF_ASSISTANT:
-            changes, withdraws = one.changes >= CHANGE_THRESHOLD, one.label == "withdrawal"
-            in_context = f"{one.before} {one.text}".strip()
-            yield Statement(category, one.text, turn, message.id, message.at, by_user, changes, withdraws, in_context)
+            withdraws, in_context = one.label == "withdrawal", f"{one.before} {one.text}".strip()
+            yield Statement(
+                category, one.text, turn, message.id, message.at, by_user, one.changes, withdraws, in_context
+            )
 
 
 def _estimate_shift(probabilities: Sequence[float]) -> float:
@@ -241,31 +260,32 @@ def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
         yield sentence
 
 
-def _judge(pair: SentencePair, rating: bytes | None) -> _JudgedSentence:
+def _judge(pair: SentencePair, rating: bytes | None, asked: str) -> _JudgedSentence:
     """Judge what a sentence states.
 
-    `rating` holds the logits that the statement model computed, if it did. A short answer to a question is judged
-    by itself, but its text includes the question.
+    `rating` holds the logits that the statement model computed, if it did. `asked` is the assistant's question that
+    the message answers. A short answer to it is judged by itself, but its text includes the question.
     """
     context, sentence = pair
-    shares = load_classifier().compute_probabilities(sentence, rating)
+    is_answer = bool(asked) and context == asked and _is_shorter(sentence, ANSWER_WORDS, ANSWER_WIDE)
+    shares = load_classifier().compute_probabilities(sentence, rating, is_answer=is_answer)
     shares |= {name: COMMENT_WEIGHT * shares[name] for name in COMMENT_LABELS}
     whole = sum(shares.values())
     shares = {name: share / whole for name, share in shares.items()}
     label = max(shares, key=lambda name: shares[name])
-    nothing = _shift_odds(sum(shares[name] for name in NOTHING), BIAS if rating else BIAS_WITHOUT_RATING)
+    bias = BIAS_WITHOUT_RATING if rating is None else BIAS_OF_ANSWER if is_answer else BIAS
+    nothing = _shift_odds(sum(shares[name] for name in NOTHING), bias)
     if label in NOTHING and nothing <= MOST_NOTHING:  # a statement is likelier, though no single kind is
         label = max((name for name in shares if name not in NOTHING), key=lambda name: shares[name])
     stated = sum(shares[name] for name in shares if name not in NOTHING)
     changes = 1.0 if label in ("change", "withdrawal") else (shares["change"] + shares["withdrawal"]) / stated
-    is_answer = _is_question(context) and len(_WORD.findall(sentence)) < FEWEST_WORDS
     return _JudgedSentence(label, f"{context} {sentence}" if is_answer else sentence, nothing, changes)
 
 
 def _is_statement(one: _JudgedSentence, *, is_commented: bool) -> bool:
     if _names_secret(one.text) or _is_question(one.text) or len(one.text) > LONGEST or one.is_short:
         return False
-    return not (is_commented and len(_WORD.findall(one.text)) < 2 * FEWEST_WORDS)
+    return not (is_commented and _is_shorter(one.text, 2 * FEWEST_WORDS, 2 * FEWEST_WIDE))
 
 
 def _names_secret(sentence: str) -> bool:

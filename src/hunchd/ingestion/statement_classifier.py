@@ -48,16 +48,20 @@ class StatementClassifier:
 
     model: LinearModel
 
-    def compute_probabilities(self, sentence: str, rating: bytes | None = None) -> dict[str, float]:
+    def compute_probabilities(
+        self, sentence: str, rating: bytes | None = None, *, is_answer: bool = False
+    ) -> dict[str, float]:
         """Return the probability of each label for a sentence.
 
         `rating` holds the logits that the statement model computed, as 32-bit floats, or is None if it has not
-        rated the sentence.
+        rated the sentence. If the sentence is a short answer (`is_answer`), the rating alone counts, because the
+        linear model does not see the question.
         """
         logits = self.model.compute_logits(extract_features(sentence))
         if rating is not None:
+            share = 0.0 if is_answer else NGRAM_SHARE
             pairs = zip(logits, memoryview(rating).cast("f"), strict=True)
-            logits = [NGRAM_SHARE * one + (1 - NGRAM_SHARE) * other for one, other in pairs]
+            logits = [share * one + (1 - share) * other for one, other in pairs]
         return dict(zip(LABELS, compute_softmax(logits), strict=True))
 
 

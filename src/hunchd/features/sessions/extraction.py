@@ -22,7 +22,7 @@ from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.session import Digest, Outcome, Turn
 from hunchd.ingestion.contact_masking import mask_contacts
 from hunchd.ingestion.introductions import iterate_introductions
-from hunchd.ingestion.revisions import find_revised
+from hunchd.ingestion.revisions import CHANGE_THRESHOLD, adds_value, find_revised
 from hunchd.ingestion.session_digest import digest_turns
 from hunchd.ingestion.session_segments import SessionSegment, judge_outcome, segment_session
 from hunchd.ingestion.session_statements import IMPORTANCE, Statement
@@ -127,10 +127,10 @@ def build_facts(
 ) -> tuple[MemoryDraft, ...]:
     """Build the facts to store from the statements in a session, up to `last_turn`.
 
-    A fact that changes or withdraws one of `known_facts`, or an earlier statement, supersedes it. A withdrawal ends
-    together with the fact that it withdraws; a withdrawal of nothing known is dropped. `vectors` maps texts to their
-    vectors from the embedding model. A session may yield about MOST_FACTS_A_HUNDRED facts in a hundred turns; beyond
-    that, the least important are left out.
+    A fact that changes or withdraws one of `known_facts`, or an earlier statement, supersedes it. A withdrawal that
+    states no new value ends together with the fact that it withdraws; of nothing known, it is dropped. `vectors` maps
+    texts to their vectors from the embedding model. A session may yield about MOST_FACTS_A_HUNDRED facts in a
+    hundred turns; beyond that, the least important are left out.
     """
     most = max(MIN_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * last_turn / 100)) - head.facts
     ranked_indexes = sorted(range(len(statements)), key=lambda at: (-IMPORTANCE[statements[at].category], -at))
@@ -143,21 +143,15 @@ def build_facts(
     for one in selected_statements:
         draft = parse_draft(_build_fact(head, one))
         older = [fact for fact in earlier if fact[1] <= one.at]  # a message may arrive late
-        earlier_statements = [(category, text) for _, _, category, text in older]
-        wordings = (
-            (one.text, one.in_context) if one.changes else (one.text,)
-        )  # "back to light" makes sense only with the sentence before it
-        revised = (
-            find_revised(wording, one.category, earlier_statements, vectors or {}, changes=one.changes)
-            for wording in wordings
-        )
-        ended_index = next((index for index in revised if index is not None), None)
+        ended_index = _find_ended(one, older, vectors or {})
+        ended_text = "" if ended_index is None else older[ended_index][3]
+        ends = one.withdraws and not adds_value(one.text, ended_text)
         if ended_index is not None:
-            draft = replace(draft, supersedes=older[ended_index][0], valid_to=one.at if one.withdraws else None)
+            draft = replace(draft, supersedes=older[ended_index][0], valid_to=one.at if ends else None)
             earlier.remove(older[ended_index])
             outdated = said_before.get(draft.supersedes or "", ())
             draft = replace(draft, links=(*draft.links, *({"type": SAID_BEFORE, "ref": one} for one in outdated)))
-        if one.withdraws:
+        if ends:
             drafts += [draft] if ended_index is not None else []
             continue
         drafts.append(draft)
@@ -172,6 +166,23 @@ def build_facts(
 def list_messages(links: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
     """Return the ids of the messages in which a fact was said, and of those that it made outdated."""
     return tuple(str(link["ref"]) for link in links if link.get("type") in ("said_in", SAID_BEFORE))
+
+
+def _find_ended(
+    statement: Statement, older: Sequence[tuple[str, datetime, str, str]], vectors: Mapping[str, bytes]
+) -> int | None:
+    """Return the index of the fact in `older` (id, time, category, text) that a statement ends.
+
+    "Back to light" makes sense only with the sentence before it, which must not be taken for what is ended.
+    """
+    facts = [(category, text) for _, _, category, text in older]
+    before = [index for index, (_, at, *_) in enumerate(older) if at < statement.at]
+    category, changes = statement.category, statement.changes
+    own = find_revised(statement.text, category, facts, vectors, changes=changes)
+    if own is not None or changes < CHANGE_THRESHOLD:
+        return own
+    found = find_revised(statement.in_context, category, [facts[one] for one in before], vectors, changes=changes)
+    return None if found is None else before[found]
 
 
 def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:

@@ -524,7 +524,7 @@ class SessionService(Feature):
         statements = await asyncio.to_thread(extract_statements, stretch, ratings)
         texts = list(dict.fromkeys(text for one in statements for text in (one.text, one.in_context)))
         texts += [fact.content for fact in session_facts[-MAX_COMPARED_FACTS:]]
-        vectors = await self._compute(self._embed, texts if any(one.changes for one in statements) else [])
+        vectors = await self._compute(self._embed, texts)
         drafts = await asyncio.to_thread(build_facts, head, turns[-1].number, statements, session_facts, vectors)
         facts = await self._memories.remember(drafts, [draft.project for draft in drafts])
         if self._reader is not None:
