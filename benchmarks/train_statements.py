@@ -21,7 +21,7 @@ import sys
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -41,11 +41,10 @@ from hunchd.ingestion.statement_classifier import (
 
 DATA = Path(__file__).parent / "data" / "statements"
 FOLDS = 5
-SINGLE = "single-"  # sentences of no session
+SINGLE = "single-"  # sentences of no session, which only the n-grams are trained on
 ASSISTANT = "assistant"  # in place of a label: a question that the next sentence answers
 REAL_SHARE = 0.12  # of the real sentences, which are seen by the statement model
 TALK_SHARE = 0.35  # of the written requests and remarks, which are most of the sentences
-ALONE_SHARE = 0.2  # of the sentences, which the statement model reads without context; sessions begin with greetings
 NGRAM_PASSES = 2  # over the written sentences, for one over the real ones
 EPOCHS, BATCH, RATE, DECAY = 15, 64, 0.2, 2e-6
 
@@ -90,12 +89,8 @@ def train_network(trained: Sequence[Sentence], tested: Sequence[Sentence]) -> No
         return network.encode([(one.context, one.text) for one in sentences])
 
     source = random.Random(5)
-    latin = (one for one in trained if is_mostly_latin(one.text))
+    latin = (one for one in trained if is_mostly_latin(one.text) and not one.session.startswith(SINGLE))
     trained = [one for one in latin if one.label not in ("request", "chatter") or source.random() < TALK_SHARE]
-    trained = [
-        replace(one, context="") if source.random() < ALONE_SHARE and not one.context.endswith("?") else one
-        for one in trained
-    ]
     changes = network.train(encode(trained), [LABELS.index(one.label) for one in trained])
     if tested:
         tested = [one for one in tested if is_mostly_latin(one.text)]

@@ -123,10 +123,10 @@ def list_sentences(turns: Sequence[Turn]) -> list[SentencePair]:
     """Return the sentences that the statement model should rate.
 
     Each is returned once, with the sentence before it as context. Sentences in scripts that the model cannot read
-    are left out.
+    are left out, and so is the first of a session: in the training sessions that is a greeting.
     """
     pairs = (pair for *_, of_message in _iterate_messages(turns) for pair in of_message)
-    return list(dict.fromkeys(pair for pair in pairs if is_mostly_latin(pair[1])))
+    return list(dict.fromkeys(pair for pair in pairs if pair[0] and is_mostly_latin(pair[1])))
 
 
 def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, str, list[SentencePair]]]:
