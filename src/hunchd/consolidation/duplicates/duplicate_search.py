@@ -36,7 +36,6 @@ MIN_PART_INFORMATION: Final = 1.8  # minimum information if only a part of the l
 # Words of two sentences together from which one word may replace another, if little else differs. In a shorter pair,
 # one different word changes the meaning: with 14 words, one of 1,760 pairs that exclude each other was merged.
 MIN_LONG_WORDS: Final = 20
-MIN_VERBATIM_WORDS: Final = 14  # words of a text that nobody repeats by chance
 MAX_ADDED_SHARE: Final = 0.6  # maximum share of added sentences in the longer text
 MAX_ADDED_NAMED_SHARE: Final = 0.3  # the same if the added sentences contain names or numbers
 MIN_EPISODE_INFORMATION: Final = (
@@ -207,14 +206,11 @@ class _PairComparer:
         self._rarity = rarity
         self._vectors = vectors
         self._sentence_cache: dict[str, tuple[Sentence, ...]] = {}
-        self._last_words: tuple[str, frozenset[str]] = ("", frozenset())  # of the last compared text
 
     def are_duplicates(self, one: _Text, other: _Text) -> bool:
         if not _have_same_subject(one.memory, other.memory):
             return False
-        # Texts this long are not repeated by chance.
-        is_similar = self._are_identical(one, other) or self._are_similar(one, other)
-        return is_similar and not has_swapped_roles(one.memory, other.memory)
+        return self._are_similar(one, other) and not has_swapped_roles(one.memory, other.memory)
 
     def _are_similar(self, one: _Text, other: _Text) -> bool:
         min_information = MIN_EPISODE_INFORMATION if one.memory.kind is Kind.EPISODE else 0.0
@@ -225,14 +221,6 @@ class _PairComparer:
             return False
         is_identical = similarity == 1
         return is_identical or all(self._is_specific(text, min_information, is_repeated=False) for text in (one, other))
-
-    def _are_identical(self, one: _Text, other: _Text) -> bool:
-        is_candidate = (
-            one.length == other.length >= MIN_VERBATIM_WORDS
-            and one.distinguishing == other.distinguishing
-            and one.first_sentence == other.first_sentence
-        )
-        return is_candidate and self._get_sentences(one) == self._get_sentences(other)
 
     def _is_specific(self, text: _Text, min_information: float, *, is_repeated: bool) -> bool:
         """Return True if a text is specific enough to be about one thing only.
@@ -263,7 +251,7 @@ class _PairComparer:
         """
         shorter, longer = sorted((one, other), key=lambda text: (text.length, text.memory.id))
         whole = 0.0
-        if one.distinguishing == other.distinguishing and self._bound_similarity(one, other) >= MIN_WORD_SIMILARITY:
+        if one.distinguishing == other.distinguishing:
             whole = _measure_sentence_similarity(
                 join_sentences(self._get_sentences(shorter)), join_sentences(self._get_sentences(longer)), self._rarity
             )
@@ -298,22 +286,6 @@ class _PairComparer:
             >= MIN_SIMILARITY * weight
             for sentence in self._get_sentences(other)
         ) or contains_beginning(one.memory, other.memory)
-
-    def _bound_similarity(self, one: _Text, other: _Text) -> float:
-        """Return an upper bound for the similarity of two texts.
-
-        The bound is computed from the sets of words, without their counts.
-        """
-        if self._last_words[0] != other.memory.id:
-            self._last_words = (other.memory.id, frozenset(other.words))
-        other_words = self._last_words[1]
-        weights = self._rarity.measure_text(one)[1] + self._rarity.measure_text(other)[1]
-        shared_weight = sum(self._rarity.weigh(word) for word in one.words if word in other_words)
-        repeated_count = max(0, min(one.length - len(one.words), other.length - len(other.words)))  # repeated words
-        total = weights + 2 * repeated_count
-        return (
-            2 * (shared_weight + repeated_count) / total if total else 0.0
-        )  # a text with only punctuation has no words
 
     def _get_sentences(self, text: _Text) -> tuple[Sentence, ...]:
         sentences = self._sentence_cache.get(text.memory.id)
