@@ -119,29 +119,18 @@ class _WordInformation:
             word: 0.0 if word in _UNINFORMATIVE else by_frequency[times]
             for word, times in self.document_frequency.items()
         }
-        self._text_measures: dict[str, tuple[float, float]] = {}
+        self._text_information: dict[str, float] = {}
 
     def weigh(self, word: str) -> float:
         if word in FILLER_WORDS:
             return 0.1
         return max(0.25, self._information[word])
 
-    def sum_information(self, words: Collection[str]) -> float:
-        """Return the total information content of `words`.
-
-        Words that most texts contain add nothing.
-        """
-        return sum(map(self._information.__getitem__, words))
-
-    def measure_text(self, text: _Text) -> tuple[float, float]:
-        """Return the total information content and total weight of a text's words."""
-        measures = self._text_measures.get(text.memory.id)
-        if measures is None:
-            measures = self._text_measures[text.memory.id] = (
-                self.sum_information(text.words),
-                sum(map(self.weigh, text.words)),
-            )
-        return measures
+    def measure_text(self, text: _Text) -> float:
+        """Return the total information content of a text's words."""
+        if (information := self._text_information.get(text.memory.id)) is None:
+            information = self._text_information[text.memory.id] = sum(map(self._information.__getitem__, text.words))
+        return information
 
     def has_name(self, text: _Text) -> bool:
         """Return True if the text contains a rare name.
@@ -227,7 +216,7 @@ class _PairComparer:
 
         If `is_repeated` is True, the other text has exactly the same words, so less information is enough.
         """
-        information = self._rarity.measure_text(text)[0]
+        information = self._rarity.measure_text(text)
         if information >= min_information or not is_repeated:
             return information >= min_information
         return information >= MIN_REPEATED_INFORMATION and (
