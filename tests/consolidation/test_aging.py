@@ -119,7 +119,7 @@ def test_archived_memory_restored_or_erased_later() -> None:
 
 def test_forgetting_linked_from_kept_memory_kept() -> None:
     fix = memory("fix", age=200, kind=Kind.ERROR)
-    user_memory = memory("told", age=200, trust=Trust.USER, links=({"type": "rests_on", "ref": "fix"},))
+    user_memory = memory("told", age=200, trust=Trust.USER, links=({"type": "about", "ref": "fix"},))
 
     assert list(plan_forgetting(by_id(fix, user_memory), SETTINGS, NOW)) == []
 

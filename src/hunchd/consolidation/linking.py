@@ -24,7 +24,6 @@ from hunchd.text.words import STATEMENT_STOP_WORDS
 
 ABOUT: Final = "about"  # type of a link to a file, given by its path
 ABOUT_SYMBOL: Final = "about_symbol"  # type of a link to a symbol, given as `path#name`
-RESTS_ON: Final = "rests_on"  # type of a link to another memory
 REVERTS, REVERTED_BY = "reverts", "reverted_by"
 FIXES, FIXED_BY = "fixes", "fixed_by"
 SAME_WORK: Final = "same_work"  # type of a link between two memories of one commit or pull request

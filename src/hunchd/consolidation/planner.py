@@ -228,7 +228,7 @@ class Planner:
             case ConsolidationStep.RETIRE:
                 return plan_retirement(memories, now)
             case ConsolidationStep.CASCADE:
-                return plan_staleness(memories, self._code, now)
+                return plan_staleness(memories.values(), self._code)
             case ConsolidationStep.SUMMARISE:
                 return plan_summaries(memories.values(), self._vocabulary, settings, now)
             case ConsolidationStep.COMPRESS:
