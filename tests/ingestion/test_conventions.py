@@ -15,7 +15,7 @@ from hunchd.domain.memory import Memory, Status, Trust
 from hunchd.ingestion.conventions import collect_guides, extract_conventions, get_globs, get_part, is_on_demand
 from hunchd.ingestion.decisions import is_record, parse_decision
 from hunchd.ingestion.instructions import Instruction, extract_instructions
-from hunchd.ingestion.manifests.command_sources import read_commands
+from hunchd.ingestion.manifests.command_sources import read_commands, read_page_commands
 from hunchd.ingestion.manifests.commands import merge_tools
 from hunchd.ingestion.manifests.registry import read_statements
 from hunchd.ingestion.topics import find_topic_files, find_topics
@@ -925,3 +925,20 @@ def test_settings_for_some_files_are_no_part(tmp_path: Path) -> None:
     keys = {fact.key for fact in extract_facts(tmp_path, files)}
     assert "lint" in keys
     assert "lint in test" not in keys
+
+
+def test_versions_of_go_without_major_are_completed() -> None:
+    workflow = "matrix:\n  go: [17, 18]\nsteps:\n  - with:\n      go-version: 1.${{ matrix.go }}\n"
+    [statement] = read_statements(".github/workflows/ci.yml", workflow)
+    assert (statement.key, statement.value) == ("ci go", "1.17, 1.18")
+
+
+def test_wrappers_of_test_runner_are_left_out(tmp_path: Path) -> None:
+    facts = extract_facts(
+        tmp_path, {"package.json": json.dumps({"scripts": {"test": "A=1 c8 ava test/*.js --serial"}})}
+    )
+    assert {fact.key: fact.value for fact in facts}["tests"] == "`npm test` (ava); one: `A=1 npx ava --serial <file>`"
+
+
+def test_task_with_test_in_name_is_no_test_run() -> None:
+    assert not list(read_page_commands("README.md", "## Building\n\n    make speed-test\n", is_readme=True))

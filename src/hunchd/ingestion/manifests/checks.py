@@ -84,6 +84,8 @@ def read_workflow(text: str) -> Iterator[Statement]:
     for language in ("python", "node", "go", "java", "ruby", "php"):
         match = re.search(rf"^\s*{language}(?:-version)?s?:{_LIST}", text, re.MULTILINE)
         versions = list(dict.fromkeys(_MATRIX_VERSION.findall(re.sub(r"#.*", "", match[1])))) if match else []
+        if language == "go" and not any("." in version for version in versions):
+            versions = [f"1.{version}" for version in versions]
         if versions:
             newest = set(sorted(versions, key=version_sort_key)[-MAX_VERSIONS:])
             yield Statement(

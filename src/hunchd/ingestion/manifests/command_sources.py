@@ -73,9 +73,12 @@ _DEFAULTS: Final = {
 }
 
 _GEM_TASKS: Final = re.compile(r"bundler/gem_tasks|GemHelper\.install_tasks")
-# Test runners in the scripts of package.json, which take the path of a file, and the paths that a script gives them.
-_TEST_RUNNER: Final = re.compile(r"\b(?:vitest|jest|mocha|ava|tap)(?=\s|$)")
-_TEST_PATHS: Final = re.compile(r"\S*\*|[\"']?(?:\./)?(?:tests?|specs?|src|__tests__)(?:/|$)|--?(?:watch|coverage)\b")
+# A script of package.json that calls a test runner which takes the path of a file; the groups are its environment and
+# its call. The paths and options after it that a single test does not need are removed.
+_TEST_RUNNER: Final = re.compile(r"((?:[A-Z_]\w*=\S+\s+)*)(?:.*\s)?((?:vitest|jest|mocha|ava|tap)(?:\s.*)?)$")
+_TEST_PATHS: Final = re.compile(
+    r"\s(?:\S*\*\S*|[\"']?(?:\./)?(?:tests?|specs?|src|__tests__)(?:/\S*)?(?=\s|$)|--?(?:watch|coverage)\b)"
+)
 _LOCK_FILES: Final = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
 _SCRIPT_RUNNERS: Final = {"npm": "npx", "pnpm": "pnpm exec", "bun": "bunx"}
 
@@ -130,10 +133,9 @@ def _read_scripts(path: str, text: str, folder: str, tasks: Sequence[str]) -> It
         run = "" if program in ("yarn", "composer", "deno task") or (name == "test" and program != "bun") else "run "
         yield from make_commands([f"{program} {run}{name}"], rate_task(name), path, folder)
         if classify_task(name) == "tests" and path.endswith("package.json"):
-            for line in filter(_TEST_RUNNER.search, _JOINT.split(script)):
-                words = " ".join(word for word in line.split(" ") if not _TEST_PATHS.match(word))
-                single = _TEST_RUNNER.sub(rf"{_SCRIPT_RUNNERS.get(program, program)} \g<0>", words, count=1)
-                yield Command(ONE_TEST, f"{single} <file>", rate_task(name), path, folder)
+            for match in filter(None, map(_TEST_RUNNER.match, _JOINT.split(script))):
+                single = f"{match[1]}{_SCRIPT_RUNNERS.get(program, program)} {_TEST_PATHS.sub('', match[2])} <file>"
+                yield Command(ONE_TEST, single, rate_task(name), path, folder)
         if name == "release":
             yield Command("release", f"{program} {run}{name}", TASK_WEIGHT, path, folder)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +27,7 @@ DEFAULT_WEIGHT: Final = 1.9  # a command that works in any project with such a m
 CI_WEIGHT: Final = 2.0
 VARIANT_PENALTY: Final = 0.4  # for a command that builds only one target or part
 PART_WEIGHT: Final = 2.05  # a task such as `test:unit`
+MIN_WEIGHT: Final = 1.0  # of a command that is kept
 SIMILAR_TASK_WEIGHT: Final = 1.0  # a task whose name only contains the purpose
 OTHER_WEIGHT: Final = 2.5  # from which a command without a known purpose is kept if it runs a project's task
 PLACEHOLDER_PENALTY: Final = 1.5  # puts a command for one file after those for all
@@ -135,6 +136,7 @@ _CHECK_FLAG: Final = re.compile(
     r"php-cs-fixer fix|ktfmt)\b.*?) (?:-- )?--(?:check-formatted|dry-run|check|"
     r"verify-no-changes|diff|set-exit-if-changed)(?![\w-])(?: --(?:diff|dry-run))?"
 )
+_NO_OUTPUT: Final = re.compile(r"^(dart format) (?:--output|-o)[= ]none")
 _COMMENT: Final = re.compile(r"\s+#\s.*$")
 
 
@@ -172,7 +174,7 @@ def make_commands(lines: Iterable[str], weight: float, path: str, part: str = ""
         if not purpose and weight >= OTHER_WEIGHT and _PROJECT_TASK.match(command):
             purpose = OTHER
         weight_here = weight - _rate_inexactness(command, purpose)
-        if purpose and weight_here > 0:
+        if purpose and weight_here >= MIN_WEIGHT:
             penalty = VARIANT_PENALTY if _VARIANT.search(command) else 0.0
             if _PLACEHOLDER.search(command) and purpose == "tests":
                 purpose, command = ONE_TEST, _EXAMPLE_FILE.sub("<file>", command)
@@ -190,9 +192,9 @@ def _rate_inexactness(command: str, purpose: str) -> float:
     form = _WRAPPER.sub("", command, count=1) if _WRAPPER.match(command) else command
     runner = _RUNNERS.match(form)
     names = dict(_TASK_NAMES).get(purpose, frozenset())
-    if runner is None or not names or runner["task"].lower() in names:
+    if runner is None or classify_task(runner["task"]) != purpose or runner["task"].lower() in names:
         return 0.0
-    return 1.5 if names.isdisjoint(re.split(r"[^a-z]+", runner["task"].lower())) else 0.3
+    return 0.3 if _has_part(runner["task"], names) else 1.5
 
 
 def clean_command(line: str) -> str:
@@ -201,7 +203,7 @@ def clean_command(line: str) -> str:
     Returns "" if its arguments are not plain, or if it is too long.
     """
     command = " ".join(_COMMENT.sub("", re.sub(r"^\s*[$>%❯]\s+", "", line)).split()).rstrip("\\;").strip()
-    command = _CHECK_FLAG.sub(r"\1", _SHELL.sub("", command))
+    command = _NO_OUTPUT.sub(r"\1", _CHECK_FLAG.sub(r"\1", _SHELL.sub("", command)))
     arguments = command.split(" ")
     is_plain = (
         0 < len(command) <= MAX_COMMAND
@@ -250,11 +252,15 @@ def classify_task(name: str) -> str:
 def rate_task(name: str) -> float:
     """Return the weight of a task.
 
-    It is highest if the task is named exactly after a purpose, and lower if only one of its words is.
+    It is highest if the task is named exactly after a purpose, and lower if only a part of it is.
     """
-    words = re.split(r"[^a-z]+", name.lower())
     names = {name for _, names in _TASK_NAMES for name in names}
-    return TASK_WEIGHT if name.lower() in names else SIMILAR_TASK_WEIGHT if names.isdisjoint(words) else PART_WEIGHT
+    return TASK_WEIGHT if name.lower() in names else PART_WEIGHT if _has_part(name, names) else SIMILAR_TASK_WEIGHT
+
+
+def _has_part(task: str, names: Set[str]) -> bool:
+    """Return True if the first word of a task is one of `names`, or a part of it such as `types` in `test:types`."""
+    return not names.isdisjoint([*task.lower().split(":"), re.split(r"[^a-z]+", task.lower().lstrip(":"))[0]])
 
 
 def choose_commands(
