@@ -942,3 +942,22 @@ def test_wrappers_of_test_runner_are_left_out(tmp_path: Path) -> None:
 
 def test_task_with_test_in_name_is_no_test_run() -> None:
     assert not list(read_page_commands("README.md", "## Building\n\n    make speed-test\n", is_readme=True))
+
+
+def test_tool_with_settings_precedes_another_linter(tmp_path: Path) -> None:
+    files = {".rubocop.yml": "", "Gemfile": "gem 'rubocop'\n", "CONTRIBUTING.md": "Run `yamllint .` too.\n"}
+    assert {fact.key: fact.value for fact in extract_facts(tmp_path, files)}["lint"] == "`bundle exec rubocop`"
+
+
+@pytest.mark.parametrize(
+    ("step", "key", "value"),
+    [
+        ("vendor/bin/php-cs-fixer fix --dry-run --diff", "format", "`vendor/bin/php-cs-fixer fix`"),
+        ("go test -bench=. ./... > new.txt", "benchmarks", "`go test -bench=. ./...`"),
+        ("dart format --output=none --set-exit-if-changed .", "format", "`dart format .`"),
+    ],
+)
+def test_step_of_ci_is_told_as_typed(tmp_path: Path, step: str, key: str, value: str) -> None:
+    workflow = f"jobs:\n  a:\n    steps:\n    - run: {step}\n"
+    facts = extract_facts(tmp_path, {".github/workflows/ci.yml": workflow, ".php-cs-fixer.php": ""})
+    assert value in {fact.value for fact in facts if str(fact.key).startswith(key)}

@@ -38,7 +38,7 @@ from hunchd.ingestion.instructions import (
 )
 from hunchd.ingestion.languages import detect_language
 from hunchd.ingestion.manifests.command_sources import has_tasks, read_commands, read_page_commands
-from hunchd.ingestion.manifests.commands import ONE_TEST, OTHER, Command, choose_commands, merge_tools
+from hunchd.ingestion.manifests.commands import ONE_TEST, OTHER, Command, choose_commands, merge_tools, runs_other_tool
 from hunchd.ingestion.manifests.invocations import Toolchain
 from hunchd.ingestion.manifests.registry import read_statements, states_anything
 from hunchd.ingestion.manifests.tools import (
@@ -104,6 +104,7 @@ _PAGE_FOLDERS = frozenset(
     {"docs", "doc", "test", "tests"}
 )  # folders in which some keys of manifests hold for the whole project
 _KEYS_OF_WHOLE = frozenset({"changelog", "tests", "commit messages"})
+_CHECKS = frozenset({"lint", "format", "types"})  # keys for which a tool with settings is preferred to another command
 _WORKFLOWS_FOLDER = ".github/workflows/"
 MAX_GLOBS = 100  # globs merged from all guides with the same instruction
 MAX_SCOPE_DESCRIPTION = 600  # characters, merged likewise
@@ -265,6 +266,8 @@ def _add_commands(
             tools = best.get(place) if language else None
         if tools and (statement.confidence < MIN_COMMAND_CONFIDENCE or statement.key == "release"):
             continue  # what a workflow publishes is not published by hand
+        if tools and statement.key in _CHECKS and runs_other_tool(statement.value, tools[0].value):
+            continue
         value = merge_tools(statement.value, tools[0].value) if tools else statement.value
         best[(folder, statement.key, "") if tools and not language else place] = (replace(statement, value=value), path)
 

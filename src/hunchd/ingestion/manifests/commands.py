@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,7 +42,7 @@ _TASK_NAMES: Final = tuple(
     (purpose, frozenset({*names.split(), *_TOOLS.get(purpose, ())}))
     for purpose, names in (
         ("format", "fmt format formatting pretty prettier spotlessapply standardfix formatcheck"),
-        ("types", "types type typecheck tsc typing typings mypy pyright dialyzer dts"),
+        ("types", "types type typecheck tsc typing typings mypy pyright dialyzer"),
         ("lint", "lint lints linting clippy rubocop standard eslint checkstyle phpcs cs detekt ktlint credo vet "
                  "spotlesscheck phpstan psalm style"),
         ("docs", "docs doc documentation site mkdocs javadoc dokka"),
@@ -127,17 +127,19 @@ _SCRIPT: Final = re.compile(
     r"(?:(?:\./)?(?:scripts?|bin|dev|ci|hack|tools?)/|\./)(?P<task>[\w-]+)(?:\.(?:sh|py|ps1))?$"
 )
 _SHELL: Final = re.compile(r"^(?:ba|z)?sh (?=\./)")
-_VARIANT: Final = re.compile(r" (?:--(?:target|manifest-path|package|project|exclude)\b|-[DP][\w.])")
+_VARIANT: Final = re.compile(
+    r" (?:--(?:target|manifest-path|package|projects?|exclude|activate-profiles)\b|-[DP][\w.]|-pl )"
+)
 _RUN: Final = re.compile(r"^(npm|pnpm|yarn|composer|hatch|pdm) run ")  # `bun test` and `deno test` are not `… run test`
 _PROPERTY: Final = re.compile(r" -[DP][\w.]+(?:=\S*)?")
 # Formatters with the option to check files instead of rewriting them; the option is removed.
 _CHECK_FLAG: Final = re.compile(
-    r"^((?:\S+ )*(?:cargo (?:\+\S+ )?fmt|mix format|ruff format|black|dotnet format|dart format|"
+    r"^((?:\S+ )*(?:\S*/)?(?:cargo (?:\+\S+ )?fmt|mix format|ruff format|black|dotnet format|dart format|"
     r"php-cs-fixer fix|ktfmt)\b.*?) (?:-- )?--(?:check-formatted|dry-run|check|"
     r"verify-no-changes|diff|set-exit-if-changed)(?![\w-])(?: --(?:diff|dry-run))?"
 )
 _NO_OUTPUT: Final = re.compile(r"^(dart format) (?:--output|-o)[= ]none")
-_COMMENT: Final = re.compile(r"\s+#\s.*$")
+_COMMENT: Final = re.compile(r"\s+(?:#\s|\d?>>?\s).*$")  # or redirected output
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,9 @@ def _rate_inexactness(command: str, purpose: str) -> float:
     names = dict(_TASK_NAMES).get(purpose, frozenset())
     if runner is None or classify_task(runner["task"]) != purpose or runner["task"].lower() in names:
         return 0.0
-    return 0.3 if _has_part(runner["task"], names) else 1.5
+    task = runner["task"].lower()
+    parts = [*task.split(":"), re.split(r"[^a-z]+", task.lstrip(":"))[0]]
+    return 1.5 if names.isdisjoint(parts) else 0.3
 
 
 def clean_command(line: str) -> str:
@@ -252,15 +256,16 @@ def classify_task(name: str) -> str:
 def rate_task(name: str) -> float:
     """Return the weight of a task.
 
-    It is highest if the task is named exactly after a purpose, and lower if only a part of it is.
+    It is highest if the task is named exactly after a purpose, lower if a part is, as `types` in `test:types`.
     """
     names = {name for _, names in _TASK_NAMES for name in names}
-    return TASK_WEIGHT if name.lower() in names else PART_WEIGHT if _has_part(name, names) else SIMILAR_TASK_WEIGHT
-
-
-def _has_part(task: str, names: Set[str]) -> bool:
-    """Return True if the first word of a task is one of `names`, or a part of it such as `types` in `test:types`."""
-    return not names.isdisjoint([*task.lower().split(":"), re.split(r"[^a-z]+", task.lower().lstrip(":"))[0]])
+    return (
+        TASK_WEIGHT
+        if name.lower() in names
+        else SIMILAR_TASK_WEIGHT
+        if names.isdisjoint(name.lower().split(":"))
+        else PART_WEIGHT
+    )
 
 
 def choose_commands(
@@ -335,6 +340,12 @@ def _find_longer(line: str, ranked: Sequence[str]) -> tuple[int, int]:
     return next(at for at, one in enumerate(ranked) if f"{one} ".startswith(f"{line} ")), len(line)
 
 
+def runs_other_tool(command: str, tools: str) -> bool:
+    """Return True if a command neither runs a task of the project nor names one of `tools`."""
+    names = re.findall(r"[\w-]+", tools)
+    return not (_PROJECT_TASK.match(command.lstrip("`")) or any(name in command for name in names))
+
+
 def merge_tools(command: str, tools: str) -> str:
     """Append to a command, in parentheses, the `tools` that it does not name.
 
@@ -343,9 +354,7 @@ def merge_tools(command: str, tools: str) -> str:
     known = {name for _, purpose_tools in TOOLS_BY_PURPOSE for name in purpose_tools if name.isalnum()}
     if any(mentions(command, name) for name in known if not mentions(tools, name)):
         return command
-    names = [
-        name for name in re.split(r", (?![^(]*\))", tools) if name and not mentions(command, name.partition(" (")[0])
-    ]
+    names = [name for name in re.split(r", (?![^(]*\))", tools) if name and name.partition(" (")[0] not in command]
     return f"{command} ({', '.join(names)})" if names else command
 
 
