@@ -407,14 +407,16 @@ def test_empty_predictor_predicts_nothing() -> None:
 
 def test_used_outcomes_raise_rank(predictor: Predictor) -> None:
     asked = focus("src/cli.py")
-    before = names(predictor.predict(asked, now=NOW)).index("tests/test_views.py")
+    before = predictor.predict(asked, now=NOW)
 
     for _ in range(60):
         predictor.predict(asked, now=NOW)
         predictor.record_outcome("tests/test_views.py", was_used=True)
 
-    assert names(predictor.predict(asked, now=NOW)).index("tests/test_views.py") <= before
-    assert predictor.get_stats()["lessons_seed"] == 60
+    after = predictor.predict(asked, now=NOW)
+    assert names(after).index("tests/test_views.py") <= names(before).index("tests/test_views.py")
+    [was], [now] = ([file.score for file in one.files if file.path == "tests/test_views.py"] for one in (before, after))
+    assert now > was
 
 
 def test_correction_is_trusted_only_while_better() -> None:

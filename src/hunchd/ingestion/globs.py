@@ -15,7 +15,6 @@ MAX_GLOBS: Final = 40  # globs per rule, counting each choice in braces; people 
 MAX_GLOB_LENGTH: Final = 300  # characters of one glob
 MAX_LIST_LENGTH: Final = 8_000  # characters of a list
 
-EVERYWHERE: Final = "**"
 _MATCH_ALL: Final = frozenset({"**", "**/*", "**/**", "**/*.*", "*/**"})
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")  # innermost braces
 _ESCAPE: Final = re.compile(r"\\(?=[\[\](){}])")  # elsewhere a backslash separates folders

@@ -76,17 +76,6 @@ class Predictor(Learner):
         self._online_correction = OnlineCorrection()
         self._served_predictions: deque[ServedPrediction] = deque(maxlen=MAX_SERVED)
 
-    def get_stats(self) -> dict[str, int]:
-        """Return statistics for the status report."""
-        state = self._state
-        return {
-            "units": state.unit_count,
-            "files": int(state.files.alive.view.sum()),
-            "placed": state.contents.words.documents,
-            "events": len(state.session.files),
-            **{f"lessons_{head}": c.lessons for head, c in self._online_correction.corrections.items()},
-        }
-
     def record_event(self, event: SessionEvent) -> None:
         """Record an event in the session.
 
