@@ -935,7 +935,6 @@ LOOK_ALIKES: tuple[str, ...] = (
     "ansible-vault edit group_vars/Prod2.yml",
     "ansible-playbook site.yml --ask-become-pass -l web[1:3]",
     "terraform plan -var-file=Prod2.tfvars -out=P1.plan",
-    "terraform import aws_iam_access_key.k AKIAIOSFODNN7EXAMPLE",
     'ldapsearch -x -W -D "cn=admin,dc=a2,dc=test"',
     "htpasswd -c .htpasswd bob",
     'wpa_passphrase "My Net 5G+"',

@@ -65,7 +65,7 @@ FORMATS: tuple[SecretFormat, ...] = (
     _make_format(
         "aws-access-key",
         "AKIA ASIA ABIA ACCA A3T",
-        r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?<!EXAMPLE)(?![A-Za-z0-9])",
+        r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?![A-Za-z0-9])",
     ),
     _make_format(
         "aws-bedrock-key",
