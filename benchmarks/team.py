@@ -37,6 +37,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from hunchd.store.team_dataset import TABLE  # noqa: E402
+from tests.daemon import running  # noqa: E402
 from tests.daemon.running import RunningDaemon  # noqa: E402
 from tests.object_stores import azure_store, free_port, read_body, s3_store  # noqa: E402
 
@@ -49,6 +50,7 @@ enabled = false
 [consolidation]
 nightly = false
 """
+running.START = 300.0  # seconds: twelve daemons start on few cores
 KEYS = [f"subject {number}" for number in range(40)]
 PRIVATE = "planted-and-private"
 PUBLIC = "stated-for-all"  # the search of the dataset has to find it

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from hunchd.protocol.team_records import TeamRecord, compute_record_id
+from hunchd.store.team_dataset import TeamDataset
 from tests.daemon.running import RunningDaemon, running_daemon
+from tests.object_stores import create_s3_user, enforce_s3_rights, find_moto, s3_store
 
 pytestmark = pytest.mark.timeout(200)
 SETTINGS = """
@@ -203,6 +209,53 @@ def test_restated_key_erases_forgotten_text(team: list[Colleague], tmp_path: Pat
     ada.state("cache", "none")
     places = (tmp_path / "dataset", *(one.daemon.places.data for one in team))
     wait_for(lambda: not any(holds(file, b"planted-in-error") for place in places for file in place.rglob("*")))
+
+
+def test_forged_author_is_refused(team: list[Colleague], tmp_path: Path) -> None:
+    ada, bob, _ = team
+    ada.state("queue", "Redis")
+    wait_for(lambda: bob.look_up("queue") == "Redis")
+
+    async def forge() -> None:
+        dataset = await TeamDataset.open(str(tmp_path / "dataset"), {})
+        [genuine] = [one for one in await dataset.find_rows("kind", "state") if "Redis" in one["payload"]]
+        payload = genuine["payload"].replace("Redis", "Kafka")
+        draft = msgspec.convert({**genuine, "clock": genuine["clock"] + 1, "payload": payload}, TeamRecord)
+        forged = msgspec.structs.replace(draft, id=compute_record_id(draft, bob.team()["team"]))
+        await dataset.append([msgspec.to_builtins(forged)], may_exist=False)
+
+    asyncio.run(forge())
+    wait_for(lambda: bob.team()["progress"]["forged"] == 1)
+    assert bob.look_up("queue") == "Redis"
+
+
+@pytest.mark.skipif(not find_moto(), reason="moto_server is not installed")
+def test_credentials_stay_in_their_file(hunchd_home: Path, tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "shop").mkdir()
+    daemon = RunningDaemon(hunchd_home, SETTINGS)
+    ada = Colleague("Ada", daemon, tmp_path / "shop")
+    with s3_store(tmp_path / "store") as store, ExitStack() as stack:
+        credentials = create_s3_user(store.port, "ada", ("GetObject", "PutObject", "DeleteObject"))
+        enforce_s3_rights(store.port)
+        replace(store, credentials=credentials).write_credentials(daemon.places.config)
+        stack.callback(daemon.start().stop)
+        daemon.add(ada.folder)
+        ada.join(store.uri, create=True)
+        ada.state("queue", "Redis")
+        wait_for(lambda: ada.team()["progress"]["sent"] > 2)
+        stack.pop_all()
+    try:
+        wait_for(lambda: ada.team()["progress"]["state"] == "unreachable")
+        answers = str([daemon.get("/status"), ada.team(), ada.team("/members"), ada.team("/statements")])
+    finally:
+        daemon.stop()
+
+    [options] = tomllib.loads(credentials).values()
+    for secret in (options["aws_access_key_id"], options["aws_secret_access_key"]):
+        assert secret not in answers
+        places = {file.name for file in hunchd_home.rglob("*") if holds(file, secret.encode())}
+        assert places == {"team-credentials.toml"}
 
 
 @pytest.mark.parametrize("mode", [0o2775, 0o2750])

@@ -34,6 +34,7 @@ TABLE: Final = "team_records"
 LEASES: Final = "team_leases"
 BATCH_ROWS: Final = 1_000  # rows in a batch of a stream
 COMPACT_ATTEMPTS: Final = 3
+_CONFLICTS: Final = ("commit conflict", "concurrent writers")  # in the messages of Lance
 _CREATED: Final = "_row_created_at_version"
 _ADDRESS: Final = "_rowaddr"
 _SOURCE_LINE: Final = re.compile(r",? \S+\.rs:\d+:\d+")  # of the client, at the end of its errors
@@ -179,7 +180,7 @@ class TeamDataset:
                 stats = await self._run(self._table.optimize(cleanup_older_than=keep))
                 break
             except StoreError as error:  # somebody erased something meanwhile
-                if "commit conflict" not in error.message or attempt == COMPACT_ATTEMPTS:
+                if not any(text in error.message for text in _CONFLICTS) or attempt == COMPACT_ATTEMPTS:
                     raise
         versions: list[Row] = await self._run(self._table.list_versions())
         return {
