@@ -30,7 +30,8 @@ from team import Member, Store, create_member, open_store
 
 from hunchd.domain.memory import Kind
 from hunchd.features.team.clock import to_milliseconds
-from hunchd.features.team.signing import encode_public_key, sign_record
+from hunchd.features.team.mirror import Mirror
+from hunchd.features.team.signing import encode_public_key, keep_genuine, sign_record
 from hunchd.protocol.team_records import (
     Founding,
     Membership,
@@ -77,10 +78,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 30_000, 100_000])
     parser.add_argument("--store", choices=("folder", "s3"), default="folder")
+    parser.add_argument("--mirror-only", action="store_true", help="without a daemon: fetch, verify, merge")
     arguments = parser.parse_args()
+    measure_size = measure_mirror if arguments.mirror_only else measure
     for size in arguments.sizes:
         with tempfile.TemporaryDirectory(prefix="ts-") as base, ExitStack() as stack:
-            print(json.dumps(measure(Path(base), arguments.store, size, stack)), flush=True)
+            print(json.dumps(measure_size(Path(base), arguments.store, size, stack)), flush=True)
     return 0
 
 
@@ -99,6 +102,36 @@ def measure(base: Path, kind: str, size: int, stack: ExitStack) -> dict[str, Any
     found["incremental_s"] = measure_increments(member, store, authors, team)
     found |= measure_idle_requests(member, store, authors, team)
     return found
+
+
+def measure_mirror(base: Path, kind: str, size: int, stack: ExitStack) -> dict[str, Any]:
+    """Measure what the exchange does of a join, in this process and without memories."""
+    store = open_store(kind, base, stack)
+    authors = [Author(number) for number in range(MEMBERS)]
+    team = compute_team_id(authors[0].public, NONCE)
+    asyncio.run(fill(store, authors, team, size))
+    mirror = Mirror(base / "mirror")
+    began = time.monotonic(), time.process_time()
+    version = asyncio.run(fetch(store, mirror, team, 0))
+    found = {"store": kind, "statements": size, "fetched_s": round(time.monotonic() - began[0], 1)}
+    found |= {"fetched_cpu_s": round(time.process_time() - began[1], 1)}
+    asyncio.run(append(store, [state(authors[0], team, "late")]))
+    began = time.monotonic(), 0.0
+    asyncio.run(fetch(store, mirror, team, version))
+    found |= {"one_more_s": round(time.monotonic() - began[0], 2)}
+    found |= {"mirror_mb": round((base / "mirror").stat().st_size / 2**20, 1)}
+    found |= {"dataset_mb": round(sum(map(len, store.read())) / 2**20, 1)}
+    mirror.close()
+    return found
+
+
+async def fetch(store: Store, mirror: Mirror, team: str, cursor: int) -> int:
+    dataset = await TeamDataset.open(store.uri, read_options(store))
+    newest = await dataset.read_version()
+    async for rows in dataset.read_since(cursor, newest):
+        records = keep_genuine([msgspec.convert(row, TeamRecord) for row in rows], team)
+        mirror.receive(records, now_ms=to_milliseconds(datetime.now(UTC)))
+    return newest
 
 
 async def fill(store: Store, authors: list[Author], team: str, size: int) -> None:
