@@ -258,6 +258,7 @@ def run_campaign(arguments: argparse.Namespace, base: Path, stack: ExitStack) ->
         time.sleep(3 if member is members[0] else 0)
     lags: list[float] = []
     members[0].state("public", PUBLIC)
+    del members[0].stated["public"]  # nobody forgets it
     counts: Counter[str] = Counter()
     began = noted = time.monotonic()
     while time.monotonic() - began < arguments.minutes * 60:
@@ -467,7 +468,9 @@ def judge(
     time.sleep(CARE)
     texts = json.dumps(subjects)
     forgotten_texts = {value for value in forgotten if value not in texts}  # not quoted in a resolution
-    contents = [*store.read(), *asyncio.run(read_decoded(store))]
+    decoded = asyncio.run(read_decoded(store))
+    contents = [*store.read(), *decoded]
+    remaining = decoded if store.restart is not None else contents  # Azurite keeps deleted blobs for ten minutes
     sorted_lags = sorted(lags)
     return {
         "same_views": len(set(views)) == 1,
@@ -481,7 +484,7 @@ def judge(
         "searched_files": len(contents),
         "public_in_dataset": any(PUBLIC.encode() in content for content in contents),
         "private_in_dataset": any(PRIVATE.encode() in content for content in contents),
-        "forgotten_in_dataset": sum(any(text.encode() in one for one in contents) for text in forgotten_texts),
+        "forgotten_in_dataset": sum(any(text.encode() in one for one in remaining) for text in forgotten_texts),
         "folders_in_dataset": any(str(members[0].folder.parent).encode() in content for content in contents),
         "forged": sum(one["progress"]["forged"] for one in statuses),
         "lag_p50": round(statistics.median(sorted_lags), 2) if lags else None,

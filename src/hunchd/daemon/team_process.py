@@ -50,10 +50,7 @@ def main() -> int:
 
 
 class TeamProcess:
-    """Handlers for the calls to the team process.
-
-    Datasets stay open once opened, keyed by their address.
-    """
+    """Handlers for the calls to the team process. Datasets stay open once opened, keyed by their address."""
 
     def __init__(self) -> None:
         self._datasets: dict[str, TeamDataset] = {}

@@ -52,10 +52,7 @@ class TeamJoined(Struct, frozen=True, kw_only=True):
 
 
 class TeamLeft(Struct, frozen=True, kw_only=True):
-    """Team that the user left.
-
-    `unsent` is the number of records that were never sent to it.
-    """
+    """Team that the user left. `unsent` is the number of records that were never sent to it."""
 
     left: str
     unsent: Count

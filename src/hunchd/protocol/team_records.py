@@ -42,10 +42,7 @@ Identifier = Annotated[str, Meta(max_length=_MAX_IDENTIFIER)]
 
 
 class TeamRecord(Struct, frozen=True, kw_only=True):
-    """Signed record of a team.
-
-    `author` is the public key, so that no directory is needed to verify the signature.
-    """
+    """Signed record of a team. `author` is the public key, so that no directory is needed to verify the signature."""
 
     id: Identifier
     author: Identifier
@@ -108,10 +105,7 @@ class Membership(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Founding(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Content of a FOUND record.
-
-    The team's id is a hash of the record's author and `nonce`.
-    """
+    """Content of a FOUND record. The team's id is a hash of the record's author and `nonce`."""
 
     nonce: str
     title: str = ""
@@ -141,10 +135,7 @@ def encode_payload(content: Struct) -> str:
 
 
 def decode_statement(record: TeamRecord) -> Statement:
-    """Return the statement in a STATE record.
-
-    Raises InvalidInput if the record does not contain a valid one.
-    """
+    """Return the statement in a STATE record. Raises InvalidInput if the record does not contain a valid one."""
     try:
         return msgspec.json.decode(record.payload, type=Statement)
     except msgspec.MsgspecError as error:
@@ -152,10 +143,7 @@ def decode_statement(record: TeamRecord) -> Statement:
 
 
 def decode_resolution(record: TeamRecord) -> Resolution:
-    """Return the resolution in a RESOLVE record.
-
-    Raises InvalidInput if the record does not contain a valid one.
-    """
+    """Return the resolution in a RESOLVE record. Raises InvalidInput if the record does not contain a valid one."""
     try:
         return msgspec.json.decode(record.payload, type=Resolution)
     except msgspec.MsgspecError as error:

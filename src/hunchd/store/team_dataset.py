@@ -57,10 +57,7 @@ _LEASE_SCHEMA: Final = pa.schema([pa.field(name, pa.string(), nullable=False) fo
 
 
 class TeamDataset:
-    """Dataset of the team at one address.
-
-    Every error of the object store is raised as StoreError.
-    """
+    """Dataset of the team at one address. Every error of the object store is raised as StoreError."""
 
     def __init__(self, uri: str, table: Any, leases: Any) -> None:
         self._uri = uri

@@ -20,10 +20,7 @@ def to_milliseconds(moment: datetime) -> int:
 
 
 def tick(last: int, now_ms: int) -> int:
-    """Return a time for a new record.
-
-    It is later than `last` and not before the machine's clock.
-    """
+    """Return a time for a new record. It is later than `last` and not before the machine's clock."""
     return max(last + 1, now_ms << COUNTER_BITS)
 
 
@@ -38,10 +35,7 @@ def observe(last: int, seen: int, now_ms: int) -> int:
 
 
 def to_datetime(clock: int) -> datetime:
-    """Convert a clock value to a datetime.
-
-    A value too far in the future becomes the latest possible datetime.
-    """
+    """Convert a clock value to a datetime. A value too far in the future becomes the latest possible datetime."""
     try:
         return datetime.fromtimestamp((clock >> COUNTER_BITS) / 1_000, UTC)
     except (OverflowError, ValueError, OSError):

@@ -175,10 +175,7 @@ class TeamFeature(Feature):
         return TeamLeft(left=membership.team, unsent=waiting)
 
     async def get_status(self, project_name: str) -> TeamStatus:
-        """Return the status of a project's team.
-
-        It includes what this machine has yet to send and apply.
-        """
+        """Return the status of a project's team. It includes what this machine has yet to send and apply."""
         project, _ = self._projects.find(project_name)
         sync = self._syncs.get(project.id)
         if sync is None:
@@ -256,17 +253,11 @@ class TeamFeature(Feature):
         return TeamPreview(joined=joined_sync is not None, items=[describe_planned(one) for one in planned])
 
     def _build_unjoined_sync(self, project: Project) -> TeamSync:
-        """Return a synchroniser for a preview.
-
-        It has no team and sends nothing.
-        """
+        """Return a synchroniser for a preview. It has no team and sends nothing."""
         return self._create_sync(TeamMembership(project=project.id, uri="", team="preview", name=""), Mirror(None))
 
     async def list_statements(self, query: StatementsQuery) -> TeamStatements:
-        """Return a page of the members' statements with their resolutions.
-
-        They are grouped by subject.
-        """
+        """Return a page of the members' statements with their resolutions. They are grouped by subject."""
         sync = self._find_sync(query.project)
         views = await sync.load_views(query.after, query.limit)
         roster = await sync.get_roster()

@@ -59,10 +59,7 @@ class TeamFolder:
         return Mirror(self._folder / _MIRROR_FILE)
 
     def delete(self) -> None:
-        """Delete all files, including the private key.
-
-        The user's statements stay in the team.
-        """
+        """Delete all files, including the private key. The user's statements stay in the team."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -106,10 +106,7 @@ def get_register_key(record: TeamRecord) -> RegisterKey:
 
 
 def is_later(one: TeamRecord, other: TeamRecord) -> bool:
-    """Return True if `one` replaces `other` in a register.
-
-    If both have the same time, the id decides.
-    """
+    """Return True if `one` replaces `other` in a register. If both have the same time, the id decides."""
     return (one.clock, one.id) > (other.clock, other.id)
 
 
@@ -166,10 +163,7 @@ def build_roster(team: str, records: Iterable[TeamRecord]) -> dict[str, Member]:
 
 
 def get_fingerprint(author: str) -> str:
-    """Return the beginning of a member's public key.
-
-    This is the part that people are shown.
-    """
+    """Return the beginning of a member's public key. This is the part that people are shown."""
     return author[:FINGERPRINT_LENGTH]
 
 
@@ -196,10 +190,7 @@ def build_view(subject: str, records: Iterable[TeamRecord], roster: Mapping[str,
 
 
 def count_votes(records: Iterable[TeamRecord], roster: Mapping[str, Member]) -> Vote:
-    """Count the votes for and against a statement.
-
-    Each member can vote that it is useful and that it is wrong.
-    """
+    """Count the votes for and against a statement. Each member can vote that it is useful and that it is wrong."""
     votes = [
         decode_vote(one)
         for one in records

@@ -58,10 +58,7 @@ class OwnRecord:
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """Records waiting to be sent, oldest first.
-
-    `was_attempted` is True if any of them may already have been sent.
-    """
+    """Records waiting to be sent, oldest first. `was_attempted` is True if any of them may already have been sent."""
 
     records: tuple[TeamRecord, ...]
     was_attempted: bool
@@ -197,10 +194,7 @@ class Mirror:
         self._forget_text(changed)
 
     def _forget_text(self, records: Iterable[TeamRecord]) -> None:
-        """Remove erased text from the write-ahead log.
-
-        This is done only if one of the records is an erasure.
-        """
+        """Remove erased text from the write-ahead log. This is done only if one of the records is an erasure."""
         if any(record.kind is RecordKind.ERASE for record in records):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -217,10 +211,7 @@ class Mirror:
         self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(one,) for one in subjects])
 
     def _merge(self, records: Sequence[TeamRecord]) -> list[TeamRecord]:
-        """Merge records into the registers.
-
-        Returns the records that are now the latest in their register.
-        """
+        """Merge records into the registers. Returns the records that are now the latest in their register."""
         keys = {
             key._replace(group=group)
             for key in map(get_register_key, records)
@@ -296,10 +287,7 @@ class Mirror:
         )
 
     def load_last_clocks(self) -> dict[str, int]:
-        """Return the time of each author's latest record.
-
-        It is a clock value, keyed by author.
-        """
+        """Return the time of each author's latest record. It is a clock value, keyed by author."""
         return dict(self._connection.execute("SELECT author, MAX(clock) FROM registers GROUP BY author"))
 
     # Memories into which records were projected; the author is "" for a key, which all authors share
@@ -349,10 +337,7 @@ class Mirror:
             self._set_figures({_CARE: epoch})
 
     def list_pending(self, limit: int) -> list[str]:
-        """Return up to `limit` pending subjects.
-
-        Their records have not been applied to the memories yet.
-        """
+        """Return up to `limit` pending subjects. Their records have not been applied to the memories yet."""
         return [row[0] for row in self._connection.execute("SELECT subject FROM pending LIMIT ?", (limit,))]
 
     def count_pending(self) -> int:

@@ -66,10 +66,7 @@ class SlotState:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Member's statement converted to a memory.
-
-    `author` and `record` are the author and the id of its record.
-    """
+    """Member's statement converted to a memory. `author` and `record` are the author and the id of its record."""
 
     memory: Memory
     author: str
@@ -77,18 +74,12 @@ class Claim:
 
 
 def is_about_key(statement: Statement) -> bool:
-    """Return True if a statement gives a value for a key.
-
-    Other statements are about a single memory.
-    """
+    """Return True if a statement gives a value for a key. Other statements are about a single memory."""
     return statement.kind is Kind.FACT and bool(statement.key)
 
 
 def build_claim(record: TeamRecord, target: ProjectionTarget) -> Claim | None:
-    """Convert the statement in a record to a claim.
-
-    Returns None if the statement is invalid.
-    """
+    """Convert the statement in a record to a claim. Returns None if the statement is invalid."""
     if record.id not in target.claims:
         try:
             memory = _to_memory(decode_statement(record), record, target)
@@ -177,10 +168,7 @@ def _build_source(statement: Statement, record: TeamRecord, member: Member) -> d
 
 
 def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> list[MemoryChange]:
-    """Return the changes that align a key with the team.
-
-    They concern its value and the contradictions about it.
-    """
+    """Return the changes that align a key with the team. They concern its value and the contradictions about it."""
     claims = _list_claims(view, target)
     own_record = next((one.id for one in view.statements if one.author == target.own_author), None)
     own_claim = _build_own_claim(view, target)
@@ -193,8 +181,8 @@ def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> 
         return _plan_empty_slot(head, next(iter(others), None), claims, target)
     if is_from_team(head):
         if own_claim is not None:  # the resolution that had replaced it is no longer valid
-            restored = revise_fact(head, _take_over(own_claim.memory, head), target.now)
-            return [restored, *_plan_conflicts(restored.memories[-1], others, state, target)]
+            restored_change = revise_fact(head, _take_over(own_claim.memory, head), target.now)
+            return [restored_change, *_plan_conflicts(restored_change.memories[-1], others, state, target)]
         return _plan_team_value(head, next(iter(others), None), claims, state, target)
     is_own_decided = resolution is not None and own_record in resolution.over
     if chosen is not None and is_own_decided and not is_same_value(head, chosen.memory):
@@ -234,8 +222,8 @@ def _build_resolved_claim(view: SubjectView, target: ProjectionTarget) -> Claim 
     if memory is None:
         return None
     claims = (build_claim(one, target) for one in view.statements if one.author != target.own_author)
-    stated = next((claim for claim in claims if claim and _get_value(claim.memory) == _get_value(memory)), None)
-    return stated or Claim(memory, record.author, record.id)
+    stated_claim = next((claim for claim in claims if claim and _get_value(claim.memory) == _get_value(memory)), None)
+    return stated_claim or Claim(memory, record.author, record.id)
 
 
 def _plan_empty_slot(
@@ -268,10 +256,7 @@ def _plan_team_value(
 
 
 def _take_over(memory: Memory, head: Memory) -> Memory:
-    """Return `memory` with the usage, dates and history of `head`.
-
-    `head` is the memory that it replaces.
-    """
+    """Return `memory` with the usage, dates and history of `head`. `head` is the memory that it replaces."""
     return replace(
         memory, usage=head.usage, created=head.created, valid_from=head.valid_from, supersedes=head.supersedes
     )

@@ -86,20 +86,22 @@ class Projector:
         for plan in plans:
             for erasure in plan.erasures:
                 await self._erase(plan.memory, erasure, project.id)
-        skipped = await self._apply(plans, project, target, is_changed)
-        applied = [subject for subject in subjects if subject not in skipped]
-        entries = [(plan.view.subject, plan.author, plan.memory) for plan in plans if plan.view.subject not in skipped]
+        skipped_subjects = await self._apply(plans, project, target, is_changed)
+        applied_subjects = [subject for subject in subjects if subject not in skipped_subjects]
+        entries = [
+            (plan.view.subject, plan.author, plan.memory) for plan in plans if plan.view.subject not in skipped_subjects
+        ]
         await asyncio.to_thread(mirror.set_shown, entries)
-        await asyncio.to_thread(mirror.remove_pending, applied)
-        return bool(applied)
+        await asyncio.to_thread(mirror.remove_pending, applied_subjects)
+        return bool(applied_subjects)
 
     async def _apply(
         self, plans: Sequence[_Plan], project: Project, target: ProjectionTarget, is_changed: Callable[[str], bool]
     ) -> set[str]:
         """Apply the plans, and return the subjects that were skipped."""
         async with self._memories.change_lock:
-            skipped = {plan.view.subject for plan in plans if is_changed(plan.memory)}
-            plans = [plan for plan in plans if plan.view.subject not in skipped]
+            skipped_subjects = {plan.view.subject for plan in plans if is_changed(plan.memory)}
+            plans = [plan for plan in plans if plan.view.subject not in skipped_subjects]
             stored = await self._memories.find([plan.memory for plan in plans], project.id)
             conflicts = _group_conflicts(project.conflicts.values())
             changes: list[MemoryChange] = []
@@ -113,7 +115,7 @@ class Projector:
                     claim = build_claim(said, target) if said is not None else None
                     changes += plan_single(claim, memory, target.now)
             await self._memories.commit(changes)
-        return skipped
+        return skipped_subjects
 
     async def _erase(self, identifier: str, erasure: TeamRecord, project: str) -> None:
         """Erase what an author said before `erasure` from a memory and its versions.
@@ -172,10 +174,7 @@ def _list_plans(
 
 
 def _find_slot(view: SubjectView, target: ProjectionTarget) -> str | None:
-    """Return the id of the memory for a subject's key.
-
-    Returns None if the subject is not a key.
-    """
+    """Return the id of the memory for a subject's key. Returns None if the subject is not a key."""
     for record in view.statements:
         statement = read_statement(record)
         if statement is not None and is_about_key(statement) and (claim := build_claim(record, target)) is not None:

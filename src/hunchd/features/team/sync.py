@@ -87,10 +87,7 @@ class _Work:
 
 
 class TeamSync:
-    """Synchroniser for one project's team.
-
-    `find_project` returns None while the project is not open.
-    """
+    """Synchroniser for one project's team. `find_project` returns None while the project is not open."""
 
     def __init__(
         self,
@@ -164,10 +161,7 @@ class TeamSync:
         await asyncio.sleep(min(GATHER_SECONDS, self._poll_seconds))
 
     async def sync(self) -> None:
-        """Send and receive records once.
-
-        Failures of the store are recorded in `figures`, not raised.
-        """
+        """Send and receive records once. Failures of the store are recorded in `figures`, not raised."""
         async with self._exchange_lock:
             await self._project()
             try:
@@ -305,10 +299,7 @@ class TeamSync:
         )
 
     async def add_record(self, new: OwnRecord) -> None:
-        """Create a record that is not derived from a memory.
-
-        It is sent soon.
-        """
+        """Create a record that is not derived from a memory. It is sent soon."""
         async with self._lock:
             await self._record([new])
             self._roster = None
@@ -405,10 +396,7 @@ class TeamSync:
                     return
 
     async def withdraw_all(self) -> None:
-        """Withdraw the other members' statements on this machine.
-
-        This is done when the user leaves the team.
-        """
+        """Withdraw the other members' statements on this machine. This is done when the user leaves the team."""
         async with self._lock:
             await asyncio.to_thread(self._mirror.mark_all_shown_pending)
             own = self.membership.author

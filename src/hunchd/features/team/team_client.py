@@ -21,10 +21,7 @@ CARE_TIMEOUT_SECONDS: Final = 1_800.0  # enough to rewrite the files of a millio
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """Address of a team's dataset.
-
-    `credentials` is the file that may contain credentials for it.
-    """
+    """Address of a team's dataset. `credentials` is the file that may contain credentials for it."""
 
     uri: str
     credentials: Path
@@ -32,10 +29,7 @@ class StoreAddress:
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """Records with a valid signature.
-
-    `forged` is the number of records dropped because they had none.
-    """
+    """Records with a valid signature. `forged` is the number of records dropped because they had none."""
 
     records: tuple[TeamRecord, ...]
     forged: int
@@ -70,10 +64,7 @@ class TeamClient:
         return await self._call("create_key", {"key_file": str(key_file)}, str)
 
     async def open(self, address: StoreAddress, *, create: bool) -> list[TeamRecord]:
-        """Open or create the dataset.
-
-        Returns the founding records of the teams in it.
-        """
+        """Open or create the dataset. Returns the founding records of the teams in it."""
         return await self._call("open", {**_encode(address), "create": create}, list[TeamRecord])
 
     async def append(
