@@ -161,6 +161,12 @@ def test_change_that_names_person_keeps_person() -> None:
     assert find_revised("Olga has the late shift from now on.", "person", earlier, {}, changes=1) == 0
 
 
+def test_likely_change_ends_statement_with_its_number() -> None:
+    earlier = [("person", "Dreißig Sekunden reichen für die Abfrage."), ("decision", "Berichte sind auf Deutsch.")]
+    assert find_revised("Dreißig war Unsinn, also fünfzehn.", "decision", earlier, {}, changes=0.3) == 0
+    assert find_revised("Dreißig Leute kommen zur Feier.", "person", earlier, {}, changes=0.05) is None
+
+
 def test_numeral_with_any_wide_unit_is_quantity() -> None:
     earlier = [("constraint", "缓冲长度最多 64 拍。")]
     assert find_revised("缓冲长度放到 256 拍。", "constraint", earlier, {}, changes=0) == 0

@@ -23,6 +23,7 @@ MIN_COSINE: Final = 0.48
 MIN_LEAD: Final = 0.05
 LEAST_COSINE: Final = 0.15  # to a statement that shares names or words
 CHANGE_THRESHOLD: Final = 0.1  # probability of a change or withdrawal from which an earlier statement may be over
+LIKELY_CHANGE: Final = 0.25  # from which an earlier statement may be over that has a number in common
 SURE_CHANGE: Final = 0.4  # from which an earlier statement may be over that shares no words
 SMALLEST_NUMBERS: Final = {"1", "2"}  # articles and the like, which tell little
 LASTING: Final = ("identity", "person", "action")  # only a statement of the same category ends one
@@ -79,7 +80,7 @@ degree degrees grad grado grados degré degrés grau graus 度 градус гр
 euro euros dollar dollars € $ 元 рублей
 megabyte megabytes mb megas 兆
 """
-_NUMBER_OF: Final = {word: row.split()[0] for row in _NUMBERS.strip().splitlines() for word in row.split()}
+_NUMBER_OF: Final = {word: row.split()[0] for row in _NUMBERS.strip().casefold().splitlines() for word in row.split()}
 _UNIT_OF: Final = {word: row.split()[0] for row in _UNITS.strip().splitlines() for word in row.split()}
 
 
@@ -110,11 +111,13 @@ def find_revised(
     new, cosines = _build_subject(text), _compute_cosines(text, [old_text for _, old_text in earlier], vectors)
     fitting = []
     for index, (kind, old_text) in enumerate(earlier):
-        if cosines.get(index, 1.0) < LEAST_COSINE or (kind in LASTING and kind != category):
-            continue
         old, both = _build_subject(old_text), {kind, category} == {"constraint"}
-        if (may_change and _mentions(new, old, is_sure=changes >= SURE_CHANGE)) or (
-            kind in MUTABLE and (_changes_measure(new, old, both=both) or (may_change and _changes_choice(new, old)))
+        is_near, is_other = cosines.get(index, 1.0) >= LEAST_COSINE, kind in LASTING and kind != category
+        if (
+            (may_change and is_near and not is_other and _mentions(new, old))
+            or (changes >= LIKELY_CHANGE and is_near and old.numbers & new.numbers)  # "thirty was nonsense"
+            or (kind in MUTABLE and _changes_measure(new, old, both=both))
+            or (kind in MUTABLE and may_change and is_near and _changes_choice(new, old))
         ):
             fitting.append((cosines.get(index, 0.0), index))
     if fitting:
@@ -151,12 +154,9 @@ def _find_nearest(cosines: Mapping[int, float]) -> int | None:
     return index if best >= MIN_COSINE and best - second >= MIN_LEAD else None
 
 
-def _mentions(new: _Subject, old: _Subject, *, is_sure: bool) -> bool:
-    """Return True if the new statement names something that the old one chose.
-
-    A sure change may also name its number: "thirty was nonsense".
-    """
-    return bool(old.names & new.all_words or (is_sure and old.numbers & new.numbers))
+def _mentions(new: _Subject, old: _Subject) -> bool:
+    """Return True if the new statement names something that the old one chose."""
+    return bool(old.names & new.all_words)
 
 
 def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
