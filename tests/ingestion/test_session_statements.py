@@ -232,6 +232,16 @@ def test_short_question_is_quoted_with_its_proposal() -> None:
     )
 
 
+def test_answer_does_not_quote_contact_data() -> None:
+    text = "Shall I mail the report to jo.doe@example.org every week?"
+    asked = Message(number=1, id="m1", event=MessageType.ASSISTANT, text=text, at=NOW, tokens=1)
+    said = Message(number=2, id="m2", event=MessageType.USER, text="Yes, each Monday.", at=NOW, tokens=1)
+    turns = [Turn(1, (asked,)), Turn(2, (said,))]
+    decides = pack_vector(*(30.0 if label == "decision" else 0.0 for label in LABELS))
+    ratings = dict.fromkeys([*list_sentences(turns), ("", "Yes, each Monday.")], decides)
+    assert "example.org" not in " ".join(one.text for one in extract_statements(turns, ratings))
+
+
 def test_question_beside_short_statement_drops_nothing() -> None:
     text = "Ten point it is. How many pages is that?"
     decides = pack_vector(*(30.0 if label == "decision" else 0.0 for label in LABELS))
