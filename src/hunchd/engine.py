@@ -24,6 +24,7 @@ from hunchd.core.memory.hidden_work import HiddenWork
 from hunchd.core.memory.memory_reader import list_of_owners
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.memory.pending_erasures import PendingErasures
+from hunchd.core.memory.question_preferences import QuestionPreferences
 from hunchd.core.memory.store_writer import StoreWriter
 from hunchd.core.projects.model_updates import ModelUpdater
 from hunchd.core.projects.open_projects import OpenProjects
@@ -189,6 +190,7 @@ class Engine:
             features=features,
             masks_log=parts.settings.sessions.personal == "mask",
         )
+        preferences = QuestionPreferences(parts.paths.state / "reactions.json")
         reading = create_session_reader(parts, ledger, self._session_registry, memories)
         self.conversations = SessionService(
             self._session_registry,
@@ -201,6 +203,7 @@ class Engine:
             embed=parts.models.embed if parts.settings.embedding.enabled else None,
             reader=reading,
             masks_contacts=parts.settings.sessions.personal != "keep",
+            preferences=preferences,
             now=parts.now,
         )
         contradicting = ContradictionSearch(
@@ -216,7 +219,7 @@ class Engine:
         self.contradictions = ContradictionService(memories, projects, self._writer, contradicting, now=parts.now)
         self.knowledge = KnowledgeService(memories, projects, self.contradictions.unresolve, now=parts.now)
         self._maintenance = Maintenance(
-            parts, projects, memories, self._writer, self.events, self._project_indexer, self._activity
+            parts, projects, memories, self._writer, self.events, self._project_indexer, self._activity, preferences
         )
         self.runs = self._maintenance.runs
         self._project_watcher = ProjectWatcher(parts, self.intake)

@@ -115,3 +115,35 @@ def test_forget_many_erases_all_and_reports_them(daemon: RunningDaemon) -> None:
     assert daemon.post("/search", {"query": "zeppelin number"})["results"] == []
     files = [one for one in daemon.home.rglob("*") if one.is_file()]
     assert [one for one in files if b"zeppelin" in one.read_bytes()] == []
+
+
+def test_complaint_moves_ranking_and_shows_in_why(daemon: RunningDaemon) -> None:
+    notes = ("The regatta timer is written in Rust.", "The regatta scoreboard is written in Elm.")
+    lines = [{"kind": "message", "content": text} for text in notes]
+    ids = daemon.post("/memories", {"memories": lines})["ids"]
+    asked = "In which language is the regatta program written?"
+
+    daemon.post("/context/compile", {"session": "regatta", "message": asked})
+    said = [{"role": "user", "content": asked}, {"role": "assistant", "content": "In Rust."}]
+    daemon.post("/sessions/regatta/messages", {"messages": said})
+    daemon.post("/context/compile", {"session": "regatta", "message": "That's not what I meant."})
+
+    after = {one["id"]: one for one in daemon.post("/search", {"query": asked})["results"]}
+    assert all("did not help with such a question" in after[one]["reasons"] for one in ids)
+    events = [one["what"] for one in daemon.get(f"/memories/{ids[0]}/usage")["events"]]
+    assert any(one.startswith("was not what was meant by: “In which language") for one in events)
+
+
+def test_compaction_by_hand_stores_episodes(daemon: RunningDaemon) -> None:
+    turns = [
+        {"role": role, "content": f"{words} {number}"}
+        for number in range(9)
+        for role, words in (("user", "Please trim sail number"), ("assistant", "Trimmed sail number"))
+    ]
+    daemon.post("/sessions/sails/messages", {"messages": turns})
+    daemon.post("/sessions/sails/compact", {})
+
+    def has_episode() -> bool:
+        return daemon.get("/memories", kind="episode", tag="session:sails")["total"] > 0
+
+    daemon.wait_until(has_episode, within=30, what="store an episode")

@@ -14,6 +14,7 @@ import pytest
 from hunchd.assembly.history import SessionHistory
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.memory.pending_erasures import PendingErasures
+from hunchd.core.memory.question_preferences import QuestionPreferences
 from hunchd.core.memory.store_writer import StoreWriter
 from hunchd.core.state.feature import Features
 from hunchd.domain.session import Message, MessageType
@@ -51,6 +52,7 @@ async def long_session(folder: Path) -> AsyncIterator[tuple[SessionService, Sess
                 secret=b"s",
                 find_project_id=lambda named: named,
                 now=lambda: NOW,
+                preferences=QuestionPreferences(folder / "reactions.json"),
             )
             for _ in range(2)
         )

@@ -7,7 +7,6 @@ agents that work with it: versions, dates, addresses of hosts and code must stay
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from hunchd.text.words import STATEMENT_STOP_WORDS
@@ -29,18 +28,22 @@ _PHONES: Final = tuple(
         r"(?<![\w.,/:-])0[1-9]\d{0,3}(?=(?:[ /-]?\d){7})(?:[ /-]\d{2,8}){1,4}(?![\w.,:/-]\d|\w)",
     )
 )
-# Any number, if a word for a phone comes before it.
-_NUMBER: Final = re.compile(r"(?<![\d.])\(?\+?\d[\d ()./-]{5,16}\d(?![\w.]\d|\w)", re.ASCII)
-_PHONE_WORD: Final = re.compile(
-    r"(?:phone|tel|telefon\w*|telephone|téléphone|teléfono|telefone|mobile|cell|handy\w*|móvil|celular|portable|fax"
-    r"|whatsapp|call (?:me|him|her|them|us)|телефон\w*|тел|电话|手机|電話|携帯)"
-    r"(?:[ -]?(?:number|nummer|no|nr|号码?|番号))?"
-    r"\W{0,3}(?:(?:is|ist|es|est|é|lautet|at|on|unter)\b|是|为|は)?\W{0,3}$",
+# What stands between such a word and the number.
+_LINK: Final = (
+    r"(?:\W{0,3}\b(?:no|nr|number|nummer|num[ée]ro|número|numer|is|was|ist|est|es|[éèe]|c'est|le|il|la|an|at|on|jest|я|это)\b"
+    r"|'s\b|\W{0,2}(?:是|は|는|은)){0,4}"
+)
+_INTRODUCED: Final = re.compile(
+    r"(?<![A-Za-z])(?:(?:phone|t[eé]l(?:[eé](?:f|ph)\w{0,12})?|tlf|mobil\w{0,8}|móvil|celular|cell\w{0,8}|portable"
+    r"|handy\w{0,8}|fax|whatsapp|telegram|sms|телефон\w{0,3}|моб\w{0,8}|(?:my|his|her|mon|mio|mi|meu|mein\w?|moj\w?"
+    r"|мой) (?:number|num[ée]ro|número|numero|nummer|numer|номер)|number is)\b"
+    r"|(?:call|ring|text|reach|phone|ruf|appelle|llám|chiam)\w{0,5}(?:-moi|(?: (?:me|mich|her|him|us|them))?)"
+    r"(?: (?:at|on|an|al|au|il))|手机号?码?|手機號?碼?|电话|電話|携帯|番号|휴대폰|전화(?:번호)?)"
+    rf"{_LINK}[^\w\n]{{0,8}}(?P<number>\(?\+?\d[\d ()./-]{{5,18}}\d)",
     re.IGNORECASE,
 )
 _FEWEST_DIGITS: Final = 7
 _MOST_DIGITS: Final = 15
-_REACH: Final = 30  # characters before a number in which a word for a phone is looked for
 _NAME: Final = r"[A-ZÀ-ÝŐŠŽ](?:[^\W\d_]|['’.-])+"
 _ADDRESSES: Final = tuple(
     re.compile(pattern)
@@ -88,7 +91,7 @@ def find_contacts(text: str) -> list[tuple[int, int, str]]:
     found = [(*match.span(), "mail address") for match in _MAIL.finditer(text)] if "@" in text else []
     if any(map(str.isdigit, text)):
         found += [(*match.span(), "postal address") for one in _ADDRESSES for match in one.finditer(text)]
-        found += [(*span, "phone number") for span in _find_phones(text)]
+        found += [(*span, "phone number") for span in find_phones(text)]
     separate: list[tuple[int, int, str]] = []
     for start, end, kind in sorted(found, key=lambda one: (one[0], -one[1])):
         if not separate or start >= separate[-1][1]:
@@ -109,19 +112,18 @@ def mask_contacts(text: str, question: str | None = None) -> str:
     return masked + text[end:]
 
 
-def _find_phones(text: str) -> Iterator[tuple[int, int]]:
+def find_phones(text: str) -> list[tuple[int, int]]:
+    """Return (start, end) of each phone number, as its form or the word before it shows."""
     if not _SEVEN_DIGITS.search(text):
-        return
-    matches = [match for pattern in _PHONES for match in pattern.finditer(text)]
-    matches += [
-        match
-        for match in _NUMBER.finditer(text)
-        if _PHONE_WORD.search(text[max(0, match.start() - _REACH) : match.start()])
+        return []
+    spans = [match.span() for pattern in _PHONES for match in pattern.finditer(text)]
+    spans += [match.span("number") for match in _INTRODUCED.finditer(text)]
+    return [
+        (start, end)
+        for start, end in spans
+        if _FEWEST_DIGITS <= sum(map(str.isdigit, text[start:end])) <= _MOST_DIGITS
+        and not _DATE.search(text[start:end])
     ]
-    for match in matches:
-        digits = sum(map(str.isdigit, match[0]))
-        if _FEWEST_DIGITS <= digits <= _MOST_DIGITS and not _DATE.search(match[0]):
-            yield match.span()
 
 
 def _names_owner(question: str, text: str, start: int, stop: int) -> bool:

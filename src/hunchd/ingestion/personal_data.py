@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hunchd.ingestion.contact_masking import find_contacts
+from hunchd.ingestion.contact_masking import find_contacts, find_phones
 
 _CARD: Final = re.compile(
     r"(?<![A-Za-z0-9_.-])(?:[3-6]\d{3}|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d"
@@ -18,25 +18,6 @@ _CARD: Final = re.compile(
     r"|(?<![A-Za-z0-9_.-])3\d{3}[ -]?\d{6}[ -]?\d{5}(?![\w-])"
 )
 _IBAN: Final = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?![A-Za-z0-9])")
-# A number with a country code and groups, or any run of digits that is called a phone number.
-_PHONE: Final = re.compile(
-    r"(?<![\w+])(?:\+|00)[1-9]\d{0,2}[ ./-]?(?:\(0?\d{1,4}\)[ ./-]?)?\d{1,5}(?:[ ./-]?\d{2,5}){1,4}(?!\w)"
-)
-# What stands between such a word and the number.
-_LINK: Final = (
-    r"(?:\W{0,3}\b(?:no|nr|number|nummer|num[ée]ro|número|numer|is|was|ist|est|es|[éèe]|c'est|le|il|la|an|at|on|jest|я|это)\b"
-    r"|'s\b|\W{0,2}(?:是|は|는|은)){0,4}"
-)
-_INTRODUCED_NAME: Final = re.compile(
-    r"(?<![A-Za-z])(?:(?:phone|t[eé]l(?:[eé](?:f|ph)\w{0,12})?|tlf|mobil\w{0,8}|móvil|celular|cell\w{0,8}|portable"
-    r"|handy\w{0,8}|fax|whatsapp|telegram|sms|телефон\w{0,3}|моб\w{0,8}|(?:my|his|her|mon|mio|mi|meu|mein\w?|moj\w?"
-    r"|мой) (?:number|num[ée]ro|número|numero|nummer|numer|номер)|number is)\b"
-    r"|(?:call|ring|text|reach|phone|ruf|appelle|llám|chiam)\w{0,5}(?:-moi|(?: (?:me|mich|her|him|us|them))?)"
-    r"(?: (?:at|on|an|al|au|il))|手机号?码?|手機號?碼?|电话|電話|携帯|番号|휴대폰|전화(?:번호)?)"
-    rf"{_LINK}[^\w\n]{{0,8}}\(?\+?\d[\d ()./-]{{5,18}}\d",
-    re.IGNORECASE,
-)
-_NORTH_AMERICAN: Final = re.compile(r"(?<![\w.-])\(?[2-9]\d{2}\)?[ .-][2-9]\d{2}[ .-]\d{4}(?![\w.-])")
 _PRIVATE_MAIL: Final = re.compile(
     r"(?<![\w.+-])[\w.+-]+@(?:gmail|googlemail|gmx|web|yahoo|ymail|hotmail|outlook|live|msn|icloud|me|mac|aol"
     r"|proton(?:mail)?|pm"
@@ -145,8 +126,8 @@ def holds_personal_data(text: str) -> bool:
     return (
         any(_passes_luhn(match[0]) for match in _CARD.finditer(text))
         or any(_passes_mod97(match[0]) for match in _IBAN.finditer(text))
-        or any(9 <= sum(map(str.isdigit, match[0])) <= 15 for match in _PHONE.finditer(text))
-        or any(pattern.search(text) for pattern in (_INTRODUCED_NAME, _NORTH_AMERICAN, _SOCIAL_SECURITY))
+        or _SOCIAL_SECURITY.search(text) is not None
+        or bool(find_phones(text))
     )
 
 

@@ -9,10 +9,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from msgspec import structs
+
 from hunchd.config.app_paths import replace_private_file
 from hunchd.consolidation.revert_detection import find_reverted_commits
 from hunchd.consolidation.usage_feedback import add_tally
 from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.memory.question_preferences import QuestionPreferences
 from hunchd.core.memory.store_writer import StoreWriter
 from hunchd.core.projects.open_projects import OpenProjects
 from hunchd.core.projects.project_claims import get_side_branch
@@ -59,6 +62,7 @@ class Maintenance(Feature):
         events: EventBus,
         indexer: ProjectIndexer,
         activity: ActivityClock,
+        preferences: QuestionPreferences,
     ) -> None:
         self._usage_file = dependencies.paths.state / USAGE_FILE
         self._own_cache = (
@@ -74,6 +78,7 @@ class Maintenance(Feature):
         self._now = dependencies.now
         self._settings = dependencies.settings.consolidation
         self.usage = UsageTracker.load(self._usage_file)
+        self._preferences = preferences
         log = RunLog(dependencies.paths.data / "consolidation")
         making = ChangeApplier(dependencies.memory_cache, memories, writer, log)
         work = PlanExecutor(
@@ -114,7 +119,8 @@ class Maintenance(Feature):
             self.usage.record_shown(items, self._now(), project_id)
 
     def record_search(self, query: str, project: str | None, answer: SearchAnswer) -> SearchAnswer:
-        """Record the results of a query, and return `answer` unchanged."""
+        """Record the results of a query; return them in the order that reactions to earlier answers suggest."""
+        answer = structs.replace(answer, results=self._preferences.rerank(query, project, answer.results))
         memories = [result.id for result in answer.results if result.kind != "code"]
         self.usage.record_query(query, project, memories, self._now())
         return answer
@@ -155,13 +161,14 @@ class Maintenance(Feature):
         """Return the usage and consolidation history of a memory, for `hunch why`."""
         return MemoryUsageAnswer(
             usage=memory_to_record(self.add_recent_usage(memory)).usage,
-            events=self.usage.list_events(memory.id),
+            events=[*self._preferences.list_events(memory.id), *self.usage.list_events(memory.id)],
             changes=await self.runs.list_memory_changes(memory.id),
         )
 
     async def forget_memories(self, ids: Sequence[str]) -> None:
         """Remove erased memories from usage data and run logs."""
         self.usage.forget(ids)
+        self._preferences.forget(ids)
         await self.runs.forget_memories(ids)
         await self.save_usage()
 
@@ -171,6 +178,7 @@ class Maintenance(Feature):
 
     async def forget_project(self, project_id: str) -> None:
         self.usage.forget_project(project_id)
+        self._preferences.forget_project(project_id)
         await self.runs.forget_memories((), project_id)
         await self.save_usage()
 
@@ -181,12 +189,15 @@ class Maintenance(Feature):
 
         A failure is logged, not raised.
         """
-        payload = self.usage.dump()
-        if payload is not None:
-            try:
-                await asyncio.to_thread(replace_private_file, self._usage_file, payload)
-            except (OSError, HunchError) as error:
-                logger.warning("could not save the usage data: %s", error)
+        for path, payload in (
+            (self._usage_file, self.usage.dump()),
+            (self._preferences.path, self._preferences.dump()),
+        ):
+            if payload is not None:
+                try:
+                    await asyncio.to_thread(replace_private_file, path, payload)
+                except (OSError, HunchError) as error:
+                    logger.warning("could not save the usage data: %s", error)
 
     async def run_saving(self) -> None:
         """Save the usage data every SAVE_INTERVAL_SECONDS, forever."""

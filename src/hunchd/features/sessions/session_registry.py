@@ -349,19 +349,12 @@ class SessionRegistry:
         return updated_head
 
     async def get_memories(self, ids: Sequence[str], project: str | None) -> dict[str, Memory]:
-        """Return the memories that exist among `ids`, keyed by id.
-
-        Memories that are not cached are read from the store in one call. If the store does not answer, only the cached
-        memories are returned.
-        """
-        memories = {one: memory for one in ids if (memory := self._memory_cache.get(one)) is not None}
-        missing = [one for one in ids if one not in memories and not self._memory_cache.is_tombstoned(one)]
-        if missing:
-            try:
-                memories |= {memory.id: memory for memory in await self._store.get(missing, project)}
-            except HunchError as error:
-                logger.warning("could not read %d memories for a prompt: %s", len(missing), error.message)
-        return memories
+        """Return the memories that exist among `ids`, keyed by id; only cached ones if the store does not answer."""
+        try:
+            return await self._memories.find(ids, project)
+        except HunchError as error:
+            logger.warning("could not read %d memories for a prompt: %s", len(ids), error.message)
+            return {one: memory for one in ids if (memory := self._memory_cache.get(one)) is not None}
 
     async def list_derived_memories(self, session: str, kind: Kind) -> list[Memory]:
         """Return the memories of one kind derived from a session, ordered by turn.

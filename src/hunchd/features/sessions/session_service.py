@@ -21,6 +21,7 @@ from msgspec.structs import asdict
 from hunchd.assembly.history import HistoryView, SessionHistory
 from hunchd.assembly.prompt import DESIGN_BUDGET, HISTORY_SHARE, CompiledPrompt, PromptInputs, compile_prompt
 from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.memory.question_preferences import QuestionPreferences
 from hunchd.core.memory.session_log import (
     SessionHead,
     SessionLog,
@@ -57,6 +58,7 @@ from hunchd.features.sessions.prompt_lines import (
     select_supported,
     zone_of,
 )
+from hunchd.features.sessions.reactions import ReactionTracker
 from hunchd.features.sessions.session_reader import SessionReader
 from hunchd.features.sessions.session_registry import SessionRegistry, describe_session, get_session_title
 from hunchd.ingestion.contact_masking import mask_contacts
@@ -159,6 +161,7 @@ class SessionService(Feature):
         embed: ComputeWithModel[str] | None = None,
         reader: SessionReader | None = None,
         masks_contacts: bool = True,
+        preferences: QuestionPreferences,
     ) -> None:
         self._registry = registry
         self._memories = memories
@@ -171,6 +174,7 @@ class SessionService(Feature):
         self._embed = embed
         self._reader = reader
         self._masks_contacts = masks_contacts  # in prompts
+        self._reactions = ReactionTracker(preferences, now=now)
         self._histories: OrderedDict[tuple[str, int], _FoldedHistory] = OrderedDict()
         self._project_facts: OrderedDict[str, _ProjectFacts] = OrderedDict()
         self._changed_sessions: set[str] = set()
@@ -237,6 +241,7 @@ class SessionService(Feature):
             before = (await self._fold_history(log, DEFAULT_HISTORY)).tokens
             await self._registry.write_head(log, self._add_compaction(log, log.head))
             view = await self._fold_history(log, DEFAULT_HISTORY)
+            self.on_session_grown(session)  # what was condensed becomes facts and episodes
             return CompactedAnswer(
                 session=session,
                 tokens_before=before,
@@ -257,8 +262,9 @@ class SessionService(Feature):
 
     async def erase(self, session: str) -> SessionErasedAnswer:
         """Erase a session; nothing of it is left when this returns."""
-        erased_memories = await self._registry.erase(session)
         name = redact_name(session)
+        self._reactions.forget(name)
+        erased_memories = await self._registry.erase(session)
         for key in [key for key in self._histories if key[0] == name]:
             del self._histories[key]
         self._project_facts.clear()  # other sessions' prompts may contain its facts
@@ -329,6 +335,7 @@ class SessionService(Feature):
         own = [one for one in self._standing(None) if is_presentable(one, now)]
         if project is not None:
             own = [one for one in own if holds_in_every_project(one)]
+        self._reactions.observe(session, project, request.message, log.messages)
         results, degradations = await self._search_memories(request.message, project, view)
         compiling = partial(
             compile_prompt,
@@ -357,6 +364,8 @@ class SessionService(Feature):
         ):  # the session was neither compacted nor erased meanwhile
             for tokens, one in histories_by_budget.items():
                 self._cache_history((session, tokens), one)
+        shown = [(result.id, text) for result, text in results if text in prompt.retrieved]
+        self._reactions.remember(session, project, request.message, shown, log.messages)
         return _build_prompt_answer(prompt, results, degradations)
 
     # Prompt sections
@@ -428,6 +437,7 @@ class SessionService(Feature):
         for owner, answer in zip(owners, answers, strict=True):
             degradations += answer.degraded
             found = put_current_first(answer.results, self._standing(owner), self._now())
+            found = self._reactions.preferences.rerank(message, project, found)
             results = filter_new_results(found, shown_ids, heads)
             memories = await self._registry.get_memories([result.id for result in results], owner)
             known = [
@@ -495,7 +505,7 @@ class SessionService(Feature):
                     raise
 
     async def _extract_condensed(self, session: str) -> None:
-        """Store the facts in condensed turns, and episodes every EPISODE_INTERVAL_TURNS."""
+        """Store the facts in condensed turns, and episodes every EPISODE_INTERVAL_TURNS or after `compact`."""
         async with self._registry.hold_log(session) as log:
             until, processed_turn = (
                 (await self._fold_history(log, DEFAULT_HISTORY)).condensed_until,
@@ -505,7 +515,8 @@ class SessionService(Feature):
                 return
             turns = group_into_turns(log.messages)[:until]
             head = await self._store_facts(log.head, turns)
-            if until // EPISODE_INTERVAL_TURNS > processed_turn // EPISODE_INTERVAL_TURNS:
+            is_by_hand = log.head.compactions[-1:] == (log.messages[-1].number,)
+            if is_by_hand or until // EPISODE_INTERVAL_TURNS > processed_turn // EPISODE_INTERVAL_TURNS:
                 extract = await asyncio.to_thread(extract_episodes, head, turns, self._now(), is_ended=False)
                 head = await self._store_episodes(head, extract)
             await self._registry.write_head(log, head)
