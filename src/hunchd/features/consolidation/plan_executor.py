@@ -32,7 +32,7 @@ from hunchd.consolidation.usage_feedback import UsageTally
 from hunchd.core.memory.journal_records import contains_memory_text
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.state.owners import MemoryOwner
-from hunchd.domain.errors import NotFound
+from hunchd.domain.errors import NotFound, Unavailable
 from hunchd.domain.facts import is_over
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory, Status
@@ -449,8 +449,11 @@ class PlanExecutor:
             await self._store.optimise()
 
     async def measure_store(self) -> StoreFigures | None:
-        """Return the current size of the store, or None if it is not known."""
-        stats = await self._store.fetch_stats()
+        """Return the current size of the store, or None if the store does not tell."""
+        try:
+            stats = await self._store.fetch_stats()
+        except Unavailable:
+            return None
         if stats.rows is None or stats.bytes is None:
             return None
         return StoreFigures(memories=stats.rows, bytes=stats.bytes)
