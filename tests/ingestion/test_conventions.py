@@ -961,3 +961,25 @@ def test_step_of_ci_is_told_as_typed(tmp_path: Path, step: str, key: str, value:
     workflow = f"jobs:\n  a:\n    steps:\n    - run: {step}\n"
     facts = extract_facts(tmp_path, {".github/workflows/ci.yml": workflow, ".php-cs-fixer.php": ""})
     assert value in {fact.value for fact in facts if str(fact.key).startswith(key)}
+
+
+def test_commands_belong_to_folder_that_code_changes_to(tmp_path: Path) -> None:
+    page = "```sh\ncd ./docs\nnpm install\n```\n\n```sh\ncd elsewhere\nmake test\n```\n"
+    workflow = "jobs:\n  a:\n    steps:\n    - run: cd tools && composer install\n"
+    files = {"CONTRIBUTING.md": page, "docs/a.md": "", "tools/a.php": "", ".github/workflows/ci.yml": workflow}
+    values = {fact.key: fact.value for fact in extract_facts(tmp_path, files)}
+    assert values["install in docs"] == "`npm install`"
+    assert values["install in tools"] == "`composer install`"
+    assert values["tests"] == "`make test`"
+
+
+def test_repository_of_packages_states_each(tmp_path: Path) -> None:
+    files = {f"{part}/pubspec.yaml": "name: a\n" for part in ("packages/a", "packages/b", "examples/c")}
+    keys = {fact.key for fact in extract_facts(tmp_path, files)}
+    assert {"tests in packages/a", "tests in packages/b"} <= keys
+
+
+def test_steps_of_own_actions_are_ci(tmp_path: Path) -> None:
+    action = "runs:\n  steps:\n  - run: dart analyze lib\n    working-directory: ${{ inputs.folder }}\n"
+    values = {fact.key: fact.value for fact in extract_facts(tmp_path, {".github/actions/dart/action.yml": action})}
+    assert values["lint"] == "`dart analyze lib`"

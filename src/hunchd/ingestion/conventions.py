@@ -37,7 +37,7 @@ from hunchd.ingestion.instructions import (
     is_release_page,
 )
 from hunchd.ingestion.languages import detect_language
-from hunchd.ingestion.manifests.command_sources import has_tasks, read_commands, read_page_commands
+from hunchd.ingestion.manifests.command_sources import CI_FOLDERS, has_tasks, read_commands, read_page_commands
 from hunchd.ingestion.manifests.commands import ONE_TEST, OTHER, Command, choose_commands, merge_tools, runs_other_tool
 from hunchd.ingestion.manifests.invocations import Toolchain
 from hunchd.ingestion.manifests.registry import read_statements, states_anything
@@ -58,6 +58,11 @@ MAX_BYTES = 128_000  # per manifest or record; longer files are lock files and b
 MAX_RECORDS = 200  # only the newest are read; a project with a thousand RFCs has other tools
 MAX_WORKFLOWS = 12
 MAX_CI_COMMANDS = 6
+MAX_PACKAGES = 12  # whose manifests are read if there is none at the root
+_PACKAGE_MANIFESTS = frozenset(
+    {"pubspec.yaml", "package.json", "pyproject.toml", "Cargo.toml", "go.mod", "composer.json"}
+)
+_PACKAGES = re.compile(r"(?:packages|pkgs|crates|libs|modules)/")
 SHORT_INSTRUCTION = 60  # characters; shorter instructions are shown with their heading
 MAX_DEPTH = 2  # folders below the root in which manifests are read
 
@@ -172,7 +177,7 @@ def _extract_convention_facts(
     """
     best: dict[_ConventionKey, _SourcedStatement] = {}
     tested_by_key: dict[str, list[_SourcedStatement]] = {}  # values that the workflows of a CI system test, by key
-    workflows = [path for path in paths if path.startswith(_WORKFLOWS_FOLDER) and path.endswith((".yml", ".yaml"))]
+    workflows = [path for path in paths if path.startswith(CI_FOLDERS) and path.endswith((".yml", ".yaml"))]
     workflows = sorted(workflows, key=lambda path: not _CHECK_WORKFLOW.search(path))[:MAX_WORKFLOWS]
     shallow = [
         path for path in paths if path.count("/") <= MAX_DEPTH and not path.startswith(".github/") and is_manifest(path)
@@ -181,7 +186,7 @@ def _extract_convention_facts(
     files_by_language: Mapping[str | None, int] = Counter(map(detect_language, paths))
     dependencies = ""
     manifest_folders = {path.rpartition("/")[0] for path in shallow if not path.rpartition("/")[2].startswith(".")}
-    commands = [command for guide in guides for command in _read_guide_commands(root, guide)]
+    commands = [command for guide in guides for command in _read_guide_commands(root, guide, paths)]
     for path in [*nearest_paths, *workflows]:
         folder, _, name = path.rpartition("/")
         if folder and name.startswith(".") and folder not in manifest_folders and path not in workflows:
@@ -228,7 +233,7 @@ def _list_ci_commands(commands: Iterable[Command]) -> str:
     """Return the commands that CI runs, without those that only add arguments to an earlier one."""
     lines: list[str] = []
     for one in commands:
-        if one.path.startswith(_WORKFLOWS_FOLDER) and not one.part and one.purpose not in ("install", OTHER):
+        if one.path.startswith(CI_FOLDERS) and not one.part and one.purpose not in ("install", OTHER):
             lines += [] if any(f"{one.line} ".startswith(f"{line} ") for line in lines) else [one.line]
     return ", ".join(f"`{line}`" for line in lines[:MAX_CI_COMMANDS])
 
@@ -237,12 +242,12 @@ def _first_code(value: str) -> str:
     return value.split("`")[1]
 
 
-def _read_guide_commands(root: Path, guide: Guide) -> Iterator[Command]:
+def _read_guide_commands(root: Path, guide: Guide, paths: Sequence[str]) -> Iterator[Command]:
     if guide.scope.is_unrestricted and not is_release_page(guide.path):
         is_readme = README.fullmatch(guide.path) is not None
         text = _read_text(root, guide.path) if is_readme else guide.text
-        for command in read_page_commands(guide.path, text, is_readme=is_readme):
-            yield replace(command, part=guide.scope.part)
+        for command in read_page_commands(guide.path, text, paths, is_readme=is_readme):
+            yield replace(command, part=command.part or guide.scope.part)
 
 
 def _add_commands(
@@ -405,14 +410,22 @@ def _find_part(path: str, key: str = "") -> str:
 
 
 def _keep_nearest(paths: list[str]) -> list[str]:
-    """Keep, for each file name, only the path nearest to the root.
+    """Keep, for each file name, only the path nearest to the root, or the packages of a repository of packages.
 
     A manifest in a subfolder does not describe the whole project.
     """
-    path_by_name: dict[str, str] = {}
+    paths_by_name: dict[str, list[str]] = {}
     for path in paths:
-        path_by_name.setdefault(path.rpartition("/")[2], path)
-    return list(path_by_name.values())
+        paths_by_name.setdefault(path.rpartition("/")[2], []).append(path)
+    return [
+        path
+        for name, found in paths_by_name.items()
+        for path in (
+            found[:1]
+            if "/" not in found[0] or name not in _PACKAGE_MANIFESTS
+            else sorted(found, key=lambda path: (not _PACKAGES.match(path), path.count("/")))[:MAX_PACKAGES]
+        )
+    ]
 
 
 def _build_convention(statement: Statement, path: str, part: str, language: str, project: str, now: datetime) -> Memory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import translate
 from typing import Final
 
@@ -23,8 +23,10 @@ from hunchd.ingestion.manifests.commands import (
 )
 from hunchd.ingestion.workflows.yaml_loader import InvalidYaml, load_yaml
 
+CI_FOLDERS: Final = (".github/workflows/", ".github/actions/")
 _SCRIPT_KEYS: Final = frozenset({"run", "script", "cmd", "test_script", "build_script"})
 _NO_SHELL: Final = frozenset({"python", "pwsh", "powershell", "cmd", "node"})
+_CHANGE_FOLDER: Final = re.compile(r"(?:[$>%]\s+)?cd\s+(?:\./)?(\w[\w./-]*?)/?$")
 _EXPRESSION: Final = re.compile(r"\$\{\{.*?\}\}|\$\{?\w+\}?|%\w+%")
 _TRAILING_EXPRESSIONS: Final = re.compile(r"(?:\s+[\"']?\$\{\{[^}]*\}\}[\"']?)+$")
 _JOINT: Final = re.compile(r"\s*(?:&&|\|\||;|\|)\s*")
@@ -98,9 +100,9 @@ def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[C
     `tasks` are the paths of the project; a lock file among them tells which package manager is used.
     """
     folder, _, name = path.rpartition("/")
-    if path.startswith(".github/workflows/") or name in (".gitlab-ci.yml", "appveyor.yml", ".travis.yml"):
+    if path.startswith(CI_FOLDERS) or name in (".gitlab-ci.yml", "appveyor.yml", ".travis.yml"):
         if not _NO_CHECK.search(name):
-            yield from _read_workflow(path, text)
+            yield from _read_workflow(path, text, tasks)
     elif name in ("package.json", "composer.json", "deno.json"):
         yield from _read_scripts(path, text, folder, tasks)
     else:
@@ -140,7 +142,7 @@ def _read_scripts(path: str, text: str, folder: str, tasks: Sequence[str]) -> It
             yield Command("release", f"{program} {run}{name}", TASK_WEIGHT, path, folder)
 
 
-def _read_workflow(path: str, text: str) -> Iterator[Command]:
+def _read_workflow(path: str, text: str, paths: Sequence[str]) -> Iterator[Command]:
     """Yield the commands that the steps of a workflow run.
 
     Commands that depend on variables of the workflow are skipped, and so are jobs that check out another repository.
@@ -149,12 +151,23 @@ def _read_workflow(path: str, text: str) -> Iterator[Command]:
         scripts = list(_find_scripts(load_yaml(text), ""))
     except InvalidYaml:
         return
-    for folder, script in scripts:
-        for line in _join_continued(script.splitlines()):
-            for part in _JOINT.split(line):
-                plain = ASSIGNMENT.sub("", _TRAILING_EXPRESSIONS.sub("", part), count=1)
-                if not _EXPRESSION.search(plain):
-                    yield from make_commands([plain], CI_WEIGHT, path, folder)
+    for start, script in scripts:
+        for folder, part in _follow_folders(_join_continued(script.splitlines()), start, paths):
+            plain = ASSIGNMENT.sub("", _TRAILING_EXPRESSIONS.sub("", part), count=1)
+            if not _EXPRESSION.search(plain):
+                yield from make_commands([plain], CI_WEIGHT, path, folder)
+
+
+def _follow_folders(lines: Iterable[str], folder: str, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the commands in lines of shell code, each with the folder in which it runs.
+
+    A folder of `paths` that the code changes to is followed.
+    """
+    for line in lines:
+        for part in _JOINT.split(line.strip()):
+            if (match := _CHANGE_FOLDER.match(part)) and any(path.startswith(f"{match[1]}/") for path in paths):
+                folder = match[1]
+            yield folder, part
 
 
 def _find_scripts(node: object, folder: str) -> Iterator[tuple[str, str]]:
@@ -175,7 +188,7 @@ def _find_scripts(node: object, folder: str) -> Iterator[tuple[str, str]]:
     for key, value in node.items():
         lines = value if isinstance(value, list) else [value]
         if key in _SCRIPT_KEYS and all(isinstance(line, str) for line in lines):
-            yield from [] if folder.startswith((".", "$")) else [(folder, "\n".join(lines))]
+            yield from [] if folder.startswith(".") else [("" if "$" in folder else folder, "\n".join(lines))]
         else:
             yield from _find_scripts(value, folder)
 
@@ -191,19 +204,21 @@ def _join_continued(lines: Sequence[str]) -> Iterator[str]:
             joined = ""
 
 
-def read_page_commands(path: str, text: str, *, is_readme: bool = False) -> Iterator[Command]:
+def read_page_commands(
+    path: str, text: str, paths: Sequence[str] = (), *, is_readme: bool = False
+) -> Iterator[Command]:
     """Yield the commands on a page for contributors.
 
-    Commands are lines of shell code, and code spans in sentences. In a readme, only the sections about development
+    Commands are lines of shell code, and code spans in sentences. `paths` are those of the project. In a readme, only the sections about development
     are read; the others are for users.
     """
     weight = README_WEIGHT if is_readme else GUIDE_WEIGHT
-    heading, language, in_fence = "", "", False
+    heading, language, in_fence, folder = "", "", False, ""
     lines = text.splitlines()
     for at, line in enumerate(lines):
         fence = _FENCE.match(line)
         if fence:
-            in_fence, language = not in_fence, fence[1].lower()
+            in_fence, language, folder = not in_fence, fence[1].lower(), ""
             continue
         following = lines[at + 1] if at + 1 < len(lines) else ""
         if not in_fence and (_HEADING.match(line) or (line.strip() and re.fullmatch(r"([=~^-])\1{2,}\s*", following))):
@@ -212,7 +227,9 @@ def read_page_commands(path: str, text: str, *, is_readme: bool = False) -> Iter
             continue
         if in_fence or (line.startswith(("    ", "\t")) and not _ITEM_START.match(line)):
             if not in_fence or language in _SHELL:
-                yield from make_commands(_JOINT.split(line.strip()), weight, path)
+                for part_folder, part in _follow_folders([line], folder, paths):
+                    folder = part_folder
+                    yield from make_commands([part], weight, path, folder)
         elif not is_readme or _SPAN.search(line):
             spans = _SPAN.findall(line.replace("``", "`"))
             yield from make_commands((span for span in spans if " " in span or "/" in span), weight - 0.2, path)

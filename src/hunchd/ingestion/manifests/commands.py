@@ -37,7 +37,7 @@ ONE_TEST: Final = "one test"
 OTHER: Final = "other commands"  # a task of the project that a page for contributors names
 MAX_OTHER: Final = 6
 # Names of tasks by purpose; the first purpose that has a word of the task's name counts.
-_TOOLS: Final = {purpose: {tool for tool in tools if tool.isalnum()} for purpose, tools in TOOLS_BY_PURPOSE}
+_TOOLS: Final = {purpose: {tool for tool in tools if " " not in tool} for purpose, tools in TOOLS_BY_PURPOSE}
 _TASK_NAMES: Final = tuple(
     (purpose, frozenset({*names.split(), *_TOOLS.get(purpose, ())}))
     for purpose, names in (
@@ -71,7 +71,8 @@ _OTHER_PURPOSES: Final = tuple(
         ("benchmarks", r"go test\b.* -bench|cargo bench"),
         ("lint", r"ruff check|pre-commit run|prek run|biome (?:check|ci|lint)|go vet|"
                  r"mix deps\.unlock --check-unused|typos$|"
-                 r"cargo deny|staticcheck|standardrb|yard-junk|actionlint|yamllint|luacheck|hlint|rubocop|"
+                 r"cargo deny|"
+                 r"(?:dart|flutter) analyze|staticcheck|standardrb|yard-junk|actionlint|yamllint|luacheck|hlint|rubocop|"
                  r"composer validate"),
         ("format", r"ruff format|prettier|cargo (?:\+\S+ )?fmt|deno fmt|clang-format|nixfmt|stylua|go fmt"),
         ("docs", r"mkdocs|sphinx-build|cargo (?:\+\S+ )?(?:rust)?doc\b|mix docs|yard(?![\w-])|mdbook|"
@@ -83,7 +84,7 @@ _OTHER_PURPOSES: Final = tuple(
         ("tests", r"ctest|python3? -m unittest|deno test|bats|gradle test|cargo nextest|gotestsum|borp|tstyche"),
         ("install", r"(?:npm|pnpm|yarn|bun) (?:ci|install)(?: --[\w-]+)*$|bundle install|uv sync|poetry install|"
                     r"pip install -e|"
-                    r"composer install|mix deps\.get|pre-commit install|pnpm i$"),
+                    r"composer install|mix deps\.get|(?:dart|flutter) pub get|pre-commit install|pnpm i$"),
     )
 )  # fmt: skip
 _IGNORED_TASKS: Final = frozenset(
@@ -99,7 +100,7 @@ _WRAPPER: Final = re.compile(
     r"(?:(?:sudo|time|pipx run|npx|pnpx|bunx|bundle exec|uv run|uvx|poetry run|pdm run|hatch run|pipenv run|"
     r"pixi run|rye run|"
     r"(?:pnpm|yarn|npm) (?:exec|dlx)(?: --)?|python3? -m|xvfb-run|dotnet tool run|opam exec --|mise exec --|"
-    r"(?:\./)?(?:vendor/bin|node_modules/\.bin|bin|"
+    r"php(?= \S*vendor/bin/)|(?:\./)?(?:vendor/bin|node_modules/\.bin|bin|"
     r"\.venv/bin)/?)\s*(?:--?[\w=./-]+(?:\s+(?!\w+$)[a-z_.-]+(?=\s+[a-z-]))?\s+)*)"
 )
 ASSIGNMENT: Final = re.compile(r"(?:[A-Z_][A-Z0-9_]*=[\w./:,@+=-]*\s+)+")
@@ -247,7 +248,7 @@ def classify_task(name: str) -> str:
         (
             purpose
             for purpose, names in _TASK_NAMES
-            if whole in names or not (purpose == EVERYTHING or names.isdisjoint(words))
+            if whole in names or name.lower() in names or not (purpose == EVERYTHING or names.isdisjoint(words))
         ),
         "",
     )
