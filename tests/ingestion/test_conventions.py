@@ -981,5 +981,12 @@ def test_repository_of_packages_states_each(tmp_path: Path) -> None:
 
 def test_steps_of_own_actions_are_ci(tmp_path: Path) -> None:
     action = "runs:\n  steps:\n  - run: dart analyze lib\n    working-directory: ${{ inputs.folder }}\n"
-    values = {fact.key: fact.value for fact in extract_facts(tmp_path, {".github/actions/dart/action.yml": action})}
+    files = {".github/actions/dart/action.yml": action, "lib/a.dart": "", "lib/b.dart": ""}
+    values = {fact.key: fact.value for fact in extract_facts(tmp_path, files)}
     assert values["lint"] == "`dart analyze lib`"
+
+
+def test_action_of_unknown_folder_needs_main_language(tmp_path: Path) -> None:
+    action = "runs:\n  steps:\n  - run: npm run lint\n    working-directory: ${{ inputs.folder }}\n"
+    files = {".github/actions/site/action.yml": action, "lib/a.dart": "", "lib/b.dart": ""}
+    assert not [fact for fact in extract_facts(tmp_path, files) if str(fact.key).startswith("lint")]

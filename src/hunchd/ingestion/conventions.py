@@ -37,7 +37,13 @@ from hunchd.ingestion.instructions import (
     is_release_page,
 )
 from hunchd.ingestion.languages import detect_language
-from hunchd.ingestion.manifests.command_sources import CI_FOLDERS, has_tasks, read_commands, read_page_commands
+from hunchd.ingestion.manifests.command_sources import (
+    CI_FOLDERS,
+    UNKNOWN_FOLDER,
+    has_tasks,
+    read_commands,
+    read_page_commands,
+)
 from hunchd.ingestion.manifests.commands import ONE_TEST, OTHER, Command, choose_commands, merge_tools, runs_other_tool
 from hunchd.ingestion.manifests.invocations import Toolchain
 from hunchd.ingestion.manifests.registry import read_statements, states_anything
@@ -183,7 +189,7 @@ def _extract_convention_facts(
         path for path in paths if path.count("/") <= MAX_DEPTH and not path.startswith(".github/") and is_manifest(path)
     ]
     nearest_paths = _keep_nearest(shallow)
-    files_by_language: Mapping[str | None, int] = Counter(map(detect_language, paths))
+    files_by_language: Mapping[str | None, int] = Counter(filter(None, map(detect_language, paths)))
     dependencies = ""
     manifest_folders = {path.rpartition("/")[0] for path in shallow if not path.rpartition("/")[2].startswith(".")}
     commands = [command for guide in guides for command in _read_guide_commands(root, guide, paths)]
@@ -203,6 +209,12 @@ def _extract_convention_facts(
                 tested_by_key.setdefault(statement.key, []).append((statement, path))
             else:
                 _add_statement(statement, path, best, files_by_language)
+    most_files = max(files_by_language.values(), default=0)
+    commands = [
+        replace(one, part="") if one.part == UNKNOWN_FOLDER else one
+        for one in commands
+        if one.part != UNKNOWN_FOLDER or not one.language or 2 * count_files(one.line, files_by_language) >= most_files
+    ]
     for key, statements_of_key in tested_by_key.items():
         best.setdefault(("", key, ""), _merge_ci_values(statements_of_key))
     _add_commands(commands, best, files_by_language)

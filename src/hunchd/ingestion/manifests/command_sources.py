@@ -23,6 +23,7 @@ from hunchd.ingestion.manifests.commands import (
 )
 from hunchd.ingestion.workflows.yaml_loader import InvalidYaml, load_yaml
 
+UNKNOWN_FOLDER: Final = "$"  # in which an action runs, as its caller decides
 CI_FOLDERS: Final = (".github/workflows/", ".github/actions/")
 _SCRIPT_KEYS: Final = frozenset({"run", "script", "cmd", "test_script", "build_script"})
 _NO_SHELL: Final = frozenset({"python", "pwsh", "powershell", "cmd", "node"})
@@ -188,7 +189,8 @@ def _find_scripts(node: object, folder: str) -> Iterator[tuple[str, str]]:
     for key, value in node.items():
         lines = value if isinstance(value, list) else [value]
         if key in _SCRIPT_KEYS and all(isinstance(line, str) for line in lines):
-            yield from [] if folder.startswith(".") else [("" if "$" in folder else folder, "\n".join(lines))]
+            place = UNKNOWN_FOLDER if "$" in folder else folder
+            yield from [] if folder.startswith(".") else [(place, "\n".join(lines))]
         else:
             yield from _find_scripts(value, folder)
 
@@ -209,8 +211,8 @@ def read_page_commands(
 ) -> Iterator[Command]:
     """Yield the commands on a page for contributors.
 
-    Commands are lines of shell code, and code spans in sentences. `paths` are those of the project. In a readme, only the sections about development
-    are read; the others are for users.
+    Commands are lines of shell code, and code spans in sentences. In a readme, only the sections about development
+    are read; the others are for users. `paths` are those of the project.
     """
     weight = README_WEIGHT if is_readme else GUIDE_WEIGHT
     heading, language, in_fence, folder = "", "", False, ""

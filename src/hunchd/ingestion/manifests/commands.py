@@ -72,7 +72,8 @@ _OTHER_PURPOSES: Final = tuple(
         ("lint", r"ruff check|pre-commit run|prek run|biome (?:check|ci|lint)|go vet|"
                  r"mix deps\.unlock --check-unused|typos$|"
                  r"cargo deny|"
-                 r"(?:dart|flutter) analyze|staticcheck|standardrb|yard-junk|actionlint|yamllint|luacheck|hlint|rubocop|"
+                 r"(?:dart|flutter) analyze|staticcheck|standardrb|yard-junk|actionlint|yamllint|luacheck|hlint|"
+                 r"rubocop|"
                  r"composer validate"),
         ("format", r"ruff format|prettier|cargo (?:\+\S+ )?fmt|deno fmt|clang-format|nixfmt|stylua|go fmt"),
         ("docs", r"mkdocs|sphinx-build|cargo (?:\+\S+ )?(?:rust)?doc\b|mix docs|yard(?![\w-])|mdbook|"
