@@ -109,11 +109,12 @@ def test_only_code_has_narrow_tests() -> None:
         focus = Focus(project="p", file=file)
         return [one.forms[0][1] for one in build_candidates(make_input(facts=[tests], focus=focus))]
 
-    one, several = "`pnpm test`; one: `npx vitest run <file>`", "`pnpm test` (vitest, mocha)"
-    test = "src/cart.test.ts"
-    assert offered(test, one) == [f"tests: `npx vitest run {test}` for this file; all: `pnpm test`"]
+    one, several = "`pnpm test` (vitest)", "`pnpm test` (vitest, mocha)"
+    test, narrow = "src/cart.test.ts", f"{one}; one: `npx vitest run <file>`"
+    assert offered(test, narrow) == [f"tests: `npx vitest run {test}` for this file; all: {one}"]
     assert offered(test, several) == [f"tests: {several}"]
-    assert offered("tests/data/cart.csv", one) == offered(".github/workflows/test-cart.yml", one) == []
+    assert offered("tests/data/cart.csv", narrow) == []
+    assert offered(".github/workflows/test-cart.yml", narrow) == []  # a workflow of another language
 
 
 def test_part_instructions_apply_there_first() -> None:

@@ -65,3 +65,4 @@ def test_single_test_command_needs_selectable_file() -> None:
     assert not fill_single_test("./gradlew test --tests '*<name>'", "core/src/main/kotlin/A.kt")
     assert "one:" not in state("tests", "`./gradlew test`", "app/src/main/AndroidManifest.xml")
     assert "one:" not in state("tests", "`make test`")
+    assert "one:" not in state("tests", "`npm test` (jest, mocha)", "package.json")

@@ -110,7 +110,7 @@ _SEARCH_TAGS = {
 _VERSION_TAGS = ("supported language versions",)
 _LANGUAGES = frozenset({"python", "node", "go", "java", "ruby", "php", "rust", "dotnet", "typescript", "terraform"})
 _DEFAULT_CI_SYSTEM = "ubuntu"
-_DEPLOYMENT_FOLDERS = frozenset({"docker", "deploy"})  # folders with deployment files of the whole project
+_DEPLOYMENT_FOLDERS = frozenset({"docker", "deploy", "config"})  # folders with settings of the whole project
 _PAGE_FOLDERS = frozenset(
     {"docs", "doc", "test", "tests"}
 )  # folders in which some keys of manifests hold for the whole project
@@ -225,7 +225,7 @@ def _extract_convention_facts(
     singles = {  # by part and language; the commands for one file belong to those for all
         (part, language): _first_code(statement.value)
         for (part, key, language), (statement, _) in best.items()
-        if key == ONE_TEST and "<file>" in statement.value
+        if key == ONE_TEST and "<file>" in statement.value and statement.value.count("`") == 2
     }
     best = {
         (part, key, language): (
@@ -417,7 +417,7 @@ def _find_part(path: str, key: str = "") -> str:
     for a folder of documentation pages if `key` always concerns the whole project.
     """
     part = path.rpartition("/")[0]
-    is_whole = part in _DEPLOYMENT_FOLDERS or (part in _PAGE_FOLDERS and key in _KEYS_OF_WHOLE)
+    is_whole = part.partition("/")[0] in _DEPLOYMENT_FOLDERS or (part in _PAGE_FOLDERS and key in _KEYS_OF_WHOLE)
     return "" if part.startswith(".") or is_whole else part
 
 
@@ -431,11 +431,11 @@ def _keep_nearest(paths: list[str]) -> list[str]:
         paths_by_name.setdefault(path.rpartition("/")[2], []).append(path)
     return [
         path
-        for name, found in paths_by_name.items()
+        for name, same_name in paths_by_name.items()
         for path in (
-            found[:1]
-            if "/" not in found[0] or name not in _PACKAGE_MANIFESTS
-            else sorted(found, key=lambda path: (not _PACKAGES.match(path), path.count("/")))[:MAX_PACKAGES]
+            same_name[:1]
+            if "/" not in same_name[0] or name not in _PACKAGE_MANIFESTS
+            else sorted(same_name, key=lambda path: (not _PACKAGES.match(path), path.count("/")))[:MAX_PACKAGES]
         )
     ]
 

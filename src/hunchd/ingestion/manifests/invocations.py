@@ -116,15 +116,16 @@ class Toolchain:
 
     def _find_single_test(self, value: str, part: str) -> str:
         """Return the command that runs the tests of one file, or "" if it is unknown for the tools in `value`."""
+        named_tools = {tool.partition(" ")[0] for tool, _ in _SINGLE if mentions(value, tool)}
         for tool, arguments in _SINGLE:
-            typed = re.search(
+            call = re.search(
                 rf"`((?:[\w./-]+ )*?(?:[\w./-]+/)?{re.escape(tool)}(?: -(?:race|v|short)(?=[ `]))*)[ `]", value
             )
-            if typed and "gradlew" in tool and any(path.endswith("AndroidManifest.xml") for path in self.files):
+            if call and "gradlew" in tool and any(path.endswith("AndroidManifest.xml") for path in self.files):
                 return ""  # the plugin for Android has a task for each variant
-            if typed:
-                return f"{typed[1]} {arguments}"
-            if mentions(value, tool):
+            if call:
+                return f"{call[1]} {arguments}"
+            if mentions(value, tool) and len(named_tools) == 1:  # of several, nobody knows which runs a file
                 program = _PROGRAMS.get(tool, tool)
                 return f"{self._find_prefix(program, part)}{program} {arguments}"
         return ""

@@ -72,9 +72,6 @@ def read_cargo(text: str) -> Iterator[Statement]:
             f"edition {edition}" if isinstance(edition, str) else "",
         ]
         yield from state_version("rust", ", ".join(part for part in versions if part))
-    members = manifest.get("workspace", {}).get("members")
-    if isinstance(members, list) and members:
-        yield Statement("workspace", f"cargo, {len(members)} members")
     yield Statement("tests", "cargo test", 0.8)
     lints = {**manifest.get("lints", {}), **manifest.get("workspace", {}).get("lints", {})}
     if "clippy" in lints:
