@@ -196,14 +196,14 @@ def _find_scripts(node: object, folder: str) -> Iterator[tuple[str, str]]:
 
 
 def _join_continued(lines: Sequence[str]) -> Iterator[str]:
-    joined = ""
+    whole = ""
     for line in lines:
-        joined = f"{joined} {line}".strip()
-        if joined.endswith("\\"):
-            joined = joined[:-1].strip()
-        elif joined:
-            yield joined
-            joined = ""
+        whole = f"{whole} {line}".strip()
+        if whole.endswith("\\"):
+            whole = whole[:-1].strip()
+        elif whole:
+            yield whole
+            whole = ""
 
 
 def read_page_commands(

@@ -353,8 +353,8 @@ def merge_tools(command: str, tools: str) -> str:
 
     Nothing is appended if it names a different tool: `tox -e pyright` does not run mypy.
     """
-    known = {name for _, purpose_tools in TOOLS_BY_PURPOSE for name in purpose_tools if name.isalnum()}
-    if any(mentions(command, name) for name in known if not mentions(tools, name)):
+    tool_names = {name for _, purpose_tools in TOOLS_BY_PURPOSE for name in purpose_tools if name.isalnum()}
+    if any(mentions(command, name) for name in tool_names if not mentions(tools, name)):
         return command
     names = [name for name in re.split(r", (?![^(]*\))", tools) if name and name.partition(" (")[0] not in command]
     return f"{command} ({', '.join(names)})" if names else command
