@@ -86,6 +86,26 @@ def test_reasons_use_this_file_for_focus_only(predictor: Predictor) -> None:
     assert "changed together 7 of 7 times" in told
 
 
+def test_library_for_tests_has_a_test(predictor: Predictor) -> None:
+    predictor.learn_unit(unit(20, "jars", "lib/rack/test/jar.rb", "spec/rack/test/jar_spec.rb", status="A"))
+
+    def reasons(file: str, other: str) -> tuple[str, ...]:
+        return {one.path: one.reasons for one in predictor.predict(focus(file), now=NOW, k=20).files}[other]
+
+    assert "tests this file" in reasons("lib/rack/test/jar.rb", "spec/rack/test/jar_spec.rb")
+    assert "tested by this file" in reasons("spec/rack/test/jar_spec.rb", "lib/rack/test/jar.rb")
+
+
+def test_rising_cochange_counts_newest_changes(predictor: Predictor) -> None:
+    for number in range(20, 24):
+        predictor.learn_unit(unit(number, f"views need models {number}", "src/views.py", "src/models.py"))
+
+    told = {one.path: one.reasons for one in predictor.predict(focus("src/views.py"), now=NOW, k=20).files}
+
+    assert "changed together 4 of the last 10 times" in told["src/models.py"]
+    assert "changed together 10 of 14 times" in told["tests/test_views.py"], "it was more often before"
+
+
 def test_link_reason_names_linked_file(predictor: Predictor) -> None:
     predictor.learn_unit(unit(20, "pages of the shop", "shop/views.rb", "shop/basket.rb", status="A"))
     predictor.update_content(outline("shop/views.rb", defines=("show_goods",)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -14,11 +15,13 @@ from hunchd.prediction.features import FEATURE_INDEX
 from hunchd.prediction.file_table import CODE, DOCUMENT, TEST, disambiguate_names
 from hunchd.prediction.packed_arrays import Array
 from hunchd.prediction.state import PredictorState
+from hunchd.prediction.words import has_test_name
 
 MAX_REASONS = 3
 MAX_NAMESAKES = 8  # above this number of files with the same stem, the stem is not informative
 FEWEST_TOGETHER = 3  # common changes from which co-change is a specific reason …
 LEAST_TOGETHER = 0.2  # … if they are at least this share of the changes to the open file
+LATELY = 10  # newest changes to the open file; their count is told where their share is higher
 MIN_LEAD_SHARE = 0.3  # share of a lead's changes above which co-change is mentioned
 DAY = 86_400  # seconds
 TESTS_REASON = "tests this file"
@@ -59,6 +62,7 @@ class ReasonBuilder:
         self._rows = [
             {file: place for place, file in enumerate(first.row["file"].tolist())} for first in query_evidence.together
         ]
+        self._lately: dict[int, Counter[int]] = {}
         leads: list[int] = query_evidence.topic.leads.tolist() if query_evidence.topic is not None else []
         self._name_by_path = disambiguate_names(
             [state.files.paths[file] for file in (*query_evidence.query.seeds, *leads, *named_files)]
@@ -139,9 +143,12 @@ class ReasonBuilder:
         traits = self._state.files.traits.view
         if not traits[file] & traits[seed] & CODE:
             return "named alike"
-        if traits[file] & TEST and not traits[seed] & TEST:
+        file_is_test, seed_is_test = (bool(traits[one] & TEST) for one in (file, seed))
+        if file_is_test and seed_is_test:  # below a folder `test`, which may be a library
+            file_is_test, seed_is_test = (has_test_name(self._state.files.paths[one]) for one in (file, seed))
+        if file_is_test and not seed_is_test:
             return TESTS_REASON if seed == self._current_file else f"tests {self._get_name(seed)}"
-        if traits[seed] & TEST and not traits[file] & TEST:
+        if seed_is_test and not file_is_test:
             return f"tested by {self._describe_seed(seed)}"
         return "named alike"
 
@@ -216,9 +223,22 @@ class ReasonBuilder:
             changes = max(int(self._state.files.count.view[first.seed]), times)
             with_whom = "" if first.seed == self._current_file else f" with {self._get_name(first.seed)}"
             weight = 3.0 * float(first.long[place]) / (first.own_long + PRIOR) + 1.0
+            lately = self._count_lately(first.seed)[file]
+            if changes > LATELY and lately * changes > times * LATELY:
+                times, changes, ever = lately, LATELY, "the last "
+            else:
+                ever = ""
             is_specific = times >= FEWEST_TOGETHER and times >= LEAST_TOGETHER * changes
-            strongest.append(Reason(weight, f"changed together{with_whom} {times} of {changes} times", is_specific))
+            text = f"changed together{with_whom} {times} of {ever}{changes} times"
+            strongest.append(Reason(weight, text, is_specific))
         return [max(strongest)] if strongest else []
+
+    def _count_lately(self, seed: int) -> Counter[int]:
+        """Count, for each file, the newest changes to a seed that touched it."""
+        if seed not in self._lately:
+            units = self._state.messages.list_units_of_file(seed, LATELY)
+            self._lately[seed] = Counter(self._state.messages.flatten_files(units)[0].tolist())
+        return self._lately[seed]
 
     def _find_lead(self, file: int) -> str:
         """Return the lead that changed most often with a file.

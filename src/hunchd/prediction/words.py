@@ -103,6 +103,13 @@ def extract_stem(path: str) -> str:
     return (shorter.strip("_") or stem).lower().replace("-", "_")  # `_output.py` is tested by `test_output.py`
 
 
+def has_test_name(path: str) -> bool:
+    """Return True if the name of a file, whatever its folder, says that it tests another."""
+    return bool(_TEST.search(path.rsplit("/", 1)[-1].split(".", 1)[0])) or any(
+        middle in {"test", "tests", "spec"} for middle in path.rsplit("/", 1)[-1].lower().split(".")[1:-1]
+    )
+
+
 _PLAIN_MIDDLES = frozenset({"test", "tests", "spec", "d", "e2e", "unit", "min", "bench", "stories"})
 _PLAIN_FOLDERS = frozenset({"src", "lib", "test", "tests"})  # `src/index.rs` and `src/lib.rs` are not named alike
 _FOLDER_NAMES = frozenset({"__init__", "index", "mod", "main", "lib", "conftest", "readme", "package", "__main__"})
