@@ -1,6 +1,6 @@
 """Which secrets are found where only their place tells them, and how many lines of ordinary code are changed?
 
-    python benchmarks/secret_forms.py [--rounds 20] [--code REPO …] [--lines 8000]
+    python -m benchmarks.secret_forms [--rounds 20] [--code REPO …] [--lines 8000]
 
 Fills the tables of forms (tests/security/secret_places.py) with secrets made now, and redacts each. `--code` names git
 repositories, bare or not, of which that many lines each are redacted; every changed one is shown.

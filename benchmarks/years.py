@@ -103,7 +103,7 @@ class StoreUnderTest:
         """Return MB on disk and in memory."""
         await self.store.optimise()
         stats = await self.store.fetch_stats()
-        return stats["bytes"] / 1e6, measure_process_memory(self.process.pid or 0) / 1e6
+        return (stats.bytes or 0) / 1e6, measure_process_memory(self.process.pid or 0) / 1e6
 
 
 @dataclass(frozen=True, slots=True)

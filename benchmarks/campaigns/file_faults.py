@@ -131,8 +131,8 @@ def run_failures(library: Path, options: argparse.Namespace) -> int:
     """Try the places until the time is over, print a verdict and return how many lost something."""
     began = time.monotonic()
     trouble, counts = try_place(library, options.seed)
-    if trouble:
-        print(f"no verdict: without a fault, {trouble}")
+    if trouble or sum(counts) < STEPS:
+        print(f"no verdict: without a fault, {trouble or 'the daemon did not start in time'}")
         return 1
     print("without a fault: nothing lost")
     places = [(kind, at) for kind, count in enumerate(counts) for at in range(1, count + 1)]
