@@ -276,8 +276,8 @@ def _add_commands(
         folder = _find_part(f"{part}/x", statement.key) if part else ""
         place: _ConventionKey = (folder, statement.key, language)
         tools = best.get((folder, statement.key, ""))
-        known = {*find_languages(tools[0].value)} if tools else set()
-        if tools and known and known.isdisjoint(find_languages(statement.value) or known):
+        languages = {*find_languages(tools[0].value)} if tools else set()
+        if tools and languages and languages.isdisjoint(find_languages(statement.value) or languages):
             if not language:  # the known tools are for another language of the project
                 best.setdefault((folder, statement.key, find_languages(tools[0].value)[0]), tools)
             tools = best.get(place) if language else None

@@ -277,14 +277,14 @@ def _find_imports(guide: Guide) -> list[str]:
 
 def _find_links(guide: Guide, files: Collection[str]) -> list[str]:
     """Return the pages about project work to which a page for contributors links."""
-    found: dict[str, None] = {}
+    pages: dict[str, None] = {}
     for names in _LINK.findall(guide.text):
         name = next(filter(None, names))
         for folder in (guide.path.rpartition("/")[0], ""):
             for path in (_resolve_inside(folder, name.lstrip("/")), _resolve_inside(folder, f"{name}.rst")):
                 if path and path in files and _READABLE.search(path) and not _is_about_people(path):
-                    found[path] = None
-    return list(found)[:MAX_IMPORTS]
+                    pages[path] = None
+    return list(pages)[:MAX_IMPORTS]
 
 
 def _is_about_people(path: str) -> bool:

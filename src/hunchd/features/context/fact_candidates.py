@@ -388,14 +388,14 @@ def _rank_sentence(fact: Memory, at_hand: frozenset[str]) -> tuple[int, int, flo
 def _limit_topics(sentences: Iterable[Memory], limit: int, per_topic: int) -> list[Memory]:
     """Return the first `limit` sentences, with at most `per_topic` about each topic."""
     counts: Counter[str] = Counter()
-    selected: list[Memory] = []
+    result: list[Memory] = []
     for fact in sentences:
         # Topics are recognised by English words, so rules in other languages count as rules about different topics.
         topic = get_topic(fact) or ("" if fact.content.isascii() else fact.content)
         counts[topic] += 1
-        if counts[topic] <= per_topic and len(selected) < limit:
-            selected.append(fact)
-    return selected
+        if counts[topic] <= per_topic and len(result) < limit:
+            result.append(fact)
+    return result
 
 
 def _is_sentence(fact: Memory) -> bool:

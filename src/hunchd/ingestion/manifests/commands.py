@@ -309,8 +309,8 @@ def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]
     by_line: dict[str, list[Command]] = {}
     for command in commands:
         by_line.setdefault(_normalize(command.line), []).append(command)
-    ranked = sorted(by_line.values(), key=_rate)
-    best = max(ranked[0], key=lambda one: one.weight)
+    groups = sorted(by_line.values(), key=_rate)
+    best = max(groups[0], key=lambda one: one.weight)
     least = (
         max(CI_WEIGHT + 0.1, best.weight - 1)
         if best.weight > CI_WEIGHT
@@ -318,12 +318,12 @@ def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]
     )
     lines = [
         line
-        for one in ranked
-        if (line := _get_line(one)) and (_is_strong(one, least) or f"{_get_line(ranked[0])} ".startswith(f"{line} "))
+        for one in groups
+        if (line := _get_line(one)) and (_is_strong(one, least) or f"{_get_line(groups[0])} ".startswith(f"{line} "))
     ]
     distinct = [line for at, line in enumerate(lines) if not any(line.startswith(f"{one} ") for one in lines[:at])]
-    listed = sorted(distinct[:limit], key=lambda line: _find_longer(line, distinct))
-    return ", ".join(f"`{line}`" for line in listed), best
+    chosen_lines = sorted(distinct[:limit], key=lambda line: _find_longer(line, distinct))
+    return ", ".join(f"`{line}`" for line in chosen_lines), best
 
 
 def _get_line(witnesses: Sequence[Command]) -> str:
@@ -334,12 +334,12 @@ def _is_strong(witnesses: Sequence[Command], least: float) -> bool:
     return max(each.weight for each in witnesses) >= least
 
 
-def _find_longer(line: str, ranked: Sequence[str]) -> tuple[int, int]:
+def _find_longer(line: str, lines: Sequence[str]) -> tuple[int, int]:
     """Return a key that sorts commands by rank.
 
-    A plain command takes the rank of the command in `ranked` that only adds arguments to it, and comes before it.
+    A plain command takes the rank of the command in `lines` that only adds arguments to it, and comes before it.
     """
-    return next(at for at, one in enumerate(ranked) if f"{one} ".startswith(f"{line} ")), len(line)
+    return next(at for at, one in enumerate(lines) if f"{one} ".startswith(f"{line} ")), len(line)
 
 
 def runs_other_tool(command: str, tools: str) -> bool:
