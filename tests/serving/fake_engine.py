@@ -155,7 +155,7 @@ class FakeEngine:
 
     def get_focus(self, project: str) -> FocusAnswer:
         self._work()
-        return FocusAnswer(branch="main", open_files=[], opened=[], prefetched=[])
+        return FocusAnswer(branch="main", open_files=[], opened=[], ready_files=[])
 
     def describe_settings(self) -> SettingsAnswer:
         return SettingsAnswer(file="/config.toml", problem="", items=[])

@@ -111,7 +111,7 @@ class FocusAnswer(Struct, frozen=True, kw_only=True):
     branch: str
     open_files: list[OpenFileAnswer]
     opened: list[OpenedFileAnswer]
-    prefetched: Annotated[list[str], Meta(description="files whose bundle is ready, the newest bundle first")]
+    ready_files: Annotated[list[str], Meta(description="files whose bundle is ready, the newest bundle first")]
 
 
 class PageCodeAnswer(Struct, frozen=True, kw_only=True):

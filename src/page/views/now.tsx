@@ -129,15 +129,15 @@ export default function Now({ project }: ViewProps) {
           </Show>
         </Panel>
         <Panel title="Ready" hint="Contexts that are made already: an agent that opens one of these files is answered at once.">
-          <Show of={focus} what="what is ready" empty={(value) => value.prefetched.length === 0 && "Nothing is made ahead. It begins when a file is opened."}>
+          <Show of={focus} what="what is ready" empty={(value) => value.ready_files.length === 0 && "Nothing is made ahead. It begins when a file is opened."}>
             {(value) => (
               <ul class="files">
-                {value.prefetched.slice(0, MAX_READY).map((path) => (
+                {value.ready_files.slice(0, MAX_READY).map((path) => (
                   <li key={path}>
                     <FileLink project={project} path={path} />
                   </li>
                 ))}
-                {value.prefetched.length > MAX_READY && <li class="quiet-text">{value.prefetched.length - MAX_READY} more</li>}
+                {value.ready_files.length > MAX_READY && <li class="quiet-text">{value.ready_files.length - MAX_READY} more</li>}
               </ul>
             )}
           </Show>

@@ -272,7 +272,7 @@ class ContextService(Feature):
                 )
                 for each in opens
             ],
-            prefetched=self.bundles.list_prefetched(project.id),
+            ready_files=self.bundles.list_prefetched(project.id),
         )
 
     def status(self) -> StatusFields:
