@@ -491,21 +491,21 @@ class Engine:
         Returns an answer for each that existed. Raises NotFound if none did.
         """
         memories = await self._memories.find_anywhere(identifiers, self._projects.ids)
-        erased = {one.id: one for one in memories}
+        erased_memories = {one.id: one for one in memories}
         for memory in memories:
             others = await self._memories.find(list_quoted_ids(memory), memory.project)
-            erased |= {one.id: one for one in others.values() if repeats(one, memory)}
+            erased_memories |= {one.id: one for one in others.values() if repeats(one, memory)}
         await self.conversations.rewrite_summaries_without(memories)
         async with AsyncExitStack() as promises:
-            for project in dict.fromkeys(one.project for one in erased.values()):
-                ids = [one.id for one in erased.values() if one.project == project]
+            for project in dict.fromkeys(one.project for one in erased_memories.values()):
+                ids = [one.id for one in erased_memories.values() if one.project == project]
                 await promises.enter_async_context(self._memories.pending_erasures.record(ids, project))
-            await self._context_service.hide_forgotten_work(erased.values())
+            await self._context_service.hide_forgotten_work(erased_memories.values())
             try:
                 with suppress(NotFound):  # already erased
-                    await self._memories.erase(list(erased), self._projects.ids)
+                    await self._memories.erase(list(erased_memories), self._projects.ids)
             finally:
-                await self._features.forget_memories(list(erased))
+                await self._features.forget_memories(list(erased_memories))
         return [
             ForgottenAnswer(forgotten=one.id, still_said_by=one.source["by"] if one.trust is Trust.TEAM else None)
             for one in memories

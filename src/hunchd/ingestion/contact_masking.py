@@ -33,7 +33,7 @@ _LINK: Final = (
     r"(?:\W{0,3}\b(?:no|nr|number|nummer|num[ée]ro|número|numer|is|was|ist|est|es|[éèe]|c'est|le|il|la|an|at|on|jest|я|это)\b"
     r"|'s\b|\W{0,2}(?:是|は|는|은)){0,4}"
 )
-_INTRODUCED: Final = re.compile(
+_INTRODUCED_NUMBER: Final = re.compile(
     r"(?<![A-Za-z])(?:(?:phone|t[eé]l(?:[eé](?:f|ph)\w{0,12})?|tlf|mobil\w{0,8}|móvil|celular|cell\w{0,8}|portable"
     r"|handy\w{0,8}|fax|whatsapp|telegram|sms|телефон\w{0,3}|моб\w{0,8}|(?:my|his|her|mon|mio|mi|meu|mein\w?|moj\w?"
     r"|мой) (?:number|num[ée]ro|número|numero|nummer|numer|номер)|number is)\b"
@@ -88,12 +88,12 @@ def find_contacts(text: str) -> list[tuple[int, int, str]]:
 
     The spans are in order and do not overlap.
     """
-    found = [(*match.span(), "mail address") for match in _MAIL.finditer(text)] if "@" in text else []
+    spans = [(*match.span(), "mail address") for match in _MAIL.finditer(text)] if "@" in text else []
     if any(map(str.isdigit, text)):
-        found += [(*match.span(), "postal address") for one in _ADDRESSES for match in one.finditer(text)]
-        found += [(*span, "phone number") for span in find_phones(text)]
+        spans += [(*match.span(), "postal address") for one in _ADDRESSES for match in one.finditer(text)]
+        spans += [(*span, "phone number") for span in find_phones(text)]
     separate: list[tuple[int, int, str]] = []
-    for start, end, kind in sorted(found, key=lambda one: (one[0], -one[1])):
+    for start, end, kind in sorted(spans, key=lambda one: (one[0], -one[1])):
         if not separate or start >= separate[-1][1]:
             separate.append((start, end, kind))
     return separate
@@ -104,12 +104,12 @@ def mask_contacts(text: str, question: str | None = None) -> str:
 
     What belongs to a person that `question` names is kept.
     """
-    masked, end = "", 0
+    masked_text, end = "", 0
     for start, stop, kind in find_contacts(text):
         if question is None or not _names_owner(question, text, start, stop):
-            masked += f"{text[end:start]}[{kind}]"
+            masked_text += f"{text[end:start]}[{kind}]"
             end = stop
-    return masked + text[end:]
+    return masked_text + text[end:]
 
 
 def find_phones(text: str) -> list[tuple[int, int]]:
@@ -117,7 +117,7 @@ def find_phones(text: str) -> list[tuple[int, int]]:
     if not _SEVEN_DIGITS.search(text):
         return []
     spans = [match.span() for pattern in _PHONES for match in pattern.finditer(text)]
-    spans += [match.span("number") for match in _INTRODUCED.finditer(text)]
+    spans += [match.span("number") for match in _INTRODUCED_NUMBER.finditer(text)]
     return [
         (start, end)
         for start, end in spans
@@ -136,7 +136,9 @@ def _names_owner(question: str, text: str, start: int, stop: int) -> bool:
     sentence = text[begin:start] + " " + text[stop:end]
     owners = {match[0].lower() for match in _OWNER.finditer(sentence)}
     owners |= {word.lower() for word in _WORD.findall(text[start:stop].partition("@")[0]) if "@" in text[start:stop]}
-    asked = question.lower()
-    words = {form for word in _WORD.findall(asked) for form in (word, word.removesuffix("s"))}
+    question_text = question.lower()
+    words = {form for word in _WORD.findall(question_text) for form in (word, word.removesuffix("s"))}
     owners = {one for one in owners if len(one) > 1 and one not in _NO_OWNER}
-    return not owners.isdisjoint(words) or any(one in asked for one in owners if not one.isascii() and one > "\u2e80")
+    return not owners.isdisjoint(words) or any(
+        one in question_text for one in owners if not one.isascii() and one > "\u2e80"
+    )

@@ -22,16 +22,16 @@ def put_current_first(results: Sequence[SearchResult], facts: Iterable[Memory], 
     Each such message says what replaced it. The fact that did is added, or rises to the message's place.
     """
     successors = {str(link["ref"]): fact for fact in facts for link in fact.links if link.get("type") == SAID_BEFORE}
-    ranked = {one.id: one for one in results}
+    result_by_id = {one.id: one for one in results}
     for result in results:
         if (successor := successors.get(result.id)) is None:
             continue
         verb = "withdrawn" if is_over(successor, now) else "replaced"
         reasons = [*result.reasons, f"{verb} later: {successor.title}"]
-        ranked[result.id] = replace(result, score=round(result.score * OUTDATED_FACTOR, 4), reasons=reasons)
+        result_by_id[result.id] = replace(result, score=round(result.score * OUTDATED_FACTOR, 4), reasons=reasons)
         if not is_over(successor, now):
-            current = ranked.get(successor.id) or build_result(
+            current = result_by_id.get(successor.id) or build_result(
                 successor, successor.content, 0.0, ["holds instead of what was said earlier"]
             )
-            ranked[successor.id] = replace(current, score=max(current.score, result.score))
-    return sorted(ranked.values(), key=lambda one: -one.score)
+            result_by_id[successor.id] = replace(current, score=max(current.score, result.score))
+    return sorted(result_by_id.values(), key=lambda one: -one.score)

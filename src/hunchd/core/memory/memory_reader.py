@@ -55,13 +55,13 @@ class MemoryReader:
 
         Raises NotFound if none does.
         """
-        found: dict[str, Memory] = {}
+        memories: dict[str, Memory] = {}
         for project in (None, *projects):
-            if missing := [one for one in identifiers if one not in found]:
-                found |= await self.find(missing, project)
-        if not found:
+            if missing := [one for one in identifiers if one not in memories]:
+                memories |= await self.find(missing, project)
+        if not memories:
             raise NotFound(f"there is no memory '{', '.join(identifiers[:3])}'", field="id")
-        return [found[one] for one in dict.fromkeys(identifiers) if one in found]
+        return [memories[one] for one in dict.fromkeys(identifiers) if one in memories]
 
     async def find(self, identifiers: Sequence[str], project: str | None) -> dict[str, Memory]:
         """Return those of the memories `identifiers` that exist, keyed by id."""

@@ -70,17 +70,17 @@ class QuestionPreferences:
         stems = sorted(set(stem_question(question)))
         if not stems or not changes:
             return
-        known = next((one for one in self._questions if one.project == project and one.stems == stems), None)
-        if known is None:
-            known = _Question(stems, project)
+        question_record = next((one for one in self._questions if one.project == project and one.stems == stems), None)
+        if question_record is None:
+            question_record = _Question(stems, project)
         else:
-            self._questions.remove(known)
-        self._questions = [*self._questions, known][-MAX_QUESTIONS:]
-        known.sessions = list(dict.fromkeys((*known.sessions, session)))
+            self._questions.remove(question_record)
+        self._questions = [*self._questions, question_record][-MAX_QUESTIONS:]
+        question_record.sessions = list(dict.fromkeys((*question_record.sessions, session)))
         for identifier, change in changes.items():
-            total = known.changes.get(identifier, 0.0) + change
-            known.changes[identifier] = round(max(-MAX_CHANGE, min(MAX_CHANGE, total)), 3)
-            events = known.events.setdefault(identifier, [])
+            total = question_record.changes.get(identifier, 0.0) + change
+            question_record.changes[identifier] = round(max(-MAX_CHANGE, min(MAX_CHANGE, total)), 3)
+            events = question_record.events.setdefault(identifier, [])
             events.append((at.isoformat(timespec="seconds"), f"{reaction}: “{to_single_line(question, 60)}”"))
             del events[:-MAX_EVENTS]
         self._is_changed = True
@@ -95,9 +95,9 @@ class QuestionPreferences:
         ]
         if not stems or not similar:
             return list(results)
-        ranked = [_apply_changes(one, similar) for one in results if one.kind != "code"]
-        ranked.sort(key=lambda one: -one.score)
-        memories = iter(ranked)
+        reranked_results = [_apply_changes(one, similar) for one in results if one.kind != "code"]
+        reranked_results.sort(key=lambda one: -one.score)
+        memories = iter(reranked_results)
         return [one if one.kind == "code" else next(memories) for one in results]  # code has scores of its own
 
     def list_events(self, identifier: str) -> list[UsageEvent]:
@@ -110,8 +110,8 @@ class QuestionPreferences:
 
     def forget(self, identifiers: Iterable[str]) -> None:
         """Drop the questions whose answers contained one of these memories: their words may repeat it."""
-        forgotten = set(identifiers)
-        self._keep([one for one in self._questions if forgotten.isdisjoint(one.changes)])
+        forgotten_ids = set(identifiers)
+        self._keep([one for one in self._questions if forgotten_ids.isdisjoint(one.changes)])
 
     def forget_session(self, session: str) -> None:
         self._keep([one for one in self._questions if session not in one.sessions])

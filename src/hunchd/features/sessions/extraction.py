@@ -149,8 +149,8 @@ def build_facts(
         if ended_index is not None:
             draft = replace(draft, supersedes=older[ended_index][0], valid_to=one.at if ends else None)
             earlier.remove(older[ended_index])
-            outdated = said_before.get(draft.supersedes or "", ())
-            draft = replace(draft, links=(*draft.links, *({"type": SAID_BEFORE, "ref": one} for one in outdated)))
+            outdated_ids = said_before.get(draft.supersedes or "", ())
+            draft = replace(draft, links=(*draft.links, *({"type": SAID_BEFORE, "ref": one} for one in outdated_ids)))
         if ends:
             drafts += [draft] if ended_index is not None else []
             continue

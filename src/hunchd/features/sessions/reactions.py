@@ -20,7 +20,14 @@ from hunchd.retrieval.question_words import stem_question
 
 MAX_SESSIONS: Final = 64  # sessions whose last prompt is remembered
 # Changes of a score; those for the worse are weaker at lower ranks, where fewer readers look.
-NOT_MEANT, ASKED_AGAIN, REGENERATED, MISSED, USED, UNUSED = -0.15, -0.1, -0.1, 0.2, 0.05, -0.05
+NOT_MEANT, ASKED_AGAIN, REGENERATED_WEIGHT, MISSED_WEIGHT, USED_WEIGHT, UNUSED_WEIGHT = (
+    -0.15,
+    -0.1,
+    -0.1,
+    0.2,
+    0.05,
+    -0.05,
+)
 MIN_USED_WORDS: Final = 2  # words of a memory, not of the question, that an answer repeats if it used the memory
 
 _NOT_MEANT: Final = re.compile(
@@ -33,7 +40,7 @@ _NOT_MEANT: Final = re.compile(
     r"|そういう意味ではな|聞きたいのは",
     re.IGNORECASE,
 )
-_MISSED: Final = re.compile(
+_MISSED_PATTERN: Final = re.compile(
     r"\byou(?:'ve| have)? (?:missed|forgot(?:ten)?|overlooked|left out|ignored)\b"
     r"|\bdu hast\b.{0,60}\b(?:übersehen|vergessen)\b"
     r"|\b(?:te )?(?:olvidaste|has olvidado|te falt[aó])\b|\b(?:tu as|vous avez) (?:oublié|raté|manqué)\b"
@@ -70,12 +77,14 @@ class ReactionTracker:
             weight, reaction = change
             changes = {one: weight * estimate_attention(at) for at, (one, _) in enumerate(before.memories, start=1)}
             self._record(session, project, before.question, changes, reaction)
-        elif answer and not _MISSED.search(message):
-            said = set(stem_question(answer)) - set(stem_question(before.question))
+        elif answer and not _MISSED_PATTERN.search(message):
+            answer_stems = set(stem_question(answer)) - set(stem_question(before.question))
             for identifier, text in before.memories:
-                is_used = len(said.intersection(stem_question(text))) >= MIN_USED_WORDS
+                is_used = len(answer_stems.intersection(stem_question(text))) >= MIN_USED_WORDS
                 weight, reaction = (
-                    (USED, "was used in the answer to") if is_used else (UNUSED, "was not used in the answer to")
+                    (USED_WEIGHT, "was used in the answer to")
+                    if is_used
+                    else (UNUSED_WEIGHT, "was not used in the answer to")
                 )
                 self._record(session, project, before.question, {identifier: weight}, reaction)
 
@@ -91,10 +100,10 @@ class ReactionTracker:
         if not message.strip():
             return
         before = self._prompts.pop(session, None)
-        if before is not None and before.question != message and _MISSED.search(message):
-            shown = {one for one, _ in before.memories}
-            missed = {one: MISSED for one, _ in memories if one not in shown}
-            self._record(session, project, before.question, missed, "was missed in the answer to")
+        if before is not None and before.question != message and _MISSED_PATTERN.search(message):
+            shown_ids = {one for one, _ in before.memories}
+            changes = {one: MISSED_WEIGHT for one, _ in memories if one not in shown_ids}
+            self._record(session, project, before.question, changes, "was missed in the answer to")
         last = log[-1].number if log else 0
         self._prompts[session] = _Prompt(message, tuple(memories), last)
         while len(self._prompts) > MAX_SESSIONS:
@@ -116,7 +125,7 @@ def _classify_request(question: str, message: str, later: Sequence[Message], ans
     if _NOT_MEANT.search(message):
         return NOT_MEANT, "was not what was meant by"
     if message == question and all(one.event is MessageType.USER for one in later):
-        return REGENERATED, "the answer was regenerated for"
-    asked, before = set(stem_question(message)), set(stem_question(question))
-    is_again = message == question or len(asked & before) > MIN_SHARED * len(asked | before)
+        return REGENERATED_WEIGHT, "the answer was regenerated for"
+    asked_stems, before_stems = set(stem_question(message)), set(stem_question(question))
+    is_again = message == question or len(asked_stems & before_stems) > MIN_SHARED * len(asked_stems | before_stems)
     return (ASKED_AGAIN, "was asked again") if answer and is_again else None

@@ -364,8 +364,8 @@ class SessionService(Feature):
         ):  # the session was neither compacted nor erased meanwhile
             for tokens, one in histories_by_budget.items():
                 self._cache_history((session, tokens), one)
-        shown = [(result.id, text) for result, text in results if text in prompt.retrieved]
-        self._reactions.remember(session, project, request.message, shown, log.messages)
+        shown_texts = [(result.id, text) for result, text in results if text in prompt.retrieved]
+        self._reactions.remember(session, project, request.message, shown_texts, log.messages)
         return _build_prompt_answer(prompt, results, degradations)
 
     # Prompt sections
@@ -436,9 +436,9 @@ class SessionService(Feature):
         )
         for owner, answer in zip(owners, answers, strict=True):
             degradations += answer.degraded
-            found = put_current_first(answer.results, self._standing(owner), self._now())
-            found = self._reactions.preferences.rerank(message, project, found)
-            results = filter_new_results(found, shown_ids, heads)
+            results_now = put_current_first(answer.results, self._standing(owner), self._now())
+            results_now = self._reactions.preferences.rerank(message, project, results_now)
+            results = filter_new_results(results_now, shown_ids, heads)
             memories = await self._registry.get_memories([result.id for result in results], owner)
             known = [
                 memories[result.id] for result in results if result.id in memories
