@@ -181,8 +181,8 @@ def _find_ended(
     own = find_revised(statement.text, category, facts, vectors, changes=changes)
     if own is not None or changes < CHANGE_THRESHOLD:
         return own
-    found = find_revised(statement.in_context, category, [facts[one] for one in before], vectors, changes=changes)
-    return None if found is None else before[found]
+    index = find_revised(statement.in_context, category, [facts[one] for one in before], vectors, changes=changes)
+    return None if index is None else before[index]
 
 
 def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:
