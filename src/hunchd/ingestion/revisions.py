@@ -131,8 +131,8 @@ def adds_value(text: str, earlier: str) -> bool:
     "Thirty was too coarse, so fifteen" withdraws one value and sets another.
     """
     new, old = _build_subject(text), _build_subject(earlier)
-    added = (new.names - old.all_words) | (new.numbers - old.numbers)
-    return bool(added - new.denied_numbers)
+    new_values = (new.names - old.all_words) | (new.numbers - old.numbers)
+    return bool(new_values - new.denied_numbers)
 
 
 def _compute_cosines(text: str, earlier: Sequence[str], vectors: Mapping[str, bytes]) -> dict[int, float]:

@@ -105,8 +105,8 @@ def extract_statements(turns: Sequence[Turn], ratings: Mapping[SentencePair, byt
     computed for them. Sentences without a rating are judged by the n-gram classifier alone.
     """
     judged_messages = [
-        (message, turn, [_judge(pair, (ratings or {}).get(pair), asked) for pair in pairs])
-        for message, turn, asked, pairs in _iterate_messages(turns)
+        (message, turn, [_judge(pair, (ratings or {}).get(pair), question) for pair in pairs])
+        for message, turn, question, pairs in _iterate_messages(turns)
     ]
     by_user = [one for message, _, judged in judged_messages if message.event is MessageType.USER for one in judged]
     shift = _estimate_shift([1 - one.nothing for one in by_user if _is_statement(one, is_commented=False)])
@@ -135,18 +135,23 @@ def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, str
     Only messages from the user and the assistant are considered. Each sentence comes with its context: the user's
     sentence before it, or the question that the assistant asked last.
     """
-    context = asked = ""
+    context = question = ""
     for turn in turns:
         for message in turn.messages:
             if message.event not in (MessageType.USER, MessageType.ASSISTANT):
                 continue
             sentences = _split_message(message)
             if message.event is MessageType.USER:
-                yield message, turn.number, asked, list(zip([asked or context, *sentences], sentences, strict=False))
-                context, asked = sentences[-1] if sentences else context, ""
+                yield (
+                    message,
+                    turn.number,
+                    question,
+                    list(zip([question or context, *sentences], sentences, strict=False)),
+                )
+                context, question = sentences[-1] if sentences else context, ""
             else:
                 yield message, turn.number, "", [(context, one) for one in sentences]
-                asked = _find_question(sentences)
+                question = _find_question(sentences)
 
 
 def _find_question(sentences: Sequence[str]) -> str:
@@ -230,8 +235,8 @@ def _estimate_shift(probabilities: Sequence[float]) -> float:
     share = USUAL_SHARE
     for _ in range(_ROUNDS):
         odds = _to_odds(share) / _to_odds(USUAL_SHARE)
-        corrected = sum(odds * one / (1 - one + odds * one) for one in probabilities)
-        share = (corrected + USUAL_WEIGHT * USUAL_SHARE) / (len(probabilities) + USUAL_WEIGHT)
+        statement_count = sum(odds * one / (1 - one + odds * one) for one in probabilities)
+        share = (statement_count + USUAL_WEIGHT * USUAL_SHARE) / (len(probabilities) + USUAL_WEIGHT)
     return min(0.0, SHIFT_FACTOR * math.log(_to_odds(share) / _to_odds(USUAL_SHARE)))
 
 
@@ -260,14 +265,14 @@ def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
         yield sentence
 
 
-def _judge(pair: SentencePair, rating: bytes | None, asked: str) -> _JudgedSentence:
+def _judge(pair: SentencePair, rating: bytes | None, question: str) -> _JudgedSentence:
     """Judge what a sentence states.
 
-    `rating` holds the logits that the statement model computed, if it did. `asked` is the assistant's question that
+    `rating` holds the logits that the statement model computed, if it did. `question` is the assistant's question that
     the message answers. A short answer to it is judged by itself, but its text includes the question.
     """
     context, sentence = pair
-    is_answer = bool(asked) and context == asked and _is_shorter(sentence, ANSWER_WORDS, ANSWER_WIDE)
+    is_answer = bool(question) and context == question and _is_shorter(sentence, ANSWER_WORDS, ANSWER_WIDE)
     shares = load_classifier().compute_probabilities(sentence, rating, is_answer=is_answer)
     shares |= {name: COMMENT_WEIGHT * shares[name] for name in COMMENT_LABELS}
     whole = sum(shares.values())
@@ -277,8 +282,8 @@ def _judge(pair: SentencePair, rating: bytes | None, asked: str) -> _JudgedSente
     nothing = _shift_odds(sum(shares[name] for name in NOTHING), bias)
     if label in NOTHING and nothing <= MOST_NOTHING:  # a statement is likelier, though no single kind is
         label = max((name for name in shares if name not in NOTHING), key=lambda name: shares[name])
-    stated = sum(shares[name] for name in shares if name not in NOTHING)
-    changes = 1.0 if label in ("change", "withdrawal") else (shares["change"] + shares["withdrawal"]) / stated
+    any_statement = sum(shares[name] for name in shares if name not in NOTHING)
+    changes = 1.0 if label in ("change", "withdrawal") else (shares["change"] + shares["withdrawal"]) / any_statement
     return _JudgedSentence(label, f"{context} {sentence}" if is_answer else sentence, nothing, changes)
 
 
