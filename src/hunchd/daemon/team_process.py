@@ -80,13 +80,13 @@ class TeamProcess:
         self, uri: str, credentials: str, team: str, key_file: str, records: list[TeamRecord], may_exist: bool
     ) -> None:
         dataset, key = await self._get(uri, credentials), load_key(Path(key_file))
-        signed = [sign_record(record, team, key) for record in records]
-        erasures = [record for record in signed if record.kind is RecordKind.ERASE]
+        signed_records = [sign_record(record, team, key) for record in records]
+        erasures = [record for record in signed_records if record.kind is RecordKind.ERASE]
         async with self._share_written_files(uri):
-            await dataset.append([msgspec.to_builtins(record) for record in signed], may_exist=may_exist)
+            await dataset.append([msgspec.to_builtins(record) for record in signed_records], may_exist=may_exist)
             if erasures:
                 subjects = sorted({record.subject for record in erasures})
-                keep = [record.id for record in signed if record.subject in subjects]
+                keep = [record.id for record in signed_records if record.subject in subjects]
                 await dataset.erase(erasures[0].author, subjects, keep)
 
     async def read_version(self, uri: str, credentials: str) -> int:

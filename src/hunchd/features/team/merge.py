@@ -118,12 +118,12 @@ def merge_records(
     A statement older than its author's erasure is dropped, also one that arrives late. The erasure stays beside a
     later statement, so that it reaches everybody who heard the earlier one.
     """
-    merged = dict(registers)
+    latest = dict(registers)
     for record in records:
         key = get_register_key(record)
-        if (current := merged.get(key)) is None or is_later(record, current):
-            merged[key] = record
-    return {key: record for key, record in merged.items() if not _is_erased(key, record, merged)}
+        if (current := latest.get(key)) is None or is_later(record, current):
+            latest[key] = record
+    return {key: record for key, record in latest.items() if not _is_erased(key, record, latest)}
 
 
 def _is_erased(key: RegisterKey, record: TeamRecord, registers: Mapping[RegisterKey, TeamRecord]) -> bool:
@@ -139,14 +139,16 @@ def build_roster(team: str, records: Iterable[TeamRecord]) -> dict[str, Member]:
     """
     records = tuple(records)
     founder = next((one.author for one in records if _is_founding(one, team)), "")
-    appointed = {one.subject for one in records if one.kind is RecordKind.APPOINT and one.author == founder}
-    maintainers = {founder, *appointed}
+    appointed_ids = {one.subject for one in records if one.kind is RecordKind.APPOINT and one.author == founder}
+    maintainers = {founder, *appointed_ids}
     exclusions = {
         subject: _pick_latest(one for one in rulings if one.author in maintainers)
         for subject, rulings in _group_by_subject(one for one in records if _GROUPS[one.kind] == EXCLUSIONS).items()
         if subject != founder
     }
-    excluded = {name for name, ruling in exclusions.items() if ruling is not None and ruling.kind is RecordKind.EXCLUDE}
+    excluded_ids = {
+        name for name, ruling in exclusions.items() if ruling is not None and ruling.kind is RecordKind.EXCLUDE
+    }
     memberships = {one.author: one for one in records if _GROUPS[one.kind] == MEMBERSHIPS and one.subject == one.author}
     claimed_names = {author: clean_person_name(decode_member_name(one)) for author, one in memberships.items()}
     uses = Counter(name.casefold() for name in claimed_names.values())
@@ -155,7 +157,7 @@ def build_roster(team: str, records: Iterable[TeamRecord]) -> dict[str, Member]:
             author,
             name if name and uses[name.casefold()] == 1 else f"{name or 'member'} {get_fingerprint(author)}",
             "founder" if author == founder else "maintainer" if author in maintainers else "member",
-            is_excluded=author in excluded,
+            is_excluded=author in excluded_ids,
             has_left=memberships[author].kind is RecordKind.LEAVE,
         )
         for author, name in claimed_names.items()
@@ -177,14 +179,14 @@ def build_view(subject: str, records: Iterable[TeamRecord], roster: Mapping[str,
     statements = sorted(
         (one for one in valid if one.kind is RecordKind.STATE), key=lambda record: (record.clock, record.id)
     )
-    said = {one.author: one for one in statements}
+    by_author = {one.author: one for one in statements}
     # A member who stated something else after resolving has changed their mind.
     resolution = _pick_latest(
         one
         for one in valid
         if one.kind is RecordKind.RESOLVE
         and _is_readable(one)
-        and not (one.author in said and is_later(said[one.author], one))
+        and not (one.author in by_author and is_later(by_author[one.author], one))
     )
     return SubjectView(subject, tuple(statements), resolution)
 
@@ -217,7 +219,7 @@ def _pick_latest(records: Iterable[TeamRecord]) -> TeamRecord | None:
 
 
 def _group_by_subject(records: Iterable[TeamRecord]) -> dict[str, list[TeamRecord]]:
-    grouped: dict[str, list[TeamRecord]] = {}
+    by_subject: dict[str, list[TeamRecord]] = {}
     for record in records:
-        grouped.setdefault(record.subject, []).append(record)
-    return grouped
+        by_subject.setdefault(record.subject, []).append(record)
+    return by_subject

@@ -124,12 +124,12 @@ class Mirror:
         if new.kind is RecordKind.ERASE:  # unsent records still contain the text
             query = "SELECT version, record FROM outbox WHERE version < ?"
             waiting = self._connection.execute(query, (before,)).fetchall()
-            outdated = [
+            outdated_versions = [
                 (version,)
                 for version, content in waiting
                 if msgspec.json.decode(content, type=TeamRecord).subject == new.subject
             ]
-            self._connection.executemany("DELETE FROM outbox WHERE version = ?", outdated)
+            self._connection.executemany("DELETE FROM outbox WHERE version = ?", outdated_versions)
 
     def load_outbox(self, limit: int) -> Outbox:
         """Return the oldest records in the outbox.

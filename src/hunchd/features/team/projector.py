@@ -111,8 +111,8 @@ class Projector:
                     state = SlotState(memory, tuple(conflicts.get(plan.memory, ())))
                     changes += plan_slot(plan.view, state, target)
                 else:
-                    said = next((one for one in plan.view.open_statements if one.author == plan.author), None)
-                    claim = build_claim(said, target) if said is not None else None
+                    statement = next((one for one in plan.view.open_statements if one.author == plan.author), None)
+                    claim = build_claim(statement, target) if statement is not None else None
                     changes += plan_single(claim, memory, target.now)
             await self._memories.commit(changes)
         return skipped_subjects
@@ -184,8 +184,8 @@ def _find_slot(view: SubjectView, target: ProjectionTarget) -> str | None:
 
 def _group_conflicts(conflicts: Iterable[Memory]) -> dict[str, list[Memory]]:
     """Group the open contradictions about a single key by memory id."""
-    grouped: dict[str, list[Memory]] = {}
+    by_memory: dict[str, list[Memory]] = {}
     for conflict in conflicts:
         if is_about_one_key(conflict):
-            grouped.setdefault(slot_of(parse_sides(conflict)[1]) or "", []).append(conflict)
-    return grouped
+            by_memory.setdefault(slot_of(parse_sides(conflict)[1]) or "", []).append(conflict)
+    return by_memory
