@@ -413,11 +413,13 @@ def _build_habit_candidates(
     candidates = [(fact, _build_fact_candidate(fact, now, file=file, test=test)) for fact in habits]
     if file is None:
         return [candidate for _, candidate in candidates]
-    told = [(fact, candidate) for fact, candidate in candidates if tells_enough(fact, candidate.forms[0][1])]
-    others = [candidate for fact, candidate in told if not _is_tool(fact)]
-    tests = [candidate for fact, candidate in told if _is_tool(fact) and get_subject(fact) == "tests"]
+    informative_pairs = [
+        (fact, candidate) for fact, candidate in candidates if tells_enough(fact, candidate.forms[0][1])
+    ]
+    others = [candidate for fact, candidate in informative_pairs if not _is_tool(fact)]
+    tests = [candidate for fact, candidate in informative_pairs if _is_tool(fact) and get_subject(fact) == "tests"]
     without = {"tests", "run everything"} if tests else {"tests"}
-    tools = [candidate for fact, candidate in told if _is_tool(fact) and get_subject(fact) not in without]
+    tools = [candidate for fact, candidate in informative_pairs if _is_tool(fact) and get_subject(fact) not in without]
     return [*others, *_join_tools([*tests, *tools])]
 
 
@@ -427,18 +429,18 @@ def _is_tool(fact: Memory) -> bool:
 
 def _join_tools(tools: Sequence[ContextCandidate]) -> Iterator[ContextCandidate]:
     """Yield one candidate with the texts of several, as many as fit on its line."""
-    joined = ""
+    line = ""
     places: dict[str, None] = {}
     for one in tools:
-        longer = f"{joined} · {one.forms[0][1]}" if joined else one.forms[0][1]
-        if joined and len(longer) > MAX_TOOLS_LENGTH:
+        longer = f"{line} · {one.forms[0][1]}" if line else one.forms[0][1]
+        if line and len(longer) > MAX_TOOLS_LENGTH:
             break
-        joined = longer
+        line = longer
         places[str(one.source.get("path", ""))] = None
     if tools:
         yield replace(
             tools[0],
-            forms=(("summary", joined), ("compressed", tools[0].forms[0][1])),
+            forms=(("summary", line), ("compressed", tools[0].forms[0][1])),
             reasons=(f"from {', '.join(places)}",),
             source={**tools[0].source, "facts": [one.id for one in tools]},
         )
