@@ -23,6 +23,7 @@ from hunchd.ingestion.redaction_commands import find_in_commands
 from hunchd.ingestion.redaction_values import (
     is_decorated_word,
     is_generated,
+    is_literal_password,
     is_mixed,
     is_monotonous,
     is_phrase,
@@ -70,6 +71,7 @@ _KEY_END = re.compile(
     r"-----END[ A-Z0-9]{0,40}(?:PRIVATE KEY(?: BLOCK)?|Static key V\d)-----|Private-MAC: [0-9a-f]{20,80}"
 )
 _KEY_LINE = re.compile(r"(?:\\n|[\s+>|\"'-]){0,80}+[A-Za-z0-9+/=]{16,200}")
+_LONGEST_NAME = 200  # characters
 _MAX_PASSES = 4
 _MAX_DEPTH = 100  # levels of lists and objects in one value
 
@@ -338,12 +340,24 @@ def _find_in_sentence(match: re.Match[str], kind: str) -> _Span | None:
 
 def _find_unquoted(match: re.Match[str], kind: str) -> _Span | None:
     value = _cut_value(match, kind)
-    if not looks_secret(value, kind, is_quoted=False):
+    if not looks_secret(value, kind, is_quoted=False) and not (
+        kind == "password" and _is_literal(match) and is_literal_password(value)
+    ):
         return None
     end = match.start("bare") + len(value)
     if end == match.end("bare") and (rest := rules.VALUE_END.match(match.string, end)):
         end = rest.end()
     return _Span(match.start("bare"), end, _placeholder_kind(kind))
+
+
+def _is_literal(match: re.Match[str]) -> bool:
+    """Return True if no code can stand at the place of the value of an assignment."""
+    groups = match.groupdict()
+    sign = "=" if match.string[match.start() : match.start("bare")] == "=" else groups["sign"]
+    if groups.get("rest") or match.string[match.start() : match.start("bare")] != sign or sign not in ("=", ">"):
+        return False
+    line_start = max(match.string.rfind("\n", 0, match.start()) + 1, match.start() - _LONGEST_NAME)
+    return rules.LITERAL_NAME.search(match.string[line_start : match.start()]) is not None
 
 
 def _cut_value(match: re.Match[str], kind: str) -> str:

@@ -191,6 +191,12 @@ ASSIGNMENT = re.compile(
     r"(?:[bfru]{0,2}(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\\\n]|\\.){1,2000})(?:(?P=quote)|$)"
     r"|(?P<bare>[^\s\"'`<>(){}\[\],;&#|]{4,300}))(?P<after>\(|\[|\.?)",
 )
+# What stands before the operator where the value can only be a literal: a variable of the environment, a field of a
+# connection string, a property with a dotted name, an element.
+LITERAL_NAME = re.compile(
+    r"(?:^|[\s;\"'])(?:[A-Z][A-Z0-9]*_)*(?:PASS(?:WORD|WD|PHRASE)?|PWD|PW|PSK)$|;[ ]?(?i:password|pwd)$"
+    r"|^[a-z][\w-]{0,30}(?:\.[\w-]{1,30}){0,5}\.(?:password|passwd|pwd)$|<(?:[\w.-]{1,30}:)?(?i:password|passphrase)$"
+)
 # The same in a sentence: a few words, then the value. On a command line, the value follows a flag directly.
 SENTENCE = re.compile(
     r"(?:[^\W\d_]{0,3}|[^\x00-\x7f：]{1,8})"

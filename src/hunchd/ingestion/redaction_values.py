@@ -43,8 +43,17 @@ _LONG_SCRAMBLED = 20
 _LETTERS_OF_SCRAMBLED, _LETTERS_OF_LONG = 2.3, 3.0  # average length of runs of letters, split at camel case
 _LONG_DENSITY = 0.25
 _WORD_AND_YEAR = re.compile(r"[A-Za-z][a-z]{4,}\d{2,4}")
+# Words with a number behind them, or a mark and a number among them: `gravel-174`, `Turnip?41nvq`.
+_WORDS_AND_NUMBER = re.compile(
+    r"[A-Za-z]{4,}(?:[-_.][A-Za-z]{3,}){0,3}[-_.]\d{3,4}|[A-Za-z]{4,}(?:[-_.][A-Z]{3,}|[-_.][a-z]{3,}){1,3}\d{3,4}"
+    r"|[A-Za-z]{4,}[!#$%^&*~?+@]\d{2,4}[a-z]{0,4}"
+)
 # Words joined by hyphens with a number among them, or four longer words: what a generator of pass phrases writes.
 _PHRASE = re.compile(r"[A-Za-z]{3,12}(?:-[A-Za-z]{3,12})*-\d{1,4}(?:-[A-Za-z]{3,12})+|[a-z]{4,12}(?:-[a-z]{4,12}){3,7}")
+# A pass phrase of lower-case words, and words that occur in every sentence but in no such phrase.
+_WORD_PHRASE = re.compile(r"[a-z]{3,12}(?: [a-z]{3,12}){3,11}")
+_FUNCTION_WORD = re.compile(r"\b(?:the|for|your|not|and|with|must|that|this|from|are|has|can|was|should|please|when)\b")
+_LITERAL = re.compile(r"[^\s$/(){}\[\]][^\s(){}\[\]]*")
 _LETTERED_DIGIT = re.compile(r"(?<=[a-z])[013457](?=[a-z])")  # as in `dr4gon`
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*")
 _FIXTURE = re.compile(
@@ -78,12 +87,25 @@ def looks_secret(value: str, announced_as: str, *, is_quoted: bool) -> bool:
     return len(value) >= 20 and _mixes_characters(value) and not _HEX.fullmatch(value) and is_random(value)
 
 
+def is_literal_password(value: str) -> bool:
+    """Return True for a value that is a password where only a literal can stand, as in a settings file."""
+    return (
+        len(value) >= 6
+        and not is_placeholder(value)
+        and not _FIXTURE.match(value)
+        and not _NUMBERS.fullmatch(value)
+        and _LITERAL.fullmatch(value) is not None
+    )
+
+
 def _looks_like_password(value: str, *, is_quoted: bool) -> bool:
+    if is_quoted and _WORD_PHRASE.fullmatch(value) and not _FUNCTION_WORD.search(value):
+        return True
     if len(value) < 5 or _NUMBERS.fullmatch(value) or (" " in value and len(value.split()) > 4):
         return False
     if is_decorated_word(value) or is_generated(value, density=_ANNOUNCED_DENSITY) or is_phrase(value):
         return True
-    if _WORD_AND_YEAR.fullmatch(value) and not _FIXTURE.match(value):
+    if (_WORD_AND_YEAR.fullmatch(value) or _WORDS_AND_NUMBER.fullmatch(value)) and not _FIXTURE.match(value):
         return True
     if is_words(value) and (not is_quoted or _FIXTURE.match(value) or not re.search(r"\d", value)):
         return False
