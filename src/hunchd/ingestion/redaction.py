@@ -21,6 +21,7 @@ from typing import Any
 from hunchd.ingestion import redaction_rules as rules
 from hunchd.ingestion.redaction_commands import find_in_commands
 from hunchd.ingestion.redaction_values import (
+    is_chosen,
     is_decorated_word,
     is_generated,
     is_literal_password,
@@ -184,7 +185,9 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
             yield from (
                 _Span(*match.span("secret"), "password")
                 for match in pattern.finditer(text)
-                if looks_secret(match["secret"], "password", is_quoted=False) or is_respelt(match["secret"])
+                if looks_secret(match["secret"], "password", is_quoted=" " in match["secret"])
+                or is_respelt(match["secret"])
+                or match["secret"][:4].isdigit()
             )
     if "authorization" in lower or "bearer" in lower or "basic " in lower:
         yield from _find_in_headers(text)
@@ -332,7 +335,7 @@ def _find_in_sentence(match: re.Match[str], kind: str) -> _Span | None:
     if match.group("sign") is None and not (
         is_random(value)
         or is_generated(value, density=0.3 if kind == "password" else 0.4)
-        or (match.group("words") == "" and (is_respelt(value) or is_phrase(value)))
+        or (match.group("words") == "" and (is_respelt(value) or is_phrase(value) or is_chosen(value)))
     ):
         return None
     return _find_unquoted(match, kind)

@@ -96,6 +96,22 @@ LOGINS = (
         ),
     ),
     (
+        ("pin", "puk", "code"),
+        re.compile(
+            r"\b(?:pin|puk|(?:alarm|door|gate|entry|safe|access|security|verification)[ -]?code)\b[^\n\d:=]{0,30}?"
+            rf"(?:[:=]|\b(?:{COPULAS})\b)[ \t]{{0,3}}(?P<secret>\d{{4,8}}(?:-[A-Z][a-z]{{3,12}})?)(?![\w.:/-])",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        ("phrase", "seed"),
+        re.compile(
+            r"\b(?:pass[ -]?phrase|recovery phrase|seed (?:phrase|words))\b[^\n:=]{0,40}?[:=][ \t]{0,3}"
+            r"(?P<secret>[a-z]{3,12}(?: [a-z]{3,12}){3,23})",
+            re.IGNORECASE,
+        ),
+    ),
+    (
         (":*:", "432:", "306:"),
         re.compile(r"^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<secret>[^\s:]{8,64})$", re.MULTILINE),
     ),
@@ -200,7 +216,7 @@ LITERAL_NAME = re.compile(
 # The same in a sentence: a few words, then the value. On a command line, the value follows a flag directly.
 SENTENCE = re.compile(
     r"(?:[^\W\d_]{0,3}|[^\x00-\x7f：]{1,8})"
-    rf"(?P<words>(?:[ \t]{{1,2}}(?:[^\W\d_]{{1,14}}|\d|`[^`\n]{{1,40}}`)){{0,5}}?)"
+    rf"(?P<words>(?:[ \t]{{1,2}}(?:[^\W\d_]{{1,14}}|\d|`[^`\n]{{1,40}}`)){{0,8}}?)"
     rf"(?:[ \t]{{0,2}}(?P<sign>[ \t](?:{COPULAS})[ \t]:?|[:：=]|{JOINED_COPULAS})[ \t]{{0,3}}"
     rf"|(?:[ \t]{{1,2}}|(?<=[^\x00-\x7f]))(?=\S{{0,60}}\d))"
     r"[\"'`「『“„«]?"

@@ -105,7 +105,7 @@ def _looks_like_password(value: str, *, is_quoted: bool) -> bool:
         return False
     if is_decorated_word(value) or is_generated(value, density=_ANNOUNCED_DENSITY) or is_phrase(value):
         return True
-    if (_WORD_AND_YEAR.fullmatch(value) or _WORDS_AND_NUMBER.fullmatch(value)) and not _FIXTURE.match(value):
+    if is_chosen(value):
         return True
     if is_words(value) and (not is_quoted or _FIXTURE.match(value) or not re.search(r"\d", value)):
         return False
@@ -115,6 +115,11 @@ def _looks_like_password(value: str, *, is_quoted: bool) -> bool:
         )
     kinds = sum(re.search(kind, value) is not None for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^\w\s]"))
     return kinds >= (2 if is_quoted else 3) and (is_quoted or re.search(r"\d", value) is not None)
+
+
+def is_chosen(value: str) -> bool:
+    """Return True for words with a number, as people choose them: `gravel-174`, `summer2024`, `Turnip?41nvq`."""
+    return not _FIXTURE.match(value) and bool(_WORD_AND_YEAR.fullmatch(value) or _WORDS_AND_NUMBER.fullmatch(value))
 
 
 def is_decorated_word(value: str) -> bool:
@@ -161,7 +166,8 @@ def is_phrase(value: str) -> bool:
 
 def is_respelt(value: str) -> bool:
     """Return True for words with digits for some letters, such as `dr4g0nfire`."""
-    return len(value) >= 8 and value.isalnum() and value.isascii() and _LETTERED_DIGIT.search(value) is not None
+    plain = value.replace("-", "")
+    return len(value) >= 8 and plain.isalnum() and value.isascii() and _LETTERED_DIGIT.search(value) is not None
 
 
 def _has_inner_digits(value: str) -> bool:
