@@ -12,6 +12,7 @@ from hunchd.domain.code import FileView, ViewLine
 from hunchd.domain.context import ExpectedFile, Focus, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Levels, Memory, Status, Trust
 from hunchd.features.context.candidates import CandidateInput, build_candidates, select_informative_units
+from hunchd.features.context.file_candidates import FileLinks
 from hunchd.ingestion.fixes import Fix
 from hunchd.ingestion.rule_classifier import VAGUE
 
@@ -24,7 +25,7 @@ def make_input(**given: Any) -> CandidateInput:
         "focus": Focus(project="p", file="shop/basket.py"),
         "prediction": Prediction(),
         "views": {},
-        "linking_names": {},
+        "links": {},
         "errors": (),
         "facts": (),
         "matches": (),
@@ -479,15 +480,18 @@ def test_rules_for_agents_have_room_of_their_own() -> None:
     agents = [replace(one, id=f"a{n}", confidence=0.9) for n, one in enumerate(rules)]
     people = [replace(one, content=f"{one.content} Please.", confidence=0.6) for one in rules]
 
-    offered = {piece.id for piece in build_candidates(make_input(facts=(*agents, *people)))}
+    def count(focus: Focus) -> tuple[int, int]:
+        offered = {piece.id for piece in build_candidates(make_input(facts=(*agents, *people), focus=focus))}
+        return len(offered & {one.id for one in agents}), len(offered & {one.id for one in people})
 
-    assert len(offered & {one.id for one in agents}) == 2, "all of one topic"
-    assert len(offered & {one.id for one in people}) == 1
+    assert count(Focus(project="p", file="src/cart.py")) == (2, 0), "all of one topic, none about this file"
+    assert count(Focus(project="p", file="src/till.py", query="build the till")) == (2, 1)
+    assert count(Focus(project="p")) == (4, 2)
 
 
 def test_licences_and_images_are_never_named() -> None:
     names = ("LICENSE", "docs/LICENSE-MIT", "logo.png", "licenses.py", "a/license.rs", "COPYING.md")
-    prediction = Prediction(tuple(PredictedFile(path, 1.0, 0.5) for path in names))
+    prediction = Prediction(tuple(PredictedFile(path, 1.0, 0.5, ("…",)) for path in names))
 
     offered = build_candidates(make_input(prediction=prediction))
 
@@ -495,7 +499,7 @@ def test_licences_and_images_are_never_named() -> None:
 
 
 def test_files_keep_prediction_order() -> None:
-    files = tuple(PredictedFile(path, 1.0, 0.3, ()) for path in ("z.py", "a.py"))
+    files = tuple(PredictedFile(path, 1.0, 0.3, ("…",)) for path in ("z.py", "a.py"))
     assert [(piece.paths, piece.rank) for piece in build_candidates(make_input(prediction=Prediction(files)))] == [
         (("z.py",), 0),
         (("a.py",), 1),
@@ -553,13 +557,29 @@ def test_other_files_are_listed_by_folder() -> None:
     assert abs(listed.value - 0.22) < 1e-9
 
 
+def test_reasons_name_the_linking_definitions() -> None:
+    def reasons(links: FileLinks) -> tuple[str, ...]:
+        prediction = Prediction((PredictedFile("src/a.py", 1.0, 0.3, ("uses its names", "defines names it uses")),))
+        given = {"prediction": prediction, "links": {"src/a.py": links}, "focus": Focus(project="p", file="src/b.py")}
+        return build_candidates(make_input(**given))[0].reasons
+
+    both = FileLinks(used_here=frozenset({"Sampler", "add", "LevelSampler"}), used_there=frozenset({"Hook"}))
+    assert reasons(both) == ("uses `Hook` of this file", "defines `LevelSampler`, `Sampler`, used here")
+    assert reasons(FileLinks(used_there=frozenset({"Hook"}))) == ("uses `Hook` of this file",)
+    assert reasons(FileLinks()) == ("less likely",)
+
+
 def test_only_linking_signatures_are_shown() -> None:
     lines = tuple(ViewLine(f"def f_{n}(x)", f"f_{n}", 1.0, kind="function") for n in range(30))
     view = FileView("src/a.py", "b", lines, 0, "")
 
     def forms(confidence: float, *used: str, file: str = "src/b.py") -> list[str]:
         prediction = Prediction((PredictedFile("src/a.py", 1.0, confidence, ("…",)),))
-        given = {"prediction": prediction, "views": {"src/a.py": view}, "linking_names": {"src/a.py": used}}
+        given = {
+            "prediction": prediction,
+            "views": {"src/a.py": view},
+            "links": {"src/a.py": FileLinks(used_here=frozenset(used))},
+        }
         given["focus"] = Focus(project="p", file=file)
         return [text for _, text in build_candidates(make_input(**given))[0].forms]
 

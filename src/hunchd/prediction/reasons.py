@@ -25,6 +25,7 @@ LATELY = 10  # newest changes to the open file; their count is told where their 
 MIN_LEAD_SHARE = 0.3  # share of a lead's changes above which co-change is mentioned
 DAY = 86_400  # seconds
 TESTS_REASON = "tests this file"
+USES_REASON, DEFINES_REASON = "uses its names", "defines names it uses"
 FALLBACK_REASON = "changed lately"  # the only reason for a file unrelated to the query
 
 
@@ -289,8 +290,8 @@ _AUTHOR, _LIKENESS, _SAME_FOLDER = FEATURE_INDEX["author"], FEATURE_INDEX["liken
 # Feature, weight, and the phrases for "this file" and for other files.
 _IMPORTS_IT = ("importers", 1.4, "imports this file", "imports {}")
 _IMPORT_REASON = ("imports", 1.3, "imported by this file", "imported by {}")
-_USES = ("uses", 1.1, "uses its names", "uses names of {}")
-_DEFINES = ("defines", 1.1, "defines names it uses", "defines names that {} uses")
+_USES = ("uses", 1.1, USES_REASON, "uses names of {}")
+_DEFINES = ("defines", 1.1, DEFINES_REASON, "defines names that {} uses")
 
 
 def _build_fallback_reason(row: list[float]) -> Reason:

@@ -7,7 +7,7 @@ against each other. All functions are pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,7 +21,7 @@ from hunchd.domain.context import ContextCandidate, Focus, Level, PredictedUnit,
 from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Memory, Trust
 from hunchd.features.context.fact_candidates import build_fact_candidates
-from hunchd.features.context.file_candidates import iterate_file_candidates
+from hunchd.features.context.file_candidates import FileLinks, iterate_file_candidates
 from hunchd.ingestion.episodes import make_episode_id
 from hunchd.ingestion.errors import parse_error
 from hunchd.ingestion.fixes import Fix, render_excerpt
@@ -54,7 +54,7 @@ class CandidateInput:
     focus: Focus
     prediction: Prediction
     views: Mapping[str, FileView]
-    linking_names: Mapping[str, Collection[str]]  # names of definitions that link a file to the current one, by path
+    links: Mapping[str, FileLinks]  # definitions that link a file to the current one, by path
     errors: Sequence[KnownError]
     facts: Sequence[Memory]
     matches: Sequence[tuple[Memory, float]]  # memories found by query, with relevance 0..1
@@ -81,7 +81,7 @@ def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
             candidate_input.prediction,
             candidate_input.views,
             file=candidate_input.focus.file,
-            linking=candidate_input.linking_names,
+            links=candidate_input.links,
             outline_count=candidate_input.outline_count,
         ),
         *(

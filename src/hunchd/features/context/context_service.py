@@ -39,6 +39,7 @@ from hunchd.features.context.bundle_cache import BundleCache, BundleKey, estimat
 from hunchd.features.context.candidates import CandidateInput, build_candidates
 from hunchd.features.context.fact_candidates import extract_words, words_at_hand
 from hunchd.features.context.fact_index import FactIndex
+from hunchd.features.context.file_candidates import FileLinks
 from hunchd.features.context.near_topics import nearest_topics
 from hunchd.features.context.predicted_errors import asked_errors, predict_errors
 from hunchd.features.context.prefetch_figures import build_prefetch_status, render_prefetch_metrics
@@ -356,7 +357,7 @@ class ContextService(Feature):
             focus=focus,
             prediction=prediction,
             views=views,
-            linking_names=_select_linking_names(project, focus, views),
+            links=_select_links(project, focus, views),
             errors=errors,
             fixes=project.fixes.best_for(error.memory for error in errors),
             candidates=describe_possible_errors(errors, project),
@@ -431,28 +432,29 @@ class ContextService(Feature):
         return sorted(matches, key=lambda one: -one[1])[:MAX_QUERY_MATCHES]
 
 
-def _select_linking_names(project: Project, focus: Focus, views: Mapping[str, FileView]) -> dict[str, set[str]]:
-    """Map each path in `views` to names that link it to the open file.
+def _select_links(project: Project, focus: Focus, views: Mapping[str, FileView]) -> dict[str, FileLinks]:
+    """Map each path in `views` to the definitions that link it to the open file.
 
-    These are the names of definitions that the open file uses, and of those whose signature mentions a definition
-    in the open file.
+    Returns an empty dictionary if no file is open, or the files have not been parsed yet.
     """
     predictor, here = project.predictor, focus.file
     if predictor is None or here is None or project.code is None:
         return {}
-    own_names = {name for view in project.code.load_views([here]).values() for name in _list_defined_names(view)}
-    names_by_path: dict[str, set[str]] = {}
-    for path, view in views.items():
-        mentioned = predictor.select_used_names(path, here, own_names)
-        names_by_path[path] = {
-            *predictor.select_used_names(here, path, _list_defined_names(view)),
-            *(
+    own_views = project.code.load_views([here])
+    own_names = {name for view in own_views.values() for name in _list_defined_names(view)}
+    links: dict[str, FileLinks] = {}
+    for path, view in views.items() if own_views else ():
+        used_there = predictor.select_used_names(path, here, own_names)
+        links[path] = FileLinks(
+            used_here=predictor.select_used_names(here, path, _list_defined_names(view)),
+            used_there=used_there,
+            mentioning=frozenset(
                 line.name
-                for line in (view.lines if mentioned else ())
-                if line.kind in DEFINITION_KINDS and mentioned & {*_NAME.findall(line.text)}
+                for line in (view.lines if used_there else ())
+                if line.kind in DEFINITION_KINDS and used_there & {*_NAME.findall(line.text)}
             ),
-        }
-    return names_by_path
+        )
+    return links
 
 
 def _list_defined_names(view: FileView) -> set[str]:

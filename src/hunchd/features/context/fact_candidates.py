@@ -6,7 +6,6 @@ branch and the question.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -50,6 +49,7 @@ DOUBT_FACTOR = 0.6  # factor for doubtful facts: half as likely to be valid, but
 MOST_STATED_HERE = 10  # maximum of the user's statements about the current work
 MOST_STATED_ELSEWHERE = 5  # … and about other things, among them general rules
 MAX_CONVENTIONS = 9  # stated by manifests and commands
+MIN_SHARED_WORDS = 2  # of a sentence with the current work
 MAX_SENTENCES = 2  # from guides for people; twice as many for a whole change, like the next two
 MAX_AGENT_RULES = 5  # from guides for agents
 MAX_OF_TOPIC = 2  # sentences about one topic, in a guide for agents
@@ -361,10 +361,16 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str], focus:
         and not is_repeated_command(fact.content, convention_commands)
     ]
     guide_sentences.sort(key=lambda fact: (not names_file(fact, focus.file), *_rank_sentence(fact, at_hand)))
-    more = 2 if focus.file is None or focus.activity == "reviewing" else 1
+    is_whole_change = focus.file is None or focus.activity == "reviewing"
+    more = 2 if is_whole_change else 1
+    for_people = [
+        fact
+        for fact in guide_sentences
+        if not is_for_agents(fact) and (is_whole_change or _is_about_work(fact, focus, at_hand))
+    ]
     guide_sentences = [
         *_limit_topics(filter(is_for_agents, guide_sentences), more * MAX_AGENT_RULES, more * MAX_OF_TOPIC),
-        *_limit_topics(itertools.filterfalse(is_for_agents, guide_sentences), more * MAX_SENTENCES, more),
+        *_limit_topics(for_people, more * MAX_SENTENCES, more),
     ]
     shared_facts = sorted(
         filter(is_from_colleague, best), key=lambda fact: -len(at_hand & extract_words(f"{fact.title} {fact.content}"))
@@ -374,6 +380,15 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str], focus:
         fact.id for fact in (*enforced_conventions[:MAX_CONVENTIONS], *guide_sentences, *shared_facts[:MAX_SHARED])
     }
     return [fact for fact in best if fact.id in selected_ids]
+
+
+def _is_about_work(fact: Memory, focus: Focus, at_hand: frozenset[str]) -> bool:
+    """Return True for a sentence about the open file or its folder, or with several words of the current work.
+
+    Readers of forty answers called every other sentence of a guide for people noise beside a single file.
+    """
+    shared_words = at_hand & extract_words(fact.content)
+    return names_file(fact, focus.file) or get_depth(fact) > 0 or len(shared_words) >= MIN_SHARED_WORDS
 
 
 def _rank_sentence(fact: Memory, at_hand: frozenset[str]) -> tuple[int, int, float]:

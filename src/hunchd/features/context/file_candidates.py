@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from hunchd.assembly.selection import MINIMUM_VALUE
 from hunchd.domain.code import FileView
@@ -16,7 +17,7 @@ from hunchd.domain.context import ContextCandidate, ExpectedFile, Level, Predict
 from hunchd.domain.memory import Trust
 from hunchd.ingestion.skeleton import render_lines
 from hunchd.prediction.file_table import CODE, TEST, classify_path, is_asset
-from hunchd.prediction.reasons import TESTS_REASON
+from hunchd.prediction.reasons import DEFINES_REASON, TESTS_REASON, USES_REASON
 
 LIST = "files"  # kind of a piece that names several files
 # Of the files predicted with a probability of .1 to .2, one in fifteen was changed, whatever the reason; of those
@@ -35,7 +36,21 @@ SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed
 LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"
 _HAS_PARAMETER = re.compile(r"\(\s*[^)\s]")  # a signature without one says no more than the name
+MAX_NAMED = 2  # definitions that a reason names
 MAX_SIGNATURES = 2  # of the definitions that link a file to the current one, on one line
+
+
+@dataclass(frozen=True, slots=True)
+class FileLinks:
+    """Names of the definitions that link a file to the current one.
+
+    `used_here` are defined in the file and used by the current one, `used_there` the reverse. `mentioning` are
+    defined in the file, and their signature mentions a definition of the current one.
+    """
+
+    used_here: frozenset[str] = frozenset()
+    used_there: frozenset[str] = frozenset()
+    mentioning: frozenset[str] = frozenset()
 
 
 def iterate_file_candidates(
@@ -43,21 +58,22 @@ def iterate_file_candidates(
     views: Mapping[str, FileView],
     *,
     file: str | None,
-    linking: Mapping[str, Collection[str]],
+    links: Mapping[str, FileLinks],
     outline_count: int,
 ) -> Iterator[ContextCandidate]:
     """Yield the files that deserve their own line, then lists of the others.
 
     Both are ordered by probability, likeliest first. At most `outline_count` files have a line of their own.
-    `linking` maps the path of a file to the names of definitions in it that `file`, the current one, uses, or that
-    mention a definition in `file`. If `file` is not code, such as a page or a manifest, it uses no definitions.
+    `links` maps the path of a file to the definitions that link it to `file`, the current one. If `file` is not code,
+    such as a page or a manifest, it uses no definitions.
     """
-    files = [one for one in prediction.files if not is_asset(one.path)]
+    files = [_name_links(one, links.get(one.path)) for one in prediction.files if not is_asset(one.path)]
     first = [one for one in files if _is_worth_a_line(one)][:outline_count]
     names_definitions = file is None or bool(classify_path(file) & CODE)
     for rank, one in enumerate(first):
         view = views.get(one.path) if names_definitions else None
-        yield _build_outline_candidate(one, rank, view, linking.get(one.path, ()))
+        link = links.get(one.path)
+        yield _build_outline_candidate(one, rank, view, link.used_here | link.mentioning if link else ())
     expected_files = [one for one in prediction.expected if one.probability >= EXPECTED]
     if expected_files:
         yield _build_expected_candidate(expected_files)
@@ -72,7 +88,29 @@ def iterate_file_candidates(
         yield _build_others_candidate(dict(likeliest))
 
 
+def _name_links(one: PredictedFile, links: FileLinks | None) -> PredictedFile:
+    """Name the definitions that a reason speaks of, and drop a reason without any.
+
+    The predictor knows names by their hashes only, so it also counts words such as `all` that modules are named by.
+    """
+    if links is None or not {USES_REASON, DEFINES_REASON} & {*one.reasons}:
+        return one
+    phrases = {
+        USES_REASON: links.used_there and f"uses {_quote_names(links.used_there)} of this file",
+        DEFINES_REASON: links.used_here and f"defines {_quote_names(links.used_here)}, used here",
+    }
+    reasons = tuple(reason for each in one.reasons if (reason := phrases.get(each, each)))
+    return replace(one, reasons=reasons, is_specific=one.is_specific and bool(reasons))
+
+
+def _quote_names(names: Collection[str]) -> str:
+    """Return the longest names, which say most."""
+    return ", ".join(f"`{name}`" for name in sorted(names, key=lambda name: (-len(name), name))[:MAX_NAMED])
+
+
 def _is_worth_a_line(one: PredictedFile) -> bool:
+    if not one.reasons:  # nothing that a reader could check ties it to the current file
+        return False
     if TESTS_REASON in one.reasons:
         return one.confidence >= MINIMUM_VALUE  # the test of a file is useful even if it will not change
     return one.confidence >= (WORTH_A_LINE if one.is_specific else LIKELY)
