@@ -169,7 +169,7 @@ def test_daemon_without_git_answers_from_files(hunchd_home: Path, shop: Path) ->
         assert project(daemon, shop)["index_error"].endswith("git is not on the PATH")
         told = daemon.get("/status")["degraded"]
         assert len([one for one in told if "git" in one or "index:" in one]) == 1, "one trouble is told once"
-        assert "class Basket" in context(daemon, shop, "shop/checkout.py")["context"]
+        assert "shop/basket.py: imported" in context(daemon, shop, "shop/checkout.py")["context"]
 
 
 # -- repositories

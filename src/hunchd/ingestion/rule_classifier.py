@@ -19,6 +19,7 @@ OTHER: Final = "other"  # descriptions, onboarding, etiquette, policies about pe
 VAGUE: Final = "vague"  # about work, but too general to be quoted in a review
 LABELS: Final = (OTHER, VAGUE, "code", "tests", "documentation", "changelog", "commits", "command", "release")
 SHIPPED_WEIGHTS: Final = Path(__file__).with_name("rule_weights.bin")
+LEAST_CODE_SHARE: Final = 0.5  # of the probability of all topics; the most frequent one is also the model's guess
 BUCKETS: Final = 1 << 14
 HEADER: Final = b"hunchd-rules-1\n"
 # A term with its description, a label before a sentence, and the first word.
@@ -42,7 +43,7 @@ class Passage(NamedTuple):
 class Rating(NamedTuple):
     """Most probable topic of a sentence, and the probability that it is a rule."""
 
-    topic: str  # the most probable label among those of rules
+    topic: str  # the most probable label among those of rules; "" if that is "code", but unlikely
     rule: float  # probability that it is a rule, vague or not
     quotable: float  # probability that a reviewer would quote it
 
@@ -56,7 +57,10 @@ class RuleClassifier:
     def rate(self, passage: Passage) -> Rating:
         """Rate the probability that a sentence is a rule, and find its topic."""
         other, vague, *rules = compute_softmax(self.model.compute_logits(extract_features(passage)))
-        return Rating(LABELS[2 + rules.index(max(rules))], 1 - other, 1 - other - vague)
+        topic = LABELS[2 + rules.index(max(rules))]
+        if topic == "code" and max(rules) < LEAST_CODE_SHARE * sum(rules):
+            topic = ""
+        return Rating(topic, 1 - other, 1 - other - vague)
 
 
 @cache

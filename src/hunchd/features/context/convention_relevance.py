@@ -63,6 +63,7 @@ _ROLES_BY_TOPIC: Final[Mapping[str, frozenset[str]]] = {
     for topic in topics.split(", ")
 }
 _OTHER_ROLES: Final = frozenset({"project"})
+_ALL_ROLES: Final = frozenset().union(*_ROLES_BY_KEY.values(), *_ROLES_BY_TOPIC.values(), _OTHER_ROLES)
 # Conventions that say something without a command to type; others name a tool, which its configuration shows as well.
 _WITHOUT_COMMAND: Final = frozenset({"release", "package manager", "changelog"})
 _ABOUT_CODE_DOCS: Final = re.compile(
@@ -123,6 +124,8 @@ def _list_roles(fact: Memory) -> frozenset[str]:
     """
     if _is_instruction(fact):
         topic = get_topic(fact)
+        if not topic and is_for_agents(fact):
+            return _ALL_ROLES  # such as how to answer
         roles = _ROLES_BY_TOPIC.get(topic, frozenset())
         if topic == "documentation" and _ABOUT_CODE_DOCS.search(fact.content):
             return frozenset({"code", "change"})
@@ -135,7 +138,7 @@ def is_for_agents(fact: Memory) -> bool:
     return _is_instruction(fact) and fact.confidence >= AGENT_RULE_CONFIDENCE
 
 
-def _says_where(fact: Memory) -> bool:
+def says_where(fact: Memory) -> bool:
     """Return True for a rule whose page itself says to which files it applies."""
     return _is_instruction(fact) and bool(get_part(fact) or get_globs(fact) or is_on_demand(fact))
 
@@ -165,7 +168,7 @@ def select_relevant_facts(
             not _is_from_project(fact)
             or (
                 fact.source.get("path") != file
-                and (_says_where(fact) or names_file(fact, file) or roles & _list_roles(fact))
+                and (says_where(fact) or names_file(fact, file) or roles & _list_roles(fact))
             )
         )
     ]

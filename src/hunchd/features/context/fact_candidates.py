@@ -29,6 +29,7 @@ from hunchd.features.context.convention_relevance import (
     list_convention_commands,
     names_file,
     narrow_tests,
+    says_where,
     select_relevant_facts,
     tells_enough,
 )
@@ -356,7 +357,7 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str], focus:
         fact
         for fact in best
         if _is_sentence(fact)
-        and (get_topic(fact) != VAGUE or names_file(fact, focus.file))
+        and (get_topic(fact) != VAGUE or names_file(fact, focus.file) or says_where(fact))
         and not is_from_colleague(fact)
         and not is_repeated_command(fact.content, convention_commands)
     ]
