@@ -155,7 +155,7 @@ class Engine:
         )
 
     def _create_features(self, parts: Dependencies, features: Features) -> None:
-        """Create the features, in the order in which they learn of a change.
+        """Create the features, in the order in which they are notified of changes.
 
         Patterns and fixes compare a change with what their project still knows, so they must be notified before the
         projects.
@@ -328,7 +328,7 @@ class Engine:
     # Read path
 
     def get_focus(self, project: str) -> FocusAnswer:
-        """Return the open files, and recently opened ones with their predictions.
+        """Return the open files, and the recently opened files with their predictions.
 
         A prediction states the rank and the probability that the file had before it was opened.
         """
@@ -395,13 +395,13 @@ class Engine:
         return await self.knowledge.add_fact_histories(request, answer, project.facts.values())
 
     def _put_current_first(self, answer: SearchAnswer, request: SearchRequest, facts: Iterable[Memory]) -> SearchAnswer:
-        """Rank what holds now before what was said earlier, unless the request is about the past."""
+        """Rank current facts above outdated statements, unless the request is about the past."""
         if request.as_of is not None or (request.kinds and Kind.FACT not in request.kinds):
             return answer
         return answer.with_results(put_current_first(answer.results, facts, self._now())[: request.k])
 
     async def _search_with_own(self, request: SearchRequest, project: Project, tree: WorkingTree) -> SearchAnswer:
-        """Search a project's memories and those of the user's own that apply to every project."""
+        """Search a project's memories and those of the user that apply everywhere."""
         own_search = build_own_request(request)
         if own_search is None:
             return await self._search_service.search(request, project.id, tree.branch)
@@ -432,7 +432,8 @@ class Engine:
     async def _expand_without_project(self, request: ExpandRequest) -> ExpandAnswer:
         """Expand a file or topic although no project is given.
 
-        The projects are tried in turn, the most recently used first. Raises NotFound if none has it.
+        The projects are tried in turn, the most recently used first. Raises NotFound if none of them knows the file
+        or topic.
         """
         unknown = NotFound("there are no projects to search", hint="add a project first: POST /projects (`hunch add`)")
         for number, project in enumerate(sorted(self._projects, key=lambda one: -one.last_request_at)):
@@ -488,7 +489,7 @@ class Engine:
     async def forget(self, identifiers: Sequence[str]) -> list[ForgottenAnswer]:
         """Erase memories and all memories that quote them, from the caches and from disk.
 
-        Returns an answer for each that existed. Raises NotFound if none did.
+        Returns one answer for each given memory that existed. Raises NotFound if none of them existed.
         """
         memories = await self._memories.find_anywhere(identifiers, self._projects.ids)
         erased_memories = {one.id: one for one in memories}
@@ -512,7 +513,7 @@ class Engine:
         ]
 
     async def record_feedback(self, items: Sequence[FeedbackItem]) -> FeedbackAnswer:
-        """Record which memories and predicted files were useful, as clients report.
+        """Record the clients' feedback on which memories and predicted files were useful.
 
         Feedback on a file (`file:path`) trains its project's predictor.
         """
@@ -548,10 +549,7 @@ class Engine:
     # Settings and status
 
     def describe_settings(self) -> SettingsAnswer:
-        """Return the settings in effect and those in the settings file.
-
-        The answer also contains the path of the file.
-        """
+        """Return the settings in effect, those in the settings file, and that file's path."""
         file = self._dependencies.paths.config_file
         described = list(describe_settings(self._dependencies.settings))
         problem, written = "", described
@@ -573,7 +571,7 @@ class Engine:
     def change_setting(self, change: SettingChange) -> SettingsAnswer:
         """Write a setting to the settings file.
 
-        It takes effect when the daemon restarts. Raises InvalidInput if the value is not allowed.
+        The new value takes effect when the daemon restarts. Raises InvalidInput if the value is not allowed.
         """
         try:
             write_setting(self._dependencies.paths.config_file, change.section, change.name, change.value)

@@ -48,14 +48,14 @@ class TokenPrices:
     output: float
 
     def compute_cost(self, input_tokens: int, output_tokens: int) -> float:
-        """Compute the cost in US dollars."""
+        """Compute the cost in US dollars of the given numbers of tokens."""
         return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
 
 
 class CostLedger:
     """Ledger of the language model's cost per day, saved before each request.
 
-    A crash therefore loses no expense.
+    A crash therefore never loses the record of money that was spent.
     """
 
     def __init__(self, path: Path, *, limit: float, prices: TokenPrices, now: Callable[[], datetime]) -> None:

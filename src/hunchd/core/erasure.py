@@ -1,6 +1,6 @@
 """Erasure of projects from memory and disk.
 
-Erasures interrupted by a crash, of projects as well as of single memories, are completed at the next start.
+If a crash interrupts the erasure of a project or of single memories, it is completed at the next start.
 """
 
 from __future__ import annotations

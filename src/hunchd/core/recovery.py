@@ -53,7 +53,7 @@ class Recovery:
                 await asyncio.sleep(0)
 
     def _apply_record(self, sequence: int, record: JournalRecord) -> None:
-        """Apply a journal record that is not stored yet."""
+        """Apply a journal record that has not been stored yet."""
         if (change := change_from_record(record)) is not None:
             self.memories.apply(sequence, change, is_replay=True)
         elif record.type == "signal" and (project := self.projects.find_by_id(record.project)) is not None:

@@ -77,7 +77,7 @@ class StatusReporter:
         )
 
     async def list_projects(self) -> list[tuple[Project, ProjectAnswer]]:
-        """Return each project together with its answer in the API."""
+        """Return each project together with the form in which the API shows it."""
         await self._refresh_store_stats()
         return [(project, self.describe_project(project)) for project in self._projects]
 
@@ -126,7 +126,7 @@ class StatusReporter:
     def _check_disk_space(self) -> str | None:
         """Return a warning if disk space is low.
 
-        It appears before the store refuses to write.
+        The warning appears before the store has to refuse writes.
         """
         data, least = self._dependencies.paths.data, self._dependencies.settings.store.min_free_mib
         free = FileOperations().count_free_bytes(data) // (1024 * 1024)
@@ -137,9 +137,9 @@ class StatusReporter:
         )
 
     def get_queue_lengths(self) -> QueuesAnswer:
-        """Return the numbers of records not yet searchable in the store.
+        """Return the number of accepted records waiting in each queue.
 
-        These records have already been accepted.
+        The queues are those for the journal, the store writer and the embedding model.
         """
         return QueuesAnswer(
             journal=self._dependencies.journal.pending_count + self._features.pending_signals(),

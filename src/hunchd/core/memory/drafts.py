@@ -47,9 +47,9 @@ def redact_memory(memory: Memory) -> Memory:
     [(key, value)] = redacted_fields.items()
 
     def redact_text(text: str) -> str:
-        """Redact a text.
+        """Redact the secrets in a text.
 
-        The memory's value is redacted in it as well if its key marks it as secret.
+        If the memory's key marks its value as secret, the value is redacted in the text as well.
         """
         return redact(text.replace(memory.value, str(value)) if memory.value else text).text
 

@@ -1,4 +1,7 @@
-"""Parsing of free-text statements into facts: category, key, value, reason. No I/O."""
+"""Parsing of free-text statements into facts with category, key, value and reason.
+
+The module does no I/O.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ _VOICE_BY_TRUST: dict[Trust, Voice] = {Trust.USER: "owner", Trust.PROJECT: "turn
 def parse_draft(draft: MemoryDraft) -> MemoryDraft:
     """Complete a fact draft with what its text states.
 
-    The category, key and value are added where they are missing; a draft that has a key only gets its value from
-    the text. A draft without a key is returned unchanged if the rules find no statement in its text. A value given
-    by the caller is kept as it is, because `redact_memory` looks for it in the text.
+    A missing category, key or value is added. If the draft already has a key, only the value is taken from the
+    text. A draft without a key is returned unchanged if the rules find no statement in its text. A value given by
+    the caller is kept as it is, because `redact_memory` looks for it in the text.
     """
     if draft.kind is not Kind.FACT:
         return draft
@@ -55,7 +58,7 @@ def parse_draft(draft: MemoryDraft) -> MemoryDraft:
 
 
 def _differ_in_subject(one: str | None, other: str | None) -> bool:
-    """Return True if two categories differ and one concerns the user or is an order."""
+    """Return True if two categories differ, and one concerns the user or is "instruction"."""
     return one != other and not {one, other}.isdisjoint((*ABOUT_USER, "instruction"))
 
 
@@ -101,7 +104,7 @@ def claims_from_merged(facts: Iterable[Memory], now: datetime, *, sha: str) -> l
 
 
 def _select_statement(statements: list[ExtractedStatement], category: str | None) -> ExtractedStatement | None:
-    """Return the first statement of `category`, or else the first of all.
+    """Return the first statement in `category`, or else the first statement.
 
     Returns None if there are no statements.
     """

@@ -100,9 +100,9 @@ class FactResolver:
     ) -> ClaimResolution:
         """Supersede at once the memory that `claim` says it replaces.
 
-        Otherwise this would happen only in the next nightly run. If the claim reverses an earlier choice, the
-        memory of that choice is superseded in the same way. Returns `ruling` with the additional change, or
-        unchanged if there is none.
+        Without this, the memory would be superseded only in the next nightly run. If the claim reverses an earlier
+        choice, the memory of that choice is superseded in the same way. Returns `ruling` with the additional
+        change, or unchanged if there is none.
         """
         other_way = reverse_choice(claim) if claim.supersedes is None else None
         replaced_id = slot_of(other_way) if other_way is not None else claim.supersedes
@@ -185,7 +185,11 @@ class FactResolver:
 
 
 def is_independent(claim: Memory) -> bool:
-    """Return True for a claim under a new id that no stored memory can repeat, replace or contradict by its key."""
+    """Return True if resolving a claim depends on no stored memory.
+
+    Such a claim is not a fact, has neither a ref nor a key, and supersedes nothing, so no stored memory can be the
+    same, be replaced by it, or contradict its key.
+    """
     return claim.kind is not Kind.FACT and claim.ref is None and claim.supersedes is None and slot_of(claim) is None
 
 

@@ -11,7 +11,7 @@ from hunchd.core.state.project import Project
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Source of the problems listed in the `degraded` field of answers."""
+    """Source of the problem descriptions in the `degraded` field of answers."""
 
     writer: StoreWriter
 

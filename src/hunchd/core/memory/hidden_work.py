@@ -1,4 +1,4 @@
-"""Past work that must not be suggested although git still has it."""
+"""Past work that must not be suggested, although git still contains it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hunchd.core.memory.tombstones import Tombstones
 
 
 class HiddenWork:
-    """Ids of the episodes that the user put away or forgot, saved per project.
+    """Ids of the episodes that the user hid or forgot, saved per project.
 
-    An episode that was put away may be shown again. One that was forgotten stays hidden and is not stored again,
-    even if the history is indexed from scratch.
+    An episode that was hidden ("put away") may be shown again. An episode that was forgotten stays hidden and is
+    not stored again, even if the history is indexed from scratch.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -29,9 +29,9 @@ class MemoryReader:
         self._writer = writer
 
     async def drain(self, *, allowed_pending: int) -> None:
-        """Wait until at most `allowed_pending` accepted records are not stored yet, before many more follow.
+        """Wait until at most `allowed_pending` accepted records are still to be stored.
 
-        Raises Unavailable if that takes too long.
+        Callers use this before they add many more records. Raises Unavailable if the wait takes too long.
         """
         await self._writer.drain(allowed_pending=allowed_pending)
 
@@ -51,9 +51,9 @@ class MemoryReader:
         raise NotFound(f"there is no memory '{identifier}'", field="id")
 
     async def find_anywhere(self, identifiers: Sequence[str], projects: Sequence[str]) -> list[Memory]:
-        """Return those of the memories `identifiers` that exist, of the user and of any project.
+        """Return the memories in `identifiers` that exist, from the user or any project.
 
-        Raises NotFound if none does.
+        Raises NotFound if none of them exists.
         """
         memories: dict[str, Memory] = {}
         for project in (None, *projects):
@@ -64,7 +64,7 @@ class MemoryReader:
         return [memories[one] for one in dict.fromkeys(identifiers) if one in memories]
 
     async def find(self, identifiers: Sequence[str], project: str | None) -> dict[str, Memory]:
-        """Return those of the memories `identifiers` that exist, keyed by id."""
+        """Return the memories in `identifiers` that exist, keyed by id."""
         await self._writer.wait_until_started()
         memories = {name: memory for name in identifiers if (memory := self._memory_cache.get(name)) is not None}
         missing = [name for name in identifiers if name not in memories and not self._memory_cache.is_tombstoned(name)]

@@ -94,7 +94,7 @@ class MemoryService(MemoryReader):
     async def claim(self, claims: Sequence[Memory]) -> list[ClaimResolution]:
         """Store claims under the rule that each key has one value.
 
-        Claims that nothing stored can concern wait for no other change.
+        If no stored memory can affect the claims, they are stored without waiting for other changes.
         """
         await self._writer.wait_until_started()
         if all(map(is_independent, claims)):
@@ -106,8 +106,8 @@ class MemoryService(MemoryReader):
     async def lock_changes(self, identifiers: Sequence[str], project: str | None) -> AsyncIterator[dict[str, Memory]]:
         """Hold `change_lock` and yield the current memories with these ids, keyed by id.
 
-        They are read before the lock is taken, so that nobody waits for the store process; what changed in between is
-        read again, mostly from the cache.
+        The memories are read before the lock is taken, so that nobody waits for the store process. Those that
+        changed in between are read again, usually from the cache.
         """
         changed: set[str] = set()
         self._changes_since_read.append(changed)
@@ -165,7 +165,7 @@ class MemoryService(MemoryReader):
     # Changing
 
     async def edit(self, identifier: str, patch: MemoryFields, projects: Sequence[str]) -> Memory:
-        """Change the fields in `patch`.
+        """Apply `patch` to the fields of a memory.
 
         Secrets are redacted as in a new memory. A fact that gets a different key, category, scope or branch also
         gets a different id. Raises Conflict if the memory is an earlier version, a contradiction, or no longer
@@ -212,7 +212,7 @@ class MemoryService(MemoryReader):
     async def _undo_step(self, head: Memory, now: datetime) -> tuple[Memory, MemoryChange]:
         """Undo the last change to `head`.
 
-        If that change gave the fact a new id, the fact under its old id becomes valid again.
+        If the fact got a new id in that change, it becomes valid again under its old id.
         """
         ids = [one for one in (head.supersedes, find_origin_id(head)) if one is not None]
         memories = await self.find(ids, head.project)
@@ -224,9 +224,9 @@ class MemoryService(MemoryReader):
         return back, replace(change, memories=(*change.memories, back))
 
     async def _reactivate(self, memory: Memory, now: datetime) -> tuple[Memory, MemoryChange]:
-        """Reactivate `memory`, which was superseded by another memory.
+        """Reactivate `memory`, which was superseded by a different memory.
 
-        Raises Conflict if another change must be undone first.
+        Raises Conflict if some other change must be undone first.
         """
         by = memory.superseded_by or ""
         other = (await self.find([by], memory.project)).get(by)
@@ -274,7 +274,7 @@ class MemoryService(MemoryReader):
             return memories, last
 
     def _record_changed(self, ids: Iterable[str]) -> None:
-        """Tell those who wait for the lock that what they read of these memories is outdated."""
+        """Tell callers waiting for the lock that their copies of these memories are outdated."""
         for changed_ids in self._changes_since_read:
             changed_ids.update(ids)
 
@@ -301,11 +301,12 @@ class MemoryService(MemoryReader):
         return last
 
     async def erase(self, identifiers: Sequence[str], projects: Sequence[str]) -> None:
-        """Forget memories and wait until no file contains them; many cost little more than one.
+        """Forget memories, and wait until no file contains them.
 
-        If another memory is accepted under the same id in the meantime, that memory is kept. Raises NotFound if none
-        of them exists. Callers must have recorded the erasure with `PendingErasures.record`, including everything
-        that is removed with the memories.
+        Erasing many memories at once costs little more than erasing one. If a new memory is accepted under the same
+        id in the meantime, the new memory is kept. Raises NotFound if none of the memories exists. Callers must
+        have recorded the erasure with `PendingErasures.record`, including everything that is removed with the
+        memories.
         """
         with self.purges.announce_deletion():
             memories, sequence = await self.forget(identifiers, projects)
@@ -343,8 +344,8 @@ class MemoryService(MemoryReader):
     async def finish_erasing(self, ids: Sequence[str], project: str | None) -> list[str]:
         """Complete an erasure that an earlier process started; return the ids erased.
 
-        Ids under which a memory exists are skipped: that memory was not forgotten, or is a new one. When this
-        returns, no file contains anything of the other ids.
+        If a memory exists under an id, the id is skipped: either the memory was never forgotten, or it is a new
+        one. When this returns, no file contains anything of the other ids.
         """
         there = await self.find(ids, project)
         erased_ids = [one for one in ids if one not in there]
@@ -362,8 +363,8 @@ class MemoryService(MemoryReader):
     async def relink(self, removed_memories: Sequence[Memory], project: str | None) -> frozenset[str]:
         """Close the gaps that forgetting `removed_memories` will leave in version histories.
 
-        If a forgotten version had replaced another value, that value becomes valid again. Returns those of the
-        removed ids that now have a different value. The caller must hold `change_lock`.
+        If a forgotten version had replaced an earlier value, that value becomes valid again. Returns the removed
+        ids under which a different value is now stored. The caller must hold `change_lock`.
         """
         removed_ids = frozenset(one.id for one in removed_memories)
         changes = []

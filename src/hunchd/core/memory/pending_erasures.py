@@ -27,7 +27,7 @@ class PendingErasures:
 
     @asynccontextmanager
     async def record(self, ids: Sequence[str], project: str | None) -> AsyncIterator[None]:
-        """Keep the ids on record while the block erases them.
+        """Keep the ids on record while the body of the `with` block erases them.
 
         If the block fails, the erasure is repeated at the next start. If the disk is too full to write the record,
         the erasure goes ahead anyway.

@@ -1,7 +1,7 @@
-"""Memories that rank higher or lower for a kind of question, because of how people reacted to earlier answers.
+"""Changes to the ranking of memories, learned from reactions to earlier answers.
 
-Each reaction counts at once, for questions that share most of their words with the one that was asked. The change of a
-score is bounded, so that no reaction hides a memory or lifts an irrelevant one.
+A reaction takes effect at once, for questions that share most of their words with the question that was asked. The
+change in a memory's score is bounded, so that no reaction hides a memory or lifts an irrelevant one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ class QuestionPreferences:
         session: str,
         at: datetime,
     ) -> None:
-        """Change the scores of memories, by id, for questions like this one."""
+        """Change the scores of memories for questions like this one.
+
+        `changes` maps memory ids to the change in score.
+        """
         question = mask_contacts(redact(question).text)
         stems = sorted(set(stem_question(question)))
         if not stems or not changes:
@@ -86,7 +89,10 @@ class QuestionPreferences:
         self._is_changed = True
 
     def rerank(self, question: str, project: str | None, results: Sequence[SearchResult]) -> list[SearchResult]:
-        """Return the results in the order that earlier reactions suggest; each that moved says so."""
+        """Return the results in the order that earlier reactions suggest.
+
+        A result that moved says so in its reasons. Code results keep their places.
+        """
         stems = set(stem_question(question))
         similar = [
             one
@@ -101,7 +107,7 @@ class QuestionPreferences:
         return [one if one.kind == "code" else next(memories) for one in results]  # code has scores of its own
 
     def list_events(self, identifier: str) -> list[UsageEvent]:
-        """Return the reactions that moved a memory, newest first."""
+        """Return the reactions that changed a memory's rank, newest first."""
         events = [event for one in self._questions for event in one.events.get(identifier, ())]
         return [
             UsageEvent(at=format_iso(datetime.fromisoformat(at)), what=what)
@@ -109,7 +115,10 @@ class QuestionPreferences:
         ]
 
     def forget(self, identifiers: Iterable[str]) -> None:
-        """Drop the questions whose answers contained one of these memories: their words may repeat it."""
+        """Drop the questions whose answers contained one of these memories.
+
+        The words of such a question may repeat the memory.
+        """
         forgotten_ids = set(identifiers)
         self._keep([one for one in self._questions if forgotten_ids.isdisjoint(one.changes)])
 

@@ -105,7 +105,7 @@ def draft_to_message(draft: MessageDraft, session: str, project: str | None, num
 
 
 def mask_message(message: Message) -> Message:
-    """Replace the contact data in a message by the names of their kinds."""
+    """Replace the contact data in a message with the names of their kinds."""
     text = mask_contacts(message.text)
     data = json.loads(mask_contacts(json.dumps(message.data, ensure_ascii=False))) if message.data else message.data
     if text == message.text and data == message.data:

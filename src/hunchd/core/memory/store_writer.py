@@ -46,8 +46,8 @@ class PendingWrite:
 class StoreWriter:
     """Writer that stores accepted records from a queue.
 
-    The queue holds at most `limit` records. `trouble` says why writing is stuck; it is empty while writing works.
-    Records of an earlier process must be added before `run` is called.
+    The queue holds at most `limit` records. `trouble` is the reason why writing is stuck; it is empty while writing
+    works. Records left by an earlier process must be added before `run` is called.
     """
 
     def __init__(
@@ -142,20 +142,20 @@ class StoreWriter:
 
     @property
     def has_started(self) -> bool:
-        """True once the records of an earlier process are loaded."""
+        """True once the records left by an earlier process are loaded."""
         return self._start_event.is_set()
 
     async def wait_until_started(self) -> None:
-        """Wait until the records of an earlier process are loaded.
+        """Wait until the records left by an earlier process are loaded.
 
-        Before that, answers about a memory may be wrong.
+        Answers about a memory may be wrong until then.
         """
         await self._start_event.wait()
 
     async def drain(self, *, allowed_pending: int = 0) -> None:
         """Wait until the records accepted so far are stored.
 
-        The wait already ends when `allowed_pending` of them are left. Records accepted in the meantime are not
+        Returns as soon as at most `allowed_pending` of them are left. Records accepted in the meantime are not
         waited for. Raises Unavailable after DRAIN_TIMEOUT_SECONDS.
         """
         self._drain_waiters += 1

@@ -46,9 +46,9 @@ class Tombstones:
         replace_file(FileOperations(), file, json.dumps(content).encode())
 
     def discard(self, project: str, ids: Iterable[str]) -> None:
-        """Remove ids from a project's tombstone file, so that their memories may be learned or shown again.
+        """Remove ids from a project's tombstone file.
 
-        Raises OSError if the disk is full.
+        Their memories may then be learned or shown again. Raises OSError if the disk is full.
         """
         replace_file(FileOperations(), self._folder / project, json.dumps(sorted(self.load(project) - {*ids})).encode())
 

@@ -1,4 +1,7 @@
-"""Update of memories and the predictor after git rewrote commits, which gave them new ids."""
+"""Updates to memories and the predictor after git rewrote commits.
+
+A rewritten commit gets a new id.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class ModelUpdater(Feature):
-    """Background task that updates the models that signals made outdated."""
+    """Background task that updates the models that signals have made outdated."""
 
     def __init__(
         self,

@@ -153,10 +153,9 @@ class OpenProjects(Feature):
             raise NotFound(f"there is no project '{identifier}'", hint="GET /projects lists them") from None
 
     def list_standing_facts(self, identifier: str | None) -> list[Memory]:
-        """Return all facts of a project.
+        """Return all facts of a project, or the user's facts and profile pages for None.
 
-        For None, returns the user's facts and profile pages. Unlike the contents of a cache, the list is complete,
-        however long it is.
+        Unlike the contents of a cache, the list is always complete, however long it is.
         """
         if identifier is None:
             return [*self.own.profile.values(), *self.own.facts.values()]
@@ -166,7 +165,7 @@ class OpenProjects(Feature):
     def find_by_id(self, identifier: str | None) -> Project | None:
         """Return the project with this id, or None if there is none.
 
-        The identifier None, which stands for the user's own memories, also returns None.
+        The result is also None if the id is None, which stands for the user's own memories.
         """
         return self._projects.get(identifier) if identifier is not None else None
 

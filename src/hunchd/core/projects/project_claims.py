@@ -32,7 +32,7 @@ FILE_SOURCE: Final = "convention"  # source type
 
 
 class ProjectClaims:
-    """Service that updates the facts that files and commits state."""
+    """Service that updates the facts stated in files and commit messages."""
 
     def __init__(self, memories: MemoryService, indexer: HelperProcess) -> None:
         self._memories = memories
@@ -41,7 +41,7 @@ class ProjectClaims:
     async def update_from_files(self, project: Project, file_facts: Sequence[Memory]) -> None:
         """Update the facts that files state.
 
-        A new value replaces the old one, and a fact that is no longer stated in any file ends. If a file repeats a
+        A new value replaces the old one, and a fact that no file states any more ends. If a file repeats a
         statement that has been overruled, nothing changes.
         """
         line = get_side_branch(project)
@@ -142,7 +142,7 @@ class ProjectClaims:
             await self._memories.claim(claims[begin : begin + CLAIM_BATCH_SIZE])
 
     async def _find_merged_commits(self, project: Project, shas: Sequence[str]) -> frozenset[str]:
-        """Return those of the commits `shas` that the main line contains.
+        """Return the commits in `shas` that the main line contains.
 
         Returns all of them if the repository has no default branch.
         """
@@ -157,7 +157,7 @@ class ProjectClaims:
 async def is_overruled(memories: MemoryService, fact: Memory, head: Memory) -> bool:
     """Return True if `fact` repeats a statement that was overruled.
 
-    `head` is the current memory, which overruled it.
+    `head` is the current memory, which overruled that statement.
     """
     if head.status is Status.SUPERSEDED and head.superseded_by is not None:  # it was superseded by another memory
         return is_same_value(fact, head) and get_source_name(fact) == get_source_name(head)
@@ -204,10 +204,7 @@ def _is_active(head: Memory | None) -> bool:
 
 
 def _is_on_main_line(fact: Memory, main: Memory | None) -> bool:
-    """Return True if the main line has the same fact.
-
-    The fact must also apply to the same files.
-    """
+    """Return True if the same fact is valid on the main line, for the same files."""
     if main is None or not _is_active(main) or not is_same_value(main, fact):
         return False
     return all(main.source.get(name) == fact.source.get(name) for name in SCOPE_FIELDS if name != "path")

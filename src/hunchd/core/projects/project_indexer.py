@@ -1,4 +1,4 @@
-"""Project models: built by the indexer process, loaded here and updated incrementally."""
+"""Project models, which the indexer process builds and this module loads and updates."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ProjectIndexer:
     def load(self, project: Project) -> None:
         """Load the model, code cache and facts saved by the last run.
 
-        Files that cannot be read are rebuilt.
+        The models are rebuilt if a file is missing or cannot be read.
         """
         model = project.cache / MODEL_FILE
         try:
@@ -112,7 +112,7 @@ class ProjectIndexer:
         project.code = CodeCache(project.cache / CODE_FILE)
 
     async def index(self, project: Project) -> None:
-        """Update all models: build them the first time, update them incrementally afterwards."""
+        """Update all models; they are built from scratch the first time, then incrementally."""
         project.indexing, project.index_error = True, ""
         project.record_indexing_step("asked for")
         again = False
@@ -181,7 +181,7 @@ class ProjectIndexer:
         return True
 
     async def _find_lost_units(self, project: Project, before: Sequence[str]) -> list[str]:
-        """Return those units that no longer belong to any history.
+        """Return the units of work that no longer belong to any history.
 
         `before` contains the units known so far.
         """
@@ -207,7 +207,7 @@ class ProjectIndexer:
     async def refresh(self, project: Project, paths: Sequence[str] | None = None) -> None:
         """Parse changed files again.
 
-        These are `paths` or, if that is None, all files that have changed since they were last parsed.
+        If `paths` is None, these are all files that have changed since they were last parsed.
         """
         params = {"scope": self._build_request(project), "paths": paths}
         async with aclosing(self._indexer.stream("parse", params, ParsedFiles)) as steps:
@@ -266,7 +266,7 @@ class ProjectIndexer:
     def _announce_model(self, project: Project) -> None:
         """Prepare a newly loaded model and notify the features.
 
-        The files that are open are recorded in it. A new model does not know the running session yet.
+        A new model does not know the running session yet, so the open files are recorded in it.
         """
         if project.predictor is not None:
             for tree in project.trees.values():
@@ -310,7 +310,7 @@ class ProjectIndexer:
             await self._store.put(new)
 
     async def _compact_model(self, project: Project) -> None:
-        """Compact the changes from saved files, and free the memory."""
+        """Compact the model's changes from saved files, and free the memory they used."""
         if self._pack_lock.locked():
             return
         async with self._pack_lock:

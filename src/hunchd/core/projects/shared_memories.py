@@ -62,9 +62,9 @@ class SharedMemories:
         return {one.id: one.branch for one in memories if is_shared(one) and "." not in one.id}
 
     async def _drop_own(self, project: Project, file_memories: Sequence[Memory]) -> list[Memory]:
-        """Drop memories that this user shared.
+        """Return `file_memories` without those that this user shared.
 
-        They are kept only if they no longer exist under their own ids.
+        A memory that the user shared is kept if it no longer exists under its original id.
         """
         ids = [str(memory.source["id"]) for memory in file_memories if memory.source.get("id")]
         memories = await self._memories.find(ids, project.id) if ids else {}
@@ -74,7 +74,7 @@ class SharedMemories:
     async def _store_facts(self, project: Project, file_facts: Sequence[tuple[Memory, Memory]]) -> None:
         """Store shared facts.
 
-        Each fact is given twice: as it is valid on the main line, and as it is valid on the current branch.
+        Each fact is passed as a pair: one version valid on the main line, the other valid on the current branch.
         """
         slots = [fact.id for pair in file_facts for fact in pair]
         heads = await self._memories.find(list(dict.fromkeys(slots)), project.id)
@@ -115,7 +115,7 @@ class SharedMemories:
         )
 
     async def _withdraw_missing(self, project: Project, ids: Sequence[str]) -> None:
-        """End the memories with these ids, which files no longer state."""
+        """End the memories with these ids, because no file states them any more."""
         heads = await self._memories.find(ids, project.id) if ids else {}
         now = self._memories.now()
         valid_heads = (head for head in heads.values() if _is_active(head) and is_shared(head))
@@ -155,10 +155,9 @@ def _build_statement_key(memory: Memory) -> tuple[str, str]:
 
 
 def _update_wording(current: Memory, file_memory: Memory, now: datetime) -> list[MemoryChange]:
-    """Return the change to the wording of an unchanged value.
+    """Return the change to the wording and source of an unchanged value.
 
-    The source of the memory is updated as well. Returns an empty list if nothing differs, or if the stored memory
-    is not a shared one.
+    Returns an empty list if nothing differs, or if the stored memory is not a shared one.
     """
     if not is_shared(current):
         return []
@@ -186,7 +185,7 @@ def _update_wording(current: Memory, file_memory: Memory, now: datetime) -> list
 def _merge_known(file_memory: Memory, stored_memory: Memory | None) -> Memory | None:
     """Merge a memory from a file with its stored version.
 
-    The creation time and usage are kept. Returns None if it is already stored unchanged.
+    The creation time and usage are kept. Returns None if the memory is already stored unchanged.
     """
     if stored_memory is None:
         return file_memory

@@ -6,7 +6,7 @@ import time
 
 
 class ActivityClock:
-    """Clock that measures the time since a client's last request."""
+    """Clock that measures the time since a client last sent a request or signal."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()

@@ -122,10 +122,10 @@ def apply_signal(signal: Signal, project: Project, tree: WorkingTree) -> SignalE
 
 
 def derive_event_id(signal: Signal) -> str | None:
-    """Return a stable id for an event that is reported twice.
+    """Return a stable id for an event that may be reported twice.
 
-    Both a git hook and the watcher report commits, merges and rewrites. Returns None for events that only one of
-    them reports.
+    Commits, merges and rewrites are reported both by a git hook and by the watcher. Returns None for events that
+    only one of the two reports.
     """
     match signal:
         case signals.Commit(sha=str(name)) | signals.Merge(sha=str(name)):
@@ -334,7 +334,7 @@ def _find_common_path(path: str, known_paths: Sequence[str]) -> str | None:
 def get_path_inside(path: str, root: str) -> str | None:
     """Return `path` relative to `root`, with "/" as separator.
 
-    Returns None if it is outside `root`, in installed packages, or not a file.
+    Returns None if the path is outside `root`, belongs to an installed package, or is not a file.
     """
     if path.startswith("<") or (PureWindowsPath(path).drive and not PurePath(path).is_absolute()):
         return None

@@ -89,7 +89,7 @@ class CommandHistory:
         return any(abs(ran.at - at) < 0.0005 and ran.command == command for ran in newest)
 
     def learn(self, ran: CommandRun) -> None:
-        """Train the model on a command newer than all learned before."""
+        """Train the model on a command that is newer than all those learned before."""
         if self.log and ran.at - self.log[-1].at > IDLE_SECONDS:
             self.model.clear_recent()
         self.model.learn_step(
@@ -142,7 +142,7 @@ class CommandHistory:
         return self.log[-1] if self.log else None
 
     def forget_workflow(self, identifier: str) -> None:
-        """Keep a workflow from being read again."""
+        """Prevent a deleted workflow from being read again."""
         self.forgotten_ids.add(identifier)
         self.is_forgotten_changed = True
 
@@ -195,7 +195,7 @@ def generalize_branch(branch: str) -> str:
 
 
 def classify_file(path: str) -> str:
-    """Classify a file: as tests, else by its extension, else by its name."""
+    """Return the kind of a file: "tests", or else its extension, or else its name."""
     name = path.rpartition("/")[2]
     stem, dot, ending = name.rpartition(".")
     if "test" in name.lower() or "/tests/" in f"/{path}" or "/test/" in f"/{path}":

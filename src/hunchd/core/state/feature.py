@@ -1,4 +1,4 @@
-"""Protocol that every feature of the engine implements, and the list through which features are called.
+"""Protocol that every feature of the engine implements, and the list of features.
 
 A feature is one capability with its own state and tasks; it learns of everything else through the methods of this
 protocol. The engine creates the features and knows them only through this protocol. Features never call each other
@@ -75,9 +75,9 @@ class Feature:
     # Projects
 
     def on_project_opened(self, project: Project) -> None:
-        """React to a project that is now watched.
+        """React to a project that is now being watched.
 
-        It was added, restored at start, resumed, or moved to a different folder.
+        This is called after the project was added, restored at start, resumed, or moved to a different folder.
         """
 
     def on_project_closed(self, project: Project) -> None:
@@ -99,10 +99,7 @@ class Feature:
         """
 
     def on_model_updated(self, project: Project) -> None:
-        """React to models that have caught up with the working tree.
-
-        They have caught up with the history as well.
-        """
+        """React to models that have caught up with the working tree and the history."""
 
     # Erasure
 
@@ -140,7 +137,7 @@ class Feature:
 class Features(Feature):
     """Features of an engine, called together.
 
-    Each method call is passed on to every feature, in the order in which the features were added.
+    Each method passes its call on to every feature, in the order in which the features were added.
     """
 
     def __init__(self) -> None:

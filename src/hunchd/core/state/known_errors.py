@@ -1,4 +1,7 @@
-"""Matching of error texts to known errors, even if only the last line is given. No I/O."""
+"""Matching of error texts to known errors, even if only the last line is given.
+
+The module does no I/O.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def error_id(project: str, fingerprint: str) -> str:
 def find_error_id(text: str, error_text: ParsedError, project: Project, path: str | None = None) -> str:
     """Return the id of the error that `text` reports.
 
-    If `text` is only the last line of an error, but specific enough, this is the id of the one known error whose
+    If `text` is only the last line of an error, but specific enough, this is the id of the only known error whose
     trace ends with that line (and which occurred in `path`, if given).
     """
     own = error_id(project.id, error_text.fingerprint)
@@ -58,8 +61,8 @@ def describe_error(error: KnownError, project: Project) -> str:
 def _find_matching_errors(text: str, error_text: ParsedError, project: Project) -> list[KnownError]:
     """Return the known errors with the same message, newest first.
 
-    Only errors whose trace is known are returned. Returns an empty list if `text` is more than the last line of an
-    error.
+    Errors of which only the last line is known are left out. Returns an empty list if `text` is more than the last
+    line of an error.
     """
     message = normalize_headline(error_text.headline)
     if not message or not is_last_line(error_text, text):
@@ -76,9 +79,10 @@ def _is_last_line_only(error: KnownError) -> bool:
 
 
 def describe_possible_errors(errors: Iterable[KnownError], project: Project) -> dict[str, list[str]]:
-    """Describe the errors to which last lines without a trace may refer.
+    """Describe which errors a bare last line may refer to.
 
-    The keys are the memory ids of those of `errors` for which only the last line is known.
+    The result maps the memory id of each error in `errors` of which only the last line is known to the descriptions
+    of the known errors that it may be.
     """
     possible = ((error.memory, find_possible_errors(error.text, project)) for error in errors)
     return {memory: [describe_error(one, project) for one in several] for memory, several in possible if several}

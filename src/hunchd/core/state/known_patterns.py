@@ -58,16 +58,13 @@ class KnownPatterns:
             self._patterns.pop(identifier, None)
 
     def find_for_path(self, path: str) -> list[tuple[PatternSummary, float]]:
-        """Return the patterns that new code in `path` could follow.
-
-        Each comes with its value.
-        """
+        """Return the patterns that new code in `path` could follow, each with its value."""
         return self._rank_for_path(path)[:MAX_PATTERNS]
 
     def find_useful_for_path(self, path: str, *, building: bool = False) -> list[tuple[PatternSummary, float]]:
-        """Return the patterns worth showing unprompted for `path`.
+        """Return the patterns worth showing unprompted for `path`, each with its value.
 
-        Each comes with its value. `building` is True while the user works on a new feature.
+        `building` is True while the user works on a new feature.
         """
         return [
             (pattern, value)
@@ -139,7 +136,7 @@ def _is_same_language(path: str, pattern: PatternSummary) -> bool:
 def _is_test_pattern(pattern: PatternSummary) -> bool:
     """Return True if most instances of the pattern are in test files.
 
-    It need not be all: a line in the code under test may look like an instance as well.
+    Not all of them need to be, because a line in the code under test may look like an instance as well.
     """
     return 2 * sum(map(_is_test, pattern.paths)) > len(pattern.paths)
 

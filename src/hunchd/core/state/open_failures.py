@@ -1,6 +1,6 @@
 """Failed commands with their errors and tree snapshots, compared with later successful runs.
 
-If a later run passes or reports a different error, the errors of earlier runs count as fixed. No I/O.
+If a later run passes or reports a different error, the errors of earlier runs count as fixed. The module does no I/O.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class OpenFailures:
     last_event_at: dict[str, datetime] = field(default_factory=dict)
 
     def is_recorded(self, event: ErrorEvent | PassEvent) -> bool:
-        """Return True if this or a later event was already recorded.
+        """Return True if this event or a later one has already been recorded.
 
         Replaying the event then changes nothing.
         """
@@ -92,7 +92,7 @@ class OpenFailures:
     def record_failure(self, event: ErrorEvent, picture: TreeSnapshot | None) -> Sighting | None:
         """Record a failure.
 
-        Returns the last occurrence of the same error with the same command, or None if that is no longer open.
+        Returns the last occurrence of the same error with the same command, or None if no such occurrence is open.
         """
         key = build_command_key(event)
         sightings = [one for one in self.sightings.pop(key, []) if event.at - one.at <= MAX_OPEN_PERIOD]

@@ -115,8 +115,8 @@ class WorkingTree:
     def list_active_files(self) -> tuple[str, ...]:
         """Return the open files that belong to the current working session.
 
-        These are the files opened or saved less than ACTIVE_PERIOD before the newest one. Older files say nothing
-        about the current work.
+        These are the files opened or saved less than ACTIVE_PERIOD before the most recently opened or saved file.
+        Older files say nothing about the current work.
         """
         newest = max(self.open_files.values(), default=None)
         return tuple(path for path, at in self.open_files.items() if newest is not None and newest - at < ACTIVE_PERIOD)
@@ -136,7 +136,7 @@ class WorkingTree:
 
 @dataclass(slots=True)
 class ProgressCount:
-    """Number of finished work items and number of all work items."""
+    """Number of finished work items and total number of work items."""
 
     done: int = 0
     total: int = 0
@@ -161,7 +161,7 @@ class IndexingStep:
 class UserState:
     """Facts and profile pages of the user, keyed by id.
 
-    They do not belong to any project.
+    These memories do not belong to any project.
     """
 
     facts: dict[str, Memory] = field(default_factory=dict)
@@ -176,7 +176,7 @@ class UserState:
 def update_shown(change: MemoryChange, memories: dict[str, Memory], kind: Kind, *, key_prefix: str = "") -> None:
     """Apply a change to the shown memories of one kind.
 
-    `memories` contains those that are active or suspect.
+    `memories` contains the shown memories, which are those with the status active or suspect.
     """
     for memory in change.memories:
         if memory.kind is not kind or not (memory.key or "").startswith(key_prefix) or "." in memory.id:
@@ -300,7 +300,7 @@ class Project:
         self.bump_revision()
 
     def _forget_workflows(self, deletions: Iterable[str]) -> None:
-        """Keep deleted workflows from being read again."""
+        """Prevent deleted workflows from being read again."""
         for identifier in deletions:
             if identifier in self.workflows:
                 self.command_history.forget_workflow(identifier)
@@ -360,7 +360,7 @@ class Project:
         return tuple(error for error in reversed(self.errors.values()) if now - error.last <= ERROR_MAX_AGE)
 
     def to_answer(self, store_counts: Mapping[str, int] | None = None) -> ProjectAnswer:
-        """Return the project in the form in which the API shows it.
+        """Return the project in the form used by the API.
 
         `store_counts` are the counts of embeddings reported by the store, if available.
         """
