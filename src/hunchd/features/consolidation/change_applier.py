@@ -1,4 +1,4 @@
-"""Applying and undoing of planned changes.
+"""Application of planned changes, and undoing them.
 
 Each change is logged first, then committed in a small batch. Memories that someone else has changed in the meantime
 are left alone. Requests and signals have priority over a run.
@@ -48,7 +48,7 @@ MAX_TIMEOUTS: Final = 10  # timeouts of the writer before a run gives up for now
 
 
 class ChangeApplier:
-    """Applies and undoes the planned changes of a run.
+    """Service that applies and undoes the planned changes of a run.
 
     Each change is written to `log` before it is made; an undo reads the changes from this log.
     """
@@ -65,7 +65,7 @@ class ChangeApplier:
         await self._writer.wait_until_started()
 
     async def apply(self, run: str, entries: Sequence[ChangeEntry], stop_event: asyncio.Event) -> list[ChangeEntry]:
-        """Log the applicable changes, then apply them; return those that were applied.
+        """Log the applicable changes, apply them, and return those that were applied.
 
         Nothing more is applied once `stop_event` is set.
         """
@@ -91,10 +91,11 @@ class ChangeApplier:
     ) -> tuple[int, int]:
         """Undo the changes of a run in reverse order.
 
-        By default, all changes are undone. With `of_owner`, only the changes for `owner` are; with `steps`, only those
-        of the given steps; with `only`, only the change with that number. Returns how many changes were undone, and
-        how many were left in place, fully or partly, because someone else has changed the memory since. A single
-        change is undone completely, even if other fields of its memories have changed since, or not at all.
+        By default, all changes are undone. With `of_owner`, only the changes for `owner` are undone; with `steps`,
+        only the changes made in those steps; with `only`, only the change with that number. Returns how many
+        changes were undone, and how many were left in place, fully or partly, because someone else has changed the
+        memory since. A single change is undone either completely, even if other fields of its memories have changed
+        since, or not at all.
         """
         batches = split_into_batches(self._iter_changes(run, only), LOG_BATCH_SIZE)
         undone_count = left_count = 0
@@ -123,9 +124,9 @@ class ChangeApplier:
     async def wait_for_store(self, *, allowed_pending: int) -> None:
         """Wait for the store, then release memories cached only because of the run.
 
-        At most `allowed_pending` records may still be unstored when the wait ends, so that the next changes are
-        prepared while the last records are being stored and neither side idles. Memories cached only because a run
-        changed them would otherwise evict memories that queries need.
+        When the wait ends, at most `allowed_pending` records may still be unstored, so that the next changes are
+        prepared while the last records are being stored and neither side idles. Memories that are cached only
+        because a run changed them would otherwise evict memories that queries need.
         """
         await self.drain_writer(allowed_pending=allowed_pending)
         self._memory_cache.drop_committed(self._temporarily_cached)
@@ -233,8 +234,8 @@ def _select_remaining(
 ) -> tuple[list[ChangeEntry], int, int]:
     """Return, for each change, the part that can still be applied in sequence.
 
-    Changes without such a part are left out, as are partial ones unless `allow_partial`. Also returns how many
-    changes have already been applied, and how many of the returned changes are partial.
+    Changes without such a part are left out, and so are partial changes unless `allow_partial` is True. Also
+    returns how many changes have already been applied, and how many of the returned changes are partial.
     """
     present = dict(memories)
     applicable: list[ChangeEntry] = []

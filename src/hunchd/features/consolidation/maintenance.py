@@ -1,4 +1,4 @@
-"""Nightly maintenance: sets up usage tracking and consolidation."""
+"""Nightly maintenance, with usage tracking and consolidation."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Maintenance(Feature):
             self.usage.record_shown(items, self._now(), project_id)
 
     def record_search(self, query: str, project: str | None, answer: SearchAnswer) -> SearchAnswer:
-        """Record the results of a query; return them in the order that reactions to earlier answers suggest."""
+        """Record the results of a query, and return them as earlier reactions rank them."""
         answer = structs.replace(answer, results=self._preferences.rerank(query, project, answer.results))
         memories = [result.id for result in answer.results if result.kind != "code"]
         self.usage.record_query(query, project, memories, self._now())
@@ -146,7 +146,7 @@ class Maintenance(Feature):
             self.usage.record_commit(unit.sha, self._now())
 
     def record_feedback(self, items: Iterable[tuple[FeedbackItem, str | None]]) -> None:
-        """Record explicit feedback items, each paired with its project, if any."""
+        """Record explicit feedback items, each paired with its project or None."""
         for item, project in items:
             self.usage.record_feedback(item.id, item.outcome, self._now(), note=item.note, project=project)
 
@@ -248,7 +248,7 @@ class Maintenance(Feature):
     def _get_installation_time(self) -> datetime:
         """Return the time at which this installation was first started.
 
-        Returns the current time if it is unknown.
+        If that time is unknown, the current time is returned.
         """
         try:
             return datetime.fromtimestamp(self._installation_file.stat().st_mtime, UTC)

@@ -1,6 +1,7 @@
 """Execution of a consolidation plan for one owner, with regression gate and rollback.
 
-An owner is a project, or the user.
+An owner is a project, or the user. The gate repeats queries ("probes") after the run, and fails if they lost too
+many results.
 """
 
 from __future__ import annotations
@@ -77,15 +78,15 @@ OnChanged = Callable[[Sequence[ChangeEntry]], None]  # called with the changes j
 
 
 class RunStopped(Exception):
-    """The run was asked to stop; the changes made so far are consistent."""
+    """Raised when a run was asked to stop; the changes made so far are consistent."""
 
 
 class OwnerRemoved(Exception):
-    """The project whose memories were being consolidated was removed during the run."""
+    """Raised when the project whose memories are being consolidated has been removed."""
 
 
 class PlanExecutor:
-    """Executes consolidation plans and checks their effects with the regression gate."""
+    """Service that executes consolidation plans and checks their effects with the regression gate."""
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ class PlanExecutor:
 
     @asynccontextmanager
     async def _keep_owner(self, owner: MemoryOwner) -> AsyncIterator[None]:
-        """Delay the removal of an owner until the block ends.
+        """Delay the removal of an owner until the `with` block ends.
 
         Raises OwnerRemoved if the owner has already been removed.
         """
@@ -152,7 +153,7 @@ class PlanExecutor:
     ) -> AsyncIterator[PlannerSession]:
         """Start a planning session with the memories of `owner` loaded.
 
-        Waits first until the store has all accepted records.
+        The session starts once the store has all accepted records.
         """
         await self._applier.drain_writer()
         now = self._now()
@@ -179,7 +180,7 @@ class PlanExecutor:
     ) -> VerdictLine:
         """Execute the remaining steps of a run for one owner, then check the gate.
 
-        Raises RunStopped if `stop_event` is set, and OwnerRemoved if the owner is removed.
+        Raises RunStopped if `stop_event` is set, and OwnerRemoved if the owner is removed in the meantime.
         """
         run = record.run
         if owner.id in record.failed_gates:  # a crash interrupted the rollback
@@ -225,7 +226,7 @@ class PlanExecutor:
     ) -> int:
         """Execute one step and return the number of changes made.
 
-        Raises RunStopped if `stop_event` is set, and OwnerRemoved if the owner is removed.
+        Raises RunStopped if `stop_event` is set, and OwnerRemoved if the owner is removed in the meantime.
         """
         change_count = 0
         async for entries in plan.iter_step(step):
@@ -290,10 +291,10 @@ class PlanExecutor:
     # Gate
 
     async def _build_probes(self, planning: PlannerSession, owner: MemoryOwner, run: str) -> list[Probe]:
-        """Build the probes: queries and the memories that they find before the run.
+        """Build the probes, which are queries with the memories they find before the run.
 
-        Queries by the user come first, then queries made from memories. A query that finds nothing, or not the memory
-        it was made from, is left out.
+        Queries by the user come first, then queries made from memories. A query is left out if it finds nothing, or
+        if it was made from a memory and does not find it.
         """
         probes: list[Probe] = []
         for query in self._usage.list_queries(owner.id, MAX_QUERY_PROBES):
@@ -414,8 +415,8 @@ class PlanExecutor:
     ) -> list[str]:
         """Return the ids of the `k` best matches that are still valid.
 
-        They must also pass `existed_before`. Searching by words is enough, because the vectors change along with the
-        words, and no model needs to be loaded.
+        The matches must also pass `existed_before`. Searching by words is enough, because the vectors change along
+        with the words, and no model needs to be loaded.
         """
         now = self._now()
         filters = Filters(project=project, statuses=(Status.ACTIVE, Status.SUSPECT))
@@ -449,7 +450,7 @@ class PlanExecutor:
             await self._store.optimise()
 
     async def measure_store(self) -> StoreFigures | None:
-        """Return the current size of the store, or None if the store does not tell."""
+        """Return the current size of the store, or None if the store does not report it."""
         try:
             stats = await self._store.fetch_stats()
         except Unavailable:

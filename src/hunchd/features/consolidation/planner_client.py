@@ -55,9 +55,9 @@ async def open_planner(
 ) -> AsyncIterator[PlannerSession]:
     """Start a planning session with all memories of `owner` loaded.
 
-    The planner drops the memories when the block ends. `models`, if given, judge the statement pairs that the rules
-    leave undecided. `verdicts` is the file with a language model's verdicts, if one is used: contradictions that it
-    rejected are not opened.
+    The planner drops the memories when the `with` block ends. `models`, if given, judge the statement pairs that
+    the rules leave undecided. `verdicts` is the file with a language model's verdicts, if one is used:
+    contradictions that it rejected are not opened.
     """
     params = {
         "project": owner.id,
@@ -104,7 +104,7 @@ class PlannerSession:
     async def get_probes(self, limit: int, seed: str) -> list[tuple[str, str]]:
         """Return at most `limit` queries, each with the memory id it should find.
 
-        The same `seed` draws the same queries.
+        Calls with the same `seed` return the same queries.
         """
         return await self._call("probes", {"most": limit, "seed": seed}, list[tuple[str, str]])
 
@@ -113,7 +113,7 @@ class PlannerSession:
     ) -> SpilledPlan:
         """Plan all steps and write the plan to `spill_file`.
 
-        The plan is incomplete if `stop_event` is set in the meantime.
+        If `stop_event` is set in the meantime, the plan is incomplete.
         """
         for step in steps:
             async for entries in self.plan(step):

@@ -576,7 +576,7 @@ async def _wait_for_result(task: asyncio.Task[ResultT]) -> ResultT:
 def _get_start_time(log: RunLog, run: str) -> datetime:
     """Return the time at which a run began.
 
-    Returns 1970 if the log does not state it.
+    If the log does not state it, the start of 1970 is returned.
     """
     start_line = next(log.read_lines(run), {})
     return datetime.fromisoformat(start_line.get("at", "1970-01-01T00:00:00+00:00"))

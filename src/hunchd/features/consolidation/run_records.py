@@ -45,9 +45,9 @@ class ProbesLine(_Line, frozen=True, kw_only=True, tag="probes"):
 
 
 class TalliesLine(_Line, frozen=True, kw_only=True, tag="tallies"):
-    """Line with the usage that the run adds to memories, by memory id.
+    """Line with the usage that the run adds to memories, keyed by memory id.
 
-    It is written so that a run interrupted by a crash does not count the usage twice.
+    The line is written so that a run interrupted by a crash does not count the usage twice.
     """
 
     tallies: dict[str, UsageTally]
@@ -73,9 +73,9 @@ class StepLine(_Line, frozen=True, kw_only=True, tag="step"):
 
 
 class LostLine(_Line, frozen=True, kw_only=True, tag="lost"):
-    """Line with a verdict of the gate because of which changes are undone.
+    """Line with a verdict of the gate that requires changes to be undone.
 
-    It is written before they are undone, so that a run interrupted by a crash finishes the undo.
+    The line is written before the changes are undone, so that a run interrupted by a crash finishes the undo.
     """
 
     owner: str | None
@@ -176,7 +176,7 @@ class RunRecord:
     def is_change_undone(self, number: int, owner: str | None, step: str) -> bool:
         """Return True if a change was undone by the user or by the gate.
 
-        The change is given by its `number`, its owner and its step.
+        The change is identified by its `number`, its owner and its step.
         """
         verdict = self.owners.get(owner)
         return self.is_undone or number in self.undone_changes or (verdict is not None and verdict.undoes(step))
@@ -223,7 +223,7 @@ def iter_changes(lines: Iterable[JsonObject]) -> Iterator[ChangeLine]:
 def load_run_record(log: RunLog, run: str, *, changes: bool = True) -> RunRecord:
     """Load the state of a run from its log.
 
-    If `changes` is False, this is fast, but the changes are not counted. Raises NotFound if there is no such run.
+    With `changes=False`, loading is fast, but the changes are not counted. Raises NotFound if there is no such run.
     """
     record = RunRecord(run, datetime.fromtimestamp(0, UTC), "", (), ())
     for raw in log.read_lines(run, changes=changes):

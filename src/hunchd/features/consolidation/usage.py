@@ -1,9 +1,9 @@
 """Usage of memories: which ones were shown, used or judged by the user.
 
-Usage is recorded in RAM, saved to a file by memory id, and applied by consolidation; showing a memory does not write
-to the store. Explicit feedback (`/feedback`) is counted in the memory at once and recorded here as well; observed
-evidence (a memory was used, its file was opened, its query was repeated) is counted only here. Each kind of evidence
-counts once a day.
+Usage is kept in RAM, saved to a file keyed by memory id, and added to the memories by consolidation; showing a
+memory does not write to the store. Explicit feedback (`/feedback`) updates the memory's own counts at once and is
+recorded here as well; observed evidence (a memory was used, its file was opened, its query was repeated) is
+recorded only here. Each kind of evidence counts at most once a day per memory.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class UsageTracker:
     def record_query(self, query: str, project: str | None, result_ids: Sequence[str], at: datetime) -> None:
         """Record a query and the ids of its results.
 
-        If the same query is repeated soon, its earlier results count as ignored.
+        If the same query is repeated soon, the results it found the first time count as ignored.
         """
         query = redact(" ".join(query.split())).text
         key = (project, query.casefold())
@@ -148,9 +148,9 @@ class UsageTracker:
     def record_open(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
         """Record that a file was opened.
 
-        This counts as a use of the memories about the file that were shown recently. If an agent opens a file about
-        which it was already shown something, what it was shown counts as insufficient, unless the agent then changes
-        the file.
+        This counts as a use of the memories about the file that were shown recently. If an agent opens a file after
+        it was shown memories about it, those memories count as insufficient, unless the agent then changes the
+        file.
         """
         self._expire_agent_reads(at)
         about = [
@@ -169,7 +169,7 @@ class UsageTracker:
     def record_save(self, path: str) -> None:
         """Discard the record that an agent read this file, which has now changed.
 
-        An agent has to read a file before it can change it, however useful the memories it was shown were.
+        An agent has to read a file before it can change it, even if the memories it was shown were useful.
         """
         self._agent_reads.pop(path, None)
 
@@ -252,8 +252,8 @@ class UsageTracker:
     def subtract_tallies(self, tallies: Mapping[str, UsageTally], run: str = "") -> None:
         """Subtract usage that has been recorded elsewhere.
 
-        It has been counted in the memories, or is in the log of `run`, which will apply it. The usage file on disk may
-        be older than that.
+        Such usage has been counted in the memories, or is in the log of `run`, which will add it to them. The usage
+        file on disk may be older and still contain it.
         """
         for identifier, tally in tallies.items():
             record = self._records.get(identifier)
@@ -268,8 +268,8 @@ class UsageTracker:
     def return_tallies(self, tallies: Mapping[str, UsageTally], rollback: str) -> None:
         """Add usage back after the run that counted it was undone.
 
-        `rollback` identifies the undo. The same rollback adds usage only once, even if the call is repeated after a
-        crash.
+        `rollback` identifies the undo. Usage is added only once for the same rollback, even if the call is repeated
+        after a crash.
         """
         if rollback == self._last_returned:
             return
@@ -343,9 +343,9 @@ class UsageTracker:
         return usage
 
     def _expire_agent_reads(self, at: datetime) -> None:
-        """Count files that an agent read but did not change in time.
+        """Record evidence about the files that an agent read but did not change in time.
 
-        They are evidence that the memories shown about the file were not enough.
+        It is evidence that the memories shown about such a file were not enough.
         """
         for path, (read_at, about) in list(self._agent_reads.items()):
             if not _is_within_open_window(read_at, at):

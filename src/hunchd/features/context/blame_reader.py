@@ -23,7 +23,7 @@ DEBOUNCE_SECONDS: Final = 1.0  # seconds; a file that is only glanced at is skip
 
 
 class BlameReader(Feature):
-    """Feature that reads the authorship of lines in open files, in the background."""
+    """Background feature that reads who last changed each line of the open files."""
 
     def __init__(self) -> None:
         self._request: tuple[Project, WorkingTree] | None = None
@@ -48,7 +48,10 @@ class BlameReader(Feature):
         self._work.set()
 
     async def run(self) -> None:
-        """Read requested files that have not been read yet, last opened first, forever."""
+        """Read requested files that have not been read yet, forever.
+
+        The most recently opened file comes first.
+        """
         while True:
             await self._work.wait()
             await asyncio.sleep(DEBOUNCE_SECONDS)

@@ -15,8 +15,8 @@ MAX_BUNDLES = 256  # bundles of about 40 kB: 10 MB at most
 class BundleKey:
     """Cache key of a bundle: everything on which its content depends.
 
-    `revision` is that of the project's data. `moment` numbers the periods of ten minutes, because bundles state
-    ages in words. A bundle is outdated when either has changed.
+    `revision` is the revision of the project's data. `moment` is the number of the ten-minute period, because
+    bundles state ages in words. A bundle is outdated when either has changed.
     """
 
     focus: Focus
@@ -36,7 +36,7 @@ class _CachedBundle:
 
 @dataclass(slots=True)
 class CacheCounters:
-    """Counts of hits, misses, prefetched bundles and unused ones since the daemon started."""
+    """Counts since the daemon started: hits, misses, prefetched bundles, and unused ones."""
 
     hits: int = 0
     misses: int = 0
@@ -83,10 +83,7 @@ class BundleCache:
         return list(dict.fromkeys(key.focus.file for key in keys if key.focus.project == project and key.focus.file))
 
     def record_answer(self, *, is_hit: bool, seconds: float) -> None:
-        """Count a hit or a miss, and record the time of the answer.
-
-        `seconds` is the time that the answer took.
-        """
+        """Count a hit or a miss, and record how long the answer took, in seconds."""
         if is_hit:
             self.tally.hits += 1
         else:

@@ -1,7 +1,7 @@
 """Candidates for a bundle, built from predictions and memories, with a value each.
 
-A candidate is an item that the bundle may contain. This is the only module that sets the values of the kinds
-against each other. All functions are pure.
+A candidate is an item that the bundle may contain. Only this module decides how the values of different kinds of
+candidates compare. All functions are pure.
 """
 
 from __future__ import annotations
@@ -123,9 +123,10 @@ def _sort_newest_first(errors: Sequence[KnownError]) -> list[KnownError]:
 
 
 def _list_current_units(candidate_input: CandidateInput) -> list[PredictedUnit]:
-    """Return the predicted past units of work that are not too old and touched more than the current file.
+    """Return the predicted past units of work that are worth showing.
 
-    If the user has asked a question or has errors, the others are returned too.
+    Units that are too old or touched no other file than the current one are left out, unless the user has asked a
+    question or has errors.
     """
     units, focus = candidate_input.prediction.units, candidate_input.focus
     if focus.query or focus.errors:
@@ -137,8 +138,8 @@ def _list_current_units(candidate_input: CandidateInput) -> list[PredictedUnit]:
 def select_informative_units(units: Sequence[PredictedUnit], limit: int) -> list[PredictedUnit]:
     """Return at most `limit` past units of work, the most informative first.
 
-    Units whose subject describes nothing, such as merges of branches, are left out, and broad changes come after
-    narrow ones.
+    Units whose subject describes nothing, such as merges of branches, are left out, and broad changes are ranked
+    below narrow ones.
     """
     informative = [unit for unit in units if is_descriptive(unit.subject)]
     return sorted(informative, key=lambda unit: -get_unit_value(unit))[:limit]

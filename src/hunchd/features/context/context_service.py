@@ -1,6 +1,6 @@
 """Service that answers context requests: it builds the focus, predicts, and assembles a bundle.
 
-Most bundles are prefetched.
+The focus describes what the user is working on. Most bundles are prefetched.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ MIN_TERM_SHARE = 0.25
 class PrefetchRequest:
     """Request to prefetch the bundle for a file.
 
-    If `path` is "", it is the bundle for a branch on which no file has been opened yet.
+    If `path` is "", the bundle is for a branch on which no file has been opened yet.
     """
 
     project: Project
@@ -226,9 +226,9 @@ class ContextService(Feature):
         self.request_prefetch(applied_signal.project, applied_signal.tree, applied_signal.effect.prefetch)
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        """Record which past work the user has put away or wants to see again.
+        """Record which past work the user has hidden or wants to see again.
 
-        Git still has it, and predictions would suggest it.
+        Predictions would otherwise suggest hidden work, because git still contains it.
         """
         work = [one for one in change.memories if one.kind is Kind.EPISODE]
         if project is None or not work:
@@ -241,7 +241,10 @@ class ContextService(Feature):
             self._hidden_work.show_again(project.id, shown_again)
 
     async def hide_forgotten_work(self, forgotten: Iterable[Memory]) -> None:
-        """Keep past work that the user forgets out of predictions, because git still has it."""
+        """Keep past work that the user forgets out of predictions.
+
+        Predictions would otherwise suggest it, because git still contains it.
+        """
         for one in forgotten:
             if one.kind is Kind.EPISODE and one.project is not None:
                 await self._hidden_work.forget(one.project, [one.id])
@@ -256,7 +259,7 @@ class ContextService(Feature):
         self.scoreboard.forget_project(project_id)
 
     def get_focus(self, project: Project, tree: WorkingTree) -> FocusAnswer:
-        """Return the open files, and recently opened ones with their predictions.
+        """Return the open files, and the recently opened files with their predictions.
 
         A prediction states the rank and the probability that the file had before it was opened.
         """
@@ -320,7 +323,7 @@ class ContextService(Feature):
         return bundle
 
     def _build_focus(self, request: ContextRequest, project: Project, tree: WorkingTree) -> Focus:
-        """Build the focus for a request; fill gaps from the state of the working tree."""
+        """Build the focus for a request, and fill gaps from the state of the working tree."""
         file = to_relative_path(request.file, tree.root, field=request.file_field) if request.file else None
         requested_files = [
             to_relative_path(path, tree.root, field=request.open_files_field) for path in request.open_files
@@ -390,7 +393,7 @@ class ContextService(Feature):
     def _relevant_facts(self, project: Project, focus: Focus) -> list[Memory]:
         """Return the facts that may concern the focus.
 
-        The time this takes does not depend on how many other facts are stored.
+        The time this takes does not depend on how many irrelevant facts are stored.
         """
         words = words_at_hand(focus) | extract_words(" ".join(error[-LONGEST_ERROR:] for error in focus.errors))
         relevant_facts: list[Memory] = []
@@ -415,7 +418,7 @@ class ContextService(Feature):
     def _search_cached(self, focus: Focus) -> Sequence[tuple[Memory, float]]:
         """Return the cached memories that match the question, best first.
 
-        Each has its relevance, from 0 to 1. Returns nothing if the focus has no question.
+        Each memory comes with its relevance, from 0 to 1. Returns nothing if the focus has no question.
         """
         if not focus.query:
             return ()
@@ -462,9 +465,9 @@ def _list_defined_names(view: FileView) -> set[str]:
 
 
 def _is_still_indexing(bundle: Bundle, project: Project) -> bool:
-    """Return True if a bundle is empty because indexing is not finished.
+    """Return True if a bundle is empty because indexing has not finished.
 
-    Clients then repeat the request ten times a second, so such a request does not count as answered.
+    In that case, clients repeat the request ten times a second, so such a request does not count as answered.
     """
     return not any(item.tier <= 2 for item in bundle.items) and project.state == "indexing"
 
@@ -472,8 +475,8 @@ def _is_still_indexing(bundle: Bundle, project: Project) -> bool:
 def add_companions(prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
     """Extend the prediction for a file that is not in the history yet.
 
-    Adds the files that usually changed when similar files were new, and returns the `k` most likely files. For a
-    file with a history, the prediction is returned unchanged.
+    The files that usually changed when similar files were new are added, and the `k` most likely files are kept.
+    For a file with a history, the prediction is returned unchanged.
     """
     if not focus.file or project.predictor is None or project.predictor.has_file(focus.file):
         return prediction

@@ -1,6 +1,6 @@
 """Selection of the conventions and instructions that apply to a file.
 
-A part is a folder of the project with conventions of its own. A role is a type of file, such as code, test or
+A part is a folder of the project that has its own conventions. A role is a type of file, such as code, test or
 manifest, for which a convention is meant.
 """
 
@@ -92,8 +92,9 @@ _LANGUAGE_BY_MANIFEST: Final = {
 def find_roles(file: str | None, activity: str = "", open_files: Sequence[str] = ()) -> frozenset[str]:
     """Return the roles of `file`, which decide the conventions that apply to it.
 
-    If `file` is None, the conventions for a change of the open files apply; if there are none, those for the project,
-    changes, code, tests and manifests. If `activity` is "reviewing", those for changes apply in addition.
+    If `file` is None, the result contains the role "change" and the roles of the open files; without open files, it
+    contains the roles project, change, code, test and manifest. If `activity` is "reviewing", the role "change" is
+    added.
     """
     if file is None and open_files:
         return frozenset({"change"}).union(*map(find_roles, open_files))
@@ -120,7 +121,7 @@ def find_roles(file: str | None, activity: str = "", open_files: Sequence[str] =
 def _list_roles(fact: Memory) -> frozenset[str]:
     """Return the roles for which a convention or rule is meant.
 
-    It applies to files with at least one of them.
+    It applies to every file with at least one of these roles.
     """
     if _is_instruction(fact):
         topic = get_topic(fact)
@@ -187,10 +188,10 @@ def select_relevant_facts(
 
 
 def narrow_tests(text: str, fact: Memory, file: str | None, test: str | None = None) -> str:
-    """Put a command that tests only `file` before the one for all tests.
+    """Put a command that tests only `file` before the command for all tests.
 
-    `test` is the file with the tests of `file`, if that is a different file. Returns `text` unchanged if it is not
-    about tests, or if the way to run a single file is not known for the test tool.
+    `test` is the file with the tests for `file`, if that is a different file. Returns `text` unchanged if it is not
+    about tests, or if it is not known how the test tool runs a single file.
     """
     single = SINGLE_PATTERN.search(fact.value or "") if _is_from_project(fact) else None
     subject, file = ("its tests" if test else "this file"), test or file
@@ -206,12 +207,12 @@ def narrow_tests(text: str, fact: Memory, file: str | None, test: str | None = N
 
 
 def tells_enough(fact: Memory, text: str) -> bool:
-    """Return True if `text`, a convention beside a file, says more than the name of a tool."""
+    """Return True if `text`, shown for a file, says more than a tool's name."""
     return not is_convention(fact) or "`" in text or get_subject(fact) in _WITHOUT_COMMAND
 
 
 def get_subject(fact: Memory) -> str:
-    """Return the key of a convention without its part."""
+    """Return the key of a convention without the name of its part."""
     return (fact.key or "").partition(" in ")[0]
 
 
@@ -241,7 +242,7 @@ def _is_from_project(fact: Memory) -> bool:
 
 
 def is_convention(fact: Memory) -> bool:
-    """Return True for a statement of a manifest, such as the command that runs the tests."""
+    """Return True for a statement from a manifest, such as the test command."""
     return fact.category == "convention" and fact.source.get("type") == "convention"
 
 

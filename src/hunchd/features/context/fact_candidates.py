@@ -140,7 +140,7 @@ def _build_stated_candidates(
     """Build candidates from the user's statements, keyed by the fact's id.
 
     Statements that quote an error or mention the current work come first. Their number is limited separately from
-    that of the others, so that facts about other things never displace those that concern this file.
+    the number of other statements, so that statements about other things never displace those about this file.
     """
     here = [fact for fact in facts if fact.id in quoting or _mentions_focus(fact, focus)]
     here.sort(key=lambda fact: (fact.id not in quoting, -len(at_hand & extract_words(f"{fact.title} {fact.content}"))))
@@ -202,9 +202,9 @@ def _is_shown_on_match(fact: Memory) -> bool:
 
 
 def _is_decision(fact: Memory) -> bool:
-    """Return True if a fact was decided once.
+    """Return True if a fact records a single decision, not standing practice.
 
-    Its source is then a decision record or a commit. Other facts describe standing practice.
+    The source of a decision is a decision record or a commit.
     """
     return fact.category == "decision" or fact.source.get("type") == "commit"
 
@@ -212,8 +212,8 @@ def _is_decision(fact: Memory) -> bool:
 def _count_shared_words(fact: Memory, specific_words: frozenset[str]) -> int:
     """Count the significant words that a fact shares with the current work.
 
-    Returns 0 for a decision made by a commit unless every word of its subject is shared: a query client is not an
-    HTTP client.
+    For a decision made by a commit, every word of its subject must be shared, or 0 is returned: a query client is
+    not an HTTP client.
     """
     words = specific_words & _get_fact_words(fact)
     subject = extract_words(fact.key or "") if fact.source.get("type") == "commit" else frozenset[str]()
@@ -232,8 +232,8 @@ def _get_fact_words(fact: Memory) -> frozenset[str]:
 def _is_outdated(fact: Memory, now: datetime) -> bool:
     """Return True for a choice of tool or version that is probably outdated.
 
-    It was made by a commit longer ago than OUTDATED_AFTER. If the choice were still valid, a file of the project
-    would state it.
+    Such a choice was made by a commit longer ago than OUTDATED_AFTER. If the choice were still valid, a file of the
+    project would state it.
     """
     return (
         fact.source.get("type") == "commit"
@@ -348,8 +348,9 @@ def _build_profile_candidates(pages: Iterable[Memory], at_hand: frozenset[str]) 
 def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str], focus: Focus) -> list[Memory]:
     """Select the conventions that are shown without being asked for.
 
-    A sentence in a guide is shown if a reviewer would quote it, or if it names the current file; for a change as a
-    whole, more of them are. Among the facts that colleagues shared, those about the current work are preferred.
+    A sentence in a guide is shown if a reviewer would quote it, or if it names the current file. Twice as many
+    sentences are shown if there is no current file or if a change is being reviewed. Among the facts that
+    colleagues shared, those about the current work are preferred.
     """
     best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
     convention_commands = list_convention_commands(facts)
@@ -423,8 +424,8 @@ def _build_habit_candidates(
 ) -> list[ContextCandidate]:
     """Build the candidates for conventions and rules.
 
-    Beside a file, the commands stand on one line, because most are the same for every file; that for the tests comes
-    first.
+    If there is a current file, the commands are joined into one line, because most commands are the same for every
+    file; the command for the tests comes first.
     """
     candidates = [(fact, _build_fact_candidate(fact, now, file=file, test=test)) for fact in habits]
     if file is None:
@@ -444,7 +445,10 @@ def _is_tool(fact: Memory) -> bool:
 
 
 def _join_tools(tools: Sequence[ContextCandidate]) -> Iterator[ContextCandidate]:
-    """Yield one candidate with the texts of several, as many as fit on its line."""
+    """Yield one candidate that joins the texts of `tools` into one line.
+
+    Tools that do not fit on the line are left out. Yields nothing if `tools` is empty.
+    """
     line = ""
     places: dict[str, None] = {}
     for one in tools:
@@ -496,7 +500,8 @@ def _get_probability(fact: Memory) -> float:
 def _format_doubt(fact: Memory) -> tuple[str, ...]:
     """Return the reason why a fact is in doubt.
 
-    Returns () if it is not in doubt. No words but file names are quoted, because others may be untrusted.
+    Returns () if the fact is not in doubt. The reason quotes only file names, because other words may come from an
+    untrusted source.
     """
     if fact.status is not Status.SUSPECT:
         return ()
@@ -556,9 +561,9 @@ def _format_origin(fact: Memory) -> str:
 
 
 def _get_folder_and_stem(path: str) -> str:
-    """Return the names of a file and its folder, without the suffix.
+    """Return the names of a file and its folder, without the file's suffix.
 
-    Folders further up are common to most files of a project, and the suffix to all files in a language.
+    Most files of a project share the folders further up, and all files in a language share the suffix.
     """
     folders, _, name = path.rpartition("/")
     return f"{folders.rpartition('/')[2]}/{name.rpartition('.')[0] or name}"

@@ -1,7 +1,7 @@
 """Candidates for a bundle from predicted files.
 
-Every line must be worth reading by itself. A file gets a line of its own if the probability that the work needs the
-file is at least WORTH_A_LINE. A less likely file, or one that nothing ties to the current file, is only named in a
+Every line must be worth reading by itself. A file gets its own line if the probability that the work needs the file
+is at least WORTH_A_LINE. A less likely file, or a file that nothing links to the current file, is only named in a
 list, which is one line however many files it names.
 """
 
@@ -61,7 +61,7 @@ def iterate_file_candidates(
     links: Mapping[str, FileLinks],
     outline_count: int,
 ) -> Iterator[ContextCandidate]:
-    """Yield the files that deserve their own line, then lists of the others.
+    """Yield the files that deserve their own line, then lists of the other files.
 
     Both are ordered by probability, likeliest first. At most `outline_count` files have a line of their own.
     `links` maps the path of a file to the definitions that link it to `file`, the current one. If `file` is not code,

@@ -1,4 +1,4 @@
-"""Selection of the project's topics that a bundle suggests where no file is open."""
+"""Selection of the topics that a bundle suggests if no file is open."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ def nearest_topics(
     """Return the topics that share words with the likely files or the question.
 
     Topics of the likeliest files come first; a topic with the same name as the `project` is left out. If nothing
-    matches, the project's largest topics are returned. Beside a file, without a question, there are none: they
-    repeated words of the paths above them, and one line in twelve was of use.
+    matches and there is no current file, the project's largest topics are returned. If there is a current file but
+    no question, no topics are returned: they repeated words from the paths shown above them, and only one line in
+    twelve was useful.
     """
     if focus.file and not focus.query:
         return ()

@@ -19,7 +19,7 @@ MAX_ERRORS: Final = 4
 
 
 def asked_errors(project: Project, texts: Sequence[str], now: datetime) -> tuple[KnownError, ...]:
-    """Return the errors in `texts` that were seen before.
+    """Return the known errors that `texts` report.
 
     Errors that are still current are left out.
     """

@@ -43,7 +43,7 @@ def build_prefetch_status(bundles: BundleCache, scoreboard: PrefetchMetrics, now
 def render_prefetch_metrics(bundles: BundleCache, scoreboard: PrefetchMetrics, now: float) -> str:
     """Return the prefetch statistics as Prometheus text.
 
-    Rates become gauges that are labelled with their time span. If a rate has no value for a span, it is left out.
+    Rates become gauges that are labelled with their time span. A rate that has no value for a time span is left out.
     """
     tally = bundles.tally
     counters = (
@@ -64,7 +64,7 @@ def render_prefetch_metrics(bundles: BundleCache, scoreboard: PrefetchMetrics, n
 
 
 def quantiles(seconds: Iterable[float]) -> LatencyAnswer:
-    """Return the median and the 95th percentile in milliseconds.
+    """Return the median and the 95th percentile of `seconds`, in milliseconds.
 
     Both are unset if `seconds` is empty.
     """

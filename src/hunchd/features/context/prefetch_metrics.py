@@ -66,7 +66,7 @@ class PrefetchCounts:
             setattr(self, each.name, total)
 
     def to_answer(self) -> ForesightAnswer:
-        """Return the metrics in the form of a status.
+        """Return the metrics in the form used by the status.
 
         Rates without data are None.
         """
@@ -94,7 +94,7 @@ LISTS = frozenset({"shown", "followed"})
 class PredictedOpen(NamedTuple):
     """Opened file, with the rank and the probability that were predicted for it.
 
-    Both are None if the file was not predicted.
+    The rank and the probability are None if the file was not predicted.
     """
 
     project: str
@@ -147,7 +147,7 @@ class PrefetchMetrics:
     def record_open(self, project: str, path: str, now: float, open_files: Collection[str] = ()) -> None:
         """Record that a file was opened.
 
-        It must not be one of the open files already.
+        The file must not be open already.
         """
         self._expire(now)
         baselines = self._list_baselines(project, path, open_files)
@@ -179,8 +179,8 @@ class PrefetchMetrics:
     ) -> tuple[list[str], list[str]] | None:
         """Return the suggestions of two simple baselines, then add `path` to the history.
 
-        The baselines suggest the ten files opened last and the ten opened most often. They leave out open files, as
-        the suggestions do. Returns None while fewer than ten files are known.
+        One baseline suggests the ten most recently opened files, the other the ten most frequently opened files.
+        Both leave out open files, as the real suggestions do. Returns None while fewer than ten files are known.
         """
         history = self._opened_paths.setdefault(project, deque(maxlen=MAX_HISTORY))
         known = [each for each in reversed(history) if each not in open_files]
@@ -201,7 +201,7 @@ class PrefetchMetrics:
         self._get_counts(now, now).wasted_bytes += size
 
     def get_prefetch_depth(self, now: float) -> int:
-        """Return for how many of the likeliest files it is worth prefetching bundles."""
+        """Return for how many of the likeliest files prefetching bundles is worthwhile."""
         if self._get_counts(now, now).wasted_bytes > MAX_WASTED_BYTES:
             return 1
         deep = 0
@@ -244,7 +244,7 @@ class PrefetchMetrics:
     def _expire(self, now: float) -> None:
         """Count the suggestions that have expired, whether or not they were followed.
 
-        To count a followed suggestion at once would bias the rate, because the others are counted only when they
+        Counting a followed suggestion at once would bias the rate, because the others are counted only when they
         expire.
         """
         for key, pending in list(self._pending.items()):

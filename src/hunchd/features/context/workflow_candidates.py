@@ -77,7 +77,8 @@ def _build_script_candidates(
 ) -> Iterator[ContextCandidate]:
     """Yield everyday scripts, at most MAX_SCRIPTS, one for each purpose.
 
-    The script nearest to the current file is chosen. A purpose for which a convention names a command needs no script.
+    For each purpose, the script nearest to the current file is chosen. If a convention already names a command for
+    a purpose, no script is needed for it.
     """
     shown_commands, keys = list_convention_commands(facts), {fact.key for fact in facts}
     folder = (focus.file or "").rpartition("/")[0]

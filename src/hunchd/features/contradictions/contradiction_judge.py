@@ -1,8 +1,8 @@
 """Judgement of pairs of freely worded statements by a language model.
 
 The model is used only if the user has switched it on, once per pair, within the daily budget. Its verdict is final,
-whether it confirms or denies a contradiction; if there is no verdict, the rules and the local model decide. Its claims
-are verified: the model has to quote the contradicting words from both statements.
+whether it confirms or rejects a contradiction; if there is no verdict, the rules and the local model decide. Its
+claims are verified: the model has to quote the contradicting words from both statements.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ class ContradictionJudge:
     ) -> list[ContradictingPair]:
         """Return the contradictions of a memory, corrected by the language model.
 
-        `oppositions` are the contradictions that the rules and the local model found. The pairs in which they found
-        none are judged too. Pairs on which the language model gives no verdict stay as they are in `oppositions`.
+        `oppositions` are the contradictions that the rules and the local model found. Pairs in which they found no
+        contradiction are judged too. If the language model gives no verdict on a pair, the result of the rules and
+        the local model stands.
         """
         free = look.select_for_language_model(oppositions)
         unjudged_memories = [
@@ -114,7 +115,7 @@ def build_request(memory: Memory, others: Sequence[Memory]) -> ModelRequest:
 def verify_claims(content: Mapping[str, Any], memory: Memory, others: Sequence[Memory]) -> frozenset[str]:
     """Return the ids of the memories whose claimed contradiction is backed by quotes.
 
-    Each claim quotes words from both statements. It counts only if both quotes occur there.
+    Each claim quotes words from both statements. It counts only if both quotes occur in their statements.
     """
     verified_ids: set[str] = set()
     for claim in content["contradictions"]:
@@ -131,9 +132,9 @@ def verify_claims(content: Mapping[str, Any], memory: Memory, others: Sequence[M
 
 
 def _validate_answer(outcome: ModelAnswer | ModelFailure, pairs: int) -> ModelAnswer | ModelFailure:
-    """Convert an answer that does not match the request to a failure.
+    """Convert an answer to a failure if it does not match the request.
 
-    Otherwise, it would be taken as the verdict that nothing is contradicted.
+    Otherwise, the answer would be taken as the verdict that nothing is contradicted.
     """
     if isinstance(outcome, ModelFailure):
         return outcome

@@ -79,7 +79,7 @@ Candidate: TypeAlias = tuple[Memory, float | None]  # memory and cosine similari
 
 
 class ContradictionSearch(Feature):
-    """Background task that compares memories and stores contradictions it finds."""
+    """Background task that compares memories and stores the contradictions it finds."""
 
     def __init__(
         self,
@@ -146,8 +146,8 @@ class ContradictionSearch(Feature):
     async def search(self, memory: Memory, *, in_backlog: bool = False) -> list[Memory]:
         """Find the contradictions of one memory and store the new ones as open.
 
-        Returns the contradictions that were stored. With `in_backlog`, fewer candidates are compared, and without the
-        local model.
+        Returns the contradictions that were stored. With `in_backlog`, fewer candidates are compared, and the local
+        model is not used.
         """
         candidates = await self._find_candidates(memory, in_backlog=in_backlog)
         similarities = {one.id: similarity for one, similarity in candidates}
@@ -184,7 +184,7 @@ class ContradictionSearch(Feature):
     async def _find_with_embedding(self, memory: Memory) -> tuple[list[Candidate], str]:
         """Return candidates found by word and by meaning.
 
-        The second value is the reason why they are incomplete, or "".
+        The second value is the reason why the candidates are incomplete, or "".
         """
         try:
             async with asyncio.timeout(SEARCH_TIMEOUT_SECONDS):
@@ -196,7 +196,7 @@ class ContradictionSearch(Feature):
         return self._merge_cached(memory, {}), f"only recent memories were compared: {missing}"
 
     async def _find_candidates(self, memory: Memory, *, in_backlog: bool) -> list[Candidate]:
-        """Return the memories that may be about the same subject."""
+        """Return the memories that may be about the same subject as `memory`."""
         return await self._search_candidates(
             memory,
             patience=0.0 if in_backlog else EMBEDDING_TIMEOUT_SECONDS,

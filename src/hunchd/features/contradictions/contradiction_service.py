@@ -93,7 +93,7 @@ class ContradictionService:
     async def _check_open_limit(self, *sides: Memory) -> None:
         """Raise Conflict if a memory already has MAX_PER_MEMORY open contradictions.
 
-        Open contradictions come before everything else in context bundles, and questions about one memory should not
+        Context bundles show open contradictions before everything else, and questions about one memory should not
         take up all that space.
         """
         about = await self._memories.list_conflicts_about({side.id for side in sides}, sides[0].project)

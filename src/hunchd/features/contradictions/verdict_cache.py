@@ -22,8 +22,8 @@ MAX_PAIRS: Final = 20_000  # pairs
 class VerdictCache:
     """Cache of verdicts, stored in a file.
 
-    A verdict is keyed by the texts of the two statements, not by the ids of the memories. The file contains only
-    digests, no text.
+    The key of a verdict is made from the texts of the two statements, not from the ids of the memories. The file
+    contains only digests, no text.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,9 +38,9 @@ class VerdictCache:
             logger.exception("could not read %s; pairs will be judged again", path)
 
     def get(self, one: Memory, other: Memory) -> bool | None:
-        """Return True if the statements contradict each other, False if not.
+        """Return the verdict on two statements: True if they contradict each other.
 
-        Returns None if these two statements have never been judged.
+        Returns False if they do not, and None if they have never been judged.
         """
         return self._verdicts.get(_digest_pair(one, other))
 

@@ -1,4 +1,4 @@
-"""Learning of fixes from snapshots of the working tree before and after an error was fixed.
+"""Learning of fixes from tree snapshots before and after an error was fixed.
 
 A background task takes the snapshots with git, in a thread, shortly after the signal. Fixes are stored like any
 other memory. Failures that have not been fixed yet are kept in the project's cache folder, so that they survive a
@@ -88,7 +88,7 @@ class FixLearner(Feature):
         self.history_search.forget_project(project_id)
 
     def enqueue(self, project: Project, event: FixEvent | None) -> None:
-        """Queue an event, if there is one."""
+        """Queue an event; do nothing if it is None."""
         if event is not None:
             self._queue.append((project.id, event))
             self._work.set()
@@ -153,9 +153,9 @@ class FixLearner(Feature):
     async def _learn_fix(
         self, project: Project, error: Memory, fixed_error: FixedError, now: TreeSnapshot, event: PassEvent
     ) -> Sequence[Fix]:
-        """Return the known fixes for `error`, including the latest one.
+        """Return the known fixes for `error`, updated with the change that just fixed it.
 
-        They are updated with the change that has just fixed the error.
+        Returns an empty sequence if no fix can be built from the change.
         """
         after = fixed_error.after or now
         changes = await self._diff_snapshots(event.root, fixed_error.before, after)
@@ -235,10 +235,9 @@ class FixLearner(Feature):
                 await self._memories.commit([MemoryChange((*errors.values(), *fix_memories), project=project.id)])
 
     async def _take_snapshot(self, root: str, at: datetime) -> TreeSnapshot | None:
-        """Take a snapshot of the working tree.
+        """Take a snapshot of the working tree, to show its state at the time `at`.
 
-        It is meant to show the state of the tree at the time `at`. Returns None if `at` is so long ago that the
-        tree may have changed since.
+        Returns None if `at` is so long ago that the tree may have changed since.
         """
         if self._now() - at > SNAPSHOT_MAX_AGE:
             return None

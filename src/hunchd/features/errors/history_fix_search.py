@@ -118,8 +118,8 @@ class HistoryFixSearch:
 def find_history_fix(root: Path, error: Memory, ignored_paths: tuple[str, ...], *, until: str = "HEAD") -> Fix | None:
     """Return the most probable fix from the history for an error.
 
-    It is built from a commit before `until` that fixed a similar error. Returns None if no commit is likely enough.
-    This runs git, and raises RepositoryError if that fails.
+    The fix is built from a commit before `until` that fixed a similar error. Returns None if no commit is likely
+    enough. This runs git, and raises RepositoryError if git fails.
     """
     error_text = parse_error(error.content)
     locations = [

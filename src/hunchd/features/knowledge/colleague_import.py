@@ -26,8 +26,8 @@ class ColleagueImporter:
     async def import_memories(self, memories: Sequence[Memory], name: str) -> ImportCounts:
         """Store the new memories of the colleague `name`, and return counts.
 
-        A memory that contradicts a valid fact is stored as a contradiction. Personal memories, statements that
-        files or commits make as well, and duplicates are skipped.
+        A memory that contradicts a valid fact is stored as a contradiction. Personal memories, duplicates, and
+        statements that files or commits make as well are skipped.
         """
         outcomes = Counter[str]()
         imported_memories: list[Memory] = []

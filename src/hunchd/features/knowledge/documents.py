@@ -1,4 +1,4 @@
-"""Documents that are addressed by path, keep their history and are split into chunks for search."""
+"""Documents, which have a path and a history and are split into chunks for search."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DocumentService:
         self._now = now
 
     async def put(self, draft: DocumentDraft) -> Memory:
-        """Store a text under its path.
+        """Store the text of a document under its path.
 
         The previous text is kept as history. Storing the same text again changes nothing. Raises TooLarge if the
         profile would exceed MAX_PROFILE_TOKENS.
@@ -87,9 +87,9 @@ class DocumentService:
         return head
 
     async def list(self, request: DocumentsRequest) -> PageAnswer[DocumentAnswer]:
-        """Return a page of the documents below a path prefix.
+        """Return a page of the documents below a path prefix, sorted by path.
 
-        They are sorted by path and do not include their texts.
+        The texts of the documents are not included.
         """
         documents = sorted(await self.list_below(request.prefix), key=lambda page: (page.key or "", page.id))
         return slice_page(
@@ -105,9 +105,9 @@ class DocumentService:
         return [page for page in pages if page.category != CHUNK and page.key is not None]
 
     async def forget(self, path: str) -> None:
-        """Erase a document with its history and its chunks.
+        """Erase a document with its history and its chunks, also from disk.
 
-        They are erased from the disk as well. Raises NotFound if there is no such document.
+        Raises NotFound if there is no such document.
         """
         page = await self._find_document(path)
         if page is None:
@@ -129,7 +129,7 @@ class DocumentService:
             return change.memories[-1]
 
     async def undo(self, page: Memory) -> Memory:
-        """Restore the text of a document from before its last change.
+        """Undo the last change to the text of a document.
 
         Raises NotFound if the document was forgotten in the meantime, and Conflict if there is nothing to undo.
         """
@@ -158,11 +158,10 @@ class DocumentService:
         return None
 
     def _find_owner(self, path: str) -> str | None:
-        """Return the project to which a document belongs.
+        """Return the id of the project to which a document belongs, or None for the user.
 
-        The result is the id of the project, or None for the user. A document belongs to a project if its path is
-        /projects/NAME/…, where NAME is the project's name or id. The document is then deleted together with the
-        project.
+        A document belongs to a project if its path is /projects/NAME/…, where NAME is the project's name or id.
+        Such a document is deleted together with the project.
         """
         root, _, rest = path.strip("/").partition("/")
         name = rest.partition("/")[0]

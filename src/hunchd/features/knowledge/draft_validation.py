@@ -97,11 +97,11 @@ class DraftValidator:
 def _resolve_ref_holder(
     draft: MemoryDraft, parsed_draft: MemoryDraft, memory: Memory, holder: Memory | None
 ) -> MemoryDraft:
-    """Return the draft to store if its ref may be taken.
+    """Return the draft to store if its ref may be used for it.
 
-    `holder` is the memory that has the ref, if there is one. Raises Conflict if it is a different memory and the
-    caller gave a key. If only the parser found a different key in the text, the ref decides: the draft supersedes
-    `holder`.
+    `holder` is the memory that already has the ref, if there is one. Raises Conflict if `holder` is a different
+    memory and the caller gave a key. If only the parser found a different key in the text, the ref decides: the
+    draft supersedes `holder`.
     """
     if holder is None or holder.id == memory.id or holder.status not in _VALID_STATUSES:
         return parsed_draft

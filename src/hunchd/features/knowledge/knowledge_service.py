@@ -1,4 +1,4 @@
-"""Service for knowledge: stores, finds, edits and erases memories; shows how facts changed."""
+"""Service that stores, finds, edits and erases memories, and shows how facts changed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ class KnowledgeService:
     async def store_drafts(self, drafts: Sequence[MemoryDraft], owners: Sequence[str | None]) -> IdsAnswer:
         """Store `drafts`; return the ids and how each draft was understood.
 
-        Rejected drafts are reported with their numbers in the batch. If all are rejected, the first error is raised.
+        Rejected drafts are reported with their numbers in the batch. If all drafts are rejected, the first error is
+        raised.
         """
         valid_drafts, rejections = await self._draft_validator.validate(list(zip(drafts, owners, strict=True)))
         if rejections and not valid_drafts:
@@ -91,8 +92,8 @@ class KnowledgeService:
     async def edit(self, identifier: str, patch: MemoryFields) -> Memory:
         """Change some fields of a memory.
 
-        If the text changes, it is parsed again. Raises Conflict for what a member of the team said, and for a message
-        or the metadata of a session.
+        If the text changes, it is parsed again. Raises Conflict if the memory is the statement of another member of
+        the team, or a message or the metadata of a session.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
         if memory.trust is Trust.TEAM:
@@ -149,9 +150,9 @@ class KnowledgeService:
     # Facts
 
     async def get_fact(self, request: FactRequest) -> FactAnswer:
-        """Return a key's value with its history.
+        """Return a key's value with its history and its rejected claims.
 
-        The rejected claims are returned as well. Raises NotFound if nothing is known about the key.
+        Raises NotFound if nothing is known about the key.
         """
         project, branch = None, request.branch
         if request.project is not None:
@@ -181,10 +182,10 @@ class KnowledgeService:
     async def add_fact_histories(
         self, request: SearchRequest, answer: SearchAnswer, facts: Iterable[Memory]
     ) -> SearchAnswer:
-        """Add fact histories to the answer to a query about change.
+        """Add the histories of matching facts to the answer to a query about change.
 
-        An example of such a query is "when did X change"; other answers are returned unchanged. The histories of
-        matching facts come before the other results.
+        An example of such a query is "when did X change"; the answers to other queries are returned unchanged. The
+        histories come before the other results.
         """
         if not is_about_change(request.query):
             return answer
@@ -241,7 +242,7 @@ def _history_to_result(fact: Memory, value_changes: Sequence[ValueChange]) -> Se
 def list_value_changes(head: Memory, family: Sequence[Memory]) -> list[ValueChange]:
     """Return the changes to a key's value, oldest first.
 
-    Each has its time, the values before and after, and the source.
+    Each change has its time, the values before and after, and the source.
     """
     value_changes: list[ValueChange] = []
     before: Memory | None = None

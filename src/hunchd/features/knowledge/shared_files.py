@@ -59,7 +59,7 @@ class SharedFileBuilder:
     async def _find_named(self, name: str, memories: list[Memory]) -> Memory | None:
         """Return the memory with this id, or else the fact with this key.
 
-        If several facts match, one that was read from a file in the project is the last choice, since everyone
+        If several facts match, a fact that was read from a file in the project is the last choice, since everyone
         already has that file. Returns None if nothing matches.
         """
         for memory in memories:

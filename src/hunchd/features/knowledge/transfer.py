@@ -114,7 +114,8 @@ class MemoryTransfer:
     async def import_lines(self, lines: AsyncIterator[ImportLine]) -> ImportCounts:
         """Import exported lines and return counts.
 
-        Lines that are already known change nothing. If the local version of a memory is newer, it is kept.
+        A line whose content is already stored changes nothing. If the local version of a memory is newer, the local
+        version is kept.
         """
         state = _ImportState()
         async for line in lines:
@@ -137,7 +138,7 @@ class MemoryTransfer:
     async def import_from_colleague(self, lines: AsyncIterator[ImportLine], *, name: str, project: str) -> ImportCounts:
         """Import a colleague's export of a project as statements by that colleague.
 
-        Raises InvalidInput if the export contains several projects, because it is unclear which one is meant.
+        Raises InvalidInput if the export contains several projects, because it is unclear which of them is meant.
         """
         owner = self._projects.find(project)[0].id
         memories: list[Memory] = []
@@ -284,8 +285,8 @@ def _build_id_conflict(memory: Memory, owner: Project | None) -> Conflict:
 def _move_to_owner(memory: Memory, owner: str | None) -> Memory:
     """Return the memory with the id that it has in this installation.
 
-    It then coincides with the same fact if that has been read here as well. References to the memory's versions are
-    changed accordingly.
+    If the same fact has been read here as well, the two then have the same id. References to the memory's versions
+    are changed accordingly.
     """
     there, dot, version = memory.id.partition(".")
     moved_memory = replace(memory, project=owner)
