@@ -1,4 +1,4 @@
-"""Watcher for configured log files that reports errors found in new lines."""
+"""Watcher for configured log files, which reports the errors found in new lines."""
 
 from __future__ import annotations
 
@@ -84,10 +84,9 @@ class LogWatcher(Feature):
         return errors
 
     def _iter_files(self, root: Path) -> Iterator[Path]:
-        """Yield the files of a project that match a pattern.
+        """Yield the files of a project that match a pattern, at most MAX_FILES.
 
-        At most MAX_FILES files are returned. A file that matches an absolute pattern belongs to the project that
-        contains it.
+        A file that matches an absolute pattern belongs to the project that contains it.
         """
         count = 0
         for pattern in self._patterns:

@@ -32,10 +32,7 @@ ResultT = TypeVar("ResultT")
 
 
 class ProjectWatcher(Feature):
-    """Feature that watches files, git and the spool folder.
-
-    It passes signals to the intake.
-    """
+    """Feature that watches files, git and the spool folder, and passes signals to the intake."""
 
     def __init__(self, dependencies: Dependencies, intake: SignalIntake) -> None:
         settings = dependencies.settings.signals
@@ -134,7 +131,8 @@ class ProjectWatcher(Feature):
     async def _retry_until_accepted(self, accept: Callable[[], Awaitable[ResultT]]) -> ResultT:
         """Call `accept` until it succeeds, and return its result.
 
-        If the disk or the queue is full, the call is repeated after a pause. Other errors are raised.
+        If the disk or the queue is full, or the store fails, the call is repeated after a pause. Other errors are
+        raised.
         """
         is_reported = False
         while True:
@@ -164,7 +162,10 @@ class ProjectWatcher(Feature):
         self._thread.stop()
 
     def _on_spool_changed(self) -> None:
-        """Wake the task that reads the spool; called on the watching thread."""
+        """Wake the task that reads the spool.
+
+        This method is called on the watching thread.
+        """
         self._call_on_loop(self._spool_changed.set)
 
     def _call_on_loop(self, call: Callable[[], None]) -> None:

@@ -70,9 +70,9 @@ class PatternMiner(Feature):
         self.enqueue(project)
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        """Record for good which patterns the user has deleted.
+        """Record permanently which patterns the user has deleted.
 
-        This happens before the project drops them.
+        This must happen before the project drops these patterns.
         """
         if project is None:
             return
@@ -105,7 +105,7 @@ class PatternMiner(Feature):
     async def run(self) -> None:
         """Mine the queued projects, one at a time, forever.
 
-        A project is mined once it is quiet.
+        Mining of a project starts once nobody is working in it.
         """
         while True:
             await self._work.wait()
@@ -158,9 +158,9 @@ class PatternMiner(Feature):
         self._events.publish("patterns", project=project.id, known=len(patterns), changed=change_count)
 
     def _is_still_open(self, project: Project) -> bool:
-        """Return False if the project has been removed in the meantime.
+        """Return True if the project has not been removed in the meantime.
 
-        This is so even if it was added again.
+        A project that was removed and then added again counts as removed.
         """
         return self._find_project(project.id) is project
 

@@ -65,7 +65,7 @@ class CardEmbedder(Feature):
         self._progress.pop(project_id, None)
 
     async def run(self) -> None:
-        """Embed the cards of queued projects, forever."""
+        """Embed the cards of the queued projects' files, forever."""
         while True:
             await self._work.wait()
             await asyncio.sleep(PAUSE)
@@ -115,10 +115,10 @@ Missing = list[tuple[int, int, str]]  # keys of path and card, and the card
 def _find_missing_vectors(
     file: Path, code: CodeCache
 ) -> tuple[dict[int, tuple[int, bytes]], Missing, vectors.SeenState]:
-    """Return the valid vectors and the cards without a vector.
+    """Return the valid vectors, and the cards that have no vector yet.
 
     The state of the code cache that was examined is returned as well. Cards of source files come first. Only files
-    that have changed since the last time are read.
+    that have changed since the last call are read.
     """
     serials, cache, seen_state = code.chunk_serials(), code.chunk_cache_id(), vectors.read_seen_state(file)
     newest = seen_state.serial if seen_state.cache == cache else 0

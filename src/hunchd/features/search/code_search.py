@@ -1,4 +1,4 @@
-"""Code search in a project, with a ranking that uses the project's predictions."""
+"""Code search in a project, with a ranking that uses predictions from the project's history."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CodeAnswer:
 class OpenIndex:
     """Open code index with the vectors of its files.
 
-    `vectors` has one row for each file. The matrix of vectors has no columns if there are no vectors.
+    `vectors` has one row for each file. If there are no vectors, the matrix has no columns.
     """
 
     index: CodeIndex
@@ -102,11 +102,11 @@ class CodeSearchService(Feature):
                 await self._get_current_index(project)
 
     def reorder(self, prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
-        """Reorder a prediction as code search ranks the files.
+        """Reorder the files of a prediction in the order in which code search ranks them.
 
-        Returns the prediction unchanged if the index is not open, if the focus has no question, or if it has a
-        current file or an error. The n-th file always gets the n-th highest probability, because probabilities are
-        calibrated by rank.
+        Returns the prediction unchanged if the index is not open, if the focus has no question, or if the focus has
+        a current file or an error. The n-th file always gets the n-th highest probability, because probabilities
+        are calibrated by rank.
         """
         open_index = self._open_indexes.get(project.id)
         if open_index is None or not focus.query or focus.file or focus.errors:
@@ -142,7 +142,7 @@ class CodeSearchService(Feature):
     async def _get_current_index(self, project: Project) -> OpenIndex:
         """Return the index of a project.
 
-        It is reopened if the indexer has written a newer one.
+        The index is reopened if the indexer has written a newer one.
         """
         open_index = self._open_indexes.get(project.id)
         if (
@@ -155,7 +155,7 @@ class CodeSearchService(Feature):
         return open_index
 
     async def _embed_query(self, query: CodeQuery, open_index: OpenIndex) -> tuple[bytes | None, tuple[str, ...]]:
-        """Return the vector of the question, or None with the reasons.
+        """Return the vector of the question, or None with the reasons why there is none.
 
         If no file has a vector, no vector is computed and no reason is given.
         """
@@ -167,10 +167,10 @@ class CodeSearchService(Feature):
             return None, (f"code was searched by words only: {error.message}",)
 
     def _score_predictions(self, focus: Focus, query: CodeQuery, project: Project) -> PredictionScores:
-        """Score files by the project's history.
+        """Score files with the predictor, which has learned the project's history.
 
-        They are scored for the gist of the question and, if the question is an error report, for its whole text as
-        well.
+        The files are scored for the gist of the question and, if the question is an error report, for its whole
+        text as well.
         """
         predictor, now = project.predictor, int(self._now().timestamp())
         if predictor is None:
@@ -268,7 +268,7 @@ def _list_degradations(project: Project) -> tuple[str, ...]:
 
 
 def _render_results(root: Path, results: Sequence[CodeResult]) -> list[SearchResult]:
-    """Return the results with their current lines.
+    """Return the results with the text that their lines have now.
 
     Files that can no longer be read are skipped.
     """

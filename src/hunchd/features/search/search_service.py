@@ -1,4 +1,4 @@
-"""Search in cached and stored memories, which are ranked in one list."""
+"""Search in cached and stored memories, whose results form one ranked list."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ MODEL_SHARE = 0.75  # share of that time to wait for the embedding model; then t
 
 
 def build_own_request(request: SearchRequest) -> SearchRequest | None:
-    """Return the request to search the user's own memories alongside a project's.
+    """Return the request that searches the user's own memories alongside a project's.
 
-    Returns None if the filters of the request exclude them.
+    Returns None if the filters of the request exclude these memories.
     """
     kinds = tuple(kind for kind in OWN_KINDS if not request.kinds or kind in request.kinds)
     prefix = request.path_prefix or ""
@@ -54,9 +54,9 @@ def build_own_request(request: SearchRequest) -> SearchRequest | None:
 
 
 def join_answers(answer: SearchAnswer, own: SearchAnswer, k: int) -> SearchAnswer:
-    """Merge results from a project with the user's own, best first.
+    """Merge the results from a project with those from the user's own memories.
 
-    The best `k` results are kept.
+    The best `k` results are kept, best first.
     """
     results = sorted([*answer.results, *own.results], key=lambda one: -one.score)[:k]
     return answer.with_results(results, own.degraded)
@@ -95,7 +95,7 @@ class SearchService:
         """Search memories; return the results with the status and the duration.
 
         The status is "ok", "empty" or "degraded". Memories that are valid only on a branch other than `branch` are
-        not found. If the store does not answer within `timeout` seconds, only cached memories are searched.
+        left out. If the store does not answer within `timeout` seconds, only cached memories are searched.
         """
         began = time.perf_counter()
         filters = Filters(
@@ -148,7 +148,7 @@ class SearchService:
     def _apply_pending_changes(
         self, query: str, filters: Filters, results: Sequence[SearchResult], pending_hits: Sequence[Hit]
     ) -> list[SearchResult]:
-        """Update results for changes that the store may lack.
+        """Update the results with changes that the store may not have yet.
 
         Forgotten memories are dropped.
         """

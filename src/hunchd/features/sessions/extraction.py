@@ -1,7 +1,7 @@
 """Extraction of episodes and facts from a session, in the words of the session.
 
-Nothing is invented: every episode names the turns and messages on which it is based, and every fact its turn and
-message.
+Nothing is invented: every episode names the turns and messages on which it is based, and every fact names its turn
+and message.
 """
 
 from __future__ import annotations
@@ -128,9 +128,9 @@ def build_facts(
     """Build the facts to store from the statements in a session, up to `last_turn`.
 
     A fact that changes or withdraws one of `known_facts`, or an earlier statement, supersedes it. A withdrawal that
-    states no new value ends together with the fact that it withdraws; of nothing known, it is dropped. `vectors` maps
-    texts to their vectors from the embedding model. A session may yield about MOST_FACTS_A_HUNDRED facts in a
-    hundred turns; beyond that, the least important are left out.
+    states no new value ends together with the fact that it withdraws; if it withdraws no known fact, it is dropped.
+    `vectors` maps texts to their vectors from the embedding model. A session may yield about MOST_FACTS_A_HUNDRED
+    facts per hundred turns; beyond that, the least important are left out.
     """
     most = max(MIN_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * last_turn / 100)) - head.facts
     ranked_indexes = sorted(range(len(statements)), key=lambda at: (-IMPORTANCE[statements[at].category], -at))
@@ -164,16 +164,18 @@ def build_facts(
 
 
 def list_messages(links: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
-    """Return the ids of the messages in which a fact was said, and of those that it made outdated."""
+    """Return the ids of the messages in which a fact, or what it replaced, was said."""
     return tuple(str(link["ref"]) for link in links if link.get("type") in ("said_in", SAID_BEFORE))
 
 
 def _find_ended(
     statement: Statement, older: Sequence[tuple[str, datetime, str, str]], vectors: Mapping[str, bytes]
 ) -> int | None:
-    """Return the index of the fact in `older` (id, time, category, text) that a statement ends.
+    """Return the index of the fact in `older` that a statement ends, or None.
 
-    "Back to light" makes sense only with the sentence before it, which must not be taken for what is ended.
+    An item of `older` consists of the id, time, category and text of a fact. The statement "Back to light" makes
+    sense only together with the sentence before it; the fact stated in that sentence must not be taken for the one
+    that ends.
     """
     facts = [(category, text) for _, _, category, text in older]
     before = [index for index, (_, at, *_) in enumerate(older) if at < statement.at]
@@ -196,7 +198,8 @@ def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:
 def _build_fact(head: SessionHead, statement: Statement) -> MemoryDraft:
     """Convert a statement to a fact draft.
 
-    A statement of the user about themselves applies in every project; all others belong to the session's project.
+    A statement that the user makes about themselves applies in every project; all others belong to the session's
+    project.
     """
     digest = hashlib.blake2b(" ".join(statement.text.lower().split()).encode(), digest_size=6).hexdigest()
     own = statement.category in ABOUT_USER and statement.by_user

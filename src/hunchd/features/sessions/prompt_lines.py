@@ -67,7 +67,7 @@ def select_supported(message: str, memories: Sequence[Memory]) -> list[Memory]:
     """Return the memories related to a message, in the given order.
 
     A memory is related if it shares a significant word with the message. If the message is a question, at most
-    MOST_UNSUPPORTED others are returned as well, because they may answer it in other words.
+    MOST_UNSUPPORTED other memories are returned as well, because they may answer the question in other words.
     """
     words = {stem_prefix(word) for word in extract_terms(message) if len(word) >= LEAST_WORD or not word.isascii()}
     texts = [f"{one.title} {one.content}" for one in memories]
@@ -116,7 +116,7 @@ def render_facts(memories: Iterable[Memory]) -> tuple[str, ...]:
 def render_fact(memory: Memory) -> str:
     """Render a fact as `key: value`, but an instruction verbatim.
 
-    An instruction is not reduced to its key and value, because its key may be only a name.
+    An instruction is not reduced to its key and value, because its key may be nothing but a name.
     """
     in_short = memory.key and memory.value and memory.category != "instruction"
     return _render_line(memory, f"{memory.key}: {memory.value}" if in_short else memory.content)
@@ -186,7 +186,7 @@ def find_user_name(memories: Iterable[Memory]) -> str | None:
 def zone_of(memories: Iterable[Memory]) -> tzinfo | None:
     """Return the user's time zone.
 
-    Returns None if the user has not stated it, or if this machine does not know it.
+    Returns None if the user has not stated a time zone, or if this machine does not know it.
     """
     try:
         return ZoneInfo(_identity(memories, ZONE) or "")
@@ -207,7 +207,7 @@ def filter_new_results(
     """Return the results that the prompt does not already contain, without duplicates.
 
     `visible_messages` are the ids of the messages in the prompt. `heads` are the ids of session metadata, which is
-    left out too.
+    never part of the result.
     """
     seen_texts: set[str] = set()
     new_results = []

@@ -1,7 +1,7 @@
-"""Reactions to answers, read from what a session does next.
+"""Reactions to answers, inferred from what a session does next.
 
-A question that is asked again, an answer that is regenerated or called wrong or incomplete, and what an answer used of
-the memories in its prompt change how these memories rank for such questions.
+A memory in a prompt ranks differently for similar questions afterwards if the question was asked again, if the
+answer was regenerated or called wrong or incomplete, or depending on whether the answer used the memory.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MISSED_PATTERN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Prompt:
-    """Record of the memories that a prompt contained for a question, by rank."""
+    """Record of the memories that a prompt contained for a question, in order of rank."""
 
     question: str
     memories: tuple[tuple[str, str], ...]  # ids and texts
@@ -59,7 +59,10 @@ class _Prompt:
 
 
 class ReactionTracker:
-    """Tracker of the last prompt of each session, which tells from the next request how its answer was received."""
+    """Tracker that infers from each request how the previous answer was received.
+
+    It remembers the last prompt of each session.
+    """
 
     def __init__(self, preferences: QuestionPreferences, *, now: Callable[[], datetime]) -> None:
         self.preferences = preferences
@@ -67,7 +70,7 @@ class ReactionTracker:
         self._prompts: OrderedDict[str, _Prompt] = OrderedDict()
 
     def observe(self, session: str, project: str | None, message: str, log: Sequence[Message]) -> None:
-        """Record the reaction to the previous answer that the request for `message` shows."""
+        """Record the reaction to the previous answer that is expressed by `message`."""
         before = self._prompts.get(session)
         if before is None or not message.strip():
             return
@@ -96,7 +99,11 @@ class ReactionTracker:
         memories: Sequence[tuple[str, str]],
         log: Sequence[Message],
     ) -> None:
-        """Remember the memories that a prompt contains; those found by a complaint were missed before."""
+        """Remember the memories that a prompt contains.
+
+        If `message` complains that the previous answer lacked something, the memories that are new in this prompt
+        are recorded as missed in that answer.
+        """
         if not message.strip():
             return
         before = self._prompts.pop(session, None)
@@ -110,7 +117,7 @@ class ReactionTracker:
             self._prompts.popitem(last=False)
 
     def forget(self, session: str) -> None:
-        """Drop the reactions in a session that is erased."""
+        """Drop the reactions in a session that is being erased."""
         self._prompts.pop(session, None)
         self.preferences.forget_session(session)
 
@@ -121,7 +128,10 @@ class ReactionTracker:
 
 
 def _classify_request(question: str, message: str, later: Sequence[Message], answer: str) -> tuple[float, str] | None:
-    """Return the change of score and the reaction that a request expresses to the answer before, or None."""
+    """Return the reaction to the previous answer that a request expresses, or None.
+
+    The first value is the change in the memories' scores, the second describes the reaction.
+    """
     if _NOT_MEANT.search(message):
         return NOT_MEANT, "was not what was meant by"
     if message == question and all(one.event is MessageType.USER for one in later):

@@ -1,7 +1,7 @@
 """Background reader that asks a language model for facts in sessions.
 
-It finds facts that the rules missed, and works within a daily budget. Progress is stored in the metadata of each
-session, so that nothing is lost when the daemon stops, and nothing is paid for twice.
+It finds facts that the rules have missed, and keeps within a daily budget. Progress is stored in the metadata of
+each session, so that nothing is lost when the daemon stops, and nothing is paid for twice.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class SessionReader(Feature):
     def enqueue(self, session: str) -> None:
         """Queue a session in which a language model may find more facts.
 
-        The rules have already extracted theirs.
+        The rules have already extracted the facts that they find.
         """
         self._queue[session] = None
         self._wake.set()
@@ -157,7 +157,7 @@ class SessionReader(Feature):
     async def _request(self, question: ModelRequest, stretch: _TurnRange) -> bool:
         """Ask the model about a range of turns, and store the verified claims.
 
-        Returns True if the range is finished. Returns False, after a pause, if it has to be tried again.
+        Returns True if the range is finished. Returns False, after a pause, if the request has to be tried again.
         """
         worst = await asyncio.to_thread(estimate_worst_case, question)
         if not self._ledger.reserve(*worst):
@@ -176,8 +176,8 @@ class SessionReader(Feature):
     async def _pause_after(self, failure: ModelFailure) -> bool:
         """Pause after a failed request; return True if the range is to be skipped.
 
-        A range is skipped without a pause after MAX_INVALID_ANSWERS invalid answers: its text may be their cause, but
-        not that of other failures.
+        After MAX_INVALID_ANSWERS invalid answers, a range is skipped without a pause, because its text may be their
+        cause. Other failures cannot be caused by the text.
         """
         self._failures += 1
         self.trouble = f"{failure.trouble}: {failure.message}"

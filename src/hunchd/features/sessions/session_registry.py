@@ -131,7 +131,8 @@ class SessionRegistry:
     def update_from_memory(self, memory: Memory) -> None:
         """Update the registry from a stored memory that belongs to a session.
 
-        Metadata is taken over; a message invalidates the cached log of its session. Other memories are ignored.
+        Metadata replaces the entry in the registry; a message invalidates the cached log of its session. Other
+        memories are ignored.
         """
         if memory.id in self._own_ids:
             return
@@ -167,7 +168,7 @@ class SessionRegistry:
     async def append(self, session: str, request: AppendRequest, project: str | None) -> MessagesAcceptedAnswer:
         """Store messages durably; a message whose ref is already known is not stored again.
 
-        The session is created if it does not exist. Raises Conflict if it belongs to another project.
+        The session is created if it does not exist. Raises Conflict if the session belongs to a different project.
         """
         await self.wait_until_ready()
         session = redact_name(session)
@@ -186,7 +187,8 @@ class SessionRegistry:
     ) -> tuple[list[str], list[Message]]:
         """Return the ids for all drafts, and the new messages with their numbers.
 
-        For a draft whose ref is already known, the id of the stored message is returned, and no new message is made.
+        For a draft whose ref is already known, the id of the stored message is returned, and no new message is
+        created.
         """
         ids: list[str] = []
         fresh: list[Message] = []
@@ -228,10 +230,10 @@ class SessionRegistry:
     async def hold_log(
         self, session: str, project: str | None = None, *, new: bool = False
     ) -> AsyncIterator[SessionLog]:
-        """Lock the log of a session until the block ends, and yield it.
+        """Lock the log of a session until the `with` block ends, and yield the log.
 
-        Raises NotFound if the session is unknown, unless `new` is True; in that case the log is empty and belongs to
-        `project`.
+        Raises NotFound if the session is unknown, unless `new` is True; in that case the log is empty and belongs
+        to `project`.
         """
         await self.wait_until_ready()
         head = self.heads.get(session)
@@ -256,7 +258,7 @@ class SessionRegistry:
         """Read the log of a session from the cache and the store.
 
         The messages are in the order in which they were accepted. The cache is read before the store, so that a
-        message that moves to the store in between is seen exactly once.
+        message that moves from the cache to the store in between is seen exactly once.
         """
         filters = Filters(project=head.project, kinds=(Kind.MESSAGE,), tags=(session_tag(head.session),), statuses=())
         messages_by_number: dict[int, Message] = {}
@@ -331,8 +333,8 @@ class SessionRegistry:
     async def _refresh_counts(self, head: SessionHead) -> SessionHead:
         """Return the metadata of a session with an up-to-date number of messages.
 
-        The time of the last message is updated as well. Stored metadata of an open session that is not in use may be
-        older than its last messages.
+        The time of the last message is updated as well. While a session is open, its stored metadata may be older
+        than its last messages, unless its log is in use.
         """
         shelf = self._logs.get(head.session)
         if (
@@ -349,7 +351,10 @@ class SessionRegistry:
         return updated_head
 
     async def get_memories(self, ids: Sequence[str], project: str | None) -> dict[str, Memory]:
-        """Return the memories that exist among `ids`, keyed by id; only cached ones if the store does not answer."""
+        """Return the memories that exist among `ids`, keyed by id.
+
+        If the store does not answer, only cached memories are returned.
+        """
         try:
             return await self._memories.find(ids, project)
         except HunchError as error:
@@ -470,7 +475,7 @@ def describe_session(head: SessionHead) -> SessionAnswer:
 def get_session_title(messages: Sequence[Message]) -> str:
     """Return a title made from the user's first message.
 
-    Without a message by the user, the first message is used; without any message, the title is "".
+    If the user has sent no message, the first message is used; if there are no messages, the title is "".
     """
     user_messages = [message for message in messages if message.event is MessageType.USER] or messages
     return derive_title(mask_contacts(redact(user_messages[0].text).text)) if user_messages else ""

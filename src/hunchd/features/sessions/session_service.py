@@ -1,7 +1,7 @@
-"""API of sessions, and the condensing of their messages in the background.
+"""Session service behind the API, and background condensing of the messages.
 
-A session has a log of its messages, and a history, which is the condensed form that prompts contain. To fold messages
-is to add them one by one to that history.
+A session has a log of its messages, and a history, which is the condensed form that prompts contain. To fold
+messages is to add them one by one to that history.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _FoldedHistory:
 class _ProjectFacts:
     """Facts about the project in a session's prompt.
 
-    They stay as they are until the next compaction, or until one of them is forgotten.
+    They remain unchanged until the next compaction, or until one of them is forgotten.
     """
 
     compactions: int
@@ -184,7 +184,7 @@ class SessionService(Feature):
     # API
 
     async def append(self, session: str, request: AppendRequest) -> MessagesAcceptedAnswer:
-        """Append messages, which are durable and searchable when this returns."""
+        """Append messages; they are durable and searchable when this returns."""
         return await self._registry.append(session, request, self._resolve_owner(request.project))
 
     async def list_messages(self, session: str, request: PageRequest) -> PageAnswer[LoggedMessageAnswer]:
@@ -287,9 +287,9 @@ class SessionService(Feature):
         self._registry.forget_project(project_id)
 
     async def rewrite_summaries_without(self, memories: Iterable[Memory]) -> None:
-        """Rewrite the titles and summaries of sessions without some of their messages.
+        """Rewrite the titles and summaries of sessions without messages about to be forgotten.
 
-        `memories` are these messages, and others that are ignored. This is called before they are forgotten.
+        Those among `memories` that are not messages are ignored.
         """
         removed_ids: dict[str, set[str]] = {}
         for memory in memories:
@@ -505,7 +505,10 @@ class SessionService(Feature):
                     raise
 
     async def _extract_condensed(self, session: str) -> None:
-        """Store the facts in condensed turns, and episodes every EPISODE_INTERVAL_TURNS or after `compact`."""
+        """Store the facts stated in condensed turns, and from time to time the episodes.
+
+        Episodes are stored every EPISODE_INTERVAL_TURNS, or after `compact` was called.
+        """
         async with self._registry.hold_log(session) as log:
             until, processed_turn = (
                 (await self._fold_history(log, DEFAULT_HISTORY)).condensed_until,
@@ -543,10 +546,10 @@ class SessionService(Feature):
         return replace(head, facts_until_turn=turns[-1].number, facts=head.facts + len(facts))
 
     async def _compute(self, model: ComputeWithModel[Text] | None, texts: Sequence[Text]) -> Mapping[Text, bytes]:
-        """Return what a model computes for each text, keyed by text.
+        """Apply a model to the texts; return the results, keyed by text.
 
-        Returns an empty mapping if the model is not in use or does not answer in time. Many statements are then
-        missed.
+        Returns an empty mapping if the model is not in use or does not answer in time. Many statements are missed
+        in that case.
         """
         if not texts or model is None:
             return {}
@@ -559,7 +562,7 @@ class SessionService(Feature):
     async def _store_episodes(self, head: SessionHead, extract: Extract) -> SessionHead:
         """Store the episodes, delete outdated ones, and return the updated metadata.
 
-        Episodes are outdated if the session was divided into more episodes before.
+        Some stored episodes are outdated if the session was divided into more episodes before.
         """
         await self._memories.store(extract.episodes)
         episode_count = len(extract.episodes)

@@ -1,4 +1,7 @@
-"""Answers to requests about a team. All functions are pure."""
+"""Answers to requests about a team.
+
+All functions are pure.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def describe_member(member: Member, *, statements: int, clock: int, is_own: bool
 
 
 def describe_planned(record: OwnRecord) -> PlannedRecord:
-    """Describe a record that would be sent, with its full content."""
+    """Describe a record that is about to be sent, with its full content."""
     content = msgspec.json.decode(record.payload) if record.payload else {}
     return PlannedRecord(action=str(record.kind), memory=record.memory, content=content)
 

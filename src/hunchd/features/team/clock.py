@@ -1,8 +1,8 @@
-"""Hybrid logical clock in one integer. All functions are pure.
+"""Hybrid logical clock packed into one integer.
 
 The upper bits are milliseconds since 1970, and the lower bits are a counter (Kulkarni et al. 2014, "Logical
 Physical Clocks"). The time of a record is later than that of every record that its author had seen, even if the
-clock of the machine is wrong, and close to the time of its creation.
+machine's clock is wrong. It also stays close to the time at which the record was created. All functions are pure.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ def to_milliseconds(moment: datetime) -> int:
 
 
 def tick(last: int, now_ms: int) -> int:
-    """Return a time for a new record. It is later than `last` and not before the machine's clock."""
+    """Return the clock value for a new record.
+
+    It is later than `last` and not earlier than the machine's clock.
+    """
     return max(last + 1, now_ms << COUNTER_BITS)
 
 
 def observe(last: int, seen: int, now_ms: int) -> int:
     """Return the clock value after a record has been received.
 
-    `seen` is the time of the record. A time too far ahead of the machine's clock is ignored.
+    `seen` is the clock value of the record. It is ignored if it is too far ahead of the machine's clock.
     """
     if (seen >> COUNTER_BITS) - now_ms > MAX_DRIFT_MS:
         return last
@@ -35,7 +38,10 @@ def observe(last: int, seen: int, now_ms: int) -> int:
 
 
 def to_datetime(clock: int) -> datetime:
-    """Convert a clock value to a datetime. A value too far in the future becomes the latest possible datetime."""
+    """Convert a clock value to a datetime.
+
+    A value too far in the future becomes the latest possible datetime.
+    """
     try:
         return datetime.fromtimestamp((clock >> COUNTER_BITS) / 1_000, UTC)
     except (OverflowError, ValueError, OSError):

@@ -175,7 +175,10 @@ class TeamFeature(Feature):
         return TeamLeft(left=membership.team, unsent=waiting)
 
     async def get_status(self, project_name: str) -> TeamStatus:
-        """Return the status of a project's team. It includes what this machine has yet to send and apply."""
+        """Return the status of a project's team.
+
+        It includes how much this machine has yet to send and to apply.
+        """
         project, _ = self._projects.find(project_name)
         sync = self._syncs.get(project.id)
         if sync is None:
@@ -197,7 +200,7 @@ class TeamFeature(Feature):
     async def list_members(self, project_name: str) -> TeamMembers:
         """Return the members of a project's team.
 
-        Each comes with the number of statements and the time of the last record.
+        Each member comes with the number of their statements and the time of their last record.
         """
         sync = self._find_sync(project_name)
         entries = sorted(await sync.load_members(), key=lambda entry: entry[0].name.casefold())
@@ -240,7 +243,7 @@ class TeamFeature(Feature):
     async def preview(self, project_name: str) -> TeamPreview:
         """Return exactly what would be sent to the team now.
 
-        For a project without a team, this is what would be sent to a new team.
+        For a project without a team, this is what would be sent to a newly created team.
         """
         project, _ = self._projects.find(project_name)
         joined_sync = self._syncs.get(project.id)
@@ -253,11 +256,17 @@ class TeamFeature(Feature):
         return TeamPreview(joined=joined_sync is not None, items=[describe_planned(one) for one in planned])
 
     def _build_unjoined_sync(self, project: Project) -> TeamSync:
-        """Return a synchroniser for a preview. It has no team and sends nothing."""
+        """Return a synchroniser for a preview.
+
+        It has no team and sends nothing.
+        """
         return self._create_sync(TeamMembership(project=project.id, uri="", team="preview", name=""), Mirror(None))
 
     async def list_statements(self, query: StatementsQuery) -> TeamStatements:
-        """Return a page of the members' statements with their resolutions. They are grouped by subject."""
+        """Return a page of the members' statements with their resolutions.
+
+        The statements are grouped by subject.
+        """
         sync = self._find_sync(query.project)
         views = await sync.load_views(query.after, query.limit)
         roster = await sync.get_roster()

@@ -1,4 +1,7 @@
-"""Files about a team on this machine: settings with the address, the member's private key, the mirror."""
+"""Files about a team on this machine.
+
+These are the settings with the address, the member's private key, and the mirror of the team's records.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ class TeamFolder:
         ensure_private_folder(self._folder)
 
     def load(self) -> TeamMembership | None:
-        """Return the membership, or None if it cannot be read."""
+        """Return the membership, or None if it does not exist or cannot be read."""
         try:
             return msgspec.json.decode((self._folder / _SETTINGS_FILE).read_bytes(), type=TeamMembership)
         except (OSError, msgspec.MsgspecError):
@@ -59,7 +62,10 @@ class TeamFolder:
         return Mirror(self._folder / _MIRROR_FILE)
 
     def delete(self) -> None:
-        """Delete all files, including the private key. The user's statements stay in the team."""
+        """Delete all files, including the private key.
+
+        The user's statements stay in the team.
+        """
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -1,9 +1,9 @@
-"""Merging of team records, and the views that result. Pure, deterministic, commutative, idempotent.
+"""Merging of team records, and the views that result.
 
 A subject is what a statement is about: the key of a fact, or a single memory. A register contains the latest record
 by one author about one subject; nobody can write to the register of a different author. Merging therefore takes the
 maximum of each register, regardless of the order in which records arrive and of how often they arrive (a
-state-based CRDT).
+state-based CRDT). The functions are pure and deterministic, and merging is commutative and idempotent.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Member:
 class SubjectView:
     """Members' statements about one subject, earliest first, and the valid resolution.
 
-    `resolution` is None if there is no valid one.
+    `resolution` is None if no resolution is valid.
     """
 
     subject: str
@@ -106,7 +106,10 @@ def get_register_key(record: TeamRecord) -> RegisterKey:
 
 
 def is_later(one: TeamRecord, other: TeamRecord) -> bool:
-    """Return True if `one` replaces `other` in a register. If both have the same time, the id decides."""
+    """Return True if `one` replaces `other` in a register.
+
+    If both have the same time, the record ids decide.
+    """
     return (one.clock, one.id) > (other.clock, other.id)
 
 
@@ -115,8 +118,8 @@ def merge_records(
 ) -> dict[RegisterKey, TeamRecord]:
     """Return the registers after merging `records` into them.
 
-    A statement older than its author's erasure is dropped, also one that arrives late. The erasure stays beside a
-    later statement, so that it reaches everybody who heard the earlier one.
+    A statement older than its author's erasure is dropped, even if it arrives after the erasure. The erasure is
+    kept beside a later statement, so that it reaches everybody who received the earlier one.
     """
     latest = dict(registers)
     for record in records:
@@ -165,7 +168,7 @@ def build_roster(team: str, records: Iterable[TeamRecord]) -> dict[str, Member]:
 
 
 def get_fingerprint(author: str) -> str:
-    """Return the beginning of a member's public key. This is the part that people are shown."""
+    """Return the beginning of a member's public key, which is the part shown to people."""
     return author[:FINGERPRINT_LENGTH]
 
 
@@ -192,7 +195,10 @@ def build_view(subject: str, records: Iterable[TeamRecord], roster: Mapping[str,
 
 
 def count_votes(records: Iterable[TeamRecord], roster: Mapping[str, Member]) -> Vote:
-    """Count the votes for and against a statement. Each member can vote that it is useful and that it is wrong."""
+    """Count the votes for and against a statement.
+
+    A member can vote that the statement is useful or that it is wrong.
+    """
     votes = [
         decode_vote(one)
         for one in records

@@ -1,8 +1,8 @@
-"""Mirror of a team's records on this machine, with the outbox of records to be sent.
+"""Mirror of a team's records on this machine, with the outbox of records to send.
 
 Requests are answered from the mirror. It is an SQLite database, written in short transactions from a thread. As it
 contains only the latest record in each register, its size depends on how much the team knows, not on how often that
-has changed.
+knowledge has changed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS shown (subject TEXT, author TEXT, memory TEXT NOT NUL
 
 @dataclass(frozen=True, slots=True)
 class OwnRecord:
-    """Record that this machine is going to create, without time and id."""
+    """Record that this machine is going to create, still without time and id."""
 
     kind: RecordKind
     subject: str
@@ -58,7 +58,10 @@ class OwnRecord:
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """Records waiting to be sent, oldest first. `was_attempted` is True if any of them may already have been sent."""
+    """Records waiting to be sent, oldest first.
+
+    `was_attempted` is True if any of them may already have been sent.
+    """
 
     records: tuple[TeamRecord, ...]
     was_attempted: bool
@@ -132,9 +135,9 @@ class Mirror:
             self._connection.executemany("DELETE FROM outbox WHERE version = ?", outdated_versions)
 
     def load_outbox(self, limit: int) -> Outbox:
-        """Return the oldest records in the outbox.
+        """Return the oldest records in the outbox, at most `limit`.
 
-        At most `limit` records are returned, which are marked as attempted.
+        The returned records are marked as attempted.
         """
         rows = self._connection.execute(
             "SELECT record, attempted, version FROM outbox ORDER BY version LIMIT ?", (limit,)
@@ -145,7 +148,7 @@ class Mirror:
         return Outbox(records, any(row[1] for row in rows))
 
     def list_outbox(self) -> list[OwnRecord]:
-        """Return what waits to be sent, oldest first."""
+        """Return the records waiting to be sent, oldest first."""
         rows = self._connection.execute("SELECT record FROM outbox ORDER BY version")
         records = (msgspec.json.decode(row[0], type=TeamRecord) for row in rows)
         return [OwnRecord(record.kind, record.subject, record.payload) for record in records]
@@ -167,9 +170,9 @@ class Mirror:
         return dict(self._select_in("SELECT subject, memory FROM own WHERE memory", memory_ids))
 
     def _select_in(self, query: str, values: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query that match one of `values`.
+        """Yield the rows of a query whose last column is one of `values`.
 
-        The last column in the query is compared. `query` must be a constant that ends with the name of the column.
+        `query` must be a constant that ends with the name of this column.
         """
         for begin in range(0, len(values), _CHUNK):
             part = tuple(values[begin : begin + _CHUNK])
@@ -194,14 +197,17 @@ class Mirror:
         self._forget_text(changed)
 
     def _forget_text(self, records: Iterable[TeamRecord]) -> None:
-        """Remove erased text from the write-ahead log. This is done only if one of the records is an erasure."""
+        """Remove erased text from the write-ahead log.
+
+        This is done only if one of the records is an erasure.
+        """
         if any(record.kind is RecordKind.ERASE for record in records):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _mark_changed(self, records: Sequence[TeamRecord]) -> None:
         """Mark the subjects of the changed records as pending.
 
-        If a record changes the roster, all subjects about which the member has said something are marked.
+        If a record changes the roster, all subjects about which the member concerned has made a statement are marked.
         """
         subjects = {record.subject for record in records}
         for record in records:
@@ -211,7 +217,10 @@ class Mirror:
         self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(one,) for one in subjects])
 
     def _merge(self, records: Sequence[TeamRecord]) -> list[TeamRecord]:
-        """Merge records into the registers. Returns the records that are now the latest in their register."""
+        """Merge records into the registers.
+
+        Returns the records that are now the latest in their register.
+        """
         keys = {
             key._replace(group=group)
             for key in map(get_register_key, records)
@@ -267,7 +276,7 @@ class Mirror:
         return [_to_record(row) for row in rows]
 
     def list_statement_subjects(self, after: str, limit: int) -> list[str]:
-        """Return the next subjects with a statement, in order.
+        """Return the next subjects about which there is a statement, in sorted order.
 
         At most `limit` subjects are returned, all of which sort after `after`.
         """
@@ -287,7 +296,7 @@ class Mirror:
         )
 
     def load_last_clocks(self) -> dict[str, int]:
-        """Return the time of each author's latest record. It is a clock value, keyed by author."""
+        """Return the clock value of each author's latest record, keyed by author."""
         return dict(self._connection.execute("SELECT author, MAX(clock) FROM registers GROUP BY author"))
 
     # Memories into which records were projected; the author is "" for a key, which all authors share
@@ -329,7 +338,7 @@ class Mirror:
 
     @property
     def first_care_epoch(self) -> int:
-        """Epoch from which on this machine may care for the dataset."""
+        """First epoch in which this machine may compact the dataset again."""
         return self._get_figure(_CARE)
 
     def set_first_care_epoch(self, epoch: int) -> None:
@@ -337,7 +346,10 @@ class Mirror:
             self._set_figures({_CARE: epoch})
 
     def list_pending(self, limit: int) -> list[str]:
-        """Return up to `limit` pending subjects. Their records have not been applied to the memories yet."""
+        """Return up to `limit` pending subjects.
+
+        The records about these subjects have not been applied to the memories yet.
+        """
         return [row[0] for row in self._connection.execute("SELECT subject FROM pending LIMIT ?", (limit,))]
 
     def count_pending(self) -> int:

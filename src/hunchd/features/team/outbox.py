@@ -59,8 +59,8 @@ def _is_overruled(own: TeamRecord, statement: Statement, view: SubjectView) -> b
 def plan_missing(subject: str, records: Iterable[TeamRecord], author: str) -> list[OwnRecord]:
     """Return the records to send about a forgotten memory.
 
-    This machine had sent a statement about it. If a resolution by the same author may quote the memory, it is
-    withdrawn as well.
+    This machine must have sent a statement about the memory. If a resolution by the same author may quote the
+    memory, the resolution is withdrawn as well.
     """
     quotes = any(one.author == author and one.kind is RecordKind.RESOLVE for one in records)
     withdrawn = [OwnRecord(RecordKind.UNRESOLVE, subject)] if quotes else []
@@ -76,11 +76,11 @@ def plan_resolution(
     scope: SharingScope,
     author: str,
 ) -> OwnRecord | None:
-    """Return the record with the user's resolution of a contradiction.
+    """Return the record with the user's resolution of a contradiction about a key.
 
-    The contradiction is about a key. If the contradiction was reopened, returns the record that withdraws the
-    resolution. Returns None if there is nothing to send. `head` is the current memory for the key; `records` are
-    the latest records about the subject.
+    If the contradiction was reopened, the record that withdraws the resolution is returned instead. Returns None if
+    there is nothing to send. `head` is the current memory for the key; `records` are the latest records about the
+    subject.
     """
     mine = next((one for one in records if one.author == author and one.kind is RecordKind.RESOLVE), None)
     known = decode_resolution(mine) if mine is not None else None
@@ -116,9 +116,10 @@ def _normalize(text: str) -> str:
 
 
 def plan_dismissals(conflict: Memory, sides: Iterable[Memory]) -> list[OwnRecord]:
-    """Return the records that end the members' statements that lost a contradiction.
+    """Return the records that end members' statements which lost a contradiction.
 
-    This applies to statements without a key. `sides` are the contradicting memories in their current state.
+    This applies to statements without a key. `sides` are the contradicting memories in their current state. Returns
+    no records while the contradiction is open.
     """
     if conflict.status is Status.ACTIVE or "before" not in conflict.source:
         return []
@@ -136,7 +137,7 @@ def plan_dismissals(conflict: Memory, sides: Iterable[Memory]) -> list[OwnRecord
 def plan_vote(memory: Memory, subject: str, mine: TeamRecord | None) -> OwnRecord | None:
     """Return the record with the user's changed vote on a member's statement.
 
-    Returns None if the vote is unchanged. `mine` is the record of the last vote.
+    Returns None if the vote is unchanged. `mine` is the record of the user's last vote.
     """
     vote = Vote(useful=min(memory.usage.cited, 1), wrong=min(memory.usage.wrong, 1))
     known = decode_vote(mine) if mine is not None else Vote()

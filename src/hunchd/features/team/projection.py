@@ -1,8 +1,8 @@
-"""Projection of a team's statements into the memories of this machine. All functions are pure.
+"""Projection of a team's statements into the memories of this machine.
 
 On this machine, a key has one value: the user's own or, if there is none, the one stated first. Different values
 stated by other members are shown as contradictions until they are resolved. Statements without a key are stored
-separately, one memory for each statement.
+separately, one memory for each statement. All functions are pure.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ class SlotState:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Member's statement converted to a memory. `author` and `record` are the author and the id of its record."""
+    """Member's statement converted to a memory.
+
+    `author` is the author of the statement's record, and `record` is the id of that record.
+    """
 
     memory: Memory
     author: str
@@ -74,12 +77,18 @@ class Claim:
 
 
 def is_about_key(statement: Statement) -> bool:
-    """Return True if a statement gives a value for a key. Other statements are about a single memory."""
+    """Return True if a statement gives a value for a key.
+
+    Other statements are about a single memory.
+    """
     return statement.kind is Kind.FACT and bool(statement.key)
 
 
 def build_claim(record: TeamRecord, target: ProjectionTarget) -> Claim | None:
-    """Convert the statement in a record to a claim. Returns None if the statement is invalid."""
+    """Convert the statement in a record to a claim.
+
+    Returns None if the statement is invalid.
+    """
     if record.id not in target.claims:
         try:
             memory = _to_memory(decode_statement(record), record, target)
@@ -168,7 +177,10 @@ def _build_source(statement: Statement, record: TeamRecord, member: Member) -> d
 
 
 def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> list[MemoryChange]:
-    """Return the changes that align a key with the team. They concern its value and the contradictions about it."""
+    """Return the changes that align a key with the team.
+
+    The changes concern the key's value and the contradictions about it.
+    """
     claims = _list_claims(view, target)
     own_record = next((one.id for one in view.statements if one.author == target.own_author), None)
     own_claim = _build_own_claim(view, target)
@@ -256,7 +268,7 @@ def _plan_team_value(
 
 
 def _take_over(memory: Memory, head: Memory) -> Memory:
-    """Return `memory` with the usage, dates and history of `head`. `head` is the memory that it replaces."""
+    """Return `memory` with the usage, dates and history of `head`, which it replaces."""
     return replace(
         memory, usage=head.usage, created=head.created, valid_from=head.valid_from, supersedes=head.supersedes
     )
@@ -265,9 +277,10 @@ def _take_over(memory: Memory, head: Memory) -> Memory:
 def _plan_conflicts(
     head: Memory, claims: Sequence[Claim], state: SlotState, target: ProjectionTarget
 ) -> list[MemoryChange]:
-    """Open and close contradictions about a key.
+    """Return the changes that open and close contradictions about a key.
 
-    One is opened for each differing value, and those whose value is no longer stated are closed.
+    A contradiction is opened for each differing value, and contradictions with a value that is no longer stated are
+    closed.
     """
     values = {_get_value(head), *(_get_value(claim.memory) for claim in claims)}
     standing = [conflict for conflict in state.conflicts if not _is_lapsed(conflict, values)]
@@ -296,16 +309,19 @@ def _open_conflicts(
 
 
 def _is_lapsed(conflict: Memory, values: Collection[str]) -> bool:
-    """Return True if a contradiction with a member lost its basis.
+    """Return True if a contradiction with a member has lost its basis.
 
-    This is the case if the value of one of its sides is not among `values`, which are the values stated now.
+    This is the case if the value on one of its sides is not among `values`, the values that are stated now.
     """
     sides = parse_sides(conflict)
     return any(map(is_from_team, sides)) and not all(_get_value(side) in values for side in sides)
 
 
 def _close_all(conflicts: Iterable[Memory], values: Collection[str], now: datetime) -> list[MemoryChange]:
-    """Close contradictions with members; a side whose value is among `values` has won."""
+    """Return the changes that close contradictions with members.
+
+    A side whose value is among `values` has won.
+    """
     return [
         close_lapsed(conflict, now, winner=_find_winner(conflict, values))
         for conflict in conflicts
@@ -347,7 +363,10 @@ def compute_single_id(author: str, subject: str, project: str) -> str:
 
 
 def is_said_before(memory: Memory, record: TeamRecord) -> bool:
-    """Return True if a memory is a statement by the author of a record and not later than it."""
+    """Return True if a memory is an earlier statement by the author of a record.
+
+    A statement made at the time of the record also counts as earlier.
+    """
     source = memory.source
     return (
         is_from_team(memory)

@@ -70,8 +70,9 @@ class Projector:
     ) -> bool:
         """Apply the records about the next pending subjects to the memories.
 
-        Subjects whose memory has changed since records were created, as `is_changed` says of its id, stay pending.
-        Returns True if any were applied. If a crash interrupts this, the next call repeats it with the same result.
+        A subject stays pending if `is_changed` returns True for the id of its memory, because that memory has
+        changed since records were last created. Returns True if the records about any subject were applied. If a
+        crash interrupts this method, the next call does the same work again, with the same result.
         """
         subjects = await asyncio.to_thread(mirror.list_pending, BATCH)
         project = self._find_project(membership.project)
@@ -120,7 +121,7 @@ class Projector:
     async def _erase(self, identifier: str, erasure: TeamRecord, project: str) -> None:
         """Erase what an author said before `erasure` from a memory and its versions.
 
-        `identifier` is the id of the memory. Contradictions that quote these words are erased as well.
+        `identifier` is the id of the memory. Contradictions that quote the erased words are erased as well.
         """
         family = await self._memories.list_family(identifier, project)
         theirs = [memory for memory in family if is_said_before(memory, erasure)]
@@ -174,7 +175,10 @@ def _list_plans(
 
 
 def _find_slot(view: SubjectView, target: ProjectionTarget) -> str | None:
-    """Return the id of the memory for a subject's key. Returns None if the subject is not a key."""
+    """Return the id of the memory for a subject's key.
+
+    Returns None if the subject is not a key.
+    """
     for record in view.statements:
         statement = read_statement(record)
         if statement is not None and is_about_key(statement) and (claim := build_claim(record, target)) is not None:

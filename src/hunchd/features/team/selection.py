@@ -1,8 +1,8 @@
-"""Selection and redaction of the memories that are sent to a team. All functions are pure.
+"""Selection and redaction of the memories that are sent to a team.
 
 Only memories that the user stated, or marked with the tag `team`, are sent: facts, decisions, conventions and
 workflows of the project, fixes for errors, and marked documents. Private or personal memories and commands are
-never sent.
+never sent. All functions are pure.
 """
 
 from __future__ import annotations
@@ -51,10 +51,9 @@ def is_from_team(memory: Memory) -> bool:
 
 
 def explain_not_sent(memory: Memory, scope: SharingScope, now: datetime) -> str:
-    """Return the reason why a memory is not sent.
+    """Return the reason why a memory is not sent, or "" if it is sent.
 
-    The reason is "" if the memory is sent. The check itself does not redact the text; that happens when the memory
-    is sent.
+    This check does not redact the text; the text is redacted when the memory is sent.
     """
     if memory.kind not in TEAM_KINDS or memory.category == CHUNK:
         return f"its kind is {memory.kind}, which is never sent"
@@ -138,7 +137,7 @@ def build_statement(memory: Memory, scope: SharingScope, error: str | None = Non
 
 
 def _list_files(artifacts: tuple[Artifact, ...]) -> tuple[str, ...]:
-    """Return the paths of those artifacts that are files inside the project."""
+    """Return the paths of the artifacts that are files inside the project."""
     paths = (one.ref for one in artifacts if one.type == "file")
     return tuple(sorted(one for one in paths if not one.startswith(("/", "~", "..")) and ":" not in one))[:MAX_FILES]
 

@@ -1,6 +1,7 @@
-"""Ed25519 keys of members and signatures of records; the only module that uses the cryptography library.
+"""Ed25519 keys of members, and signatures of records.
 
-It runs only in the team process, so that the daemon itself does not load that library.
+Only this module uses the cryptography library. It runs only in the team process, so that the daemon itself does not
+load that library.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ def create_key(file: Path) -> str:
 
 
 def load_key(file: Path) -> Ed25519PrivateKey:
-    """Return the private key in `file`. Raises ConfigError if the file cannot be read or is damaged."""
+    """Return the private key in `file`.
+
+    Raises ConfigError if the file cannot be read or is damaged.
+    """
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -68,7 +72,7 @@ def keep_genuine(records: Iterable[TeamRecord], team: str) -> list[TeamRecord]:
 
 
 def is_genuine(record: TeamRecord, team: str) -> bool:
-    """Return True if a record has a valid signature. It must have been signed by its author for this team."""
+    """Return True if a record was validly signed by its author for this team."""
     if record.id != compute_record_id(record, team):
         return False
     try:

@@ -87,7 +87,10 @@ class _Work:
 
 
 class TeamSync:
-    """Synchroniser for one project's team. `find_project` returns None while the project is not open."""
+    """Synchroniser for one project's team.
+
+    `find_project` returns None while the project is not open.
+    """
 
     def __init__(
         self,
@@ -148,7 +151,7 @@ class TeamSync:
     async def _wait(self) -> None:
         """Wait for a change or for the next regular attempt.
 
-        The waiting time grows while the store is unreachable.
+        The waiting time grows while the object store is unreachable.
         """
         delay = compute_delay(self._poll_seconds, self.figures.failures_in_row) * random.uniform(0.75, 1)
         self.figures.next_attempt = datetime.now(UTC) + timedelta(seconds=delay)
@@ -161,7 +164,10 @@ class TeamSync:
         await asyncio.sleep(min(GATHER_SECONDS, self._poll_seconds))
 
     async def sync(self) -> None:
-        """Send and receive records once. Failures of the store are recorded in `figures`, not raised."""
+        """Send and receive records once.
+
+        Failures of the object store are recorded in `figures`, not raised.
+        """
         async with self._exchange_lock:
             await self._project()
             try:
@@ -230,7 +236,8 @@ class TeamSync:
     ) -> list[OwnRecord]:
         """Return the records to create about the memories with these ids.
 
-        What one of `deleted_ids` said is erased, even if the memory has been stated again since.
+        For a memory in `deleted_ids`, the earlier statements are erased, even if the memory has been stated again
+        since.
         """
         memories = await self._memories.find(ids, self.membership.project)
         memories |= await self._memories.find([one for one in ids if one not in memories], None)
@@ -278,10 +285,9 @@ class TeamSync:
         return [plan_resolution(conflict, head, subject, view, records, scope, self.membership.author)]
 
     async def _find_error(self, memory: Memory) -> str | None:
-        """Return the fingerprint of the error that a fix is for.
+        """Return the fingerprint of the error that a fix is for, or None if it is unknown.
 
-        Returns None if it is unknown. The fingerprint is sent instead of the memory id, because ids differ from
-        machine to machine.
+        The fingerprint is sent instead of the memory id, because ids differ from machine to machine.
         """
         ref = next((link["ref"] for link in memory.links if link.get("type") == FIXES_LINK), None)
         if memory.kind is not Kind.ERROR or ref is None:
@@ -299,7 +305,7 @@ class TeamSync:
         )
 
     async def add_record(self, new: OwnRecord) -> None:
-        """Create a record that is not derived from a memory. It is sent soon."""
+        """Create a record that is not derived from a memory, to be sent soon."""
         async with self._lock:
             await self._record([new])
             self._roster = None
@@ -343,14 +349,15 @@ class TeamSync:
         await self._use(lambda mirror: mirror.set_cursor(newest))
 
     async def _use(self, call: Callable[[Mirror], T]) -> T:
-        """Call a method of the mirror in a thread."""
+        """Call `call` with the mirror in a thread, and return the result."""
         async with self._lock:
             return await asyncio.to_thread(call, self._mirror)
 
     async def _maintain(self) -> None:
         """Compact the dataset once per epoch, unless another member does.
 
-        A member who may not delete files leaves this to the others for a while: it would hold the lease for nothing.
+        If this member is not allowed to delete files, the work is left to the others for a while, because this
+        machine would hold the lease for nothing.
         """
         epoch = int(time.time() // self._care_seconds)
         version, first_epoch = await self._use(lambda mirror: (mirror.cursor, mirror.first_care_epoch))
@@ -379,8 +386,8 @@ class TeamSync:
     async def _project(self) -> None:
         """Create the records of changed memories, and apply received records to the memories.
 
-        What the user changes in between is not overwritten: its record is created first. Records that a stuck memory
-        store cannot take stay pending.
+        Memories that the user changes in the meantime are not overwritten, because their records are created first.
+        If the memory store is stuck, received records stay pending.
         """
         while self._find_project(self.membership.project) is not None:
             try:
@@ -396,7 +403,10 @@ class TeamSync:
                     return
 
     async def withdraw_all(self) -> None:
-        """Withdraw the other members' statements on this machine. This is done when the user leaves the team."""
+        """Withdraw the other members' statements on this machine.
+
+        This is done when the user leaves the team.
+        """
         async with self._lock:
             await asyncio.to_thread(self._mirror.mark_all_shown_pending)
             own = self.membership.author
@@ -413,7 +423,7 @@ class TeamSync:
     async def load_members(self) -> list[tuple[Member, int, int]]:
         """Return the members of the team.
 
-        Each comes with the number of statements and the clock value of the latest record.
+        Each member comes with the number of their statements and the clock value of their latest record.
         """
         async with self._lock:
             roster = await self._load_roster()
@@ -447,7 +457,7 @@ class TeamSync:
             return await self._load_roster()
 
     async def plan_everything(self) -> list[OwnRecord]:
-        """Return the records that wait to be sent, and those that would be created for all memories.
+        """Return the records waiting to be sent, and those to be created for all memories.
 
         Nothing is sent.
         """

@@ -1,4 +1,7 @@
-"""Client of the team process, the only process with access to the object store and the member's key."""
+"""Client of the team process.
+
+Only that process has access to the object store and the member's key.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ CARE_TIMEOUT_SECONDS: Final = 1_800.0  # enough to rewrite the files of a millio
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """Address of a team's dataset. `credentials` is the file that may contain credentials for it."""
+    """Address of a team's dataset.
+
+    `credentials` is the file that may contain credentials for the address.
+    """
 
     uri: str
     credentials: Path
@@ -29,7 +35,10 @@ class StoreAddress:
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """Records with a valid signature. `forged` is the number of records dropped because they had none."""
+    """Records with a valid signature.
+
+    `forged` is the number of records that were dropped because their signature was missing or invalid.
+    """
 
     records: tuple[TeamRecord, ...]
     forged: int
@@ -64,7 +73,10 @@ class TeamClient:
         return await self._call("create_key", {"key_file": str(key_file)}, str)
 
     async def open(self, address: StoreAddress, *, create: bool) -> list[TeamRecord]:
-        """Open or create the dataset. Returns the founding records of the teams in it."""
+        """Open or create the dataset.
+
+        Returns the founding records of the teams in it.
+        """
         return await self._call("open", {**_encode(address), "create": create}, list[TeamRecord])
 
     async def append(
@@ -72,8 +84,8 @@ class TeamClient:
     ) -> None:
         """Sign and append records.
 
-        The records that they erase are deleted from the dataset. `may_exist` is True if some of the records may
-        already have been appended.
+        Records that the new ones erase are deleted from the dataset. `may_exist` is True if some of the new records
+        may already have been appended.
         """
         params = {"team": team, "key_file": str(key_file), "may_exist": may_exist, "records": records}
         await self._call("append", {**_encode(address), **params}, NoneType)

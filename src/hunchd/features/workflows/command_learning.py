@@ -1,7 +1,7 @@
 """Learning from a project's command log, to predict the next command.
 
-A signal only adds its command to the history in memory; a background task writes the log, and reads it once after
-the daemon has started.
+A signal only adds its command to the history in memory. A background task reads the log once after the daemon has
+started, and writes it afterwards.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class CommandLearner(Feature):
         self._loaded_projects: set[str] = set()
 
     def note(self, project: Project, tree: WorkingTree, signal: Signal) -> None:
-        """Record the file saved or the command finished according to a signal.
+        """Record the file save or finished command that a signal reports.
 
         Other signals are ignored.
         """
