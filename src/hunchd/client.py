@@ -58,7 +58,7 @@ class Prompt:
     def to_openai(self) -> list[JsonObject]:
         """Return the messages for OpenAI's chat completions API and compatible servers.
 
-        Their caches need no marks; the blocks in each message are joined into one text.
+        The caches of these servers need no marks; the blocks in each message are joined into one text.
         """
         return [
             {"role": message["role"], "content": "\n\n".join(block["text"] for block in message["content"])}
@@ -70,7 +70,7 @@ class Client:
     """Synchronous client for the running daemon.
 
     Every method raises NoDaemon if the daemon cannot be reached, and RequestRejected if the daemon rejects the
-    request; the message names the field and states what is allowed.
+    request; the message of RequestRejected names the field and states what is allowed.
     """
 
     def __init__(self, *, start: bool = True) -> None:
@@ -111,7 +111,7 @@ class Client:
         """Return the best results for a question in words (POST /search).
 
         At most `limit` results are returned, best first. If no project is given, the user's own memories are
-        searched. `kinds` restricts the results, for example to `code`.
+        searched. `kinds` restricts the kinds of results, for example to `code`.
         """
         fields = {"query": query, "project": _resolve_project(project), "kinds": kinds, "k": limit}
         return list(self._connection.post("/search", _drop_none(fields))["results"])
@@ -153,7 +153,7 @@ class Client:
     def open_session(self, id_: str, *, project: str | Path | None = None) -> Session:
         """Return the session with this id.
 
-        Its first message creates it in the daemon.
+        The daemon creates the session when its first message is added.
         """
         return Session(self._connection, id_, _resolve_project(project))
 
@@ -161,7 +161,7 @@ class Client:
 class Session:
     """Conversation between an agent and a person.
 
-    As a context manager, it ends the session on leaving the block.
+    If the session is used as a context manager, it ends when the `with` block is left.
     """
 
     def __init__(self, connection: Connection, id_: str, project: str | None) -> None:
@@ -276,7 +276,7 @@ class AsyncClient:
     def open_session(self, id_: str, *, project: str | Path | None = None) -> AsyncSession:
         """Return the session with this id.
 
-        Its first message creates it in the daemon.
+        The daemon creates the session when its first message is added.
         """
         return AsyncSession(self.wrapped.open_session(id_, project=project))
 

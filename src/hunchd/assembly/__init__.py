@@ -1,4 +1,4 @@
 """Assembly of a context bundle within a token budget, without I/O.
 
-The engine passes in everything that is needed.
+The engine passes in everything that the functions need.
 """

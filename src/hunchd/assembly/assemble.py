@@ -1,8 +1,8 @@
 """Assembly of a context bundle with exact token counts.
 
 A bundle has one section for each tier: now, likely next, background, and ask for more. Invariant: `token_count ==
-count(context) == heading lines + sum(tiers.values())`, where the tokens of a tier are those of its section, including
-the section's title. `token_count` never exceeds `budget`.
+count(context) == heading lines + sum(tiers.values())`, where the tokens of a tier are the tokens in its section,
+including the section's title. `token_count` never exceeds `budget`.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ def _render_top_lines(candidates: Sequence[Choice], degradations: Sequence[str])
 def _spend_budget(candidates: Sequence[Choice], tokens: int, activity: Activity) -> None:
     """Fill the tiers, each within its share of `tokens`.
 
-    Tokens that a tier does not use are passed on to the next one. What remains at the end is offered to all tiers
-    again.
+    Tokens that a tier does not use are passed on to the next tier. Tokens that remain at the end are offered to all
+    tiers again.
     """
     tiers = group_by_tier(candidates)
     remaining = tokens
@@ -167,7 +167,7 @@ def _sort_key(choice: Choice) -> tuple[bool, bool, float, int, str]:
 def _fit_topics(topics: Sequence[str], max_tokens: int, *, has_title: bool) -> str:
     """Return the line of topics, shortened to fit into `max_tokens`.
 
-    Topics are dropped from the end. Returns "" if not even the first one fits.
+    Topics are dropped from the end. Returns "" if not even the first topic fits.
     """
     title = 0 if has_title else _count_block(rendering.render_section_heading(4))
     names = list(dict.fromkeys(topics))[:MAX_TOPICS]

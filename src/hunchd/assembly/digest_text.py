@@ -1,6 +1,6 @@
 """Rendering of a session's digest within a token budget.
 
-The points of the digest are grouped by kind, such as decisions or open questions.
+A digest consists of points, which are grouped by kind, such as decisions or open questions.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def render_digest(digest: Digest, *, budget: int, note: str = "") -> str:
 def select_balanced(points: Sequence[Point], budget: int) -> list[Point]:
     """Select points that fit into `budget`, statements first.
 
-    Statements (decisions, instructions and preferences) may take only a part of the budget, so that there is room for
+    Statements (decisions, instructions and preferences) may take only part of the budget, so that there is room for
     actions and insights.
     """
     statements = select_heaviest(

@@ -1,8 +1,8 @@
 """Fencing of untrusted text that is shown next to hunch's own words.
 
-All text from repositories, commands, commit messages and the web passes through here. There are three guarantees:
-nothing invisible or directional survives; nothing can begin a line, a heading, a fence, a tag or one of hunch's own
-marks; and untrusted text is enclosed in marks that it cannot contain.
+All text from repositories, commands, commit messages and the web passes through this module. There are three
+guarantees: nothing invisible or directional survives; nothing can begin a line, a heading, a fence, a tag or one of
+hunch's own marks; and untrusted text is enclosed in marks that it cannot contain.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def quote(text: str, limit: int = 200) -> str:
 def fence(text: str, *, provenance: str, nonce: str) -> str:
     """Fence a block of untrusted text.
 
-    Its first and last line contain `nonce`, and every line between them has a prefix. Even an author who knew the
-    nonce could not close the block, because no line of the text can begin at the margin.
+    The first and last line of the block contain `nonce`, and every line between them has a prefix. Even an author
+    who knew the nonce could not close the block, because no line of the text can begin at the margin.
     """
     lines = neutralize(text).strip("\n").split("\n")
     shown_lines = [f"| {line.rstrip()[:MAX_LINE]}".rstrip() for line in lines[:MAX_BLOCK_LINES]]

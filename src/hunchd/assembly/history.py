@@ -1,10 +1,10 @@
 """Session history for prompts: within its budget, lossless, and rarely rewritten.
 
 The view of the history is computed from the log alone: the same messages in the same order yield the same bytes, in
-this process or the next. Between two compactions the view only grows at its end, so that a provider's prompt cache can
-still serve what was sent before. A compaction first replaces large, older tool results with pointers; if that is not
-enough, it condenses older turns. The first two turns stay, the most recent turns stay verbatim, and whatever is left
-out can be read by its id.
+any process. Between two compactions the view only grows at its end, so that a provider's prompt cache can still
+serve what was sent before. A compaction first replaces large, older tool results with pointers; if that is not
+enough, it condenses older turns. The first two turns stay, the most recent turns stay verbatim, and whatever is
+left out can be read by its id.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ Condense = Callable[[Sequence[Turn]], Digest]
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """Message of the prompt that represents a message or condensed turns.
+    """Message in a prompt that represents a session message or condensed turns.
 
-    `message` and `turn` are the id and the turn of the message shown; they are "" and 0 for condensed turns.
+    `message` and `turn` are the id and the turn of the session message shown; they are "" and 0 for condensed turns.
     """
 
     role: Role
@@ -162,9 +162,9 @@ class SessionHistory:
             self._condensed_entries = [self._render_condensed(self._digests[0], MERGED_SHARE)]
 
     def _count_kept_turns(self) -> int:
-        """Return how many of the last turns are kept.
+        """Return how many of the last turns a compaction keeps.
 
-        These are as many as fit into their share of the budget, but at least MIN_KEPT_TURNS and at most
+        This is the number of turns that fit into their share of the budget, but at least MIN_KEPT_TURNS and at most
         MAX_KEPT_TURNS.
         """
         remaining, kept_turns = KEPT_SHARE * self.budget, 0
@@ -225,7 +225,7 @@ def build_pointer(message: Message, turn: int) -> HistoryEntry:
 def _render_excerpt(message: Message, max_tokens: int) -> str:
     """Return the beginning and end of a message, within about `max_tokens` tokens.
 
-    An error report names the failure at its end and the location at its beginning.
+    Both are kept because an error report names the failure at its end and the location at its beginning.
     """
     max_characters = max(16, max_tokens - 40) * len(message.text) // max(message.tokens, 1)
     half = max(20, max_characters // 2)

@@ -62,8 +62,8 @@ _CACHE_MARK: Final = {"type": "ephemeral"}
 class PromptInputs:
     """Inputs from which a prompt is compiled.
 
-    `history` returns the view of the history for a budget in tokens. Profile, background and retrieved texts are
-    sorted best first, and have already been made safe to show next to hunch's own words.
+    `history` returns the view of the history for a budget in tokens. The profile, the background and the retrieved
+    texts are sorted best first, and have already been made safe to show next to hunch's own words.
     """
 
     history: Callable[[int], HistoryView]
@@ -145,9 +145,9 @@ _SECTION_ORDER: Final = ("prefix", "profile", "background", "history", "volatile
 class _PrunableSections:
     """Sections of the prompt that can be pruned.
 
-    Each section must fit into its share of the budget, and all of them into what the fixed sections leave. `spare` is
-    the number of tokens that the profile may use beyond its share; it depends only on the static prefix, so that the
-    profile is the same in every prompt of a session.
+    Each section must fit into its share of the budget, and all sections together into the tokens that the fixed
+    sections leave. `spare` is the number of tokens that the profile may use beyond its share; it depends only on
+    the static prefix, so that the profile is the same in every prompt of a session.
     """
 
     def __init__(self, inputs: PromptInputs, *, spare: int) -> None:
@@ -172,8 +172,8 @@ class _PrunableSections:
     def prune_to(self, max_tokens: int) -> tuple[str, ...]:
         """Prune the sections, in a fixed order, until they fit into `max_tokens`.
 
-        Returns the names of the sections that are incomplete because they exceeded their share or because of the
-        total.
+        Returns the names of the sections that are incomplete because they exceeded their share of the budget or
+        because all sections together exceeded `max_tokens`.
         """
         whole, shortened_sections = self.view, set[str]()
         for name, shrink in (
@@ -218,9 +218,9 @@ class _PrunableSections:
             self.view = HistoryView(tuple(entries), 0, tokens, self.view.compactions, self.view.condensed_until)
 
     def _drop_lines(self, name: str, max_tokens: int) -> None:
-        """Drop texts of the section `name`, starting with the last one.
+        """Drop texts from the section `name`, starting with the last one.
 
-        A text that is a page of several lines loses its last sections first.
+        If a text is a page of several lines, its last sections are dropped first.
         """
         texts = list(getattr(self, name))
         while texts and (over := self._excess_tokens(max_tokens)) > 0:
@@ -256,7 +256,7 @@ def _build_system_message(
 def _build_history_messages(view: HistoryView, marks: int) -> list[Mapping[str, Any]]:
     """Return the history's entries as messages, with cache marks.
 
-    One mark follows the entries that the next compaction leaves unchanged, another the last entry.
+    One mark follows the entries that the next compaction leaves unchanged, and another follows the last entry.
     """
     marked_indexes = {len(view.entries) - 1}
     if marks > 1 and view.stable:
@@ -265,9 +265,9 @@ def _build_history_messages(view: HistoryView, marks: int) -> list[Mapping[str, 
 
 
 def _build_final_message(last: Sequence[str], sections: _PrunableSections, message: str) -> list[Mapping[str, Any]]:
-    """Return one last message with everything that changes in every request.
+    """Return the last message, with everything that changes in every request.
 
-    It has no cache mark. The list is empty if there is nothing to send.
+    It is returned in a list, which is empty if there is nothing to send. The message has no cache mark.
     """
     blocks = []
     if context := _render_context(last, sections.task, sections.retrieved):
@@ -351,7 +351,7 @@ def _build_block(text: str, *, is_marked: bool = False) -> JsonObject:
 def _sort_tool_keys(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the tool with its keys sorted.
 
-    Its bytes then do not depend on the order in which the caller wrote the keys.
+    The bytes of the tool then do not depend on the order in which the caller wrote the keys.
     """
     sorted_tool: JsonObject = json.loads(_to_json(tool))
     return sorted_tool

@@ -105,8 +105,8 @@ def render_degraded(degradations: Sequence[str]) -> str:
 def render_headings(header: str, tokens: int, budget: int) -> tuple[str, ...]:
     """Return alternative wordings of the first line, the preferred one first.
 
-    A heading that states the size of the text also changes that size. If no number is correct in one wording, there is
-    one that is correct in another wording.
+    A heading that states the size of the text also changes that size. If no number is correct in one wording, some
+    number is correct in a different wording.
     """
     place = to_single_line(header, MAX_HEADER) or "context"
     return (
@@ -154,8 +154,5 @@ def _render_reason(reason: str) -> str:
 
 
 def _strip_end(block: str) -> str:
-    """Remove white space at the end of `block`.
-
-    The block then ends with a visible character.
-    """
+    """Remove white space at the end of `block`, so that it ends with a visible character."""
     return block.rstrip()

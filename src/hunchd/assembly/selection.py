@@ -134,10 +134,10 @@ def raise_forms(candidates: Sequence[Choice], capacity: int) -> int:
 
 
 def _find_best_step(choice: Choice, index: int, remaining: int) -> tuple[float, float, str, int, int] | None:
-    """Return the switch to a longer form that gains most per token.
+    """Return the switch to a longer form that gains the most value per token.
 
-    Only forms that fit into `remaining` are considered; returns None if none of them gains enough. The tuple sorts by
-    gain, then value, then id.
+    Only forms that fit into `remaining` are considered; returns None if none of them gains enough. The tuple sorts
+    by gain, then value, then id.
     """
     best: tuple[float, int] | None = None
     for target in range(choice.chosen_index + 1, len(choice.options)):
@@ -154,7 +154,8 @@ def _find_best_step(choice: Choice, index: int, remaining: int) -> tuple[float, 
 def drop_repeats(pieces: Iterable[ContextCandidate]) -> list[ContextCandidate]:
     """Drop duplicates among the pieces.
 
-    Of each group of duplicates, the piece in the most critical tier is kept, and among these the most valuable one.
+    From each group of duplicates, only the piece in the most critical tier is kept or, if several are in that tier,
+    the most valuable of them.
     """
     distinct: list[ContextCandidate] = []
     ids: set[str] = set()
@@ -203,7 +204,8 @@ def _split_words(text: str) -> tuple[frozenset[str], int]:
 def _find_near(one: _Fingerprint, fingerprints: Sequence[_Fingerprint]) -> list[_Fingerprint]:
     """Return the fingerprints that may share half of their words with `one`.
 
-    They have at least a third of their sketch bits in common with it. This quick check rejects most pairs.
+    Such fingerprints have at least a third of their sketch bits in common with `one`. This quick check rejects most
+    pairs.
     """
     sketch = one.sketch
     return [
@@ -257,9 +259,9 @@ def limit_source_shares(choices: Sequence[Choice], overhead: int) -> None:
 
 
 def _find_victim(source_choices: Sequence[Choice], *, strict: bool) -> Choice | None:
-    """Return the longest piece of a source that may be shortened.
+    """Return the longest piece from a source that may be shortened.
 
-    The user's own words are never shortened. Returns None if no piece may be.
+    The user's own words are never shortened. Returns None if no piece may be shortened.
     """
     candidates = [
         choice

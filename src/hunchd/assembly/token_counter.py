@@ -1,7 +1,7 @@
 """Local token counter that needs neither network nor model.
 
-It counts with the vocabulary that Anthropic published for Claude, and raises the count where another mainstream
-tokenizer needs more tokens, so that a budget holds for whichever model reads the bundle. The errors are listed in
+It counts with the vocabulary that Anthropic published for Claude, and raises the count where other mainstream
+tokenizers need more tokens, so that a budget holds whichever model reads the bundle. The errors are listed in
 docs/decisions/0009-token-counts.md.
 """
 

@@ -1,6 +1,6 @@
 """Request (focus) and response (bundle) of a context query.
 
-Each item of a bundle contains the reasons for which it was chosen.
+Each item in a bundle contains the reasons why it was chosen.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Level = Literal["full", "summary", "compressed", "index"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Focus:
-    """Current position of the developer: files, branch, activity, question.
+    """What the developer is working on: files, branch, activity, question.
 
     Paths are relative to the project root; the newest open file comes last.
     """
@@ -47,10 +47,10 @@ class PredictedFile:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFile:
-    """File that changes with almost everything, such as a lock file, and probably will now.
+    """File, such as a lock file, that changes with almost every commit.
 
-    The estimate is based on history. A `path` that ends in "/" is a folder in which each change adds an entry of
-    its own.
+    It will therefore probably change this time too; the estimate is based on history. A `path` that ends in "/" is
+    a folder to which each change adds its own entry.
     """
 
     path: str
@@ -62,7 +62,7 @@ class ExpectedFile:
 
 @dataclass(frozen=True, slots=True)
 class MissingFile:
-    """File that a change most likely still needs.
+    """File that is probably still missing from a change.
 
     A `path` that ends in "/" is a folder that lacks a new entry.
     """
@@ -87,9 +87,10 @@ class PredictedUnit:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Predicted files and units.
+    """Predicted files and units of work.
 
-    `confidence` is that of the best file. Below the silence threshold, nothing should be shown unasked.
+    `confidence` is the confidence in the most likely file. If it is below the silence threshold, nothing should be
+    shown unprompted.
     """
 
     files: tuple[PredictedFile, ...] = ()

@@ -72,7 +72,7 @@ class StoreError(HunchError):
 
 
 class StoreClosed(StoreError):
-    """Error raised if the store was closed on purpose and needs no repair."""
+    """Raised if the store was closed on purpose and needs no repair."""
 
     code = "store_closed"
 

@@ -1,7 +1,7 @@
 """Resolution of claims about facts, without I/O.
 
 A fact has a slot, which consists of scope, project, category, key and branch. A claim is a new statement of a value
-for a slot; resolving the claim decides if this value becomes the current one. The current value (the head) is
+for a slot; resolving the claim decides whether this value becomes the current one. The current value (the head) is
 stored under the id of the slot, so there can be only one. Earlier values are stored separately, as versions, each
 with its period of validity and linked to the value before it. Every modification of a slot is a `MemoryChange`,
 which is applied as a whole or not at all.
@@ -121,10 +121,10 @@ _CHOICE_PREFIXES: Final = ("in place of ", "name of ")
 
 
 def reverse_choice(claim: Memory) -> Memory | None:
-    """Return the reverse of a choice, which can no longer hold once `claim` does.
+    """Return the reverse of a choice, which can no longer be valid once `claim` is.
 
-    The reverse of "pnpm in place of npm" is "npm in place of pnpm". Only the key and the value are reversed; the other
-    fields are those of `claim`. Returns None if `claim` is not a choice.
+    The reverse of "pnpm in place of npm" is "npm in place of pnpm". Only the key and the value are reversed; the
+    other fields are copied from `claim`. Returns None if `claim` is not a choice.
     """
     head = next((head for head in _CHOICE_PREFIXES if (claim.key or "").startswith(head)), None)
     if head is None or not claim.key or not claim.value:
@@ -158,7 +158,7 @@ def is_valid_at(memory: Memory, moment: datetime) -> bool:
 
 
 class HasValidTo(Protocol):
-    """Memory, or a view of one, that may have an end of validity."""
+    """Memory, or a view of a memory, that may have an end of validity."""
 
     @property
     def valid_to(self) -> datetime | None: ...
@@ -175,7 +175,7 @@ def is_over(memory: HasValidTo, now: datetime) -> bool:
 def holds_in_every_project(memory: Memory) -> bool:
     """Return True if one of the user's memories applies to work in any project.
 
-    A session outside any project is about something else, so only what it says about the user applies.
+    A session outside any project is about something else, so only its statements about the user apply.
     """
     return memory.source.get("type") != "session" or memory.category in ABOUT_USER
 
@@ -190,8 +190,8 @@ def is_shown_in_projects(memory: Memory) -> bool:
 def is_presentable(memory: Memory, now: datetime) -> bool:
     """Return True if the memory may be presented as valid at `now`.
 
-    Its validity must not have ended, and must not begin in the future. If a clock ran ahead when the memory was
-    recorded (a committer's or ours), the time that this clock showed counts as the present.
+    Its validity must have begun and must not have ended. If the clock that stamped the memory (the committer's or
+    ours) was ahead, the time that it showed is used instead of `now`.
     """
     return not is_over(memory, now) and get_valid_from(memory) <= max(now, memory.at, memory.updated)
 
@@ -208,8 +208,8 @@ def find_valid_version(family: Iterable[Memory], moment: datetime) -> Memory | N
 def resolve_claim(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: datetime) -> ClaimResolution:
     """Resolve `claim` against `head`, the current value of its slot.
 
-    The id of `claim` is that of its slot. `earlier` are the values before `head`, in any order; they matter only if
-    the claim is about a time before `head`.
+    The id of `claim` is the id of the slot. `earlier` contains the values before `head`, in any order; they matter
+    only if the claim is about a time before `head`.
     """
     begins = (
         get_valid_from(claim) if claim.valid_to is None else min(get_valid_from(claim), claim.valid_to)
@@ -239,7 +239,7 @@ def resolve_claim(claim: Memory, head: Memory | None, earlier: Sequence[Memory],
 def _is_same_version(one: Memory, other: Memory) -> bool:
     """Return True if two values name the same version.
 
-    Each may name it as an exact or as a minimum version.
+    Each value may name the version as an exact or as a minimum version.
     """
     versions = [_VERSION_PATTERN.fullmatch((fact.value or "").strip()) for fact in (one, other)]
     version_names = {version[1] if version else None for version in versions}
@@ -247,9 +247,9 @@ def _is_same_version(one: Memory, other: Memory) -> bool:
 
 
 def _clamp_future_start(head: Memory, claim: Memory, now: datetime) -> Memory:
-    """Return `head`, with a start in the future moved back to the present.
+    """Return `head`, with a future start moved back to the present.
 
-    A value recorded while the clock ran ahead holds until the next claim, not until the clock reaches that time.
+    A value recorded while the clock was ahead is valid until the next claim, not until the clock reaches that time.
     """
     if head.created - now < _MAX_CLOCK_DRIFT:
         return head
@@ -284,7 +284,7 @@ def find_origin_id(head: Memory) -> str | None:
 
 
 def undo_move(old: Memory, head: Memory, before: Memory | None, now: datetime) -> Memory | None:
-    """Restore `old` if the last step in the slot of `head` moved it there.
+    """Restore `old` if the last step moved it into the slot of `head`.
 
     `before` is the value that `head` replaced. Returns None if the last step was not that move.
     """
@@ -328,9 +328,9 @@ def revise_fact(head: Memory, replacement: Memory, now: datetime) -> MemoryChang
 def undo_last_step(head: Memory, before: Memory | None, now: datetime) -> tuple[Memory, MemoryChange]:
     """Undo the last change to the slot of `head`.
 
-    `before`, the previous value, becomes the current one again; if it is None, no value holds. If the last change
-    withdrew `head`, `head` becomes active again. An undone value is archived for later inspection. Returns the changed
-    memory and the change.
+    `before`, the previous value, becomes the current value again; if it is None, the slot has no valid value. If
+    the last change withdrew `head`, `head` becomes active again. An undone value is archived for later inspection.
+    Returns the changed memory and the change.
     """
     if head.source.get(_WITHDRAWN_FIELD):
         result = _restore_validity(replace(head, status=Status.ACTIVE, updated=now))
@@ -409,7 +409,7 @@ def version_id(memory: Memory, *more: str) -> str:
 def _is_version(one: Memory, head: Memory) -> bool:
     """Return True if `one` is an earlier version of `head`.
 
-    Otherwise it is a different memory that `head` superseded.
+    If it is not, it is a different memory that `head` superseded.
     """
     return one.id.partition(".")[0] == head.id.partition(".")[0]
 
@@ -417,7 +417,7 @@ def _is_version(one: Memory, head: Memory) -> bool:
 def list_versions(head: Memory, family: Mapping[str, Memory]) -> list[Memory]:
     """Return `head` and its earlier versions, newest first.
 
-    `family` maps the ids of the versions to the versions.
+    `family` contains the versions, keyed by id.
     """
     versions, seen_ids = [head], {head.id}
     while (before := versions[-1].supersedes) is not None and before in family and before not in seen_ids:
@@ -431,8 +431,8 @@ def remove_versions(
 ) -> MemoryChange | None:
     """Remove the versions with ids in `removed_ids` from the history of `head`.
 
-    The result is as if nobody had stated them: each remaining version follows the one before it, and the newest
-    becomes current if the current one is removed. Returns None if nothing changes.
+    The result is as if nobody had stated the removed versions: each remaining version follows the one before it,
+    and the newest becomes current if the current one is removed. Returns None if nothing changes.
     """
     versions = list_versions(head, family)
     remaining = [place for place, one in enumerate(versions) if one.id not in removed_ids]
@@ -478,8 +478,8 @@ def _is_active_at(head: Memory, moment: datetime) -> bool:
 def _resolve_confirmed(claim: Memory, head: Memory, now: datetime) -> ClaimResolution:
     """Resolve a claim that states the current value again.
 
-    If the claim has more confidence and words the value differently, its source is quoted from then on, for example a
-    manifest instead of an old commit.
+    If the claim has more confidence and words the value differently, the claim's source is quoted from then on, for
+    example a manifest instead of an old commit.
     """
     surer_voice = claim.confidence > head.confidence + _CONFIDENCE_TOLERANCE
     says_more = claim.content != head.content and (get_source_name(claim) == get_source_name(head) or surer_voice)
@@ -512,7 +512,7 @@ def _resolve_succeeded(verdict: ClaimOutcome, claim: Memory, head: Memory, now: 
 def _build_rejected_id(claim: Memory) -> str:
     """Return the id under which a rejected claim is stored.
 
-    It is the same if the same source repeats the claim.
+    The id is the same each time the same source repeats the claim.
     """
     hash_input = chr(31).join(("rejected", get_source_name(claim), claim.value or "", claim.content))
     return f"{claim.id}.{blake2b(hash_input.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
@@ -535,8 +535,9 @@ def _resolve_rejected(claim: Memory, against: Memory, now: datetime) -> ClaimRes
 def _resolve_inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], now: datetime) -> ClaimResolution:
     """Resolve a claim that begins before the current value.
 
-    If the same value was valid at that time, nothing changes; if a value with more confidence was, the claim is
-    rejected. Otherwise the claim becomes a version, which ends at the latest when the version after it begins.
+    If the same value was already valid at that time, nothing changes; if a value with more confidence was valid
+    then, the claim is rejected. Otherwise the claim becomes a version, which ends no later than the beginning of
+    the version after it.
     """
     versions = list_versions(head, {one.id: one for one in earlier})
     place = next(index for index in range(len(versions)) if _is_last_after(versions, index, get_valid_from(claim)))

@@ -34,7 +34,7 @@ class Filters:
 def matches(memory: Memory, filters: Filters) -> bool:
     """Return True if `memory` matches the filters.
 
-    The store applies the same rules to its rows.
+    The store applies the same rules to the rows in its tables.
     """
     return (
         memory.project == filters.project
@@ -59,7 +59,10 @@ def is_in_family(identifier: str, family: str) -> bool:
 
 
 def is_in_any_family(identifier: str, families: Container[str]) -> bool:
-    """Return True if an id is one of `families` or is stored under one; fast however many they are."""
+    """Return True if an id is one of `families` or is stored under one of them.
+
+    The time this takes does not depend on the number of families.
+    """
     return identifier in families or any(
         identifier[:at] in families for at, letter in enumerate(identifier) if letter == "."
     )
@@ -73,7 +76,7 @@ def has_path(memory: Memory, prefix: str) -> bool:
 def paths_of(memory: Memory) -> tuple[str, ...]:
     """Return the paths that a memory is about.
 
-    They are its file artifacts, or, for a document, the path under which it is stored.
+    These are its file artifacts, or, for a document, the path under which it is stored.
     """
     own = (memory.key,) if memory.kind is Kind.DOCUMENT and memory.key else ()
     return own + tuple([artifact.ref for artifact in memory.artifacts if artifact.type == "file"])

@@ -31,7 +31,7 @@ class Scope(StrEnum):
 class Trust(StrEnum):
     """Trust level of the source of a text.
 
-    A derived text is never trusted more than its least trusted source.
+    A text derived from several sources is never trusted more than the least trusted of them.
     """
 
     USER = "user"
@@ -52,7 +52,7 @@ class Status(StrEnum):
 class Levels:
     """Shorter forms of a memory's full text.
 
-    An empty form has not been written yet.
+    A form that has not been written yet is empty.
     """
 
     summary: str = ""

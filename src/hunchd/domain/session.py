@@ -38,7 +38,7 @@ class Message:
 class Turn:
     """Consecutive messages from one side of a conversation.
 
-    They are a user message, or an assistant step with its tool calls and their results.
+    A turn is either a user message, or an assistant step with its tool calls and their results.
     """
 
     number: int  # from 1
@@ -109,7 +109,7 @@ def starts_turn(before: Message | None, message: Message) -> bool:
 
 
 def group_into_turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
-    """Group messages into turns; every message belongs to one."""
+    """Group messages into turns; every message belongs to exactly one turn."""
     turns: list[list[Message]] = []
     before: Message | None = None
     for message in messages:
@@ -138,7 +138,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """Points worth keeping from the turns `first` to `last`."""
+    """Points worth keeping from the turns `first` to `last` of a session."""
 
     first: int
     last: int

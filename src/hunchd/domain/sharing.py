@@ -34,7 +34,7 @@ def is_shared(memory: Memory) -> bool:
 def is_from_colleague(memory: Memory) -> bool:
     """Return True if a memory comes from a colleague.
 
-    It comes from the repository's shared files or from the team's dataset.
+    Such a memory was read from the repository's shared files or from the team's dataset.
     """
     return is_shared(memory) or memory.trust is Trust.TEAM
 

@@ -46,10 +46,10 @@ class FileDeleted(SignalBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesChanged(SignalBase):
-    """Change to many files at once, such as by a checkout or a generator.
+    """Change to many files at once, for example by a checkout or a generator.
 
-    It is sent by the watcher only, also after a rescan. `complete` is False if there were too many files to list; the
-    receiver must then rescan the tree.
+    This signal is sent by the watcher only, also after a rescan. `complete` is False if there were too many files
+    to list; the receiver must then rescan the tree.
     """
 
     saved: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class OperationStarted(SignalBase):
 class OperationEnded(SignalBase):
     """Summary of a finished git operation.
 
-    `old` and `new` are the commits of the branch before and after it; they are equal if it was aborted.
+    `old` and `new` are the branch's commits before and after the operation; they are equal if it was aborted.
     """
 
     operation: str
@@ -144,7 +144,7 @@ class SessionEnded(SignalBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextUsed(SignalBase):
-    """Use of something shown in a context: a path, or the id of a memory."""
+    """Use of an item that was shown in a context: a path, or the id of a memory."""
 
     path: str | None = None
     memory: str | None = None  # "id" on the wire

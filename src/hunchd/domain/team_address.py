@@ -11,8 +11,8 @@ from hunchd.domain.errors import InvalidInput
 def split_address(address: str) -> tuple[str, str]:
     """Split an address into the dataset's address and the team's id.
 
-    The id follows after a "#"; it is "" if there is none. Raises InvalidInput for an unsupported address, and for
-    one with credentials, which would end up in logs and repositories.
+    The id follows a "#"; without a "#", the id is "". Raises InvalidInput if the address is not supported or
+    contains credentials, which would end up in logs and repositories.
     """
     uri, _, team = address.strip().partition("#")
     parts = urlsplit(uri)

@@ -15,8 +15,8 @@ _BLANK_LINES_PATTERN = re.compile(r"\n(?:[^\S\n]*\n)+")
 def shorten_runs(text: str) -> str:
     """Shorten the parts of `text` on which a regular expression backtracks quadratically.
 
-    Consecutive blank lines become one, and wide gaps become two spaces. Of a run of characters that is longer than any
-    path, both ends are kept.
+    Consecutive blank lines become one, and wide gaps become two spaces. If a run of characters is longer than any
+    path, only its two ends are kept.
     """
     half = LONGEST_RUN // 2
     ends = _RUN_PATTERN.sub(lambda run: f"{run[0][:half]} … {run[0][-half:]}", _BLANK_LINES_PATTERN.sub("\n\n", text))
@@ -24,7 +24,10 @@ def shorten_runs(text: str) -> str:
 
 
 def shorten_middle(text: str, limit: int) -> str:
-    """Shorten `text` to `limit` characters, both ends kept: many tools name what is wrong first and its cause last."""
+    """Shorten `text` to `limit` characters by cutting out its middle.
+
+    Both ends are kept, because many tools name what is wrong first and its cause last.
+    """
     if len(text) <= limit:
         return text
     end = limit * 2 // 5

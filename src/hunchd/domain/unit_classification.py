@@ -1,6 +1,6 @@
 """Classification of units of work by who made them and why.
 
-A unit is deliberate work, or was made by a bot, or is a bulk change or a forward port.
+A unit is deliberate work, a bot's work, a bulk change or a forward port.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def is_forward_port(unit: Unit) -> bool:
 
 
 def is_forward_port_subject(subject: str) -> bool:
-    """Return True if `subject` is that of a forward port."""
+    """Return True if `subject` is the subject of a forward port."""
     return bool(_FORWARD_PORT.match(subject))
 
 

@@ -8,7 +8,10 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class WorkflowStep:
-    """Single command of a workflow, as written in the file; without one, only its name is known."""
+    """Single command of a workflow, as written in the file.
+
+    If the step has no command, only its name is known.
+    """
 
     command: str
     name: str = ""  # its name in the file

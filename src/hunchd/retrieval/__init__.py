@@ -1,4 +1,4 @@
-"""Ranking of search hits with reasons.
+"""Ranking of search hits, with reasons.
 
-Nothing is returned if nothing is relevant.
+Irrelevant hits are left out, so the result may be empty.
 """

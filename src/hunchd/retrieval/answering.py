@@ -24,9 +24,9 @@ CHUNKS_PER_DOCUMENT: Final = 3  # approximate chunks per document among the best
 
 
 class QuestionReader:
-    """Parser that reads memories for one question and counts its terms in them.
+    """Parser for memories that counts the terms of one question in them.
 
-    `read` may be called before it is known if the memories are needed, but by only one thread at a time.
+    `read` may be called before it is known whether the memories are needed, but by only one thread at a time.
     """
 
     def __init__(self, query: str) -> None:
@@ -42,7 +42,7 @@ class QuestionReader:
         self.counts.update(zip([gist.id for gist in gists], count_memory_stems(gists, self._roots), strict=True))
 
     def build_glimpses(self, found_memories: Sequence[tuple[SearchCandidate, Sequence[str]]]) -> list[RankingHit]:
-        """Build hits from the memories that were found.
+        """Build ranking hits from the memories that were found.
 
         `found_memories` pairs each memory with the reasons why it was found.
         """
@@ -68,8 +68,8 @@ def build_answer(
     """Return the results for `query`, best first.
 
     `recent_hits` replace older versions of the same memories from the store. If chunks of documents are among the
-    hits, there may be more than `k` results, because `merge_chunks` reduces their number later. `readings` contains
-    memories that were parsed beforehand.
+    hits, more than `k` results may be returned, because `merge_chunks` reduces their number later. `readings`, if
+    given, is the reader that has already parsed some of the memories.
     """
     newer = {hit.memory.id: hit.memory for hit in recent_hits}
     counts = dict(readings.counts) if readings is not None else {}
@@ -96,10 +96,10 @@ def drop_expired(hits: Iterable[AnyHit], moment: datetime) -> list[AnyHit]:
 
 
 def map_branch_ids(branch: str | None, hits: Iterable[Hit | RankingHit]) -> dict[str, str]:
-    """Map facts of the main line to the ids they would have on `branch`.
+    """Map the ids of main-line facts to the ids they would have on `branch`.
 
-    Keys and values are ids. A fact with such an id replaces the one of the main line on the branch. Returns an
-    empty mapping if `branch` is empty.
+    If a fact with such an id exists, it replaces the main-line fact on the branch. Returns an empty mapping if
+    `branch` is empty.
     """
     if not branch:
         return {}

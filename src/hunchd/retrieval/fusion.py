@@ -1,4 +1,7 @@
-"""Fusion of lexical and dense scores, which are standardised and added; without I/O."""
+"""Fusion of lexical and dense scores, without I/O.
+
+The scores are standardised and added.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ DENSE_WEIGHT: Final = 0.6
 def fuse_scores(candidates: Collection[Candidate[Key]]) -> list[tuple[Key, float]]:
     """Return (key, score) pairs, best first.
 
-    A score is the weighted sum of both standard scores. A missing score is replaced by the lowest one, because a
-    candidate that a search did not find is at best as good as the last one that it found.
+    A score is the weighted sum of the standardised lexical and dense scores. A missing score is replaced by the
+    lowest one, because a candidate that a search did not find is at best as good as the last one that it found.
     """
     if not candidates:
         return []
@@ -31,14 +34,14 @@ def fuse_scores(candidates: Collection[Candidate[Key]]) -> list[tuple[Key, float
 
 
 def make_selector(k: int) -> Callable[[Collection[Candidate[Key]]], list[Key]]:
-    """Return a function that selects the `k` best candidates."""
+    """Return a function that selects the `k` best candidates and returns their keys."""
     return lambda candidates: [key for key, _ in fuse_scores(candidates)[:k]]
 
 
 def _standardize(scores: Sequence[float | None]) -> npt.NDArray[np.float64]:
     """Return by how many standard deviations each score is above the mean.
 
-    Missing scores count as the lowest one.
+    Missing scores are replaced by the lowest score.
     """
     values = np.array(scores, np.float64)  # None: not a number
     is_missing = np.isnan(values)

@@ -1,6 +1,6 @@
 """Merging of code results and memories into one list.
 
-The weight of each depends on the intent of the question. These functions do no I/O.
+The intent of the question decides how much each kind of result counts. The functions do no I/O.
 """
 
 from __future__ import annotations

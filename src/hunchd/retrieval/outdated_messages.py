@@ -1,4 +1,7 @@
-"""Ranking of messages whose statement was changed or withdrawn later: behind what holds now, and saying so."""
+"""Ranking of messages whose statement was later changed or withdrawn.
+
+Such messages are ranked below current facts and marked as outdated.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,11 @@ SAID_BEFORE: Final = "said_before"  # type of a link from a fact to the message 
 
 
 def put_current_first(results: Sequence[SearchResult], facts: Iterable[Memory], now: datetime) -> list[SearchResult]:
-    """Rank the facts that hold before the messages that said otherwise earlier.
+    """Rank current facts above the messages that they made outdated.
 
-    Each such message says what replaced it. The fact that did is added, or rises to the message's place.
+    Each outdated message gets a lower score and a reason that names the fact that replaced it. That fact is added
+    to the results, or rises to the message's former score. If the statement was only withdrawn, no fact takes its
+    place.
     """
     successors = {str(link["ref"]): fact for fact in facts for link in fact.links if link.get("type") == SAID_BEFORE}
     result_by_id = {one.id: one for one in results}

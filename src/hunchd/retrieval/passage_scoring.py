@@ -52,7 +52,7 @@ class TermMatrix(NamedTuple):
 class PassageScores(NamedTuple):
     """Scores of all passages: one array for each kind of score.
 
-    Scores are between 0 and 1. Passages are scored by words, at three window sizes and by session, and by meaning.
+    Scores are between 0 and 1. Passages are scored by words (at three window sizes and by session) and by meaning.
     Rare words have more weight.
     """
 
@@ -134,9 +134,9 @@ def score_passages(matrix: TermMatrix, weights: Table) -> PassageScores:
 def _fill_similarities(matrix: TermMatrix, weights: Table) -> Table:
     """Return the similarities of all passages, with estimates for missing ones.
 
-    A text that was just added has no vector yet. It gets the median similarity of the texts that contain no more of
-    the question; otherwise it would rank behind all texts that contain half of the question. Other missing values are
-    replaced by the mean, which is neutral.
+    A text that was just added has no vector yet. It gets the median similarity of the texts that contain at most as
+    many of the question's words, by weight; otherwise it would rank behind all texts that contain half of the
+    question. Other missing values are replaced by the mean, which is neutral.
     """
     similarity = np.array([one.similarity for one in matrix.passages], np.float64)  # None: not a number
     is_unknown = np.isnan(similarity)

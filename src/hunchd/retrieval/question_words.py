@@ -24,7 +24,8 @@ _PASTED_MATERIAL = re.compile(r"<!--[\s\S]*?-->|^\s*>.*$|^\s*[-*] \[[ xX]\].*$|h
 def strip_pasted(question: str) -> str:
     """Strip pasted material from a question.
 
-    That is fenced code, quoted lines, check lists and URLs. Returns the question unchanged if little would be left.
+    Pasted material is fenced code, quoted lines, check lists and URLs. Returns the question unchanged if little
+    would be left.
     """
     own_text = " ".join(_PASTED_MATERIAL.sub(" ", _FENCED_BLOCK.sub(" ", question)).split())
     return own_text if own_text == question or len(extract_terms(own_text)) > 1 else question
@@ -49,7 +50,7 @@ def count_stems(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict
     """Count how often each stem occurs in each text.
 
     Returns, for each text, the counts by stem and the number of content words. A stem is counted in any inflected
-    form. A caller is waiting while some forty texts are searched, so all texts are searched at once for each stem,
+    form. A caller is waiting while about forty texts are searched, so all texts are searched at once for each stem,
     instead of being split into words.
     """
     lower_texts = [text.lower() for text in texts]
@@ -85,7 +86,7 @@ def _count_words(root: str, stems: Sequence[str]) -> int:
 
 
 def _find_places(root: str, text: str, lower: str) -> list[int]:
-    """Return the positions of words, or parts of words, with this stem."""
+    """Return the positions at which words, or parts of words, with this stem begin."""
     positions: list[int] = []
     is_prefix, root = root.endswith("*"), root.removesuffix("*")
     at, size = lower.find(root), len(root)
@@ -103,9 +104,9 @@ def _find_places(root: str, text: str, lower: str) -> list[int]:
 
 
 def _check_place(root: str, text: str, lower: str, at: int) -> Sequence[int]:
-    """Return (`at`,) if a word, or part of one, with this stem begins there.
+    """Return (`at`,) if a word or subword with the stem `root` begins at `at`.
 
-    Otherwise returns an empty sequence.
+    Otherwise, returns an empty sequence.
     """
     word_match = WORD.match(text, at)
     end = word_match.end() if word_match is not None else at
@@ -128,7 +129,8 @@ def filter_said(query_terms: Iterable[str], text: str) -> list[str]:
 def make_snippet(text: str, query_terms: Iterable[str], *, length: int = SNIPPET_LENGTH) -> str:
     """Return the part of `text` with the most query terms, on one line.
 
-    It has at most `length` characters. If no term occurs in the text, it is the beginning of the text.
+    The snippet has at most `length` characters. If no term occurs in the text, the snippet is the beginning of the
+    text.
     """
     line = " ".join(text.split())
     if len(line) <= length:
@@ -164,7 +166,7 @@ def _find_stems(stems: Collection[str], line: str) -> list[int]:
 
 
 def find_expansion_terms(question: str, texts: Iterable[str], *, limit: int = 8) -> list[str]:
-    """Return words that several of the best answers share and the question lacks.
+    """Return words that several of the best answers contain but the question lacks.
 
     They are often the project's own names for the subject of the question. At most `limit` words are returned, the
     most frequent first.

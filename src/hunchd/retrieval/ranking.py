@@ -137,8 +137,8 @@ def update_result(result: SearchResult, query: str, memory: Memory) -> SearchRes
 def _quotable_text(memory: Memory | RankingView) -> str:
     """Return the text of a memory from which snippets are taken.
 
-    For commits, the title is left out because it is shown above the snippet, and so are sign-off lines, which do not
-    help readers.
+    For commits, the title is left out because it is shown above the snippet, and sign-off lines are left out
+    because they do not help readers.
     """
     if memory.kind is not Kind.EPISODE or memory.source.get("type") != "commit":
         return memory.content
@@ -155,8 +155,8 @@ def _quotable_text(memory: Memory | RankingView) -> str:
 def _caller_ref(memory: Memory | RankingView) -> str | None:
     """Return the reference by which the caller knows a memory.
 
-    Messages are stored under an internal key, made from their position in the log; the sender knows them by the
-    reference that it assigned.
+    Messages are stored under an internal key made from their position in the log; their sender knows them by the
+    reference that the sender assigned.
     """
     caller_ref = memory.source.get("ref") if memory.kind is Kind.MESSAGE else None
     return caller_ref if isinstance(caller_ref, str) else memory.ref
@@ -178,7 +178,7 @@ def build_result(memory: Memory | RankingView, snippet_text: str, score: float, 
 
 
 def _has_date(memory: Memory | RankingView) -> bool:
-    """Return True if a memory was said or done at a certain time.
+    """Return True if a memory was said or done at a known time.
 
     For a fact that was read from a file, only the time of the last reading is known.
     """
@@ -202,7 +202,8 @@ def rank_hits(
     """Return at most `k` ranked hits, best first.
 
     `hits` must include the neighbours of the messages that were found. If `depth` is "deep", at most MAX_DEEP hits
-    are returned. If it is "specific" and the query is exactly the name of some memories, only those are returned.
+    are returned. If `depth` is "specific" and the query is exactly the name of some memories, only those memories
+    are returned.
     """
     query_terms = extract_terms(query)
     roots = stem_question(query)
@@ -272,8 +273,8 @@ def _score_answers(
 def _count_expected_words(roots: Sequence[str], counts: Mapping[str, TermCounts]) -> int:
     """Return how many words of a question a full answer must contain.
 
-    In scripts without spaces, most pairs of characters are not words. Pairs that occur in no candidate are therefore
-    ignored, but enough pairs are counted that a single one is not a full answer to a long question.
+    In scripts without spaces, most pairs of characters are not words. Pairs that occur in no candidate are
+    therefore ignored, but enough pairs are counted that a single pair is not a full answer to a long question.
     """
     present = {root for stem_counts, _ in counts.values() for root, times in stem_counts.items() if times}
     split = [root for root in roots if has_special_words(root)]
@@ -316,8 +317,8 @@ def _build_passage(hit: Hit | RankingHit, counts: TermCounts) -> Passage:
 def _find_named_speaker(stems: Sequence[str], hits: Sequence[Hit | RankingHit]) -> str | None:
     """Return the speaker whom the question names, or None.
 
-    Only the speakers of messages among the hits are considered. Returns None also if the question names several of
-    them.
+    Only the speakers of messages among the hits are considered. The result is also None if the question names
+    several of them.
     """
     names = {str(name) for hit in hits if hit.memory.kind is Kind.MESSAGE and (name := hit.memory.source.get("name"))}
     named_speakers = [name for name in names if any(stem_prefix(word) in stems for word in extract_terms(name))]
@@ -366,9 +367,10 @@ def _build_ranked(roots: Mapping[str, str], scored_hit: _ScoredHit, now: datetim
 
 
 def _find_answers(coverage: Table, similarities: Sequence[float | None]) -> npt.NDArray[np.bool_]:
-    """Return for each hit whether it answers the question, by words or by meaning.
+    """Return an array that is True for each hit that answers the question.
 
-    `coverage` is the share of the question's words that each hit contains.
+    A hit may answer the question by words or by meaning. `coverage` is the share of the question's words that each
+    hit contains.
     """
     similarity = np.array([-1.0 if one is None else one for one in similarities])
     min_coverage = np.where(similarity >= MIN_VAGUE, MIN_COVERED_IF_VAGUE, MIN_COVERED)
@@ -392,7 +394,7 @@ def _measure_age(memory: Memory | RankingView, now: datetime) -> timedelta:
     """Return the time since the event that a memory describes.
 
     The age of patterns, workflows and facts read from files is the maximum, so they never count as recent. The same
-    holds for events in the future.
+    applies to events in the future.
     """
     if not _has_date(memory) or (at := memory.at) > now:
         return timedelta.max

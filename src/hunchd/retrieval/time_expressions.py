@@ -1,4 +1,4 @@
-"""Time expressions in questions (months, days and years), and matching them with dates.
+"""Time expressions in questions (months, days and years), compared with dates.
 
 There is no I/O in this module.
 """
@@ -53,9 +53,9 @@ def parse_time_expression(question: str) -> TimeExpression | None:
 
 
 def matches_time(expression: TimeExpression, at: datetime) -> tuple[bool, bool]:
-    """Return (is in a named month, is also near a named day) for a time.
+    """Return two booleans: whether `at` is in a named month, and near a named day.
 
-    `at` is near a day if it is at most MAX_DISTANCE away.
+    The second is True only if the first is. A time is near a day if it is at most MAX_DISTANCE away from it.
     """
     month = at.month in expression.months and (not expression.years or at.year in expression.years)
     return month, month and any(abs(at.day - day) <= MAX_DISTANCE.days for day in expression.days)
