@@ -279,7 +279,9 @@ class Engine:
         await self._eraser.finish_pending()  # first, or the replay would store the erased project's records again
         await self._recovery.replay()
         self._dependencies.tasks.start("writer", self._writer.run)
-        await self._recovery.load_memories()  # before sessions: the first prompt already has profile and facts
+        await (
+            self._recovery.load_memories()
+        )  # before the sessions, so that the first prompt already has profile and facts
         await self._session_registry.load_heads((None, *self._projects.ids))
         await asyncio.to_thread(count_tokens, "the tokenizer's vocabulary is loaded before the first question needs it")
         await self._eraser.finish_pending_memories()
@@ -354,7 +356,7 @@ class Engine:
     async def review(self, request: ReviewRequest) -> ReviewAnswer:
         """Return the files that the uncommitted change seems to lack.
 
-        If the request names a base, the commits since then are part of the change.
+        If the request names a base, the commits made since that base are part of the change.
         """
         project, tree = self._projects.find(request.project)
         answer = await review(request, project, tree, self._dependencies.now())

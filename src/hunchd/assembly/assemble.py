@@ -80,9 +80,9 @@ def assemble(
 ) -> Bundle:
     """Assemble the most useful bundle of at most `budget` tokens.
 
-    `pieces` are the candidates to choose from. The status is `empty` if nothing is relevant or nothing fits. `secret`
-    is the secret key of this installation: it determines the marks around untrusted text, so that they are the same in
-    all bundles but the author of the text cannot guess them.
+    `pieces` are the candidates to choose from. The status is `empty` if nothing is relevant or nothing fits.
+    `secret` is the secret key of this installation, which determines the marks around untrusted text: the marks are
+    the same in all bundles, but the author of the text cannot guess them.
     """
 
     def render(piece: ContextCandidate, level: Level, text: str) -> str:

@@ -200,7 +200,7 @@ def is_large(message: Message) -> bool:
 def build_entry(message: Message, turn: int, *, max_tokens: int) -> HistoryEntry:
     """Render a message as an entry of the history.
 
-    If it exceeds `max_tokens` tokens, only its beginning and end are kept.
+    If the message exceeds `max_tokens` tokens, only its beginning and end are kept.
     """
     role, label = _role_and_label(message)
     text = label + message.text

@@ -143,7 +143,7 @@ def _add_reasons(piece: ContextCandidate, line: str) -> str:
 
 
 def _render_reason(reason: str) -> str:
-    """Render the reason for which a piece is shown.
+    """Render the reason why a piece is shown.
 
     The reason is hunch's own text, but it may name an untrusted command or quote the subject line of a commit; the
     quotation is kept. A reason that addresses a model is quoted as a whole.

@@ -19,13 +19,13 @@ from hunchd.domain.memory import Trust
 MINIMUM_VALUE = 0.05
 # Share of the full text's usefulness that each form keeps.
 WORTH_BY_LEVEL: Mapping[Level, float] = {"full": 1.0, "summary": 0.85, "compressed": 0.6, "index": 0.35}
-# Minimum usefulness per token: 250 more tokens of a skeleton need a file of probability .17. Of the functions that 44
+# Minimum usefulness per token: 250 more tokens for a file's skeleton pay off from a probability of .17. Of the functions that 44
 # changes of four histories modified in other files, .51 were shown with 3e-4 (1,096 tokens on average), .71 with 1e-4
 # (1,535), .80 with 5e-5 (1,802) and .80 with 2e-5 (2,265).
 MINIMUM_GAIN = 1e-4
 # Two texts that share four words in five are duplicates.
 MIN_SAME_WORDS = 0.8
-# … and two texts of one kind about the same paths if they share one in two.
+# … and two texts of one kind about the same paths if they share one word in two.
 MIN_SAME_WORDS_SAME_PATHS = 0.5
 # Kinds of which a bundle contains at most one piece for each path.
 ONE_PER_PATH_KINDS = frozenset({"file", "skeleton", "test"})
@@ -113,10 +113,10 @@ def make_options(piece: ContextCandidate, render: Render, count: CountTokens) ->
 
 
 def raise_forms(candidates: Sequence[Choice], capacity: int) -> int:
-    """Switch the candidates to longer forms while this fits and adds value.
+    """Switch the candidates to longer forms, as long as these fit and add value.
 
-    A candidate for which no form is chosen yet counts as having the shortest one. Returns the number of tokens used,
-    which is at most `capacity`.
+    A candidate for which no form is chosen yet counts as having no tokens and no worth. Returns the number of
+    tokens used, which is at most `capacity`.
     """
     remaining = capacity
     queue = [step for index, choice in enumerate(candidates) if (step := _find_best_step(choice, index, remaining))]

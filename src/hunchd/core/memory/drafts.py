@@ -1,4 +1,7 @@
-"""Conversion of a client's draft to a stored memory, with an id and without secrets."""
+"""Conversion of drafts to memories that have an id and contain no secrets.
+
+A draft is a memory as a client sends it.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Resolution of claims: one value per key, and the conflicts that result.
 
-This module reads memories but writes none.
+A claim is a memory that may replace, repeat or contradict a stored one. This module reads memories but writes none.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class FactResolver:
         return heads
 
     def _index_statements(self, claims: Sequence[Memory]) -> dict[tuple[object, ...], Memory]:
-        """Index the cached facts without a key, to recognise repeated claims.
+        """Index the cached facts that have no key, to recognise repeated claims.
 
         The facts are keyed by statement.
         """

@@ -40,7 +40,7 @@ class HiddenWork:
         self._hidden_ids.pop(project_id, None)
 
     async def forget(self, project_id: str, ids: Iterable[str]) -> None:
-        """Hide episodes for good."""
+        """Hide episodes permanently."""
         await asyncio.to_thread(self._forgotten.add, project_id, ids)
         self._hidden_ids.pop(project_id, None)
 

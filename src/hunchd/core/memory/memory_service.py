@@ -1,4 +1,4 @@
-"""Memory service: add, edit, undo, forget.
+"""Memory service, which adds, edits, undoes and forgets memories.
 
 An accepted memory is durable and can be searched immediately.
 """
@@ -268,7 +268,7 @@ class MemoryService(MemoryReader):
                 families = await asyncio.gather(*(self.list_family(one.id, project) for one in of_project))
                 removed_ids = dict.fromkeys(one.id for family in (of_project, *families) for one in family)
                 conflicts = await self.list_conflicts_about(removed_ids, project)
-                versions = [one for one in of_project if "." in one.id]  # those before and after them stay
+                versions = [one for one in of_project if "." in one.id]  # versions before and after these stay
                 await self.relink(versions, project)
                 last = await self.delete(tuple(removed_ids | dict.fromkeys(one.id for one in conflicts)), project)
             return memories, last

@@ -30,7 +30,7 @@ class PurgeScheduler:
     def announce_deletion(self) -> Iterator[None]:
         """Announce a deletion that will request a purge.
 
-        Purges that have not started yet wait until the block ends.
+        Purges that have not started yet wait until the `with` block ends.
         """
         self._pending_callers += 1
         self._all_arrived.clear()

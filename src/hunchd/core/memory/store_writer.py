@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 FIRST_PAUSE_SECONDS = 0.5  # seconds before a failed batch is retried; doubled each time
 MAX_BATCH_RECORDS = 256  # records sent to the store at once
 MAX_PAUSE_SECONDS = 5.0  # seconds: writing resumes within ten seconds after the problem ends
-# The more commits there were since the store's last compaction, the more a commit costs. Records in a stream are
-# therefore batched: they wait for others this many times as long as a first record does.
+# A commit costs more, the more commits there were since the store's last compaction. Records in a stream are therefore
+# batched: they wait for further records this many times as long as the first record does.
 STREAM_DELAY_FACTOR = 4
 # Longest time that a client waits; storing a full queue takes half a minute on a slow machine.
 DRAIN_TIMEOUT_SECONDS = 60.0  # seconds
@@ -35,7 +35,7 @@ RETRY_AFTER_SECONDS = 2.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """Store operations that one accepted record requires."""
+    """Operations on the store that one accepted record requires."""
 
     sequence: int
     memories: tuple[Memory, ...] = ()
@@ -224,7 +224,7 @@ class StoreWriter:
     async def _commit(self, batch: Sequence[PendingWrite]) -> None:
         """Store one batch.
 
-        If it changes a memory several times, only the last change is stored.
+        If the batch changes a memory several times, only the last change is stored.
         """
         latest: dict[str, Memory | None] = {}
         owners: dict[str, str | None] = {}

@@ -1,7 +1,8 @@
 """Synchronization with the repository's shared files after pulls, checkouts and deletions.
 
-Shared facts are resolved like any other, with one exception: a statement by the user is not replaced by a statement
-that came with a pull. Instead, the two are shown as a contradiction until the user resolves it or the file changes.
+Shared facts are resolved like any other facts, with one exception: a statement by the user is not replaced by a
+statement that came with a pull. Instead, the two are shown as a contradiction until the user resolves it or the
+file changes.
 """
 
 from __future__ import annotations

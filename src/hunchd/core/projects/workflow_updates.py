@@ -19,7 +19,8 @@ FORMER_SOURCE: Final = "habit"  # sequences of commands, which earlier versions 
 async def update_file_workflows(memories: MemoryService, project: Project, file_workflows: Sequence[Memory]) -> None:
     """Update the workflows that the project's files define.
 
-    New workflows are stored, and changed ones keep their history. Workflows that are no longer found end.
+    New workflows are stored, and changed ones keep their history. The validity of workflows that are no longer
+    found is ended.
     """
     wanted_workflows = [memory for memory in file_workflows if memory.id not in project.command_history.forgotten_ids]
     async with memories.lock_changes([memory.id for memory in wanted_workflows], project.id) as stored_workflows:

@@ -123,10 +123,7 @@ class Feature:
         return {}
 
     def project_status(self, project: Project) -> StatusFields:
-        """Return the feature's fields for a project in the status.
-
-        The status is the answer to `GET /status`.
-        """
+        """Return the feature's fields for one project in the answer to `GET /status`."""
         return {}
 
     def metrics(self) -> str:

@@ -327,7 +327,7 @@ class Project:
     def load_error(self, error: KnownError) -> None:
         """Load an open error from the store.
 
-        It is placed before all errors seen since the start, because it is older than they are.
+        The error is placed before all errors seen since the daemon started, because it is older than they are.
         """
         if (open_error := self.errors.get(error.memory)) is not None:
             # A replayed occurrence may be counted in the store already; count it once.

@@ -274,8 +274,8 @@ class PlanExecutor:
     def _list_counted_ids(self, record: RunRecord, owner: str | None = None, *, of_owner: bool = False) -> set[str]:
         """Return the ids of the memories whose usage the run has counted.
 
-        Usage that was returned because the step was undone is left out. With `of_owner`, only the memories of `owner`
-        are returned, and these include returned usage.
+        If the step was undone for an owner, that owner's memories are left out. With `of_owner`, only the memories
+        of `owner` are returned, even if the step was undone.
         """
         step = str(ConsolidationStep.USE)
         returned = {one for one, verdict in record.owners.items() if verdict.undoes(step)}

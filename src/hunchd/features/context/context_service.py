@@ -66,10 +66,10 @@ Reorder = Callable[[Prediction, Focus, Project, int], Prediction]
 MOMENT_SECONDS = 600  # seconds for which relative ages stay valid
 MAX_DEBOUNCE_SECONDS = 0.5  # seconds after which bundles are built although files are still being opened (by a tool)
 DEBOUNCE_SECONDS = 0.06  # seconds without an opened file before prefetching: no person can ask sooner
-MAX_QUERY_MATCHES = 4  # maximum of memories that a question adds
+MAX_QUERY_MATCHES = 4  # maximum number of memories that a question adds
 QUERIED_KINDS = select_kinds(lambda one: one.answers_queries)
-MAX_QUERY_HITS = 24  # … out of this many best matches
-LONGEST_ERROR = 4_000  # characters at the end of an error that are searched for words of facts
+MAX_QUERY_HITS = 24  # number of best matches among which they are chosen
+LONGEST_ERROR = 4_000  # characters at the end of an error in which words of facts are searched for
 MAX_LIKELY_FILES = 10  # predicted files shown with signatures under "Likely next"
 MAX_PAST_UNITS = 2  # past episodes shown
 MAX_NAMED_FILES = 30  # predicted files listed by name only, below those with signatures
@@ -233,7 +233,7 @@ class ContextService(Feature):
         work = [one for one in change.memories if one.kind is Kind.EPISODE]
         if project is None or not work:
             return
-        # A night archives what was not used; history may suggest that again.
+        # Episodes that were archived at night, because nobody used them, may be suggested again from history.
         if put_away := [one.id for one in work if one.status is Status.ARCHIVED and ERASE_AFTER not in one.source]:
             self._hidden_work.put_away(project.id, put_away)
         hidden_ids = self._hidden_work.list_hidden(project.id)

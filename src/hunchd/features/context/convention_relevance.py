@@ -30,15 +30,16 @@ from hunchd.prediction.file_table import CODE, DOCUMENT, TEST, classify_path
 MAX_PARTS: Final = 4  # parts shown without a current file; with more, the bundle would be a list of folders
 _RUNNER: Final = re.compile(r"^(?:bundle exec|npx|poetry run|uv run|pipenv run|python3? -m) ")
 _COMMAND_PATTERN: Final = re.compile(r"`([^`]+)`")
-# Roles of the files that each convention, and each topic of a rule, is for. "change" stands for work without a file:
-# the uncommitted change, or a review; "project" for a question about the project. Beside a file, versions, systems and
-# options were the same text each time, which no reader used (442 graded lines of five repositories).
+# Roles of the files for which each convention, and each topic of a rule, is meant. "change" stands for work without a
+# file: the uncommitted change, or a review; "project" stands for a question about the project. Versions, systems and
+# options have no file roles: they were the same text for every file, and no reader used it (442 graded lines of five
+# repositories).
 _ROLES_BY_KEY: Final[Mapping[str, frozenset[str]]] = {
     key: frozenset(roles.split())
     for keys, roles in (
         ("tests, lint, format, types", "code test"),
         ("one test", "test"),
-        ("indent", ""),  # an editor reads it by itself
+        ("indent", ""),  # editors read this setting themselves
         ("run everything", "code test change"),
         ("build, install, package manager", "manifest"),
         ("docs", "site"),
@@ -155,9 +156,9 @@ def select_relevant_facts(
 ) -> list[Memory]:
     """Return the facts that are relevant for `file`.
 
-    If `file` is None, the facts for the open files are returned. This leaves out conventions and instructions for
-    other parts or files, conventions of the whole project if a part that contains the file overrides them, and
-    conventions for a different language.
+    If `file` is None, the facts for the open files are returned. The result contains no conventions or instructions
+    for other parts or files, no conventions of the whole project that are overridden by a part containing the file,
+    and no conventions for a different language.
     """
     roles = find_roles(file, activity, open_files)
     holds = _build_applies_predicate((file,) if file is not None else open_files)

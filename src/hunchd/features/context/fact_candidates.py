@@ -89,7 +89,7 @@ def build_fact_candidates(
     """Build candidates from user statements, conventions, decisions, contradictions and the profile.
 
     Decisions are included only if they concern the current work; so are profile lines, except preferences. `errors`
-    are the headlines of the current errors, `test` is the file that tests the current one.
+    are the headlines of the current errors; `test` is the file that tests the current file.
     """
     here = select_relevant_facts(_iter_branch_facts(facts, focus.branch), focus.file, focus.open_files, focus.activity)
     at_hand = words_at_hand(focus)
@@ -156,7 +156,8 @@ def _build_stated_candidates(
 def _iter_branch_facts(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:
     """Yield the facts that are valid on `branch`.
 
-    These are the facts stated for this branch, and the facts for all branches that they do not override.
+    These are the facts stated for this branch, and those facts for all branches that no fact stated for this branch
+    overrides.
     """
     here = [fact for fact in facts if fact.branch in (None, branch or None)]
     own = {slot_of(replace(fact, branch=None)) for fact in here if fact.branch is not None}
@@ -275,7 +276,7 @@ def _select_contradictions(
 ) -> list[tuple[Memory, bool]]:
     """Select at most MAX_CONTRADICTIONS open contradictions, most relevant first.
 
-    Each is returned with True if it concerns the current work.
+    Each comes with a flag that is True if the contradiction concerns the current work.
     """
     ranked_conflicts = []
     for conflict in conflicts:

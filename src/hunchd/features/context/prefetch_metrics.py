@@ -21,11 +21,11 @@ DAY, WEEK = 24, 7 * 24  # hours
 WINDOW_SECONDS = 1_800.0  # seconds after which an unused suggestion counts as wrong
 MAX_RANKS = 10  # ranks counted separately
 BINS = 10  # ranges of confidence that are compared with what was opened
-MAX_HISTORY = 500  # last opened files of a project that the baselines choose from; in memory only
-MAX_OPENS = 50  # last opened files that are remembered, over all projects
+MAX_HISTORY = 500  # most recently opened files of a project, from which the baselines choose; in memory only
+MAX_OPENS = 50  # most recently opened files that are remembered, over all projects
 SAVE_INTERVAL_SECONDS = 600.0  # seconds of data that a crash may lose
 
-# Prefetch depth. A bundle costs about 10 ms of a core and 20 kB: it is worth it if one opened file in 16 is that one.
+# Prefetch depth. A bundle costs about 10 ms of a core and 20 kB: this pays off if the file is opened one time in 16.
 MIN_OPEN_PROBABILITY = 0.06
 MAX_DEPTH = 6
 # Prior: how often the next opened file is at each rank in replayed histories.
@@ -52,8 +52,8 @@ class PrefetchCounts:
     followed: list[int] = field(default_factory=lambda: [0] * BINS)  # of those, opened within the window
     compared: int = 0  # opened files for which the baselines had ten files to name
     compared_foreseen: int = 0  # of those, among the first ten suggested
-    recent: int = 0  # of those, among the ten opened last
-    frequent: int = 0  # of those, among the ten opened most often
+    recent: int = 0  # of those, among the ten most recently opened
+    frequent: int = 0  # of those, among the ten most frequently opened
 
     def add(self, other: PrefetchCounts) -> None:
         for each in fields(self):

@@ -40,8 +40,8 @@ async def list_changed_files(tree: WorkingTree, *, within: float | None = None) 
 async def review(request: ReviewRequest, project: Project, tree: WorkingTree, now: datetime) -> ReviewAnswer:
     """Return the files that the uncommitted change seems to lack.
 
-    If the request names a base, the commits since then are part of the change. Raises InvalidInput if the base is
-    not a suitable commit.
+    If the request names a base, the commits made since that base are part of the change. Raises InvalidInput if the
+    base is not a suitable commit.
     """
     if request.base:
         uncommitted_paths = await _list_changes_since(tree, request.base)

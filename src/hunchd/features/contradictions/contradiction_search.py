@@ -55,7 +55,7 @@ PAUSE_SECONDS: Final = 0.1  # seconds between two memories, each of which takes 
 # compares them with all memories.
 BACKLOG: Final = 100  # queued memories
 BACKLOG_CANDIDATES: Final = 5
-# Until imported memories have their vectors, the processor is needed for that.
+# Until imported memories have their vectors, the processor is needed to compute these.
 EMBEDDING_BACKLOG: Final = 100  # memories without a vector
 # Search requests have priority: while they keep coming, memories are compared only this often.
 QUIET_SECONDS: Final = 0.25  # seconds without a search request
@@ -70,7 +70,7 @@ CLIENT_EMBEDDING_TIMEOUT_SECONDS: Final = (
 MAX_CACHED_PAIRS: Final = (
     2_000  # cached pairs, so that unrelated changes to a memory do not cause its pairs to be judged again
 )
-# Minimum similarity of a statement that is reported: of 540 that contradict another one, 94 % are among the four
+# Minimum similarity of a statement that is reported: of 540 statements that contradict another, 94 % are among the four
 # nearest above it (six development sets of pairs).
 MIN_SIMILARITY: Final = 0.35
 CLAIM_KINDS: Final = select_kinds(lambda one: one.states_claims)

@@ -75,7 +75,7 @@ class DocumentService:
     async def get(self, path: str, moment: datetime | None = None) -> Memory:
         """Return the document at `path`, optionally as it was at `moment`.
 
-        Raises NotFound if there is no such document, or none was valid at `moment`.
+        Raises NotFound if there is no such document, or if no version of it was valid at `moment`.
         """
         head = await self._find_document(path)
         if head is not None and moment is not None:

@@ -114,8 +114,8 @@ class KnowledgeService:
     async def undo(self, identifier: str) -> Memory:
         """Undo the last change to a memory or document.
 
-        For a contradiction, this takes back its resolution. A memory that was archived because it was not used is
-        restored.
+        If the memory is a contradiction, its resolution is undone. If it was archived because it was not used, it
+        is restored.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
         if restore(memory) is not None:  # archived because it was not used
@@ -214,7 +214,7 @@ def is_about_change(query: str) -> bool:
 def find_matching_facts(query: str, facts: Iterable[Memory]) -> list[Memory]:
     """Return the facts that a query may be about, best first.
 
-    The words of the query are compared with those of the key and the value.
+    The words of the query are compared with the words in the facts' keys and values.
     """
     query_terms = set(extract_terms(query))
     scored_facts = []

@@ -1,7 +1,7 @@
 """Mining of code patterns in the background, while nobody is working.
 
 The mining process does the work: it is started when a project has been quiet for a while, and exits when it is
-done. This module decides when to start it, and which of the patterns it has found are new.
+done. This module decides when to start that process, and which of the patterns found are new.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class CodeSearchService(Feature):
     async def refresh_indexes(self) -> None:
         """Open the indexes of queued projects, forever.
 
-        Code that must be fast uses only indexes that are already open.
+        Callers that must be fast use only indexes that are already open.
         """
         while True:
             await self._work.wait()

@@ -21,7 +21,7 @@ MAX_OUTLINE_LINES = {"full": 200, "summary": 30, "compressed": 8, "index": 1}
 def expand(request: ExpandRequest, project: Project, results: Sequence[SearchResult]) -> ExpandAnswer:
     """Return a detailed text about a topic, or a file's outline.
 
-    Raises NotFound if nothing is known about it in the project.
+    Raises NotFound if nothing in the project is known about the topic or file.
     """
     if request.id is not None:
         return _expand_file(request.id.removeprefix("file:"), request, project)
@@ -65,12 +65,12 @@ def _format_topics_hint(project: Project) -> str | None:
 
 
 def expand_memory(memory: Memory, level: str) -> ExpandAnswer:
-    """Return the answer with the text of a memory at a level."""
+    """Return the answer with the text of a memory at a level of detail."""
     return ExpandAnswer(id=memory.id, title=memory.title, level=level, text=get_text_at_level(memory, level))
 
 
 def get_text_at_level(memory: Memory, level: str) -> str:
-    """Return the text of a memory at a level.
+    """Return the text of a memory at a level of detail.
 
     If the memory has no text at this level, a longer text or the title is returned.
     """

@@ -37,7 +37,9 @@ EXTRA_CANDIDATES = 12
 MAX_CACHED_HITS = 20  # candidates from the cache
 NEIGHBOUR_REACH = 2  # neighbouring messages on either side
 EXTRA_RESULTS = 5  # extra results, in case some were deleted in the meantime
-MODEL_SHARE = 0.75  # share of that time to wait for the embedding model; then the search is lexical only
+MODEL_SHARE = (
+    0.75  # share of the waiting time that the embedding model may take; after that, the search is lexical only
+)
 
 
 def build_own_request(request: SearchRequest) -> SearchRequest | None:

@@ -33,9 +33,10 @@ def plan_statement(
 ) -> OwnRecord | None:
     """Return the record to send about a change to a memory.
 
-    `memory` is one of the user's own memories. Returns None if the team already has it. If a colleague's resolution
-    replaced the user's value on this machine, the team keeps the user's original statement until the user changes
-    the value. If the changed value differs from the resolution, it is a new statement, which reopens the question.
+    `memory` is one of the user's own memories. Returns None if the team already has the same statement. If a
+    colleague's resolution replaced the user's value on this machine, the team keeps the user's original statement
+    until the user changes the value. If the changed value differs from the resolution, it is a new statement, which
+    reopens the question.
     """
     own = next((one for one in view.statements if one.author == author), None)
     if is_from_team(memory):

@@ -146,7 +146,7 @@ def _clean_line(text: str | None) -> str | None:
 def _build_document_path(statement: Statement, member: Member) -> str:
     """Return the path under which a member's document is stored.
 
-    It contains the member's name, so that the document never replaces one of the user's own.
+    The path contains the member's name, so that the document never replaces one of the user's own documents.
     """
     name = "".join(each if each.isalnum() else "-" for each in member.name.casefold()).strip("-")
     return f"/reference/team/{name}/{(_clean_line(statement.key) or '').strip('/')}"
