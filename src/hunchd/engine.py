@@ -1,4 +1,4 @@
-"""Facade of the application: stores signals and memories, and answers all requests."""
+"""Facade of the application, which stores signals and memories and answers all requests."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ from hunchd.domain.memory import Trust
 MINIMUM_VALUE = 0.05
 # Share of the full text's usefulness that each form keeps.
 WORTH_BY_LEVEL: Mapping[Level, float] = {"full": 1.0, "summary": 0.85, "compressed": 0.6, "index": 0.35}
-# Minimum usefulness per token: 250 more tokens for a file's skeleton pay off from a probability of .17. Of the functions
-# that 44 changes of four histories modified in other files, .51 were shown with 3e-4 (1,096 tokens on average), .71 with
-# 1e-4 (1,535), .80 with 5e-5 (1,802) and .80 with 2e-5 (2,265).
+# Minimum usefulness per token: 250 more tokens for a file's skeleton pay off from a probability of .17. Of the
+# functions that 44 changes of four histories modified in other files, .51 were shown with 3e-4 (1,096 tokens on
+# average), .71 with 1e-4 (1,535), .80 with 5e-5 (1,802) and .80 with 2e-5 (2,265).
 MINIMUM_GAIN = 1e-4
 # Two texts that share four words in five are duplicates.
 MIN_SAME_WORDS = 0.8

@@ -1,4 +1,4 @@
-"""Recovery at start: replay of the journal and loading of memories from the store."""
+"""Recovery when the daemon starts: replay of the journal and loading of memories from the store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REPLAY_SLICE_RECORDS = 100  # records applied before yielding to requests: about
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """Service that recovers the state of the last run."""
+    """Service that recovers the state in which the daemon last ran."""
 
     journal: Journal
     writer: StoreWriter

@@ -1,1 +1,1 @@
-"""Domain model: frozen values, standard library only."""
+"""Domain model: immutable values that need only the standard library."""

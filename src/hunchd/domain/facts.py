@@ -39,7 +39,7 @@ _WITHDRAWN_FIELD: Final = "withdrawn"  # source field: the value was withdrawn w
 
 
 class ClaimOutcome(StrEnum):
-    """Outcome of resolving a claim."""
+    """Ways in which a claim can be resolved."""
 
     NEW = "new"
     SAME = "same"  # already valid

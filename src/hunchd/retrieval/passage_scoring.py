@@ -1,9 +1,10 @@
 """Scoring of passages by themselves, with their neighbours, and by session; without I/O.
 
-A passage is a text to be searched, such as a message. A turn of a conversation is seldom an answer by itself, because
-the word asked about is often in the turn before. Each passage therefore has three BM25 scores: by itself, in a window
-with one neighbour on either side, and in a window with two. A session is scored by its best three windows. A passage
-without neighbours has the same score at every level.
+A passage is a text to be searched, such as a message. A turn of a conversation is seldom an answer by itself,
+because the word that the question asks about is often in the turn before. Each passage therefore has three BM25
+scores: by itself, in a window with one neighbour on either side, and in a window with two neighbours on either
+side. A session is scored by its best three windows. A passage without neighbours has the same score for every
+window size.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Table = npt.NDArray[np.float64]
 
 
 class Passage(NamedTuple):
-    """Text to be scored, as term counts and length."""
+    """Text to be scored, represented by its term counts and its length."""
 
     counts: Mapping[str, int]
     length: int

@@ -1,4 +1,4 @@
-"""Words in questions, and their occurrences in texts; without I/O."""
+"""Words in questions, and where they occur in texts; without I/O."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def strip_pasted(question: str) -> str:
 def stem_question(question: str) -> list[str]:
     """Return the stem of each content word of a question, in the order of `extract_terms`.
 
-    The stemmer knows English only. In another language a long word is cut to PREFIX_LETTERS letters and a `*`, which
-    stands for every word that begins so: its inflected forms and compounds.
+    The stemmer knows English only. In a different language, a long word is cut to PREFIX_LETTERS letters and a `*`,
+    which stands for every word that begins with these letters: the word's inflected forms and compounds.
     """
     words, is_cut = extract_terms(question), is_foreign(question)
 

@@ -29,7 +29,7 @@ def rename_commits(predictor: Predictor, moved_commits: Sequence[tuple[str, str]
 
 
 async def move_episodes(memories: MemoryService, project: str, moved_commits: Sequence[tuple[str, str]]) -> list[str]:
-    """Merge the episodes of rewritten commits into those of the new commits.
+    """Merge the episodes of rewritten commits into the episodes of the new commits.
 
     Each merge is atomic. Returns the ids of the removed episodes. If the new commit has no episode, the old episode
     is kept.
@@ -91,7 +91,7 @@ async def move_fixes(memories: MemoryService, project: Project, moved_commits: S
 
 
 def merge_episodes(heir: Memory, old_episodes: Sequence[Memory]) -> Memory:
-    """Merge old episodes into the new one.
+    """Merge old episodes into the new episode.
 
     Usage, importance, links and tags are combined.
     """

@@ -84,7 +84,7 @@ class WorkingTree:
     user_email: str = ""  # email address of its user
 
     def refresh_head(self) -> bool:
-        """Read HEAD again; return True if branch or commit has changed."""
+        """Read HEAD again; return True if the branch or commit has changed."""
         now = read_head(self.layout)
         branch = redact_name(now.branch or "")
         is_changed = (branch, now.sha) != (self.branch, self.sha)

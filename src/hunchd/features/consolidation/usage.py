@@ -284,7 +284,10 @@ class UsageTracker:
         self._is_changed = True
 
     def list_queries(self, project: str | None, limit: int) -> list[str]:
-        """Return at most `limit` queries of a project that found something, newest first."""
+        """Return a project's queries that found something, newest first.
+
+        At most `limit` queries are returned.
+        """
         queries = [
             query.query for query in reversed(self._queries.values()) if query.project == project and query.results
         ]

@@ -78,7 +78,7 @@ class BundleCache:
         return entry.bundle
 
     def list_prefetched(self, project: str) -> list[str]:
-        """Return the files of a project with a prefetched bundle, the newest bundle first."""
+        """Return a project's files that have a prefetched bundle, newest bundle first."""
         keys = [key for key, entry in reversed(self._entries.items()) if entry.is_prefetched]
         return list(dict.fromkeys(key.focus.file for key in keys if key.focus.project == project and key.focus.file))
 

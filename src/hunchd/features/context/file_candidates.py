@@ -141,7 +141,7 @@ def _build_outline_candidate(
 
 
 def _build_expected_candidate(files: Sequence[ExpectedFile]) -> ContextCandidate:
-    """Build one line that lists the files that most changes include, with counts."""
+    """Build one line listing the files that most changes include, with counts."""
     file_list = ", ".join(f"{_format_expected_name(one)} ({_format_occurrences(one)})" for one in files)
     paths = {one.path: one.probability for one in files}
     return _build_list(EXPECTED_HEADING, (("full", f"{EXPECTED_HEADING}: {file_list}"),), paths, rank=0)

@@ -61,7 +61,7 @@ class HistoryFixSearch:
         self._searched_commits: OrderedDict[str, str] = OrderedDict()  # error → commit at which history was searched
 
     def enqueue(self, project: Project, event: FixEvent | None) -> None:
-        """Queue the error in an event, if it has no known fix."""
+        """Queue the error that an event reports, if no fix is known for it."""
         if isinstance(event, ErrorEvent) and not any(project.fixes.for_error(event.error)):
             self._queue.append((project.id, event))
             self._work.set()
