@@ -25,7 +25,7 @@ REPLAY_SLICE_RECORDS = 100  # records applied before yielding to requests: about
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """Service that recovers the state in which the daemon last ran."""
+    """Service that recovers the state that the daemon had when it last ran."""
 
     journal: Journal
     writer: StoreWriter

@@ -174,7 +174,7 @@ async def is_overruled(memories: MemoryService, fact: Memory, head: Memory) -> b
 def get_side_branch(project: Project) -> str | None:
     """Return the checked-out branch if it is a side branch.
 
-    Returns None if the main line is checked out or the branch is unknown.
+    Returns None if the main line is checked out, or if the branch or the main line is unknown.
     """
     branch, main_line = project.main.branch, project.main.trunk
     return branch if branch and main_line and branch != main_line else None
