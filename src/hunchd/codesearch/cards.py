@@ -1,4 +1,4 @@
-"""Description of a file in a few words, called its card, that a model embeds."""
+"""Cards: short descriptions of files, which a model embeds."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class CodeIndex:
         return [(part.segment, int(begin + at), float(scores[at])) for at in order]
 
     def find_part(self, file: int) -> tuple[Part, int]:
-        """Return the part that contains a file, and the file's number there."""
+        """Return the part that contains a file, and the file's number within it."""
         part = next(part for part in reversed(self.parts) if file >= part.first)
         return part, file - part.first
 

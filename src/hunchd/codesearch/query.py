@@ -92,8 +92,8 @@ _BEGINS = re.compile(r"(?:^|[.?!]\s+)[\"'`(]*([A-Z][a-z]+)\b")  # the first word
 class CodeQuery:
     """Parsed question.
 
-    `terms` and `symbols` are mapped to their weights. `gist` is the text given to models: the question itself, or
-    the title of an error report.
+    `terms` and `symbols` map each term and each symbol to its weight. `gist` is the text given to models: the question
+    itself, or the title of an error report.
     """
 
     text: str
@@ -135,7 +135,10 @@ def parse_query(text: str) -> CodeQuery:
 
 
 def compute_role_factors(text: str) -> dict[Role, float]:
-    """Return how much files of each role count for a question."""
+    """Map each file role to the weight that a question gives it.
+
+    The scores of files with that role are multiplied by the weight.
+    """
     factors = dict(ROLE_FACTORS)
     for role, pattern in _ROLE_WORDS:
         if pattern.search(text):

@@ -86,7 +86,8 @@ def drop_weak(files: Sequence[RankedFile]) -> Sequence[RankedFile]:
 def is_answer(file: RankedFile) -> bool:
     """Return True if a file can answer the question.
 
-    It must contain enough of the question's terms, be named in the question, or be similar in meaning.
+    It must contain enough of the question's terms, define a name in the question, be named in the question or in a
+    traceback, or be similar in meaning.
     """
     if file.cosine >= RELATED_COSINE:
         return True
@@ -224,7 +225,7 @@ def _list_chunk_reasons(
 
 
 def list_reasons(file: RankedFile) -> tuple[str, ...]:
-    """Return why a file was found, for a result without chunks."""
+    """Return the reasons for finding a file, for a result without chunks."""
     if file.is_mentioned:
         return ("named in the question",)
     return (f"defines {', '.join(file.defines[:3])}",) if file.defines else ("says what was asked",)
@@ -236,9 +237,10 @@ def _matches_word(word: str, matching_terms: frozenset[int]) -> bool:
 
 
 def extract_snippet(result: CodeResult, text: str) -> str:
-    """Return the lines of a result with the most question terms.
+    """Return the lines of a result that contain the most question terms.
 
-    They are up to SNIPPET_LINES successive lines. `text` is the current content of the file. Lines that repeat the
+    At most SNIPPET_LINES consecutive lines are returned. `text` is the current content of the file. Lines that
+    repeat the
     title and lines without words are left out, unless there are no others.
     """
     lines = text.splitlines()[result.start - 1 : min(result.end, result.start + LONGEST_LOOK)]

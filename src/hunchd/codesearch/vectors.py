@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 class SeenState(NamedTuple):
     """Progress of embedding.
 
-    All files in the code cache with the id `cache` that have serial numbers up to `serial` have a vector.
+    In the code cache with the id `cache`, every file with a serial number up to `serial` has a vector.
     """
 
     cache: str
@@ -53,7 +53,7 @@ def compute_path_key(path: str) -> int:
 def read(path: Path) -> tuple[Array, Array, Array]:
     """Return the path keys, card keys and vectors from a file.
 
-    Returns empty arrays if the file cannot be read.
+    Returns empty arrays if the file is damaged or cannot be read.
     """
     nothing = np.zeros(0, "<u8"), np.zeros(0, "<u8"), np.zeros((0, 0), "<i1")
     try:
@@ -70,7 +70,7 @@ def read(path: Path) -> tuple[Array, Array, Array]:
 
 
 def write(path: Path, vectors_by_key: Mapping[int, tuple[int, bytes]], seen_state: SeenState = NOTHING_SEEN) -> None:
-    """Write the vectors and card keys, stored by path key.
+    """Write the vectors and card keys, keyed by path key.
 
     Raises OSError if the file cannot be written.
     """

@@ -107,8 +107,9 @@ def plan_forgetting(
 ) -> Iterator[PlannedChange]:
     """Plan to archive unused memories, least important first.
 
-    Memories that were superseded long ago are archived too. One run archives at most the share `forget_share` of the
-    number of active memories.
+    Memories that were superseded long ago are archived too. `forget_share` limits how many memories one run
+    archives, as
+    a share of the active memories.
     """
     active = [memory for memory in memories.values() if memory.status is Status.ACTIVE]
     limit = int(len(active) * settings.forget_share)
@@ -128,7 +129,7 @@ def plan_forgetting(
 
 
 def iter_erasable(memories: Iterable[Memory], now: datetime) -> Iterator[Memory]:
-    """Yield the archived memories whose time for being restored is over."""
+    """Yield the archived memories whose erase time has passed."""
     for memory in memories:
         if memory.status is Status.ARCHIVED and (erase_at := _parse_erase_time(memory)) is not None and erase_at <= now:
             yield memory
@@ -200,7 +201,7 @@ def _is_long_superseded(memory: Memory, settings: ConsolidationSettings, now: da
 def get_last_use(memory: Memory) -> datetime:
     """Return the time at which the memory was last stored, shown or used.
 
-    The latest of these times counts, so that a wrong clock cannot make a memory look older than it is.
+    The latest of these times is returned, so that a wrong clock cannot make a memory look older than it is.
     """
     return max(memory.created, memory.at, memory.usage.last or memory.created)
 
@@ -208,8 +209,9 @@ def get_last_use(memory: Memory) -> datetime:
 def _iter_needed_ids(active: Sequence[Memory]) -> Iterator[str]:
     """Yield the ids of the memories that lasting memories link to.
 
-    Lasting memories are the user's own and those that were cited. Examples of what they need are the error that
-    belongs to a fix, and the fix of a recent error.
+    A lasting memory is the user's own or was cited. It may link, for example, to the error that a fix belongs to,
+    or to
+    the fix for a recent error.
     """
     for memory in active:
         if memory.trust is Trust.USER or memory.usage.cited:

@@ -28,7 +28,7 @@ class CodePresence(Protocol):
 class UnknownCode:
     """Stand-in for the code of a project that cannot be read.
 
-    Because it is not complete, no file or symbol counts as missing.
+    It reports that it is incomplete, so no file or symbol counts as missing.
     """
 
     is_complete: bool = False

@@ -102,7 +102,7 @@ class ExtractedGist:
 def extract_gist(title: str, text: str, vocabulary: Vocabulary) -> ExtractedGist:
     """Select the most informative sentences of a text.
 
-    These are the decision, the reason and then the most distinctive ones; the subject is the title.
+    They are the decision, the reason and then the most distinctive sentences. The title serves as the subject.
     """
     title_words = set(extract_terms(title))
     tokenized_sentences = [(one, extract_terms(one)) for one in split_sentences(text) if _is_self_contained(one)]
@@ -164,10 +164,10 @@ def _score(sentence: str, words: Sequence[str], at: int, vocabulary: Vocabulary)
 
 
 def _extract_clause(sentence: str, *, room: int) -> str:
-    """Return `sentence`, or only the clause with its reason if it is too long.
+    """Return `sentence`, or only its reason clause if it is too long.
 
     The result must be shorter than `room` characters. Returns "" if the clause is too long as well, or does not make
-    sense alone.
+    sense on its own.
     """
     stripped_text = sentence.rstrip(".:; ")
     if len(stripped_text) < room:
@@ -178,9 +178,9 @@ def _extract_clause(sentence: str, *, room: int) -> str:
 
 
 def _is_self_contained(sentence: str) -> bool:
-    """Return True if a sentence makes sense alone and has a suitable length.
+    """Return True if a sentence makes sense on its own and has a suitable length.
 
-    A sentence that ends in a colon does not make sense alone, because it introduces another.
+    A sentence that ends in a colon does not make sense on its own, because it introduces another.
     """
     return MIN_SENTENCE_CHARACTERS <= len(sentence) <= MAX_SENTENCE_CHARACTERS and not sentence.endswith(":")
 

@@ -175,7 +175,7 @@ def _iter_symbols(memory: Memory, code: CodePresence) -> Iterator[tuple[str, str
 def _add_link(memory: Memory, type_: str, ref: str) -> Memory:
     """Return the memory with one more link.
 
-    Returns it unchanged if it already has this link, or if it has MAX_LINKS links.
+    Returns the memory unchanged if it already has this link, or if it already has MAX_LINKS links.
     """
     if len(memory.links) >= MAX_LINKS or any(
         link.get("type") == type_ and link.get("ref") == ref for link in memory.links

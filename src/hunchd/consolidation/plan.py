@@ -1,10 +1,10 @@
 """Planned changes to memories, without I/O.
 
 A change states what is done, why and to which memories, and how to undo it. A `PlannedChange` contains the memories
-before and after the change. A memory that is only in the latter is created, one that is only in the former is
-deleted, and undo swaps the two. On disk a change is a `ChangeEntry`. For each memory it contains the fields that
-differ, and digests of the whole memory before and after. The digests ensure that nothing is changed or undone that
-somebody else has changed in the meantime.
+before and after the change. A memory that exists only after the change is created by it, a memory that exists only
+before the change is deleted by it, and undo swaps the two states. On disk a change is a `ChangeEntry`. For each memory
+it contains the fields that differ, and digests of the whole memory before and after. The digests ensure that nothing
+is changed or undone that somebody else has changed in the meantime.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def split_into_batches(entries: Iterable[ChangeEntry], max_weight: int) -> Itera
 def weigh(entry: ChangeEntry) -> int:
     """Return the weight of a change, which estimates the work of applying it.
 
-    Each memory counts 1, and so does each TYPICAL_CHARACTERS of text.
+    Each memory adds 1 to the weight, and so do every TYPICAL_CHARACTERS characters of text.
     """
     sides = (side for edit in entry.edits for side in (edit.fields_before, edit.fields_after) if side is not None)
     return len(entry.edits) + sum(len(side.get("content", "")) for side in sides) // TYPICAL_CHARACTERS
@@ -167,7 +167,9 @@ def find_remaining(entry: ChangeEntry, present: Mapping[str, Memory]) -> tuple[C
     """Return the part of a change that can still be applied.
 
     If somebody else has changed a memory, only the fields that are still in the state before the change remain. The
-    second value is True if, with this part, the whole change is applied, and False if another part cannot be applied.
+    second value is True if applying this part completes the whole change, and False if another part of the change
+    cannot
+    be applied.
     """
     parts = [_find_remaining_edit(edit, present.get(edit.id)) for edit in entry.edits]
     return replace(entry, edits=tuple(rest for rest, _ in parts if rest is not None)), all(whole for _, whole in parts)
@@ -194,7 +196,7 @@ def _find_remaining_edit(edit: Edit, memory: Memory | None) -> tuple[Edit | None
 
 
 def _merge_field(current: Any, was: Any, now: Any) -> tuple[Any, bool]:
-    """Return the new value of a field, and True if it is fully changed.
+    """Return the new value of a field, and whether it is fully changed.
 
     `was` and `now` are the values before and after the change; `current` is the stored value. If somebody else changed
     the field, the current value is kept; mappings, such as the source, are merged key by key.

@@ -69,7 +69,7 @@ _LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class DependencyUpdate:
-    """Update of one dependency, or a chore.
+    """Single update of a dependency, or a single chore.
 
     `subject` is the name of the dependency or the title of the chore. A chore usually has no version.
     """
@@ -150,7 +150,7 @@ def parse_updates(memory: Memory) -> tuple[DependencyUpdate, ...]:
 
 
 def iter_series(memory: Memory) -> Iterator[UpdateSeries]:
-    """Yield a series of one update for each update in an episode."""
+    """Yield a series with a single update for each update in an episode."""
     day = f"{memory.at:%Y-%m-%d}"
     commits = tuple(one.ref[:8] for one in memory.artifacts if one.type == "commit" and _is_sha(one.ref))[:1]
     for update in parse_updates(memory):
@@ -217,7 +217,7 @@ def _parse_body(text: str) -> tuple[DependencyUpdate, ...]:
 def _parse_chore(title: str) -> DependencyUpdate:
     """Convert the title of a chore to an update.
 
-    Its subject is the part of the title that is the same every time.
+    The subject of the update is the part of the title that is the same every time.
     """
     plain = _PREFIX.sub("", title).strip() or title
     version_match = _ENDS_IN_VERSION.match(plain)

@@ -81,7 +81,7 @@ class RunTrace:
 class LostResult:
     """Memory that a query of the gate no longer finds after the run.
 
-    `step` is the step that last changed the memory. If no step did, it is the most likely cause; see
+    `step` is the step that last changed the memory. If no step changed it, `step` is the most likely cause; see
     `RunTrace.default_cause`.
     """
 

@@ -57,10 +57,16 @@ class ContradictionModel(Protocol):
 
 
 class StatementModel(Protocol):
-    """Thread-safe model that reads sentences of a session, each with the sentence before it."""
+    """Thread-safe model that judges the sentences of a session in context.
+
+    The context of a sentence is the sentence before it.
+    """
 
     def rate_sentences(self, pairs: Sequence[tuple[str, str]]) -> list[bytes]:
-        """Return for each pair of context and sentence the logits of the labels of statements, as float32."""
+        """Return the logits of the statement labels for each sentence.
+
+        Each of the `pairs` consists of a context and a sentence. The logits are float32 numbers as bytes.
+        """
 
 
 Model = TypeVar("Model")
@@ -158,7 +164,7 @@ class LazyEmbedder(LazyModel[Embedder]):
     def embed(self, texts: Sequence[str]) -> list[bytes]:
         """Return a vector for each text, in order.
 
-        Each distinct text is embedded only once. Raises ModelUnavailable.
+        Each distinct text is embedded only once. Raises ModelUnavailable if the model is needed but cannot be loaded.
         """
         keys = [_hash_text(text) for text in texts]
         texts_by_key = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._cache}

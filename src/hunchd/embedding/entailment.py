@@ -43,7 +43,7 @@ def build_model(model: bytes, changes: Mapping[str, Array], *, is_signed: bool) 
     """Build an ONNX model that returns contradiction logits.
 
     `model` is the shipped embedding model, `changes` the result of `load_changes`; for `is_signed`, see
-    `build_integer_model`. Raises ValueError or KeyError for any other model.
+    `build_integer_model`. Raises ValueError or KeyError if `model` is not the shipped model.
     """
     bert = BertBuilder(apply_changes(read_tensors(model), changes), is_signed=is_signed)
     return bert.build_model(_add_classifier(bert.graph, bert.add_encoder(pairs=True), changes), "logit")
@@ -73,7 +73,7 @@ def apply_changes(tensors: Mapping[str, Array], changes: Mapping[str, Array]) ->
 
 
 def _list_norms() -> Iterator[tuple[str, str]]:
-    """Yield (name in the changes, name in the model) of each normalisation tensor."""
+    """Yield the names of each normalisation tensor, in the changes and in the model."""
     places: dict[str, str] = {}
     for layer in range(LAYERS):
         places[f"{layer}.attention.norm"] = f"{LAYER}.{layer}.attention.output.LayerNorm"
@@ -82,10 +82,11 @@ def _list_norms() -> Iterator[tuple[str, str]]:
 
 
 def _add_classifier(graph: GraphBuilder, states: str, changes: Mapping[str, Array]) -> str:
-    """Add the classifier, which outputs the log odds of a contradiction.
+    """Add the classifier to the graph, and return the name of its output.
 
-    Its inputs are the state of the first word piece, the mean state of each statement, and the absolute difference of
-    the two means.
+    The output is the log odds of a contradiction. The inputs are the state of the first word piece, the mean state
+    of each
+    statement, and the absolute difference of the two means.
     """
     first = graph.add_constant("first", np.array(0))
     [first_state] = graph.add_node("Gather", states, first, axis=1)
@@ -110,7 +111,10 @@ def _add_classifier(graph: GraphBuilder, states: str, changes: Mapping[str, Arra
 
 
 def add_mean(graph: GraphBuilder, states: str, pieces: str) -> str:
-    """Add the mean state of the word pieces that are marked with 1 in `pieces`."""
+    """Add the mean state of some word pieces, and return its name.
+
+    The word pieces are those marked with 1 in `pieces`.
+    """
     axis = graph.add_constant(f"{pieces}.axis", np.array([1]))
     [marks] = graph.add_node("Cast", pieces, to=1)
     [count] = graph.add_node("ReduceSum", marks, axis, keepdims=1)

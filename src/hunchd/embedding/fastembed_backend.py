@@ -53,7 +53,9 @@ _MIN_LOGIT: Final = 1.0  # a pair with a lower logit is no contradiction, howeve
 def load_embedder(name: str = DEFAULT_MODEL) -> Embedder:
     """Load the embedding model called `name`.
 
-    Raises ModelUnavailable.
+    Raises ModelUnavailable if the shipped model is missing or damaged, or if the vectors of a chosen model have the
+    wrong
+    number of dimensions.
     """
     return (
         _ShippedEmbedder(name, _load_shipped())
@@ -68,7 +70,9 @@ def load_contradiction_model(
     """Load the contradiction model, which is derived from the shipped embedding model.
 
     `embed` returns the vectors of texts; it is needed because the similarity of the statements is taken into account
-    as well. `changes` is the file with the changes to the embedding model. Raises ModelUnavailable.
+    as well. `changes` is the file with the changes to the embedding model. Raises ModelUnavailable if the embedding
+    model
+    or this file is missing or damaged.
     """
     loaded_changes = entailment.load_changes(changes)
     model = entailment.build_model(
@@ -80,7 +84,9 @@ def load_contradiction_model(
 def load_statement_model(changes: Path = statements.CHANGES_FILE) -> StatementModel:
     """Load the statement model, which is derived from the shipped embedding model.
 
-    Raises ModelUnavailable.
+    `changes` is the file with the changes to the embedding model. Raises ModelUnavailable if the embedding model or
+    this
+    file is missing or damaged.
     """
     loaded_changes = statements.unpack_changes(entailment.load_changes(changes, model_digests.STATEMENTS_DIGEST))
     content = read_checked_model(locate_model_file())
@@ -138,7 +144,7 @@ class _FastembedEmbedder:
 class _ShippedEmbedder(_FastembedEmbedder):
     """Shipped embedding model, which is run directly on each text.
 
-    To run it through fastembed, which expects a list, would take 1 ms more, a fifth of the time of a query.
+    Running it through fastembed, which expects a list, would take 1 ms more, a fifth of the time that a query takes.
     """
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
@@ -156,15 +162,19 @@ class _ShippedEmbedder(_FastembedEmbedder):
 
 
 def shorten_pair(context: str, sentence: str) -> tuple[str, str]:
-    """Return the end of a context and the beginning of a sentence, which the statement model reads."""
+    """Shorten a context and a sentence to what the statement model reads.
+
+    The model reads the end of the context and the beginning of the sentence.
+    """
     return context[-_LONGEST_CONTEXT:], sentence[:_LONGEST_SENTENCE]
 
 
 def is_unreadable(tokens: Sequence[str]) -> bool:
     """Return True if the model can hardly read the script of a text.
 
-    That is the case if the tokenizer has most of its letters only as single letters, or not at all. The vectors of
-    such texts say little more than which script it is: different sentences have cosines of .5 to .95 (German .35,
+    That is the case if the tokenizer knows most of the text's letters only as single letters, or not at all. The
+    vectors
+    of such texts say little more than which script it is: different sentences have cosines of .5 to .95 (German .35,
     English .08).
     """
     known_count = strange = 0

@@ -91,9 +91,11 @@ class BertBuilder:
         return self.graph.build_model(inputs, output, exported_name)
 
     def _add_embeddings(self, pairs: bool) -> str:
-        """Add the sum of the word, position and sentence embeddings.
+        """Add the sum of the embeddings to the graph, and return its name.
 
-        Without `pairs`, all words belong to the first sentence.
+        The word, position and sentence embeddings are added up, and the sum is normalised. Without `pairs`, all
+        words belong
+        to the first sentence.
         """
         graph, tensors, name = self.graph, self._tensors, EMBEDDINGS
         words = graph.add_constant("words", tensors[f"{name}.word_embeddings.weight_q"])
@@ -128,9 +130,11 @@ class BertBuilder:
         return self._add_residual(self._add_product(layer, inner, "down"), y, f"{name}.output.LayerNorm")
 
     def _add_product(self, layer: int, x: str, *parts: str) -> str:
-        """Add the product of `x` and the matrices of `parts`, plus their biases.
+        """Add a node that multiplies `x` by weight matrices, and return its output's name.
 
-        The matrices are put side by side, so that one multiplication computes all products.
+        These are the weight matrices of `parts` in the layer. They are concatenated, so that one multiplication
+        computes all
+        products, and so are their biases, which the node adds to the products.
         """
         graph = self.graph
         names = [self._matrices[layer, part] for part in parts]

@@ -50,8 +50,9 @@ def find_adding_commits(git: Git, heads: Iterable[FirstLine], *, since: str = ""
     """Find the commit that added each instance.
 
     An instance is given by its path and its first line; a line shorter than MIN_LINE is not searched for. The result
-    maps it to the last commit that added this line without removing it elsewhere, which would be a move. Only the
-    newest MAX_UNITS units of work are searched, and with `since`, only those after that commit.
+    maps each instance to the last commit that added this line without removing it elsewhere, which would be a move.
+    Only
+    the newest MAX_UNITS units of work are searched and, if `since` is given, only those after that commit.
     """
     lines_by_path: dict[str, set[bytes]] = defaultdict(set)
     for path, line in heads:
@@ -147,7 +148,7 @@ def _iter_touched(unit: Unit, own_paths: Sequence[str]) -> Iterable[tuple[str, s
 
 
 def get_path_kind(path: str) -> str:
-    """Return the kind of a path: a pattern of its folder and extension.
+    """Return the kind of a path: a glob made of its folder and extension.
 
     An example is `changelog/*.rst`.
     """
@@ -157,9 +158,10 @@ def get_path_kind(path: str) -> str:
 
 
 def _required_path(kind: str, target: str) -> str:
-    """Return the file or folder that a companion requires to exist.
+    """Return the file or folder that must exist for a companion to count.
 
-    For a kind of file this is its folder; the root folder is "". For a test or source file the result is "" too.
+    For a kind of file, this is its folder, or "" for the root folder. For the test or source file of an instance, the
+    result is "" as well.
     """
     return posixpath.dirname(target) if kind == "kind" else target
 
@@ -169,9 +171,9 @@ def has_kind(path: str, kind: str) -> bool:
 
 
 def _drop_repeats(companions: Sequence[Companion]) -> Iterable[Companion]:
-    """Yield the companions without kinds of file that a single file accounts for.
+    """Yield the companions, without kinds of file that a single file represents.
 
-    That is the case if the file occurs nearly as often as its kind.
+    A kind of file is left out if one file of that kind occurs nearly as often as the kind itself.
     """
     distinct: list[Companion] = []
     for one in companions:

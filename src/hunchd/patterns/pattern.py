@@ -42,7 +42,7 @@ class UsualLocation:
     share: float = 0.0  # share of the instances that are here
 
     def contains(self, path: str) -> bool:
-        """Return True if `path` is a file in which new instances usually go."""
+        """Return True if new instances of the pattern usually go into the file at `path`."""
         if self.file:
             return path == self.file
         folder, _, name = path.rpartition("/")

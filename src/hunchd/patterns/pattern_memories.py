@@ -88,7 +88,7 @@ def make_pattern_id(project: str, key: str) -> str:
 def pattern_to_memory(pattern: CodePattern, project: str, now: datetime, *, strength: float = 0.5) -> Memory:
     """Convert a pattern to a memory.
 
-    `strength` is the rank of the pattern's score among the patterns of the project, from 0 to 1 for the best.
+    `strength` ranks the pattern's score among the patterns of the project, from 0 (lowest) to 1 (best).
     """
     summary = PatternSummary(
         make_pattern_id(project, pattern.key),

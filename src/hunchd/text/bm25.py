@@ -34,7 +34,7 @@ def compute_idfs(documents: int, containing: npt.NDArray[Any]) -> npt.NDArray[np
 
 
 def compute_length_norm(mean: float) -> tuple[float, float]:
-    """Return (base, slope) of the length norm for texts of this mean length.
+    """Return (base, slope) of the length norm, given the mean text length.
 
     The norm of a document is `base + slope * length`; `mean` must be > 0.
     """

@@ -56,7 +56,7 @@ def split_subwords(word: str) -> list[str]:
 def find_subwords(text: str) -> list[str]:
     """Return the distinct subwords of all words in a text, in order.
 
-    They must be added to an index of whole words, which does not contain them. `text` must be normalized.
+    An index of whole words does not contain the subwords, so they must be added to it. `text` must be normalized.
     """
     distinct_subwords: dict[str, None] = {}
     for word in find_words(text):

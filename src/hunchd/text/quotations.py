@@ -11,7 +11,7 @@ _OTHER_MARKS: Final = str.maketrans({OPEN: "‹", CLOSE: "›"})
 
 
 def keep_quotations(text: str, limit: int) -> str:
-    """Shorten `text` to `limit` characters with balanced quotation marks.
+    """Shorten `text` to `limit` characters, keeping its quotation marks balanced.
 
     A quotation that is cut off at the end is closed; unmatched quotation marks are replaced.
     """

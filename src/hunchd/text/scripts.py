@@ -1,4 +1,4 @@
-"""Rules of scripts: word boundaries, and equal forms of a letter.
+"""Rules for scripts: word boundaries, and equivalent forms of a letter.
 
 Text in a script without spaces is split into pairs of characters, and a Latin word inside it is a word by itself.
 Vowel signs belong to the word in which they stand. An emoji is a word.

@@ -1,8 +1,8 @@
 """Splitting of texts into words, normalisation of words, and stop words.
 
-Whether a word carries meaning depends on the use, so a single list of stop words would lose something: "use" is empty
-in a question, "fix" in the title of a commit, while "off" is decisive in a rule. The lists share a core, and each adds
-words of its own.
+Whether a word carries meaning depends on the use, so a single list of stop words would lose something: "use" means
+little in a question, and "fix" means little in the title of a commit, while "off" is decisive in a rule. The lists
+share a core, and each adds words of its own.
 """
 
 from __future__ import annotations
@@ -139,12 +139,15 @@ def extract_terms(text: str) -> list[str]:
 
 
 def is_foreign(text: str) -> bool:
-    """Return True if a text is in a language other than English, as its function words show."""
+    """Return True if the function words show that a text is not English."""
     return bool(_find_foreign_stop_words(dict.fromkeys(find_words(normalize_letters(text).lower()))))
 
 
 def _find_foreign_stop_words(words: Collection[str]) -> frozenset[str]:
-    """Return the stop words of the language in which a text is; none for English and for names."""
+    """Return the stop words of the language to which `words` belong.
+
+    Returns an empty set if the words are English, or only names.
+    """
     fewest = 1 if any(not word.isascii() for word in words) else _FEWEST_FUNCTION_WORDS
     counts = [sum(map(each.__contains__, words)) for each in _FOREIGN_STOP_WORDS]
     is_foreign = max(counts) >= max(fewest, 1 + sum(map(QUESTION_STOP_WORDS.__contains__, words)))

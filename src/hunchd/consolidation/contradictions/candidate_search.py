@@ -1,7 +1,8 @@
 """Search for memories that contradict each other.
 
-Memories that share words are candidates. Pairs of version requirements are compared exactly; the others are left for
-a model to judge, and are called unread until it has. All functions in this module are pure.
+Memories that share words are candidates. Pairs of version requirements are compared exactly; all other pairs are left
+for a model to judge. Until the model has judged a pair, the pair is called unread. All functions in this module are
+pure.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class ContradictingPair:
         return self.a if self.b.id == memory.id else self.b
 
     def make_record(self, now: datetime) -> Memory:
-        """Return the record of the contradiction, a memory to store."""
+        """Return the record of the contradiction as a memory to store."""
         reason = _REASONS.get(self.kind) or describe_difference(extract_statement(self.a), extract_statement(self.b))
         return create_contradiction(self.a, self.b, now, reason=reason, confidence=round(self.probability, 3))
 
@@ -160,8 +161,8 @@ def compare_with_candidates(
 def judge_pair(a: Memory, b: Memory, probability: float) -> ContradictingPair | None:
     """Return the pair as a contradiction if it is probable enough, otherwise None.
 
-    `b` is the newer memory, and `probability` is the entailment model's. Two memories that come from files need a
-    higher probability.
+    `b` is the newer memory, and `probability` is the entailment model's estimate. If both memories come from files, a
+    higher probability is needed.
     """
     from_files = all(one.trust in (Trust.PROJECT, Trust.UNTRUSTED) for one in (a, b))
     if probability < (MIN_PROBABILITY_OF_FILES if from_files else MIN_PROBABILITY):

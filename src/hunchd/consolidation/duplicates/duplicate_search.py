@@ -78,8 +78,8 @@ def group_duplicates(
 ) -> list[list[str]]:
     """Group the ids of memories that say the same.
 
-    Each id is in at most one group. `vectors` maps ids to vectors of signed bytes; these detect paraphrases that are
-    in no synonym table. Pairs in which both ids are in `settled_ids` are not compared again.
+    Each id is in at most one group. `vectors` maps ids to vectors of signed bytes, which detect paraphrases that no
+    synonym table covers. Pairs in which both ids are in `settled_ids` are not compared again.
     """
     texts = {one.id: _make_text(one) for one in memories.values() if _may_merge(one)}
     rarity = _WordInformation(texts.values())
@@ -189,7 +189,7 @@ def _list_events(memory: Memory) -> frozenset[str]:
 
 
 class _PairComparer:
-    """Comparison of pairs of texts, with cheap and selective checks first."""
+    """Comparer for pairs of texts, which runs cheap and selective checks first."""
 
     def __init__(self, rarity: _WordInformation, vectors: Mapping[str, bytes]) -> None:
         self._rarity = rarity
@@ -226,7 +226,9 @@ class _PairComparer:
     def _have_similar_vectors(self, one: _Text, other: _Text, similarity: float) -> bool:
         """Return True if the vectors of two texts are similar and are needed to decide.
 
-        They are needed if `similarity`, which is that of the words, is neither high nor low enough.
+        The vectors are needed if `similarity`, the similarity of the words, is neither high enough nor low enough
+        to decide
+        on its own.
         """
         mine, others = (self._vectors.get(text.memory.id) for text in (one, other))
         if mine is None or others is None or not MIN_WORD_SIMILARITY <= similarity < MIN_SIMILARITY:

@@ -130,7 +130,7 @@ def _iter_tokens(text: str) -> Iterator[tuple[bool, tuple[str, ...]]]:
 
 @lru_cache(maxsize=1 << 15)
 def _parse_token(token: str) -> tuple[bool, tuple[str, ...]]:
-    """Return True if a token is distinguishing, and its normalised words.
+    """Return whether a token is distinguishing, and its normalised words.
 
     The words are interned and the results cached, because there are many tokens.
     """
@@ -163,7 +163,7 @@ def is_name(word: str) -> bool:
 
 
 def clear_caches() -> None:
-    """Clear the token caches, which take up some megabytes scattered over memory."""
+    """Clear the token caches, which occupy several megabytes and fragment memory."""
     _parse_token.cache_clear()
     stem_statement.cache_clear()
 

@@ -11,7 +11,7 @@ from hunchd.text.stemming import stem_statement
 
 
 def _read_lines(name: str) -> list[str]:
-    """Return the lines of one of the tables beside this module."""
+    """Return the lines of a table that is stored beside this module."""
     return Path(__file__).with_name(name).read_text("utf-8").splitlines()
 
 
