@@ -175,9 +175,9 @@ def _find_newest_section(segment: Segment, file: int) -> int:
 
 
 def _rate_suitability(query: CodeQuery, texts: tuple[str, str, str, str]) -> float:
-    """Return how well a chunk's kind suits the question's intent.
+    """Return a factor for how well a chunk's kind suits the question's intent.
 
-    The result is a factor.
+    It is below 1 for chunks without a name, and for types if the question asks where something is done.
     """
     name, kind, _, _ = texts
     if not name:

@@ -26,5 +26,8 @@ class Isotonic:
 
 
 def create_default() -> Isotonic:
-    """Return a cautious constant map for use before training."""
+    """Return a map that gives every score the same cautious probability.
+
+    It is used before training.
+    """
     return Isotonic(np.array([-1.0, 1.0]), np.array([0.3, 0.3]))

@@ -109,7 +109,7 @@ def _gather_by_seeds(state: PredictorState, query_evidence: QueryEvidence, pools
 class SeedLinks:
     """Files linked to a seed.
 
-    They have the same folder or file stem, or one of the two refers to the other.
+    A linked file is in the seed's folder or has the same file stem, or one of the two files refers to the other.
     """
 
     seed: int

@@ -66,7 +66,7 @@ def compute_signs(state: PredictorState, trace: ErrorTrace, files: Array) -> Arr
 
 
 def list_candidates(state: PredictorState, trace: ErrorTrace) -> Array:
-    """Return the files that the error alone makes worth ranking."""
+    """Return the files that are worth ranking because of the error alone."""
     scores = _score_definitions(state, (*trace.message_names, *trace.quoted_names), len(state.files))
     defining = np.flatnonzero(scores)
     defining = defining[np.argsort(-scores[defining], kind="stable")][:30]

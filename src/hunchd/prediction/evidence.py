@@ -49,7 +49,9 @@ PRIOR = 0.7  # smoothing weight added to the weight of a file's own changes: a s
 class SeedCoChange:
     """Co-change of one seed.
 
-    `row` contains its neighbours, `long` and `short` their decayed weights, and the other two the seed's own weights.
+    `row` contains the seed's neighbours, and `long` and `short` contain their decayed weights. `own_long` and
+    `own_short`
+    are the weights of the seed itself.
     """
 
     seed: int
@@ -157,8 +159,9 @@ def imports_file(state: PredictorState, user: int, imported: int) -> bool:
 def find_linking_names(state: PredictorState, user: int, definer: int) -> Array:
     """Return the keys of the names through which `user` depends on `definer`.
 
-    A name that other files define as well, or that many files use, proves nothing unless `user` imports `definer`. In
-    languages with explicit imports no name does.
+    A name that other files define as well, or that many files use, counts only if `user` imports `definer`. In
+    languages
+    with explicit imports, no name counts without the import.
     """
     contents = state.contents
     keys = contents.uses.get_keys(user)
@@ -276,7 +279,7 @@ def score_votes_with_seeds(nearest: SimilarUnits, seeds: tuple[int, ...]) -> Sco
 
 
 def score_author_files(state: PredictorState, author: int) -> Scores:
-    """Score the files in this author's last units.
+    """Score the files in this author's most recent units.
 
     The newest unit counts most.
     """
@@ -290,7 +293,7 @@ def score_author_files(state: PredictorState, author: int) -> Scores:
 
 
 def score_recent_files(state: PredictorState) -> Scores:
-    """Score the files that any author touched in the last units."""
+    """Score the files that any author touched in the most recent units."""
     files = state.messages.list_files_since(state.unit_count - RECENT_UNITS)
     once = sort_distinct(files)
     return once, 1.0 / np.log2(2.0 + state.unit_count - state.files.last.view[once])

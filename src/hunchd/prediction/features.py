@@ -94,7 +94,7 @@ FEATURE_INDEX = {name: index for index, name in enumerate(FEATURES)}
 
 
 def compute_features(state: PredictorState, query_evidence: QueryEvidence) -> Array:
-    """Return the feature matrix of the candidates, of type float32."""
+    """Return the candidates' feature matrix as float32."""
     files = query_evidence.files
     by_feature = np.zeros((len(FEATURES), len(files)), "<f4")
     if not len(files):
@@ -115,7 +115,8 @@ def compute_features(state: PredictorState, query_evidence: QueryEvidence) -> Ar
 class _ScoreLookup:
     """Lookup of sparse scores for the candidates.
 
-    Scores are copied to a dense scratch array, or found by bisection if there are many of them, which must then be
+    Scores are copied to a dense scratch array. If there are many scores, they are found by bisection instead, and
+    must be
     sorted by file.
     """
 
@@ -198,7 +199,7 @@ def _compute_seed_features(state: PredictorState, first: SeedCoChange) -> list[A
 
 
 def _compute_folder_cochange(state: PredictorState, query_evidence: QueryEvidence) -> Array:
-    """Return each candidate folder's share of the seeds' co-change."""
+    """Return the share of each candidate's folder in the seeds' co-change."""
     numbers = state.folder_of.view
     scratch = np.zeros(len(state.folder_numbers), "<f4")
     for seed in query_evidence.query.seeds:

@@ -148,7 +148,7 @@ class FieldIndex:
         return lengths
 
     def search(self, keys: Sequence[int]) -> Scores:
-        """Score the files that contain any of these keys with BM25."""
+        """Score with BM25 the files that contain any of these keys."""
         if not self.documents or not keys:
             return create_empty_scores()
         query_keys, dead_count = np.array(keys, "<u4"), len(self._file_of) - self.documents

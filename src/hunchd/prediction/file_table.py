@@ -99,7 +99,7 @@ def disambiguate_names(paths: Iterable[str]) -> dict[str, str]:
 
 
 class FileTable:
-    """Columns of values for a project's files, indexed by file number.
+    """Table of a project's files, with columns indexed by file number.
 
     A decayed value is stored as of the unit in the column `last`; `decayed_weights` converts it to a later unit.
     """
@@ -237,9 +237,9 @@ class FileTable:
 
 
 class FolderTable:
-    """Folders as rows of numbered path parts.
+    """Table of folders, with the path of each as a row of numbered parts.
 
-    Prefixes can thus be compared in vectorised form.
+    The numbers allow prefixes to be compared in vectorised form.
     """
 
     def __init__(self) -> None:

@@ -178,7 +178,7 @@ class Messages:
     def find_similar_units(self, word_units: WordUnits, limit: int = MAX_VOTERS) -> SimilarUnits:
         """Return the `limit` units most similar to the query.
 
-        The similarity is the cosine of their idf weights.
+        The similarity approximates the cosine of the idf weights, and decreases with the age of the unit.
         """
         candidate_units, scores = word_units.unit_scores
         if not len(candidate_units):

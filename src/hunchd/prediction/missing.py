@@ -64,8 +64,9 @@ def _list_expected_hubs(
 ) -> list[MissingFile]:
     """Return the hubs that are likely to change.
 
-    Hubs are lock files, change logs and folders of entries. The reason given for each is the changed file that it
-    changes with most often.
+    Hubs are lock files, change logs and folders of entries. The reason given for each hub is the changed file that
+    makes
+    it most probable.
     """
     best: dict[str, tuple[ExpectedFile, str]] = {}
     for seed in query.seeds:

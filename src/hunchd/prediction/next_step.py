@@ -260,7 +260,7 @@ def _iterate_probabilities(row: _ContextCounts) -> Iterator[tuple[int, float]]:
 def _compute_escape(row: _ContextCounts) -> float:
     """Return the weight given to steps not seen in this context.
 
-    The weight grows with the number of distinct steps seen (Witten and Bell).
+    The weight grows with the number of distinct steps seen in it (Witten and Bell).
     """
     return float(len(row.counts)) * 0.5
 

@@ -121,7 +121,7 @@ def select_nonzero(values: Array) -> Scores:
 
 
 def create_empty_scores() -> Scores:
-    """Return empty scores."""
+    """Return scores without any numbers or values."""
     return np.empty(0, "<i4"), np.empty(0, "<f4")
 
 

@@ -79,7 +79,8 @@ class KeyPostings:
     def _snapshot_additions(self) -> AdditionSnapshot:
         """Return a snapshot of the additions.
 
-        It refers to the lists and records only their lengths, because the lists only grow.
+        The snapshot refers to the lists themselves and records their lengths, which is sufficient because the lists
+        only grow.
         """
         return [(key, documents, counts, len(documents)) for key, (documents, counts) in self._additions.items()]
 
@@ -179,7 +180,7 @@ class KeyPostings:
         return sizes
 
     def _locate_in_base(self, keys: Array) -> tuple[Array, Array]:
-        """Return the end and number of each key's loaded postings."""
+        """Return the end position and the number of each key's loaded postings."""
         if not len(self._keys):
             return np.zeros(len(keys), "<i8"), np.zeros(len(keys), "<i8")
         keys = keys.astype("<u4", copy=False)

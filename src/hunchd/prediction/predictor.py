@@ -165,7 +165,7 @@ class Predictor(Learner):
     def score_files(self, focus: Focus, *, now: int, k: int) -> dict[str, float]:
         """Map the `k` best files to their scores.
 
-        Unlike `predict`, this does not record the files to learn from their outcome.
+        Unlike `predict`, this method does not record its prediction, so nothing is learned from the outcome.
         """
         ranked_candidates = self.rank_candidates(build_query(focus, self._state), now)
         best = ranked_candidates.order[:k]

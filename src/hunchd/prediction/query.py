@@ -1,4 +1,7 @@
-"""Translation of a focus to a query, which consists of file numbers, word keys and a trace."""
+"""Translation of a focus into a query.
+
+A query consists of file numbers, word keys and a trace.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,9 @@ class PredictionQuery:
     def head(self) -> str:
         """Name of the ranker for the query: "seed", "text" or "both".
 
-        "seed" ranks by the open files.
+        It is "seed" if the query has no words and names no files, "text" if it has no files to start from, and
+        otherwise
+        "both".
         """
         if self.keys or self.mentioned_files:
             return "both" if self.seeds or self.trace.files else "text"
@@ -57,7 +62,7 @@ class PredictionQuery:
 
 
 def build_query(focus: Focus, state: PredictorState) -> PredictionQuery:
-    """Translate a focus to a query.
+    """Translate a focus into a query.
 
     Files that the model does not know are ignored.
     """

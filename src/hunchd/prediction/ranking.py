@@ -100,7 +100,7 @@ def create_linear() -> Linear:
 
 
 def preselect_rows(matrix: Array, limit: int) -> Array:
-    """Return the indexes of the `limit` best rows by the hand-set weights."""
+    """Return the indexes of the `limit` best rows, ranked with the hand-set weights."""
     if len(matrix) <= limit:
         return np.arange(len(matrix))
     return np.sort(select_highest(matrix @ _PRESELECTION_WEIGHTS, limit))

@@ -165,7 +165,7 @@ class ReasonBuilder:
     def _iterate_link_reasons(self, file: int, row: list[float]) -> Iterator[Reason]:
         """Yield a reason for each type of link.
 
-        It names the newest seed that has such a link to the file.
+        Each reason names the newest seed that has such a link to the file.
         """
         for source, weight, to_here, to_another in self._list_link_types(file):
             if row[FEATURE_INDEX[source]] > 0:
@@ -179,7 +179,8 @@ class ReasonBuilder:
     def _is_proven(self, source: str, file: int, seed: int) -> bool:
         """Return True unless a link may be a coincidence.
 
-        It may be one if the names in common are too frequent, or if several modules have the imported name.
+        A link may be a coincidence if the names in common are too frequent, or if several modules have the imported
+        name.
         """
         user, other = (seed, file) if source in ("imports", "defines") else (file, seed)
         if source in ("imports", "importers"):
@@ -235,16 +236,16 @@ class ReasonBuilder:
         return [max(strongest)] if strongest else []
 
     def _count_lately(self, seed: int) -> Counter[int]:
-        """Count, for each file, the newest changes to a seed that touched it."""
+        """Count how many of the newest changes to a seed touched each file."""
         if seed not in self._lately:
             units = self._state.messages.list_units_of_file(seed, LATELY)
             self._lately[seed] = Counter(self._state.messages.flatten_files(units)[0].tolist())
         return self._lately[seed]
 
     def _find_lead(self, file: int) -> str:
-        """Return the lead that changed most often with a file.
+        """Return the name of the lead that changed most often with a file.
 
-        The result is its name, or "" if there is none.
+        Returns "" if no lead ever changed with the file.
         """
         if self._evidence.topic is None:
             return ""

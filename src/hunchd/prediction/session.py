@@ -119,7 +119,7 @@ class DeveloperSession:
     def compute_followers(self, file: int, now: int) -> dict[int, float]:
         """Map files to the probability that they are opened next.
 
-        Only files that were opened soon after `file` before are included.
+        Only files that have previously been opened soon after `file` are included.
         """
         row = self._transitions.get(file, {})
         decayed_weights = {other: weight * _compute_decay(now - at) for other, (weight, at) in row.items()}

@@ -66,9 +66,9 @@ class PredictorState:
         return len(self.messages)
 
     def group_equal_files(self, files: Array, ends: Array) -> Array:
-        """Return an index that equal files in a range share.
+        """Return, for each file, an index that equal files in its range share.
 
-        `files` is divided into ranges that end at `ends`. The index is that of one of the equal files.
+        `files` is divided into ranges that end at `ends`. The shared index is that of one of the equal files.
         """
         self._index_scratch.grow_to(len(self.files))
         scratch, start = self._index_scratch.view, 0

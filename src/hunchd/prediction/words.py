@@ -104,7 +104,10 @@ def extract_stem(path: str) -> str:
 
 
 def has_test_name(path: str) -> bool:
-    """Return True if the name of a file, whatever its folder, says that it tests another."""
+    """Return True if a file's name says that it tests another file.
+
+    The folder of the file is ignored.
+    """
     return bool(_TEST.search(path.rsplit("/", 1)[-1].split(".", 1)[0])) or any(
         middle in {"test", "tests", "spec"} for middle in path.rsplit("/", 1)[-1].lower().split(".")[1:-1]
     )
