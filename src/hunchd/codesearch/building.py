@@ -33,8 +33,7 @@ def update_index(folder: Path, cache: ChunkCache) -> None:
     """Update the index in `folder`, or rebuild it.
 
     The index is rebuilt if it is missing or belongs to a different cache, or if many files have changed. Raises
-    OSError
-    if the index cannot be written.
+    OSError if the index cannot be written.
     """
     serials, identity = cache.chunk_serials(), cache.chunk_cache_id()
     base_content = segment.read(folder / BASE)

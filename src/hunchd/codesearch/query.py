@@ -92,8 +92,8 @@ _BEGINS = re.compile(r"(?:^|[.?!]\s+)[\"'`(]*([A-Z][a-z]+)\b")  # the first word
 class CodeQuery:
     """Parsed question.
 
-    `terms` and `symbols` map each term and each symbol to its weight. `gist` is the text given to models: the question
-    itself, or the title of an error report.
+    `terms` and `symbols` map each term and each symbol to its weight. `gist` is the text given to models: the
+    question itself, or the title of an error report.
     """
 
     text: str

@@ -174,8 +174,8 @@ def _score_named_role(index: CodeIndex, query: CodeQuery) -> Array:
 def _score_definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, list[str]], Array]:
     """Map each file to the names in the question that it defines.
 
-    The second value contains a score for each file; names that few files define add more to it. Names that more than
-    MOST_DEFINERS files define are ignored.
+    The second value contains a score for each file; names that few files define add more to it. Names that more
+    than MOST_DEFINERS files define are ignored.
     """
     names: dict[int, list[str]] = {}
     worth = np.zeros(len(index.paths), "<f4")

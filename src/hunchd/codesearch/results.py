@@ -240,8 +240,7 @@ def extract_snippet(result: CodeResult, text: str) -> str:
     """Return the lines of a result that contain the most question terms.
 
     At most SNIPPET_LINES consecutive lines are returned. `text` is the current content of the file. Lines that
-    repeat the
-    title and lines without words are left out, unless there are no others.
+    repeat the title and lines without words are left out, unless there are no others.
     """
     lines = text.splitlines()[result.start - 1 : min(result.end, result.start + LONGEST_LOOK)]
     title = "".join(result.title.split())

@@ -51,8 +51,8 @@ def hash_name(name: str) -> int:
 def split_path_words(path: str) -> str:
     """Return the last four parts of a path, without the file's suffix.
 
-    The parts are joined by spaces, and the file's name is repeated at the end. For names such as `index` or `mod`, the
-    name of the folder is repeated instead.
+    The parts are joined by spaces, and the file's name is repeated at the end. For names such as `index` or `mod`,
+    the name of the folder is repeated instead.
     """
     parts = _remove_suffix(path).split("/")
     name = parts[-1] if parts[-1].lower() not in _FOLDER_NAMES or len(parts) == 1 else parts[-2]
@@ -69,8 +69,7 @@ def hash_short_parts(path: str) -> list[int]:
     """Return hashes of words in a path that may be abbreviations.
 
     Only the last three words of the folder's and the file's name are used, without a plural -s; examples are
-    `impls` and
-    `auth`.
+    `impls` and `auth`.
     """
     names = _remove_suffix(path).split("/")[-2:]
     parts = [part.rstrip("s") for name in names for run in find_identifiers(name) for part in split_code_words(run)]

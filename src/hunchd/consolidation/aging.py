@@ -108,8 +108,7 @@ def plan_forgetting(
     """Plan to archive unused memories, least important first.
 
     Memories that were superseded long ago are archived too. `forget_share` limits how many memories one run
-    archives, as
-    a share of the active memories.
+    archives, as a share of the active memories.
     """
     active = [memory for memory in memories.values() if memory.status is Status.ACTIVE]
     limit = int(len(active) * settings.forget_share)
@@ -210,8 +209,7 @@ def _iter_needed_ids(active: Sequence[Memory]) -> Iterator[str]:
     """Yield the ids of the memories that lasting memories link to.
 
     A lasting memory is the user's own or was cited. It may link, for example, to the error that a fix belongs to,
-    or to
-    the fix for a recent error.
+    or to the fix for a recent error.
     """
     for memory in active:
         if memory.trust is Trust.USER or memory.usage.cited:

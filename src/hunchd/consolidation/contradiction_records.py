@@ -29,8 +29,8 @@ def create_contradiction(
 ) -> Memory:
     """Create the record of a contradiction between `a` and the newer memory `b`.
 
-    The record quotes both memories and is deleted together with either of them. The same two statements always get the
-    same id, regardless of the order in which they were recorded, so that nobody is asked about them twice.
+    The record quotes both memories and is deleted together with either of them. The same two statements always get
+    the same id, regardless of the order in which they were recorded, so that nobody is asked about them twice.
     """
     identity = chr(31).join(sorted(map(_make_identity, (a, b))))
     line = f"{_format_claim(a)} / {_format_claim(b)}"
@@ -219,8 +219,7 @@ def needs_no_question(contradiction: Memory) -> bool:
     """Return True if the user need not be asked about the contradiction again.
 
     The user still has to be asked if the contradiction was closed only because a source changed its claim, since
-    nobody
-    has resolved it.
+    nobody has resolved it.
     """
     return contradiction.status is Status.ACTIVE or contradiction.source.get("note") != OVERTAKEN
 
@@ -232,8 +231,8 @@ def _is_same_claim(one: Memory, other: Memory) -> bool:
 def close_lapsed(contradiction: Memory, now: datetime, *, winner: str | None = "a_wins") -> MemoryChange:
     """Close a contradiction because one of its claims is no longer made.
 
-    A claim that was kept only because of the contradiction is deleted. `winner` is the resolution that names the other
-    claim, or None if neither claim is made any more.
+    A claim that was kept only because of the contradiction is deleted. `winner` is the resolution that names the
+    other claim, or None if neither claim is made any more.
     """
     outcome = {"resolution": winner, "resolved_at": format_iso(now), "note": "the other claim is no longer made"}
     closed_record = replace(

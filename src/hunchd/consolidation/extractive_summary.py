@@ -166,8 +166,8 @@ def _score(sentence: str, words: Sequence[str], at: int, vocabulary: Vocabulary)
 def _extract_clause(sentence: str, *, room: int) -> str:
     """Return `sentence`, or only its reason clause if it is too long.
 
-    The result must be shorter than `room` characters. Returns "" if the clause is too long as well, or does not make
-    sense on its own.
+    The result must be shorter than `room` characters. Returns "" if the clause is too long as well, or does not
+    make sense on its own.
     """
     stripped_text = sentence.rstrip(".:; ")
     if len(stripped_text) < room:

@@ -2,9 +2,9 @@
 
 A change states what is done, why and to which memories, and how to undo it. A `PlannedChange` contains the memories
 before and after the change. A memory that exists only after the change is created by it, a memory that exists only
-before the change is deleted by it, and undo swaps the two states. On disk a change is a `ChangeEntry`. For each memory
-it contains the fields that differ, and digests of the whole memory before and after. The digests ensure that nothing
-is changed or undone that somebody else has changed in the meantime.
+before the change is deleted by it, and undo swaps the two states. On disk a change is a `ChangeEntry`. For each
+memory it contains the fields that differ, and digests of the whole memory before and after. The digests ensure that
+nothing is changed or undone that somebody else has changed in the meantime.
 """
 
 from __future__ import annotations
@@ -168,8 +168,7 @@ def find_remaining(entry: ChangeEntry, present: Mapping[str, Memory]) -> tuple[C
 
     If somebody else has changed a memory, only the fields that are still in the state before the change remain. The
     second value is True if applying this part completes the whole change, and False if another part of the change
-    cannot
-    be applied.
+    cannot be applied.
     """
     parts = [_find_remaining_edit(edit, present.get(edit.id)) for edit in entry.edits]
     return replace(entry, edits=tuple(rest for rest, _ in parts if rest is not None)), all(whole for _, whole in parts)
@@ -198,8 +197,8 @@ def _find_remaining_edit(edit: Edit, memory: Memory | None) -> tuple[Edit | None
 def _merge_field(current: Any, was: Any, now: Any) -> tuple[Any, bool]:
     """Return the new value of a field, and whether it is fully changed.
 
-    `was` and `now` are the values before and after the change; `current` is the stored value. If somebody else changed
-    the field, the current value is kept; mappings, such as the source, are merged key by key.
+    `was` and `now` are the values before and after the change; `current` is the stored value. If somebody else
+    changed the field, the current value is kept; mappings, such as the source, are merged key by key.
     """
     if current in (was, now):
         return now, True

@@ -33,8 +33,8 @@ ATTENTION_EXPONENT: Final = 0.7
 class UsageTally:
     """Usage of one memory, not yet counted by any run.
 
-    `evidence` is the sum of the feedback for and against the memory. Each kind of feedback counts at most once a day,
-    however often it was given.
+    `evidence` is the sum of the feedback for and against the memory. Each kind of feedback counts at most once a
+    day, however often it was given.
     """
 
     shown: int = 0

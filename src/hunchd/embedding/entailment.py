@@ -85,8 +85,7 @@ def _add_classifier(graph: GraphBuilder, states: str, changes: Mapping[str, Arra
     """Add the classifier to the graph, and return the name of its output.
 
     The output is the log odds of a contradiction. The inputs are the state of the first word piece, the mean state
-    of each
-    statement, and the absolute difference of the two means.
+    of each statement, and the absolute difference of the two means.
     """
     first = graph.add_constant("first", np.array(0))
     [first_state] = graph.add_node("Gather", states, first, axis=1)

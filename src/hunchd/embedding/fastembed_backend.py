@@ -54,8 +54,7 @@ def load_embedder(name: str = DEFAULT_MODEL) -> Embedder:
     """Load the embedding model called `name`.
 
     Raises ModelUnavailable if the shipped model is missing or damaged, or if the vectors of a chosen model have the
-    wrong
-    number of dimensions.
+    wrong number of dimensions.
     """
     return (
         _ShippedEmbedder(name, _load_shipped())
@@ -69,10 +68,9 @@ def load_contradiction_model(
 ) -> ContradictionModel:
     """Load the contradiction model, which is derived from the shipped embedding model.
 
-    `embed` returns the vectors of texts; it is needed because the similarity of the statements is taken into account
-    as well. `changes` is the file with the changes to the embedding model. Raises ModelUnavailable if the embedding
-    model
-    or this file is missing or damaged.
+    `embed` returns the vectors of texts; it is needed because the similarity of the statements is taken into
+    account as well. `changes` is the file with the changes to the embedding model. Raises ModelUnavailable if the
+    embedding model or this file is missing or damaged.
     """
     loaded_changes = entailment.load_changes(changes)
     model = entailment.build_model(
@@ -85,8 +83,7 @@ def load_statement_model(changes: Path = statements.CHANGES_FILE) -> StatementMo
     """Load the statement model, which is derived from the shipped embedding model.
 
     `changes` is the file with the changes to the embedding model. Raises ModelUnavailable if the embedding model or
-    this
-    file is missing or damaged.
+    this file is missing or damaged.
     """
     loaded_changes = statements.unpack_changes(entailment.load_changes(changes, model_digests.STATEMENTS_DIGEST))
     content = read_checked_model(locate_model_file())
@@ -173,9 +170,8 @@ def is_unreadable(tokens: Sequence[str]) -> bool:
     """Return True if the model can hardly read the script of a text.
 
     That is the case if the tokenizer knows most of the text's letters only as single letters, or not at all. The
-    vectors
-    of such texts say little more than which script it is: different sentences have cosines of .5 to .95 (German .35,
-    English .08).
+    vectors of such texts say little more than which script it is: different sentences have cosines of .5 to .95
+    (German .35, English .08).
     """
     known_count = strange = 0
     for token in tokens:

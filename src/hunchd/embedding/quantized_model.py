@@ -94,8 +94,7 @@ class BertBuilder:
         """Add the sum of the embeddings to the graph, and return its name.
 
         The word, position and sentence embeddings are added up, and the sum is normalised. Without `pairs`, all
-        words belong
-        to the first sentence.
+        words belong to the first sentence.
         """
         graph, tensors, name = self.graph, self._tensors, EMBEDDINGS
         words = graph.add_constant("words", tensors[f"{name}.word_embeddings.weight_q"])
@@ -133,8 +132,7 @@ class BertBuilder:
         """Add a node that multiplies `x` by weight matrices, and return its output's name.
 
         These are the weight matrices of `parts` in the layer. They are concatenated, so that one multiplication
-        computes all
-        products, and so are their biases, which the node adds to the products.
+        computes all products, and so are their biases, which the node adds to the products.
         """
         graph = self.graph
         names = [self._matrices[layer, part] for part in parts]

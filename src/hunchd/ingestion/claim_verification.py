@@ -1,8 +1,8 @@
 """Verification of the claims that a language model extracts from a session.
 
-Pure. A model may invent facts, mix two sentences or be manipulated, so its own words are never stored. Only the
-sentence that it quotes is stored, provided that the user or the assistant said that sentence in the session, that
-the sentence is neither a question nor uncertain, and that it contains the claimed value.
+A model may invent facts, mix two sentences or be manipulated, so its own words are never stored. Only the sentence
+that it quotes is stored, provided that the user or the assistant said that sentence in the session, that the
+sentence is neither a question nor uncertain, and that it contains the claimed value. These are pure functions.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Verification:
 
 
 def render_turns(turns: Sequence[Turn]) -> str:
-    """Render the user's and the assistant's messages as a prompt text.
+    """Render the user's and the assistant's messages as text for a prompt.
 
     Each message is one line with its turn number. Tool output is left out, since it makes no statements.
     """
@@ -113,10 +113,10 @@ def _verify_claim(raw: Any, turns: Sequence[Turn]) -> VerifiedClaim | str:
 
 
 def _find_quote(quote: str, named_turn: object, turns: Sequence[Turn]) -> tuple[int, Message, str] | None:
-    """Find the message and the whole sentence that contain the quote.
+    """Find the turn, the message and the whole sentence that contain the quote.
 
-    If several turns contain it, the turn that the model named is preferred, then the last one. Returns None if no
-    turn contains it.
+    If several turns contain the quote, the turn that the model named is preferred, then the last one. Returns None
+    if no turn contains it.
     """
     places = [
         (turn, message, sentence)
@@ -127,10 +127,10 @@ def _find_quote(quote: str, named_turn: object, turns: Sequence[Turn]) -> tuple[
 
 
 def _find_sentence(quote: str, text: str) -> str | None:
-    """Return the sentence of `text` that contains the quote, on one line.
+    """Return the sentence of `text` that contains the quote, joined into one line.
 
     If the quote spans several sentences, returns all of them. Returns None if the quote does not occur, or if the
-    sentences have more than MAX_QUOTE characters together.
+    sentences are longer than MAX_QUOTE characters in total.
     """
     parts = [" ".join(part.split()) for part in split_message(text)]
     for first in range(len(parts)):

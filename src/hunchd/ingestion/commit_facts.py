@@ -42,7 +42,7 @@ def is_obsolete_rename(fact: Memory, names: Container[str]) -> bool:
     """Return True if a fact about a renaming no longer matches the code.
 
     This is the case if the new name or its type no longer exists, or if the old name is in use again. `names` are
-    all names that occur in the project. Returns False for any other fact.
+    all names that occur in the project. Returns False if the fact is not about a renaming.
     """
     if fact.source.get("rule") != "renamed" or not fact.key or not fact.value:
         return False

@@ -1,7 +1,7 @@
 """Masking of contact data: mail addresses, phone numbers and postal addresses of people.
 
-They stay in the verbatim log of a session and nowhere else. Precision comes first, because masked text is shown to
-agents that work with it: versions, dates, addresses of hosts and code must stay. No I/O.
+Contact data stays in the verbatim log of a session and nowhere else. Precision comes first, because masked text is
+shown to agents that work with it: versions, dates, addresses of hosts and code must stay. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def find_contacts(text: str) -> list[tuple[int, int, str]]:
 
 
 def mask_contacts(text: str, question: str | None = None) -> str:
-    """Replace contact data by the name of its kind, such as `[phone number]`.
+    """Replace contact data with the name of its kind, such as `[phone number]`.
 
-    What belongs to a person that `question` names is kept.
+    Contact data of a person whom `question` names is kept.
     """
     masked_text, end = "", 0
     for start, stop, kind in find_contacts(text):
@@ -113,7 +113,10 @@ def mask_contacts(text: str, question: str | None = None) -> str:
 
 
 def find_phones(text: str) -> list[tuple[int, int]]:
-    """Return (start, end) of each phone number, as its form or the word before it shows."""
+    """Return (start, end) of each phone number.
+
+    A phone number is recognised by its form or by the word before it.
+    """
     if not _SEVEN_DIGITS.search(text):
         return []
     spans = [match.span() for pattern in _PHONES for match in pattern.finditer(text)]
@@ -127,9 +130,10 @@ def find_phones(text: str) -> list[tuple[int, int]]:
 
 
 def _names_owner(question: str, text: str, start: int, stop: int) -> bool:
-    """Return True if the question names somebody to whom the contact data between `start` and `stop` may belong.
+    """Return True if the question names a possible owner of some contact data.
 
-    These are the capitalized words of its sentence, and the words of the mail address itself.
+    The contact data is at `start` to `stop` in `text`. Possible owners are the capitalized words in its sentence,
+    and the words in the mail address itself.
     """
     begin = max((match.end() for match in _SENTENCE_END.finditer(text, 0, start)), default=0)
     end = next((match.start() for match in _SENTENCE_END.finditer(text, stop)), len(text))

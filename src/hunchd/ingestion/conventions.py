@@ -267,7 +267,7 @@ def _add_commands(
     best: dict[_ConventionKey, _SourcedStatement],
     files_by_language: Mapping[str | None, int],
 ) -> None:
-    """Let the commands that a developer types replace the tools that manifests name.
+    """Replace the tools that manifests name with the commands that a developer types.
 
     The commands are added to `best`. If a command and the known tools belong to different languages, each gets its
     own entry.
@@ -341,7 +341,7 @@ def _outranks(statement: Statement, current: Statement) -> bool:
 def _is_informative(statement: Statement, project_values: Mapping[str, str]) -> bool:
     """Return False for CI facts that add nothing to what is known.
 
-    These are the default runner system, and a single version that the project's own statement also names.
+    Such facts are the default runner system, and a single version that the project's own statement also names.
     """
     if not statement.key.startswith(CI_PREFIX) or ", " in statement.value:
         return True
@@ -378,7 +378,7 @@ def get_part(fact: Memory) -> str:
 def get_globs(fact: Memory) -> tuple[str, ...]:
     """Return the globs for the files to which an instruction applies.
 
-    If there are none, it applies to all files in the folder that `get_part` returns.
+    If there are none, the instruction applies to all files in the folder that `get_part` returns.
     """
     return tuple(map(str, fact.source.get("globs") or ()))
 
@@ -422,9 +422,10 @@ def _find_part(path: str, key: str = "") -> str:
 
 
 def _keep_nearest(paths: list[str]) -> list[str]:
-    """Keep, for each file name, only the path nearest to the root, or the packages of a repository of packages.
+    """Keep, for each file name, only the path nearest to the root.
 
-    A manifest in a subfolder does not describe the whole project.
+    A manifest in a subfolder does not describe the whole project. If a package manifest occurs only in subfolders,
+    up to MAX_PACKAGES paths are kept, those of packages first.
     """
     paths_by_name: dict[str, list[str]] = {}
     for path in paths:
@@ -539,7 +540,7 @@ def _normalize_sentence(sentence: str) -> str:
 def _covers(one: GuideScope, other: GuideScope) -> bool:
     """Return True if scope `one` includes scope `other`.
 
-    An instruction with scope `one` then already applies wherever one with scope `other` would.
+    An instruction with scope `one` then already applies wherever an instruction with scope `other` would.
     """
     if not one.is_unrestricted:
         return other.on_demand or (not other.is_unrestricted and one.part == other.part)

@@ -62,8 +62,8 @@ class SyntaxNode(Protocol):
 class Definition:
     """Definition found in a syntax tree.
 
-    `body` contains the members; the signature ends where the body begins. If `is_silent`, only the members become
-    symbols, not the definition itself.
+    `body` is the part that contains the members; the signature ends where the body begins. If `is_silent` is True,
+    only the members become symbols, not the definition itself.
     """
 
     name: str
@@ -346,8 +346,8 @@ _TEST_CALLS = frozenset({"describe", "suite", "it", "test", "bench"})
 def _read_ruby_test(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     """Read a Ruby test or test suite.
 
-    These are `describe X do … end` and `it "…" do … end`, as in RSpec, Minitest and Rails tests. Returns None for
-    any other call.
+    Examples are `describe X do … end` and `it "…" do … end`, as in RSpec, Minitest and Rails tests. Returns None
+    for any other call.
     """
     method, arguments = get_node_text(node.child_by_field_name("method"), source), node.child_by_field_name("arguments")
     block = node.child_by_field_name("block")
@@ -460,7 +460,7 @@ def render_signature(
 
 
 def _render_source(node: SyntaxNode, start: int, end: int, source: bytes) -> str:
-    """Return the source from `start` to `end`, with long type parameters as `<…>`."""
+    """Return the source from `start` to `end`, with long type parameters shown as `<…>`."""
     generic = node.child_by_field_name("type_parameters")
     is_inside = generic is not None and start < generic.start_byte < generic.end_byte <= end
     if generic is None or not is_inside or generic.end_byte - generic.start_byte <= MAX_GENERIC:

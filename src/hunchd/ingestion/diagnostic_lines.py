@@ -1,7 +1,7 @@
-"""Classification of single lines in the output of tools. No I/O.
+"""Classification of single lines in the output of tools.
 
 A line may contain a location, a label (a word such as "error:" in front of a message), a stack frame, source code
-or a marker below it.
+or a marker below it. This module does no I/O.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Search for the diagnostic in the output of any tool. No I/O.
+"""Search for the diagnostic in the output of any tool.
 
 The diagnostic is the line that says what is wrong, with its details. The module does not know any particular tool.
 It recognises three forms: a line that names a location (`path:line: …`), a line that is labelled as an error, and a
 heading with a file's path above indented findings. Lines that only count, conclude or advise are skipped (see
-`summaries`).
+`summaries`). This module does no I/O.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class _Anchor:
 def find_diagnostic(text: str) -> Diagnostic | None:
     """Return the most severe problem reported in `text`.
 
-    If several are equally severe, returns the first. Returns None if no problem is reported.
+    If several problems are equally severe, returns the first. Returns None if no problem is reported.
     """
     lines = [line[:_LONGEST_LINE] for line in text.split("\n")[-_MOST_LINES:]]
     anchors = list(_find_anchors(lines))
@@ -247,7 +247,7 @@ def _parse_position(place: re.Match[str]) -> tuple[str, int, int]:
 def _is_excerpt(lines: Sequence[str], number: int) -> bool:
     """Return True if the line is quoted source code with its line number.
 
-    If a severity follows the number ("3 | ERROR …"), the line is a finding instead.
+    If a severity follows the number ("3 | ERROR …"), the line is a finding and not source code.
     """
     below = lines[number + 1] if number + 1 < len(lines) else ""
     gutter_match = re.match(r"^\s*>?\s*\d+\s*[|│](?!\s*(?:ERROR|WARNING)\b)", lines[number])
@@ -335,7 +335,7 @@ def _extract_source_above(lines: Sequence[str], number: int) -> tuple[tuple[str,
 def _extract_prose(details: Sequence[str]) -> str:
     """Return the detail that is most useful beside a title.
 
-    Explanations are preferred to source lines, and among them one that says that something is wrong.
+    Explanations are preferred to source lines. Among explanations, one that says that something is wrong is preferred.
     """
     prose = [line for line in details if not line.startswith("| ")]
     return next(filter(COMPLAINT.search, prose), (prose or details)[0])

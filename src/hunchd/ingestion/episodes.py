@@ -141,7 +141,7 @@ def _make_tags(unit: Unit) -> tuple[str, ...]:
 def _rate_importance(unit: Unit) -> float:
     """Rate the importance of a unit of history, from 0 to 1.
 
-    Releases, and changes to several files that people explained, are rated highest. Commits by bots and mass
+    Releases are rated highest, and so are changes to several files that people explained. Commits by bots and mass
     changes are rated lowest.
     """
     if unit.tags:

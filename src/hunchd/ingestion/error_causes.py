@@ -1,6 +1,6 @@
 """Root cause of an error trace, as in Java's "Caused by" or Node's "[cause]".
 
-No I/O.
+These functions do no I/O.
 """
 
 from __future__ import annotations

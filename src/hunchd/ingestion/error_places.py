@@ -1,4 +1,7 @@
-"""Source locations in error texts: stack frames in many languages, and `path:line`."""
+"""Source locations in error texts.
+
+They are named in the stack frames of many languages, and as `path:line`.
+"""
 
 from __future__ import annotations
 

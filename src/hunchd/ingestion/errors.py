@@ -171,11 +171,12 @@ def parse_error(text: str) -> ParsedError:
 
 
 def _select_main_failure(text: str) -> str:
-    """Return the section about the most frequent failure if several tests failed.
+    """Return the section of `text` about the main failure, if several tests failed.
 
-    One missing name breaks many tests, a few of them in odd ways. If two failures are equally frequent, one that is
-    not a failed assertion is preferred, because failed assertions are more often consequences; after that, the
-    later one. If at most one test failed, the whole text is returned.
+    Returns the whole text if at most one test failed. The main failure is the most frequent one: one missing name
+    breaks many tests, though a few of them may fail in a different way. Among equally frequent failures, one that
+    is not a failed assertion is preferred, because failed assertions are more often consequences, and then the
+    later one.
     """
     headers = list(_TEST_HEADER.finditer(text))
     if len(headers) < 2:
@@ -219,8 +220,8 @@ def _compiler_frame(tool: ToolError) -> str:
 def _select_frames(places: tuple[ErrorLocation, ...], *, raised_last: bool) -> list[str]:
     """Return the project's own frames nearest to where the error was raised.
 
-    Each has the form `file:function`, without a line number. Frames in tests are used only if there are no others.
-    `raised_last` is True if the text lists the innermost frame last.
+    Each frame has the form `file:function`, without a line number. Frames in tests are used only if there are no
+    others. `raised_last` is True if the text lists the innermost frame last.
     """
     sorted_places = places[::-1] if raised_last else places
     own_places = [place for place in sorted_places if not _is_foreign(place)] or list(sorted_places)
@@ -250,7 +251,7 @@ def mask_quotations(text: str, *, names_stay: bool) -> str:
 def mask_variable_parts(text: str) -> str:
     """Replace everything that can differ between two occurrences of one error.
 
-    Placeholders such as `<path>` take its place.
+    The replacements are placeholders such as `<path>`.
     """
     for pattern, word in _MASKS:
         text = pattern.sub(word, text)
@@ -260,7 +261,8 @@ def mask_variable_parts(text: str) -> str:
 def _find_headline(text: str) -> tuple[str, str]:
     """Return the type and headline of an error text.
 
-    A line that pytest marked is preferred, then the last line that names an exception, then the last line.
+    The headline is a line that pytest marked or, failing that, the last line that names an exception or, failing
+    that, the last line.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if marked_headline := _find_marked(lines):
@@ -276,8 +278,8 @@ def _find_headline(text: str) -> tuple[str, str]:
 def _find_raised(lines: list[str]) -> tuple[str, str] | None:
     """Return the type and headline at the end of the last Python traceback.
 
-    This is for exceptions with unusual names: returns None if `_EXCEPTION_LINE` recognises any line of the
-    traceback, or if there is no traceback.
+    This function is for exceptions with unusual names. It returns None if `_EXCEPTION_LINE` recognises any line of
+    the traceback, or if there is no traceback.
     """
     starts = [number for number, line in enumerate(lines) if line.strip().startswith(TRACEBACK)]
     if not starts or lines[starts[-1]].startswith(" "):

@@ -1,6 +1,6 @@
 """Fixes for errors, with their success rates.
 
-No I/O. A fix without trials comes from history: it is a commit that fixed a similar error.
+A fix without trials comes from history: it is a commit that fixed a similar error. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Fix:
     def is_past(self) -> bool:
         """Return True if nobody has tried the fix on this error yet.
 
-        It is then only a past commit that fixed a similar error.
+        The fix is then only a past commit that fixed a similar error.
         """
         return self.trial_count == 0
 
@@ -96,8 +96,8 @@ def build_fix(
 ) -> Fix | None:
     """Build the fix that consists of `changes`.
 
-    `named_paths` are the paths that the error names. Changes of white space at either end of a file do not count.
-    Returns None if no changes are left, or more than MAX_PATHS.
+    `named_paths` are the paths that the error names. Changes to white space at the beginning or end of a file do
+    not count. Returns None if no changes are left, or more than MAX_PATHS.
     """
     real_changes = [change for change in changes if (change.before or "").strip() != (change.after or "").strip()]
     if not 0 < len(real_changes) <= MAX_PATHS:
@@ -150,8 +150,8 @@ def _marked_lines(diff: str, mark: str) -> set[str]:
 def record_success(known_fixes: Sequence[Fix], new_fix: Fix) -> list[Fix]:
     """Return the known fixes, updated after `new_fix` fixed the error.
 
-    The fix that equals `new_fix` gets one more success, and each of the others one more failed trial. If none
-    equals it, `new_fix` is added.
+    The known fix that equals `new_fix` gets one more success, and each of the others one more failed trial. If no
+    known fix equals it, `new_fix` is added.
     """
     matching_fix = next(
         (fix for fix in sorted(known_fixes, key=lambda fix: -fix.trial_count) if is_same_fix(fix, new_fix)), None
@@ -171,9 +171,9 @@ def record_success(known_fixes: Sequence[Fix], new_fix: Fix) -> list[Fix]:
 def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[Fix]:
     """Count a failed trial for each fix that was applied in vain.
 
-    The error came back after `paths` were changed; a fix counts as applied if all its files are among them. Past
-    commits are not counted, since editing the same files does not repeat the commit. Returns only the fixes that
-    were counted.
+    The error came back after `paths` were changed; a fix counts as applied if all its files are among these paths.
+    Past commits are not counted, since editing the same files does not repeat the commit. Returns only the fixes
+    that were counted.
     """
     return [
         replace(fix, trial_count=fix.trial_count + 1)
@@ -185,8 +185,8 @@ def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[
 def select_best(fixes: Sequence[Fix]) -> Fix | None:
     """Return the fix with the highest confidence.
 
-    If several are equally good, returns the newest. A past commit is chosen only if no fix has helped with a
-    confidence of at least MIN_CONFIDENCE. Returns None if there is no suitable fix.
+    If several fixes are equally good, returns the newest. A fix that has been tried must have helped and have a
+    confidence of at least MIN_CONFIDENCE; a past commit needs neither. Returns None if there is no suitable fix.
     """
     candidates = [fix for fix in fixes if fix.is_past or (fix.success_count and fix.confidence >= MIN_CONFIDENCE)]
     return max(candidates, key=lambda fix: (fix.confidence, fix.at), default=None)

@@ -15,7 +15,7 @@ _LIST_END: Final = frozenset("]}")  # ends a list that spans several lines
 
 
 def parse_settings(text: str) -> dict[str, list[str]] | None:
-    """Parse settings into a list of values for each key.
+    """Parse front matter into a list of values for each key.
 
     Returns None if the text is not in this format.
     """

@@ -81,8 +81,8 @@ def common_folder(glob: str) -> str:
 def _expand_braces(glob: str) -> list[str]:
     """Expand the braces in a glob, and use slashes as separators.
 
-    A glob that expands to more than MAX_GLOBS globs is not fully expanded; those that still contain braces match
-    nothing.
+    If the expansion would have more than MAX_GLOBS globs, it is incomplete; the globs that still contain braces
+    match nothing.
     """
     expanded_globs, pending = list[str](), [_ESCAPE.sub("", glob).replace("\\", "/")]
     while pending and len(expanded_globs) + len(pending) < MAX_GLOBS:

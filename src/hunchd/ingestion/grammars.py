@@ -34,7 +34,7 @@ class Grammar:
 def _load_grammars() -> dict[str, Grammar]:
     """Load the table of languages, `grammars.toml`.
 
-    A language that extends another, which comes before it, also has all entries of that language.
+    If a language extends another, which must come before it in the table, it also gets all entries of that language.
     """
     grammars: dict[str, Grammar] = {}
     tables = tomllib.loads(Path(__file__).with_name("grammars.toml").read_text("utf-8"))

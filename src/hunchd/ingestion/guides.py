@@ -202,8 +202,8 @@ def find_guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping
 def _parse_guide(path: str, text: str, place: GuideScope | None) -> Guide:
     """Parse a page for contributors or agents.
 
-    If another page imports it, `place` is the scope of that page, which replaces its own scope. Only the sections
-    about contributing are kept from a readme.
+    If another page imports the page, `place` is the scope of the importing page and replaces the page's own scope.
+    Of a readme, only the sections about contributing are kept.
     """
     text = text.replace("\r\n", "\n")
     settings, page = split_front_matter(text)
@@ -260,7 +260,7 @@ def _strip_comments(page: str) -> Iterator[str]:
 def _find_imports(guide: Guide) -> list[str]:
     """Return the paths that a guide imports with `@`, except those in code.
 
-    The guide names them relative to its folder. Paths outside the project are dropped.
+    In the guide, the paths are relative to its folder. Paths outside the project are dropped.
     """
     import_paths: dict[str, None] = {}
     in_fence = False

@@ -105,7 +105,7 @@ def extract_headings(language: str, text: str) -> tuple[Symbol, ...]:
 
 
 def extract_kubernetes_resources(text: str) -> tuple[Symbol, ...]:
-    """Extract the resources in Kubernetes manifests by kind and name.
+    """Extract the resources in Kubernetes manifests, named by their kind and name.
 
     The keys in manifests are not useful, because all manifests have the same ones.
     """
@@ -151,7 +151,7 @@ def _find_reader(language: str) -> Callable[[str], Iterator[Symbol]] | None:
 
 
 def _build_heading(title: str, line: int, level: int, above: list[tuple[int, str]]) -> Symbol:
-    """Build a heading inside the nearest heading of a higher level.
+    """Build a heading, contained in the nearest heading of a higher level.
 
     `above` is the stack of enclosing headings as (level, title); it is updated.
     """

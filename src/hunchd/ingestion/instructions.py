@@ -68,8 +68,8 @@ class Instruction(NamedTuple):
 def extract_instructions(text: str, page: str = "people") -> list[Instruction]:
     """Return the rules that a page states, in the order of the page.
 
-    Each is returned once. `page` is the audience of the page: "people", "agents", or "form" for a template to fill
-    in. If the page is not in English, every list item counts as a rule. At most MAX_INSTRUCTIONS are returned,
+    Each rule is returned once. `page` is the audience of the page: "people", "agents", or "form" for a template to
+    fill in. If the page is not in English, every list item counts as a rule. At most MAX_INSTRUCTIONS are returned,
     those most worth quoting.
     """
     is_foreign = not _is_english(text)
@@ -280,9 +280,10 @@ def _find_fence(lines: list[str], at: int) -> int | None:
 
 
 def _find_code_below(lines: list[str], at: int) -> str:
-    """Return the first line of a code block that begins within two lines, in backticks; "…" marks further lines.
+    """Return the first line of the code block below a sentence, in backticks.
 
-    Returns "" if there is no such block, or if its first line is long.
+    The block must begin within two lines; "…" marks further lines. Returns "" if there is no such block, or if its
+    first line is long.
     """
     begin = _find_fence(lines, at)
     if begin is None:

@@ -1,4 +1,7 @@
-"""Exact values from people's introductions: their names and time zones. Pure."""
+"""Exact values from people's introductions: their names and time zones.
+
+These are pure functions.
+"""
 
 from __future__ import annotations
 

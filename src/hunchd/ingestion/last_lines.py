@@ -1,6 +1,6 @@
 """Comparison of errors without a stack trace.
 
-Only the last line of such an error, its type and message, is known. No I/O.
+Only the last line of such an error is known, which contains its type and message. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def normalize_headline(headline: str) -> str:
 
 
 def is_distinctive(error: ParsedError) -> bool:
-    """Return True if any error with the same message is the same error.
+    """Return True if the message alone identifies the error.
 
-    This requires a message with a name or enough words. Names in assertions do not count, since the same values may
-    be compared in many places.
+    The message must contain a name or enough words. Names in assertions do not count, since the same values may be
+    compared in many places.
     """
     error_names = extract_error_names(error, ())
     names = () if error.type in CONSEQUENCE_TYPES else error_names.symbols

@@ -40,7 +40,10 @@ class LinearModel:
     biases: tuple[float, ...]
 
     def compute_logits(self, features: Mapping[int, float]) -> list[float]:
-        """Return the logit of each label for features, whose values are keyed by bucket."""
+        """Return the logit of each label.
+
+        `features` maps buckets to the values of the features in them.
+        """
         size = len(self.scales)
         sums = [0.0] * size
         for bucket, value in features.items():

@@ -1,4 +1,7 @@
-"""Removal of this machine's paths from text that is shared. No I/O."""
+"""Removal of this machine's paths from text that is shared.
+
+This module does no I/O.
+"""
 
 from __future__ import annotations
 

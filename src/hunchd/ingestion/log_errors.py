@@ -1,6 +1,7 @@
-"""Detection of errors in log files. No I/O.
+"""Detection of errors in log files.
 
-An error begins with a line that a logger or a runtime marks as one, and includes the lines that continue it.
+An error begins with a line that a logger or a runtime marks as one, and includes the lines that continue it. This
+module does no I/O.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ def split_errors(lines: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def close_block(block: Sequence[str]) -> list[str]:
-    """Return the unfinished error that `split_errors` left, once no more lines follow.
+    """Return the unfinished error that `split_errors` left.
 
-    The list is empty if there is none.
+    This is to be called once no more lines follow. The list is empty if there is no unfinished error.
     """
     return [_strip_logger_prefix(block)] if block else []
 

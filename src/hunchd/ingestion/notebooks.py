@@ -57,7 +57,7 @@ def _join_source(source: str | Iterable[str]) -> str:
 def _map_lines(text: str) -> dict[str, int]:
     """Map each line of a cell to its line number in the file.
 
-    This works because all tools write each line of a cell on a line of its own.
+    This works because all tools write each line of a cell on a separate line of the file.
     """
     number_by_line: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):

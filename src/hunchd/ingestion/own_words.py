@@ -1,9 +1,9 @@
-"""Extraction of the user's own words from messages. No I/O.
+"""Extraction of the user's own words from messages.
 
 Clients add instructions, skills, lists of plugins, reminders, summaries and output from hooks to the user's
 message. Such additions are recognised by their structure: a tagged block that begins a line, or the output of a
-hook. Text that users paste themselves (logs, code, tables, generated reports) is recognised likewise, since nobody
-types such a structure.
+hook. Text that users paste (logs, code, tables, generated reports) is also recognised by its structure, since
+nobody types such a structure. This module does no I/O.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Parser that turns source files into outlines: definitions, imports and words.
 
-This is the only module that uses tree-sitter. Whatever bytes a file contains, nothing here raises an exception,
-recurses or runs for long. If a file cannot be parsed as code, its outline has only words; if it is not text, only a
-size.
+This is the only module that uses tree-sitter. Whatever bytes a file contains, nothing in it raises an exception,
+recurses or runs for long. If a file cannot be parsed as code, its outline has only words; if the file is not text,
+the outline has only a size.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _LoadedGrammar:
 
 @dataclass(slots=True)
 class _PendingNode:
-    """Syntax node waiting to be visited, with what its ancestors determine."""
+    """Syntax node waiting to be visited, with its context in the tree."""
 
     node: SyntaxNode
     container: str
@@ -178,7 +178,7 @@ def _build_outline(empty_outline: FileOutline, source: bytes) -> FileOutline:
 
 
 def _fill_from_prose(outline: FileOutline, text: str) -> FileOutline:
-    """Return the outline completed with the headings and words of `text`.
+    """Return the outline with the headings and words of `text` added.
 
     This is used for files whose language has no grammar.
     """
@@ -195,13 +195,16 @@ def _fill_from_prose(outline: FileOutline, text: str) -> FileOutline:
 def _is_license_only(outline: FileOutline, text: str) -> bool:
     """Return True for a plain text file that begins with a licence.
 
-    Pages in formats with headings do not count, as they may contain more than the licence.
+    Files in formats with headings do not count, as they may contain more than the licence.
     """
     return outline.language == "text" and is_license_text(text[:400])
 
 
 def _fill_from_notebook(outline: FileOutline, source: bytes) -> FileOutline:
-    """Return the outline completed from a notebook's cells, without their outputs."""
+    """Return the outline with the contents of the notebook's cells added.
+
+    Cell outputs are ignored. Returns the outline unchanged if `source` is not a notebook.
+    """
     text = redact_source(source.decode("utf-8", "replace"))
     notebook = parse_notebook(text)
     if notebook is None:

@@ -49,10 +49,10 @@ FirstLine = tuple[str, str]  # path of an instance, and the line it begins with
 def find_adding_commits(git: Git, heads: Iterable[FirstLine], *, since: str = "") -> dict[FirstLine, str]:
     """Find the commit that added each instance.
 
-    An instance is given by its path and its first line; a line shorter than MIN_LINE is not searched for. The result
-    maps each instance to the last commit that added this line without removing it elsewhere, which would be a move.
-    Only
-    the newest MAX_UNITS units of work are searched and, if `since` is given, only those after that commit.
+    An instance is given by its path and its first line; a line shorter than MIN_LINE is not searched for. The
+    result maps each instance to the last commit that added this line without removing it elsewhere, which would be
+    a move. Only the newest MAX_UNITS units of work are searched and, if `since` is given, only those after that
+    commit.
     """
     lines_by_path: dict[str, set[bytes]] = defaultdict(set)
     for path, line in heads:
@@ -160,8 +160,8 @@ def get_path_kind(path: str) -> str:
 def _required_path(kind: str, target: str) -> str:
     """Return the file or folder that must exist for a companion to count.
 
-    For a kind of file, this is its folder, or "" for the root folder. For the test or source file of an instance, the
-    result is "" as well.
+    For a kind of file, this is its folder, or "" for the root folder. For the test or source file of an instance,
+    the result is "" as well.
     """
     return posixpath.dirname(target) if kind == "kind" else target
 

@@ -68,8 +68,7 @@ class _Bucket:
         """Index the shapes by feature, and assign a weight to each feature.
 
         `own_names` are the names that the project itself defines. Features that occur in too few shapes to form a
-        pattern are
-        left out.
+        pattern are left out.
         """
         postings: dict[str, list[int]] = defaultdict(list)
         for number, shape in enumerate(self.shapes):
@@ -185,8 +184,8 @@ def _is_sufficient(core: Mapping[str, float]) -> bool:
 def _find_covered_shapes(bucket: _Bucket, core: Mapping[str, float]) -> list[int]:
     """Return the numbers of the shapes that have most of the core.
 
-    The features that a shape shares with the core must have at least MIN_COVERAGE of its total weight. Shapes that lie
-    inside other such shapes are left out.
+    The features that a shape shares with the core must have at least MIN_COVERAGE of its total weight. Shapes that
+    lie inside other such shapes are left out.
     """
     weight_by_shape: dict[int, float] = defaultdict(float)
     for feature, weight in core.items():

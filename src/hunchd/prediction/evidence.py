@@ -50,8 +50,7 @@ class SeedCoChange:
     """Co-change of one seed.
 
     `row` contains the seed's neighbours, and `long` and `short` contain their decayed weights. `own_long` and
-    `own_short`
-    are the weights of the seed itself.
+    `own_short` are the weights of the seed itself.
     """
 
     seed: int
@@ -160,8 +159,7 @@ def find_linking_names(state: PredictorState, user: int, definer: int) -> Array:
     """Return the keys of the names through which `user` depends on `definer`.
 
     A name that other files define as well, or that many files use, counts only if `user` imports `definer`. In
-    languages
-    with explicit imports, no name counts without the import.
+    languages with explicit imports, no name counts without the import.
     """
     contents = state.contents
     keys = contents.uses.get_keys(user)

@@ -3,10 +3,10 @@
 Hubs are files that change with almost everything and therefore say nothing about the work, so the ranker leaves
 them out. This module estimates their probability from counts: the mean of three shares, each smoothed towards how
 often the file changes overall. Two are the decayed shares of co-change; the third comes from the newest changes to
-the current file. The mean is multiplied by 0.75, because hubs changed only three quarters as often as it predicts (ten
-histories, 233 of 12,355 pairs of a change and a hub; a logistic regression on the three was no better on histories
-left out). For a hub that is younger than these newest changes, such as a lock file introduced last week, only the
-changes since its introduction count.
+the current file. The mean is multiplied by 0.75, because hubs changed only three quarters as often as it predicts
+(ten histories, 233 of 12,355 pairs of a change and a hub; a logistic regression on the three was no better on
+histories left out). For a hub that is younger than these newest changes, such as a lock file introduced last week,
+only the changes since its introduction count.
 """
 
 from __future__ import annotations

@@ -116,8 +116,7 @@ class _ScoreLookup:
     """Lookup of sparse scores for the candidates.
 
     Scores are copied to a dense scratch array. If there are many scores, they are found by bisection instead, and
-    must be
-    sorted by file.
+    must be sorted by file.
     """
 
     def __init__(self, size: int, files: Array) -> None:

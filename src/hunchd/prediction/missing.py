@@ -65,8 +65,7 @@ def _list_expected_hubs(
     """Return the hubs that are likely to change.
 
     Hubs are lock files, change logs and folders of entries. The reason given for each hub is the changed file that
-    makes
-    it most probable.
+    makes it most probable.
     """
     best: dict[str, tuple[ExpectedFile, str]] = {}
     for seed in query.seeds:

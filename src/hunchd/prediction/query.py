@@ -53,8 +53,7 @@ class PredictionQuery:
         """Name of the ranker for the query: "seed", "text" or "both".
 
         It is "seed" if the query has no words and names no files, "text" if it has no files to start from, and
-        otherwise
-        "both".
+        otherwise "both".
         """
         if self.keys or self.mentioned_files:
             return "both" if self.seeds or self.trace.files else "text"

@@ -1,8 +1,8 @@
 """Search for memories that contradict each other.
 
-Memories that share words are candidates. Pairs of version requirements are compared exactly; all other pairs are left
-for a model to judge. Until the model has judged a pair, the pair is called unread. All functions in this module are
-pure.
+Memories that share words are candidates. Pairs of version requirements are compared exactly; all other pairs are
+left for a model to judge. Until the model has judged a pair, the pair is called unread. All functions in this
+module are pure.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def compare_with_candidates(
 def judge_pair(a: Memory, b: Memory, probability: float) -> ContradictingPair | None:
     """Return the pair as a contradiction if it is probable enough, otherwise None.
 
-    `b` is the newer memory, and `probability` is the entailment model's estimate. If both memories come from files, a
-    higher probability is needed.
+    `b` is the newer memory, and `probability` is the entailment model's estimate. If both memories come from files,
+    a higher probability is needed.
     """
     from_files = all(one.trust in (Trust.PROJECT, Trust.UNTRUSTED) for one in (a, b))
     if probability < (MIN_PROBABILITY_OF_FILES if from_files else MIN_PROBABILITY):

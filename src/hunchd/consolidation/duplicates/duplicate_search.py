@@ -227,8 +227,7 @@ class _PairComparer:
         """Return True if the vectors of two texts are similar and are needed to decide.
 
         The vectors are needed if `similarity`, the similarity of the words, is neither high enough nor low enough
-        to decide
-        on its own.
+        to decide on its own.
         """
         mine, others = (self._vectors.get(text.memory.id) for text in (one, other))
         if mine is None or others is None or not MIN_WORD_SIMILARITY <= similarity < MIN_SIMILARITY:

@@ -106,7 +106,7 @@ def read_workflow_file(text: str) -> Iterator[Statement]:
 
 
 def read_changelog(text: str) -> Iterator[Statement]:
-    """Yield a statement that says where new entries go in a changelog.
+    """Yield a statement about where new entries go in a changelog.
 
     Yields nothing unless one of the first 40 lines is the heading of a section for unreleased changes.
     """

@@ -162,7 +162,7 @@ def _read_workflow(path: str, text: str, paths: Sequence[str]) -> Iterator[Comma
 def _follow_folders(lines: Iterable[str], folder: str, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the commands in lines of shell code, each with the folder in which it runs.
 
-    A folder of `paths` that the code changes to is followed.
+    If the code changes to a folder that contains one of `paths`, the commands after that run in this folder.
     """
     for line in lines:
         for part in _JOINT.split(line.strip()):

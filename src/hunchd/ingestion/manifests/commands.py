@@ -1,4 +1,4 @@
-"""Commands that a developer types for each purpose, such as tests or build.
+"""Commands that a developer types for each purpose, such as running the tests or building.
 
 They are classified by their program or task name, and ranked by the files in which they were found. A command may
 come from any page or workflow, so only commands of known programs with plain arguments are kept.
@@ -258,7 +258,8 @@ def classify_task(name: str) -> str:
 def rate_task(name: str) -> float:
     """Return the weight of a task.
 
-    It is highest if the task is named exactly after a purpose, lower if a part is, as `types` in `test:types`.
+    It is highest if the task is named exactly after a purpose. It is lower if only a part of the name is, as
+    `types` in `test:types`.
     """
     names = {name for _, names in _TASK_NAMES for name in names}
     return (
@@ -304,7 +305,7 @@ def choose_commands(
 def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]:
     """Return the best commands on one line, and the evidence for the first.
 
-    That evidence is the occurrence of the best command that has the greatest weight.
+    The evidence is that occurrence of the best command which has the greatest weight.
     """
     by_line: dict[str, list[Command]] = {}
     for command in commands:
@@ -337,7 +338,7 @@ def _is_strong(witnesses: Sequence[Command], least: float) -> bool:
 def _find_longer(line: str, lines: Sequence[str]) -> tuple[int, int]:
     """Return a key that sorts commands by rank.
 
-    A plain command takes the rank of the command in `lines` that only adds arguments to it, and comes before it.
+    If `lines` contains a better command that only adds arguments to `line`, `line` takes its rank and comes before it.
     """
     return next(at for at, one in enumerate(lines) if f"{one} ".startswith(f"{line} ")), len(line)
 

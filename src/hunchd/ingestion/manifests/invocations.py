@@ -70,9 +70,10 @@ _PURPOSES: Final = frozenset({"tests", "lint", "format", "types", "run everythin
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """What decides how the tools of a project are typed.
+    """Files and dependencies that decide which commands run a project's tools.
 
-    `dependencies` is the text of the manifests that list them, `hooks` the names of the pre-commit hooks.
+    `dependencies` is the text of the manifests that list the dependencies, and `hooks` contains the names of the
+    pre-commit hooks.
     """
 
     files: Collection[str]
@@ -80,10 +81,10 @@ class Toolchain:
     hooks: str = ""
 
     def state_invocation(self, statement: Statement, part: str = "", single: str = "") -> Statement:
-        """Put the command to type into a statement that names only tools, and add the one for a single test file.
+        """Replace the tools in a statement with the commands that run them.
 
-        `single` is the single-test command that the project's pages name, if any. The statement is returned
-        unchanged if no command is known.
+        A statement about tests also gets the command that tests a single file; `single` is the one that the
+        project's pages name, if any. The statement is returned unchanged if no command is known.
         """
         value = statement.value
         if value.startswith("pre-commit: "):
@@ -99,7 +100,10 @@ class Toolchain:
         return replace(statement, value=value)
 
     def _get_invocation(self, tool: str, part: str) -> str:
-        """Return the command that runs a tool, in backticks, or the name of the tool."""
+        """Return the command that runs a tool, in backticks.
+
+        Returns the name of the tool if the command is unknown.
+        """
         hook = tool.replace(" ", "-")
         if mentions(self.hooks, tool) or mentions(self.hooks, hook):
             return f"`pre-commit run {hook} --all-files`"
@@ -115,7 +119,10 @@ class Toolchain:
         return prefix if prefix in _INSTALLERS or program in self.dependencies else ""
 
     def _find_single_test(self, value: str, part: str) -> str:
-        """Return the command that runs the tests of one file, or "" if it is unknown for the tools in `value`."""
+        """Return the command that runs the tests in a single file.
+
+        Returns "" if it is unknown for the tools in `value`.
+        """
         named_tools = {tool.partition(" ")[0] for tool, _ in _SINGLE if mentions(value, tool)}
         for tool, arguments in _SINGLE:
             call = re.search(
@@ -132,7 +139,10 @@ class Toolchain:
 
 
 def fill_single_test(command: str, file: str) -> str:
-    """Return a single-test command for `file`, or "" if the tests of that file cannot be selected so."""
+    """Insert `file` into a single-test command.
+
+    Returns "" if such a command cannot select the tests in that file.
+    """
     folder, _, name = file.rpartition("/")
     stem = name.partition(".")[0]
     if "cargo" in command and folder != "tests":

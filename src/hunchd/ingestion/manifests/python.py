@@ -55,7 +55,7 @@ def read_pyproject(text: str) -> Iterator[Statement]:
 def _is_package_manager(name: str, tool: Mapping[str, Any]) -> bool:
     """Return True if a tool is configured as a package manager.
 
-    Its settings must contain more than those for the build backend with the same name.
+    Its settings must contain more than the settings for the build backend with the same name.
     """
     return bool(name in tool and (name not in _BACKEND_SETTINGS or set(tool[name]) - _BACKEND_SETTINGS[name]))
 
