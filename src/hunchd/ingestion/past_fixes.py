@@ -1,8 +1,8 @@
 """Search for past commits that fixed a similar error.
 
-No I/O. The commit message must mention something that the error names: its type, a symbol, a value or words from
-its message. A commit that merely touches the same file proves nothing, since most fixes touch files that every
-other commit touches as well.
+The commit message must mention something that the error names: its type, a symbol, a value or words from its
+message. A commit that merely touches the same file proves nothing, since most fixes touch files that every other
+commit touches as well. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def find_likely_fix(
 ) -> tuple[FoundCommit, tuple[str, ...]] | None:
     """Return the most likely past fix for an error.
 
-    It is returned with the names that the commit and the error share. If several are equally likely, the newest is
-    chosen. Returns None if no commit shares enough names with the error.
+    The names that the commit and the error share are returned with it. If several fixes are equally likely, the
+    newest is chosen. Returns None if no commit shares enough names with the error.
     """
     candidates = [commit for commit in commits if describes_fix(commit.message)]
     names_by_commit = [_collect_names(commit.message) for commit in commits]

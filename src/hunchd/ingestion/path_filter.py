@@ -1,6 +1,6 @@
 """Filter for paths that must not be reported.
 
-The name of a file can be a secret, or can lead to one.
+The name of a file can itself be a secret, or can lead to one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Short descriptions of a commit's changed paths. Pure."""
+"""Short descriptions of a commit's changed paths.
+
+These are pure functions.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +49,8 @@ def _within_folder(path: str) -> str:
 
 
 def _main_folder(path: str) -> str:
-    """Return up to three top levels of the path's folder.
+    """Return the path's folder, shortened to its top three levels.
 
-    Three levels are enough to identify a part of the project.
+    Three levels are enough to identify a part of the project. Returns "the root" for a file in no folder.
     """
     return "/".join(path.split("/")[:-1][:3]) or "the root"

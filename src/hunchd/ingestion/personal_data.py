@@ -2,7 +2,7 @@
 
 This covers bank cards and accounts, identity numbers, phone numbers and private mail addresses. Card and account
 numbers must have valid check digits, so that build numbers and ids are not mistaken for them; phone numbers are
-recognised by their form or by the word before them. No I/O.
+recognised by their form or by the word before them. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def find_identity_numbers(text: str) -> list[tuple[int, int, str]]:
 def holds_contact_data(text: str) -> bool:
     """Return True if `text` may contain contact data.
 
-    Any mail address counts. So do numbers of at least eight digits that look like neither a date nor the number of
-    a thing, redacted numbers, postal addresses, and whatever `holds_personal_data` finds.
+    Any mail address counts. The following count too: numbers of at least eight digits that look like neither a date
+    nor the number of a thing, redacted numbers, postal addresses, and whatever `holds_personal_data` finds.
     """
     has_number = _LONG_NUMBER.search(_TECHNICAL_NUMBER.sub("", _DATE.sub("", text))) or _REDACTED_NUMBER.search(text)
     if has_number is not None or _ANY_MAIL.search(text) is not None or holds_personal_data(text):

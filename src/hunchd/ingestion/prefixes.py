@@ -1,10 +1,10 @@
-"""Removal of what log collectors add before each line. No I/O.
+"""Removal of what log collectors add before each line.
 
 Examples are timestamps, hosts, containers and tasks. A report is the output that a tool printed, before anything
 was added to its lines. Prefixes are recognised by repetition: a prefix is removed only if nearly all lines begin
 with the same kind of element. For names (`web:test: `, `[api] `) there is a second condition: without the name,
 some line must be blank or indented, which happens inside a report and never in a list of diagnostics (`a.py:1: …`,
-`b.py:9: …`).
+`b.py:9: …`). This module does no I/O.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _TIME: Final = (
 class _Element:
     """Part of a line prefix, such as a timestamp or a host name.
 
-    An element that `is_weak` also occurs in tools' own reports, so it is removed only if there is evidence that it
-    was added to this one.
+    If `is_weak` is True, the element also occurs in tools' own reports, so it is removed only if there is evidence
+    that it was added to the report at hand.
     """
 
     pattern: re.Pattern[str]
@@ -139,8 +139,8 @@ def _strip(lines: Sequence[str], element: _Element) -> list[str] | None:
 def _strip_shared(lines: Sequence[str]) -> list[str] | None:
     """Return `lines` without the words with which all of them begin.
 
-    Such words are what a logger in any format writes before each line of a report. Returns None if there are none,
-    or if they seem to belong to the report.
+    Such words are what a logger in any format writes before each line of a report. Returns None if the lines share
+    no such words, or if the words seem to belong to the report.
     """
     filled_lines = [line for line in lines if line.strip()]
     start = os.path.commonprefix([f"{line.rstrip()} " for line in filled_lines])  # noqa: RUF071 - not paths
@@ -158,9 +158,9 @@ def _are_sources(sources: Counter[str], lines: int) -> bool:
 def _is_foreign(lines: Sequence[str], rests: Sequence[str], often: int) -> bool:
     """Return True if an element was added to the report from outside.
 
-    `rests` are the lines without the element. One of them must look like the beginning of a report; if at least
-    _FEWEST_LINES lines have the element (`often`), one that is blank or indented, as in the middle of a report, is
-    enough.
+    `rests` are the lines without the element, and `often` is the number of lines that have it. One of `rests` must
+    look like the beginning of a report. If `often` is at least _FEWEST_LINES, a line that is blank or indented, as
+    in the middle of a report, is enough.
     """
     sourced_lines = [rest for line, rest in zip(lines, rests, strict=True) if line.strip()]
     inside = often >= _FEWEST_LINES and any(not rest.strip() or rest.startswith((" ", "\t")) for rest in sourced_lines)

@@ -81,7 +81,7 @@ def join_sentences(parts: list[str]) -> str:
 def shorten(text: str, limit: int) -> str:
     """Shorten a text to `limit` characters, ending it at a word boundary.
 
-    It is never cut inside a code span.
+    The text is never cut inside a code span.
     """
     text = " ".join(text.split())
     if len(text) <= limit:
@@ -125,8 +125,8 @@ def _unwrap_passages(text: str) -> Iterator[str]:
 def _is_not_prose(line: str, *, in_list_item: bool) -> bool:
     """Return True for a line that is not part of a sentence.
 
-    It is empty, a trailer, a reference, a ruler or code. Inside a list item (`in_list_item`), indentation does not
-    indicate code.
+    Such a line is empty, a trailer, a reference, a ruler or code. Inside a list item (`in_list_item`), indentation
+    does not indicate code.
     """
     stripped_text = line.strip()
     if not stripped_text or _FENCE.match(line):

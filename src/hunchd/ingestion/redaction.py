@@ -165,7 +165,7 @@ def _announced_kind(name: str) -> str:
 
 
 def _placeholder_kind(kind: str) -> str:
-    """Return the kind that the placeholder for an announced secret shows."""
+    """Return the kind to show in the placeholder for an announced secret."""
     return "secret" if kind == "key" else kind
 
 
@@ -257,10 +257,11 @@ def _find_in_headers(text: str) -> Iterator[_Span]:
 
 
 def _find_chosen(text: str, lower: str) -> Iterator[_Span]:
-    """Yield words that look like chosen or generated passwords, such as `Summer2024!` or `k7#Vx!9q`.
+    """Yield words that look like chosen or generated passwords.
 
-    Marks between letters and digits tell enough; for other shapes, a word that may announce a secret must be near on
-    the same line, or an option right before it.
+    Examples are `Summer2024!` and `k7#Vx!9q`. A word with special characters between letters and digits is enough
+    by itself. For any other word, a second word that may announce a secret must be near it on the same line, or an
+    option right before it.
     """
     for word in rules.CHOSEN_WORD.finditer(text):
         end = word.start() + len(word[0].rstrip(".:-"))
@@ -303,7 +304,7 @@ def _find_announced(text: str, lower: str) -> Iterator[_Span]:
 def _find_announced_secret(text: str, position: int, kind: str) -> _Span | None:
     """Return the secret that the words before `position` announce.
 
-    It follows in an assignment or a sentence. Returns None if no value there looks like a secret.
+    The secret follows in an assignment or a sentence. Returns None if no value there looks like a secret.
     """
     if match := rules.ASSIGNMENT.match(text, position):
         span = _find_assigned(match, kind)
@@ -364,7 +365,10 @@ def _is_literal(match: re.Match[str]) -> bool:
 
 
 def _cut_value(match: re.Match[str], kind: str) -> str:
-    """Return an unquoted value without the end of the sentence, or the words that follow without a space."""
+    """Return an unquoted value without what follows it.
+
+    This is the punctuation at the end of a sentence, or words that follow without a space.
+    """
     value = match.group("bare")
     if ascii_part := rules.ASCII_PART.match(value):
         value = ascii_part[0]
@@ -381,7 +385,10 @@ def _find_in_base64(text: str) -> Iterator[_Span]:
 
 
 def _find_encoded_kind(encoded_text: str) -> str:
-    """Return the kind of the first secret inside base64, or ""."""
+    """Return the kind of the first secret inside base64 text.
+
+    Returns "" if the text contains no secret or is not base64.
+    """
     body = encoded_text.rstrip("=").translate({ord("-"): "+", ord("_"): "/"})
     try:
         decoded_bytes = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)

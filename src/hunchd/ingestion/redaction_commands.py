@@ -1,8 +1,8 @@
-"""Detection of secrets that are recognised only by their position. No I/O.
+"""Detection of secrets that are recognised only by their position.
 
 Such positions are command options, variables, cookies, URL parameters and pipes. Each row of `_COMMANDS` lists the
 options of a command that take a secret. For most programs `-p` is a port, and for a few it is a password, so
-nothing is inferred from an option without its command.
+nothing is inferred from an option without its command. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -219,8 +219,8 @@ def _find_in_assignments(text: str, lower: str) -> Iterator[SecretSpan]:
 def _find_in_calls(text: str) -> Iterator[SecretSpan]:
     """Yield the secrets among the arguments of commands.
 
-    Only the rows of the tables whose command occurs as a word in the text are tried; one pass over the text finds
-    them.
+    A row of the tables is tried only if its command occurs as a word in the text; one pass over the text finds
+    these rows.
     """
     words = _NAME.findall(text)
     for row in dict.fromkeys(row for word in words for row in _ROWS.get(word, ())):
@@ -316,7 +316,7 @@ def _build_pattern(options: str) -> str:
 class _CommandRule:
     """Patterns for a command and for those of its options that take a secret.
 
-    If `mark` is not empty, the secret is what follows it within the value, as in `user:password`.
+    If `mark` is not empty, the secret is the part of the value after the mark, as in `user:password`.
     """
 
     command_names: str

@@ -1,4 +1,7 @@
-"""Checks of whether a value looks like a secret. No I/O."""
+"""Checks of whether a value looks like a secret.
+
+These functions do no I/O.
+"""
 
 from __future__ import annotations
 
@@ -128,14 +131,18 @@ def is_decorated_word(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Return True for what `is_generated` accepts if it also holds a mark that names and paths do not have."""
+    """Return True for a generated value with a mark that names lack.
+
+    The value must satisfy `is_generated` and contain a mark that occurs neither in names nor in paths.
+    """
     return _STRONG_MARK.search(value) is not None and not _CALLED.fullmatch(value) and is_generated(value)
 
 
 def is_generated(value: str, *, density: float = _CHANGES_PER_CHARACTER) -> bool:
-    """Return True for letters of both cases, digits and marks that alternate as in no name and no expression.
+    """Return True for a mixture of characters that looks generated.
 
-    `density` is the smallest number of changes per character.
+    The value has letters of both cases, digits and marks, which alternate more often than in any name or
+    expression. `density` is the smallest number of changes per character.
     """
     return (
         _MIXED_ALPHABET.fullmatch(value) is not None
@@ -179,9 +186,9 @@ def _has_inner_digits(value: str) -> bool:
 
 
 def is_random(value: str, *, shortest: int = 16) -> bool:
-    """Return True for letters and digits that look generated rather than like words.
+    """Return True for letters and digits that do not look like words.
 
-    `shortest` is the minimum length in characters.
+    The value must look as if it was generated. `shortest` is the minimum length in characters.
     """
     if len(value) < shortest or not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value) or is_words(value):
         return False
@@ -193,7 +200,7 @@ def is_random(value: str, *, shortest: int = 16) -> bool:
 def _letters_and_digits_alternate(value: str) -> bool:
     """Return True if the type of character changes at least three times.
 
-    Changes between letter and digit, and from lower to upper case, are counted; `v1.2-beta` has few.
+    Changes between letter and digit, and from lower to upper case, are counted; `v1.2-beta` has fewer than three.
     """
     return len(_ALTERNATION.findall(value)) >= 3
 
@@ -207,7 +214,10 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_stand_in(password: str, user: str) -> bool:
-    """Return True if the password in a URL stands for one, as in `user:password@host` or `postgres:postgres@host`."""
+    """Return True if the password in a URL is only a stand-in for one.
+
+    Examples are `user:password@host` and `postgres:postgres@host`.
+    """
     return (
         is_words(password)
         and not _MARK.search(password)

@@ -1,8 +1,8 @@
-"""Detection of statements that replace an earlier one. Pure.
+"""Detection of statements that replace an earlier one.
 
 A statement replaces an earlier one if it sets a different number for the same measure of the same subject: "every
-five seconds" replaces "once a second". It also does so if it changes or withdraws something and names what the
-earlier statement chose.
+five seconds" replaces "once a second". It also replaces the earlier one if it changes or withdraws something and
+names what the earlier statement chose. These are pure functions.
 """
 
 from __future__ import annotations
@@ -101,9 +101,10 @@ def find_revised(
 ) -> int | None:
     """Return the index of the statement in `earlier` that `text` replaces.
 
-    Returns None if it replaces none. `earlier` holds (category, text) pairs, oldest first, and `category` is that
-    of `text`. `changes` is the probability that the statement changes or withdraws something. `vectors` maps texts
-    to their vectors; texts may be missing. Of several that fit, the most similar and then the newest is replaced.
+    Returns None if it replaces none. `earlier` contains (category, text) pairs, oldest first, and `category` is
+    that of `text`. `changes` is the probability that the statement changes or withdraws something. `vectors` maps
+    texts to their vectors; texts may be missing. If several earlier statements fit, the most similar one is chosen,
+    and among equally similar ones the newest.
     """
     may_change = changes >= CHANGE_THRESHOLD
     if category not in MUTABLE and not may_change:
@@ -126,9 +127,10 @@ def find_revised(
 
 
 def adds_value(text: str, earlier: str) -> bool:
-    """Return True if a statement names something or a number that `earlier` does not, without denying it.
+    """Return True if a statement sets a value that `earlier` lacks.
 
-    "Thirty was too coarse, so fifteen" withdraws one value and sets another.
+    The value is a name or a number that the statement does not deny. "Thirty was too coarse, so fifteen" withdraws
+    one value and sets another.
     """
     new, old = _build_subject(text), _build_subject(earlier)
     new_values = (new.names - old.all_words) | (new.numbers - old.numbers)
@@ -136,7 +138,10 @@ def adds_value(text: str, earlier: str) -> bool:
 
 
 def _compute_cosines(text: str, earlier: Sequence[str], vectors: Mapping[str, bytes]) -> dict[int, float]:
-    """Return the similarity of `text` to each earlier text by index; texts without a vector are left out."""
+    """Map the index of each earlier text to its similarity to `text`.
+
+    Texts without a vector are left out.
+    """
     new = memoryview(vectors.get(text, b"")).cast("f")
     if not any(new):  # the vector of a script that the model cannot read is zero
         return {}
@@ -162,8 +167,8 @@ def _mentions(new: _Subject, old: _Subject) -> bool:
 def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
     """Return True if the new statement changes a number in the old one.
 
-    Unit and subject must be the same. If both statements are constraints (`both`), a version such as "Android 11"
-    needs no other subject in common.
+    The unit must be the same, and so must the subject, unless the new statement denies the old number. If both
+    statements are constraints (`both`), a version such as "Android 11" needs no other subject in common.
     """
     shared_words = new.words & old.words
     same = {unit for unit, _ in new.quantities & old.quantities}
@@ -176,9 +181,10 @@ def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
 
 
 def _changes_choice(new: _Subject, old: _Subject) -> bool:
-    """Return True if both statements have a subject in common but choose differently.
+    """Return True if two statements may choose differently for the same subject.
 
-    They must share two words, or one word if they name different things.
+    The statements must share at least two words. One shared word is enough if both name something (such as a tool)
+    and they have no name in common.
     """
     shared_words = new.words & old.words
     return len(shared_words) >= LEAST_SHARED or bool(

@@ -28,8 +28,8 @@ _LOG_COMMAND: Final = (
 class RewrittenCommit(NamedTuple):
     """Replacement of commit `old` by commit `new`.
 
-    `exact` is True if git reported this very replacement. Otherwise a branch moved from one to the other, and the
-    commits must also look alike.
+    `exact` is True if git reported exactly this replacement. Otherwise a branch moved from `old` to `new`, and the
+    two commits must also look alike.
     """
 
     old: str

@@ -120,7 +120,7 @@ _PATH_ARGUMENTS = (
 def digest_turns(turns: Sequence[Turn]) -> Digest:
     """Summarize consecutive turns of a session as a digest.
 
-    `turns` must not be empty. Repeated edits of a file count once.
+    `turns` must not be empty. Repeated edits to a file count once.
     """
     points: list[Point] = []
     edit_by_text: dict[str, Point] = {}
@@ -203,7 +203,7 @@ def split_sentences(text: str) -> list[str]:
 def get_main_argument(message: Message) -> str:
     """Return the main argument of a tool call, on one line.
 
-    That is a path, a command, or the like if the call has one, and otherwise the whole text of the call.
+    The main argument is a path, a command or the like. If the call has none, the whole text of the call is returned.
     """
     inputs = _get_inputs(message)
     for name in (*_PATH_ARGUMENTS, "command", "cmd", "query", "pattern", "url"):
@@ -236,8 +236,8 @@ def _summarize_call(message: Message, turn: int) -> Point | None:
 def _extract_failure(message: Message, turn: int) -> Iterator[Point]:
     """Yield a point for the last failure that a tool's result reports.
 
-    The point quotes the line, which may also be the summary of a test run. Results of tools that read files are
-    skipped, since code mentions failures without failing.
+    The point quotes the line that reports the failure, which may also be the summary of a test run. Results of
+    tools that read files are skipped, since code may mention failures although nothing has failed.
     """
     if message.name and not _RUN_TOOL.search(message.name):
         return

@@ -4,7 +4,7 @@ A statement is one or two sentences that will hold beyond the moment, such as a 
 classifier judges every sentence. Rules are used where they are exact: for questions, redacted secrets and other
 people's data. Quotations, suppositions and jokes are not statements. The smaller the share of a user's sentences
 that state something, the higher the probability must be for a single sentence to count: someone who steers an agent
-step by step says little that holds permanently. Pure.
+step by step says little that holds permanently. These are pure functions.
 """
 
 from __future__ import annotations
@@ -122,18 +122,20 @@ def extract_statements(turns: Sequence[Turn], ratings: Mapping[SentencePair, byt
 def list_sentences(turns: Sequence[Turn]) -> list[SentencePair]:
     """Return the sentences that the statement model should rate.
 
-    Each is returned once, with the sentence before it as context. Sentences in scripts that the model cannot read
-    are left out, and so is the first of a session: in the training sessions that is a greeting.
+    Each sentence is returned once, with the sentence before it as context. Sentences in scripts that the model
+    cannot read are left out, and so is the first sentence of a session, because in the training sessions the first
+    sentence is a greeting.
     """
     pairs = (pair for *_, of_message in _iterate_messages(turns) for pair in of_message)
     return list(dict.fromkeys(pair for pair in pairs if pair[0] and is_mostly_latin(pair[1])))
 
 
 def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, str, list[SentencePair]]]:
-    """Yield each message with its turn number, the question that it answers, if any, and its sentences.
+    """Yield each message with its turn number and its sentences.
 
-    Only messages from the user and the assistant are considered. Each sentence comes with its context: the user's
-    sentence before it, or the question that the assistant asked last.
+    Only messages from the user and the assistant are considered. If a message answers a question, the question is
+    yielded with it. Each sentence comes with its context: the user's sentence before it, or the question that the
+    assistant asked last.
     """
     context = question = ""
     for turn in turns:
@@ -155,9 +157,10 @@ def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, str
 
 
 def _find_question(sentences: Sequence[str]) -> str:
-    """Return the question with which an assistant's message ends, or an empty string.
+    """Return the question with which an assistant's message ends.
 
-    "Shall I?" is returned with the sentence before it, which tells what it is about.
+    Returns "" if the message does not end with a question. "Shall I?" is returned with the sentence before it,
+    which tells what it is about.
     """
     if not sentences or not _is_question(sentences[-1]):
         return ""
@@ -268,8 +271,9 @@ def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
 def _judge(pair: SentencePair, rating: bytes | None, question: str) -> _JudgedSentence:
     """Judge what a sentence states.
 
-    `rating` holds the logits that the statement model computed, if it did. `question` is the assistant's question that
-    the message answers. A short answer to it is judged by itself, but its text includes the question.
+    `rating` contains the logits that the statement model computed, or is None if the model has not rated the
+    sentence. `question` is the assistant's question that the message answers. A short answer to the question is
+    judged by itself, but the text of the statement includes the question.
     """
     context, sentence = pair
     is_answer = bool(question) and context == question and _is_shorter(sentence, ANSWER_WORDS, ANSWER_WIDE)
@@ -296,7 +300,8 @@ def _is_statement(one: _JudgedSentence, *, is_commented: bool) -> bool:
 def _names_secret(sentence: str) -> bool:
     """Return True if a sentence mentions a secret.
 
-    It does so if it contains a redacted secret, or a word such as "password" and something that may be one.
+    This is the case if the sentence contains a redacted secret, or a word such as "password" and something that may
+    be a password.
     """
     if "[redacted:" in sentence:
         return True

@@ -42,8 +42,8 @@ _BARE_NAME_END = "= …"  # end of a line that shows only a name
 def build_view(outline: FileOutline, *, max_lines: int = MAX_LINES) -> FileView:
     """Select the most important lines of a file, in file order.
 
-    There are at most `max_lines`. Members are placed below their container. A document is shown as one line with
-    its headings, and a configuration file as its keys.
+    At most `max_lines` lines are selected. Members are placed below their container. A document is shown as one
+    line with its headings, and a configuration file as its keys.
     """
     symbols = _drop_duplicates(outline.symbols)
     if outline.language in ("json", "yaml", "toml", "ini"):
@@ -70,8 +70,8 @@ def build_view(outline: FileOutline, *, max_lines: int = MAX_LINES) -> FileView:
 def render_lines(view: FileView, names: Collection[str], max_lines: int) -> str:
     """Render the most important lines that define one of `names`.
 
-    There are at most `max_lines`, in file order, without their containers. If several lines define the same name,
-    the most important one is used.
+    At most `max_lines` lines are rendered, in file order, without their containers. If several lines define the
+    same name, the most important one is used.
     """
     best: dict[str, int] = {}  # index by name: an interface and its implementations have the same members
     for at, line in enumerate(view.lines):
@@ -149,8 +149,8 @@ def _list_with_containers(lines: Sequence[ViewLine], at: int) -> list[int]:
 def _find_main_containers(symbols: Sequence[Symbol], lines: int) -> frozenset[str]:
     """Return the name of the type that fills most of the file.
 
-    The result is a set, which is empty if no type fills more than half of the file. The members of the type are the
-    main content of the file.
+    The result is a set, which is empty if no type fills more than half of the file. The members of such a type are
+    the main content of the file.
     """
     return frozenset(
         symbol.name for symbol in symbols if symbol.end_line - symbol.line > lines / 2 and not symbol.container
@@ -160,7 +160,8 @@ def _find_main_containers(symbols: Sequence[Symbol], lines: int) -> frozenset[st
 def _flag_test_helpers(symbols: Sequence[Symbol]) -> list[bool]:
     """Return, for each symbol, True if it only helps the file's tests.
 
-    These are the classes, commands and fixtures in a file that has tests.
+    In a file that has tests, this applies to every symbol that is neither a test nor contains tests, such as a
+    class, a command or a fixture.
     """
     tests = [symbol.kind == "test" or _TEST.search(symbol.name) is not None for symbol in symbols]
     if not any(tests):

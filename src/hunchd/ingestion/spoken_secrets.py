@@ -1,8 +1,8 @@
-"""Redaction of secrets that people mention in conversation. No I/O.
+"""Redaction of secrets that people mention in conversation.
 
 `redaction` detects keys and assignments by their form. In conversation, people also say "das Kennwort lautet …" or
 "密码是 …", or give the number of a card, an account or a passport, in any language. Numbers are recognised by their
-check digits or by the word before them.
+check digits or by the word before them. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def _find_secrets(text: str) -> Iterator[tuple[int, int]]:
 def _is_secret(token: str, *, fewest_changes: int) -> bool:
     """Return True if a token mixes letters and digits as a password does.
 
-    It must change between them at least `fewest_changes` times, and must not look like a version, a file or a name.
+    The token must change from one to the other at least `fewest_changes` times, and must not look like a version, a
+    file or a name.
     """
     if _PLAIN.fullmatch(token) or not any(map(str.isdigit, token)) or len(token) < _LEAST_MIXED:
         return False

@@ -2,8 +2,8 @@
 
 Two models judge a sentence. The statement model in the store process reads it with the sentence before it, and
 recognises wordings that nobody has listed. A linear model over hashed character n-grams reads scripts that the
-statement model cannot, and judges alone when the statement model has not answered. `benchmarks/train_statements.py`
-trains both; `docs/statement-classifier.md` describes data and figures.
+statement model cannot read, and judges alone when the statement model has not answered.
+`benchmarks/train_statements.py` trains both; `docs/statement-classifier.md` describes data and figures.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Rule-based extraction of facts from sentences.
 
-Examples of such sentences are "use X instead of Y", "never …" and "renamed A to B". Pure. Precision is more
-important than recall: questions, suppositions, quotations and experiments are not taken as statements. Commit
-messages are interpreted more strictly than what a person says directly, since most of them concern one place in the
-code.
+Examples of such sentences are "use X instead of Y", "never …" and "renamed A to B". Precision is more important
+than recall: questions, suppositions, quotations and experiments are not taken as statements. Commit messages are
+interpreted more strictly than what a person says directly, since most of them concern one place in the code. These
+are pure functions.
 """
 
 from __future__ import annotations
@@ -185,9 +185,9 @@ def _read_rules(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
 
 
 def _read_chosen(what: str, sentence: str) -> ExtractedStatement | None:
-    """Parse what follows in a sentence that begins "we decided on …".
+    """Parse the rest of a sentence that begins "we decided on …".
 
-    Returns None if that names neither a purpose nor an alternative.
+    Returns None if the rest names neither a purpose nor an alternative.
     """
     match = patterns.CHOSEN_OPTION.match(what)
     if match is None or not (match["k"] or match["y"]):
@@ -295,7 +295,7 @@ def _clean_name(text: str | None) -> str:
 def _make_key(text: str) -> str:
     """Turn a phrase into a key.
 
-    Its first letter is changed to lower case, unless the second is upper case as in an acronym.
+    The first letter is changed to lower case, unless the second letter is upper case as in an acronym.
     """
     collapsed_text = " ".join(text.split()).rstrip(".,:;")
     return (
@@ -312,7 +312,7 @@ def _is_hollow(name: str) -> bool:
 def _is_identifier(name: str) -> bool:
     """Return True if a name can only be an identifier or a file name.
 
-    Ordinary words and phrases are not.
+    Ordinary words and phrases do not qualify.
     """
     return " " not in name and bool(re.search(r"[._/:(@-]\w|\w[_:(]|[a-z][A-Z]|^[A-Z]\w+[A-Z]|\d", name))
 

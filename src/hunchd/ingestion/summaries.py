@@ -1,7 +1,7 @@
 """Detection of lines in which a tool counts, announces or sums up its findings.
 
 Examples are "Found 1 error", "make: *** … Error 1" and "BUILD FAILED in 4s". Such a line consists only of words
-from the vocabulary in which tools report progress. No I/O.
+from the vocabulary in which tools report progress. This module does no I/O.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Normalization of program output.
 
-It removes what was added after the program printed it, such as the prefixes that CI systems put before each line.
+Whatever was added after the program printed the output is removed, such as the prefixes that CI systems put before
+each line.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _WARNINGS_SUMMARY = re.compile(r"^={3,} warnings summary.*\n(?:(?!={3,} ).*\n)*"
 
 
 def normalize_output(text: str) -> str:
-    """Remove from program output what varies with how it was run and captured.
+    """Remove what varies with how a program was run and its output captured.
 
     Line prefixes are removed, URLs become paths, and pytest's warnings summary and captured log are dropped.
     """

@@ -155,7 +155,7 @@ _GO_OUTPUT_LINE: Final = re.compile(rf"^ +{_PATH}:(?P<line>\d+): (?P<message>.+)
 class ToolError:
     """First error that a tool reported.
 
-    `path` is "" if it is unknown; `line` and `column` are 0.
+    `path` is "" if the path is unknown; `line` and `column` are 0 if they are unknown.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""Purposes of tools: pnpm is a package manager, pytest is for tests.
+"""Purposes of tools: pnpm is a package manager, pytest runs tests.
 
 The purposes have the same names as the keys of statements in manifests.
 """

@@ -58,7 +58,7 @@ def _file_topic(path: str) -> str:
 def _select_main_files(definitions: Iterable[tuple[str, str, int]]) -> list[tuple[str, int]]:
     """Return the project's main files, without tests, examples and scripts.
 
-    Examples and scripts are kept if the project largely consists of them, as `org/samples/shop` does. Each file is
+    Examples and scripts are kept if most of the project consists of them, as in `org/samples/shop`. Each file is
     returned with its number of symbols.
     """
     files = [(path, count) for path, language, count in definitions if count and language not in _NO_SOURCE]
@@ -92,7 +92,7 @@ def _is_vague(name: str) -> bool:
 
 
 def _split_name(stem: str) -> str:
-    """Split a name into lowercase words, without numbers in front.
+    """Split a name into lowercase words, without leading numbers.
 
     `ChromePHPHandler` becomes chrome php handler, `04_linear_models` becomes linear models.
     """

@@ -44,7 +44,7 @@ def select_informative_words(counts: Counter[str]) -> Mapping[str, int]:
 def list_used_names(code: Counter[str], *, defined_names: frozenset[str], limit: int = 1500) -> tuple[str, ...]:
     """Return the names that a file's code uses but does not define.
 
-    They are in order of first use, at most `limit`. Keywords and very short names are skipped.
+    At most `limit` names are returned, in order of first use. Keywords and very short names are skipped.
     """
     names = [name for name in code if name not in defined_names and name not in _KEYWORDS and 2 < len(name) <= MAX_WORD]
     return tuple(names[:limit])

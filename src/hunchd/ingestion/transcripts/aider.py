@@ -30,7 +30,7 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """Yield one transcript for each start of aider recorded in the file."""
+    """Yield a transcript for each time that aider was started, as recorded in the file."""
     started_at: str | None = None
     lines: list[str] = []
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -34,9 +34,9 @@ _PUT: Final = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscri
 def read(file: Path) -> Iterator[Transcript]:
     """Yield the session recorded in a file, if the file has the expected format.
 
-    Messages from subagents and text that the client inserted are skipped. If the session was branched from one
-    whose file is in the same folder, the messages copied from there are skipped as well. Prompts that the user
-    queued while the agent was working are included.
+    Messages from subagents and text that the client inserted are skipped. If the session was branched from another
+    session whose file is in the same folder, the messages copied from that session are skipped as well. Prompts
+    that the user queued while the agent was working are included.
     """
     messages: list[dict[str, Any]] = []
     waiting: dict[str, dict[str, Any]] = {}
@@ -78,7 +78,7 @@ def _parse_queued_message(event: Mapping[str, Any]) -> dict[str, Any] | None:
 def _is_copy(event: Mapping[str, Any], file: Path) -> bool:
     """Return True for a message that was copied from another session.
 
-    That session's file must still be beside `file`; otherwise the copy is the only record.
+    The other session's file must still be beside `file`; otherwise the copy is the only record.
     """
     origin = event.get("forkedFrom")
     session = origin.get("sessionId") if isinstance(origin, dict) else None

@@ -1,6 +1,6 @@
 """Opener for transcripts, including those that an agent has compressed.
 
-No other module that reads transcripts needs a third-party library.
+Among the modules that read transcripts, only this one needs a third-party library.
 """
 
 from __future__ import annotations

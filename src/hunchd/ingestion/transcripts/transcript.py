@@ -77,8 +77,8 @@ def extract_text(content: Any) -> str:
 def iter_json_objects(file: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects in a JSON Lines file.
 
-    Invalid lines are skipped, such as the unfinished last line in the file of a running agent. So are lines longer
-    than MAX_LINE_BYTES.
+    Invalid lines are skipped, such as the unfinished last line in the file of a running agent. Lines longer than
+    MAX_LINE_BYTES are skipped too.
     """
     with open_transcript(file) as lines:
         for line in lines:
@@ -95,8 +95,8 @@ def iter_json_objects(file: Path) -> Iterator[dict[str, Any]]:
 def parse_timestamp(value: Any) -> datetime | None:
     """Parse a timestamp in any of the formats that agents use.
 
-    It is a string in ISO 8601, or a number of seconds or milliseconds since the epoch. Returns None for any other
-    value.
+    The timestamp is a string in ISO 8601, or a number of seconds or milliseconds since the epoch. Returns None for
+    any other value.
     """
     try:
         if isinstance(value, str):

@@ -151,7 +151,7 @@ def _read_recipes(text: str) -> list[_Target]:
 
 
 def _join_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line), where lines that end in a backslash are joined.
+    """Yield (line number, line), joining lines that end in a backslash with the next.
 
     The number is that of the first of the joined lines.
     """

@@ -55,7 +55,10 @@ def read_github(path: str, text: str) -> Iterator[Workflow]:
 
 
 def _read_github_step(step: Mapping[str, Any]) -> Iterator[WorkflowStep]:
-    """Yield the commands in one step; the first gets the name of the step."""
+    """Yield the commands in one step of a job.
+
+    The first command gets the name of the step.
+    """
     name, run = _clean_name(_as_text(step.get("name"))), _as_text(step.get("run"))
     if not run:
         return

@@ -83,8 +83,8 @@ class ParsedCommand:
 def parse_commands(line: str) -> tuple[ParsedCommand, ...]:
     """Return the commands in a command line, in order.
 
-    Of each pipeline, only the command that does the actual work is returned. Returns an empty tuple if the line
-    contains no command.
+    If commands form a pipeline, only the command that does the actual work is returned. Returns an empty tuple if
+    the line contains no command.
     """
     commands = (command for words in _split_commands(line) if (command := _parse_command(words)) is not None)
     return tuple(command for command, _ in zip(commands, range(MAX_COMMANDS), strict=False))
@@ -134,7 +134,7 @@ def _tokenize(line: str) -> list[str]:
 def _main_command(pipeline: Sequence[list[str]]) -> Iterator[list[str]]:
     """Yield the first command in the pipeline that does real work.
 
-    Commands that only feed the others are skipped. If there are no others, the last command is yielded.
+    Commands that only feed the others are skipped. If all commands are of that kind, the last one is yielded.
     """
     for words in pipeline:
         stripped_words = _strip_keywords(words)

@@ -23,7 +23,7 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 def read_commands(folder: Path) -> list[CommandRun]:
     """Return the newest MAX_COMMANDS commands in the log, oldest first.
 
-    Returns an empty list if there is no log, or if it exceeds MAX_BYTES.
+    Returns an empty list if there is no log, or if the log is larger than MAX_BYTES.
     """
     file = folder / LOG_FILE
     try:

@@ -21,7 +21,7 @@ _FACTORS: Final = re.compile(r"([\w!{},.-]+):\s+(\S.*)")
 
 
 def read_package_json(path: str, text: str) -> Iterator[Workflow]:
-    """Yield a workflow for each npm script, including its pre and post scripts."""
+    """Yield a workflow for each npm script, which includes its pre and post scripts."""
     manifest = json.loads(text)
     scripts = {str(name): line for name, line in _as_table(manifest.get("scripts")).items() if isinstance(line, str)}
     program = str(manifest.get("packageManager", "")).partition("@")[0] or "npm"
@@ -144,7 +144,7 @@ def _build_workflow(
 def _read_shell(task: Any) -> list[WorkflowStep]:
     """Return the steps of a task.
 
-    The task is one line, a list of lines, or a table that contains either.
+    The value of the task is one line, a list of lines, or a table that contains either.
     """
     match task:
         case str():

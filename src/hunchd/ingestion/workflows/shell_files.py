@@ -82,7 +82,10 @@ def _find_tasks(text: str) -> dict[str, int]:
 
 
 def _find_usage(path: str, name: str, text: str) -> str:
-    """Return the description of a task in the script's usage text, or ""."""
+    """Return the description of a task from the script's usage text.
+
+    Returns "" if the usage text does not describe the task.
+    """
     script = re.escape(path.rpartition("/")[2])
     match = re.search(rf"^\W*(?:\S*/)?{script} {re.escape(name)}\b[^\n]*?\s{{2,}}(\S[^\n]*)$", text, re.MULTILINE)
     return match[1].strip()[:160] if match else ""

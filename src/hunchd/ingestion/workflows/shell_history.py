@@ -91,7 +91,7 @@ def _read_bash(lines: list[str]) -> Iterator[HistoryCommand]:
 def commands_of(lines: Sequence[str]) -> Iterator[str]:
     """Yield the commands in the lines of a history file.
 
-    Lines that continue a command (a quotation, a here-document, a loop) are joined with it.
+    Lines that continue a command (a quotation, a here-document, a loop) are joined with the line where it begins.
     """
     start = 0
     while start < len(lines):

@@ -22,7 +22,7 @@ class InvalidYaml(ValueError):
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
     """YAML loader that limits aliases and nesting, and reads scalars as strings.
 
-    In particular, `on` is not read as True.
+    `on`, for example, is not read as True.
     """
 
     def __init__(self, text: str) -> None:
@@ -60,9 +60,9 @@ _Loader.add_constructor(None, _ignore_tag)
 
 
 def load_yaml(text: str) -> Any:
-    """Parse a YAML document; an empty one gives None.
+    """Parse a YAML document; return None if it is empty.
 
-    Raises InvalidYaml for invalid YAML, recursive or excessive aliases, and deep nesting.
+    Raises InvalidYaml if the text is not valid YAML, has recursive or excessive aliases, or is nested too deeply.
     """
     try:
         loader = _Loader(text)
