@@ -134,7 +134,8 @@ def _find_spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
 def _find_comment_start(lines: Sequence[str], line: int, above: int) -> int:
     """Return the first line of the comment above a definition.
 
-    Annotations count as well. Returns `line` if there is none. Lines up to `above` belong to the previous definition.
+    Annotations count as part of the comment. Returns `line` if there is no comment. Lines up to `above` belong to
+    the previous definition.
     """
     start = line
     lowest = max(above, line - 1 - _FAR)
@@ -178,7 +179,7 @@ def _find_small_definitions(
 ) -> dict[int, list[Symbol]]:
     """Return the definitions that are too small for a separate chunk.
 
-    They are keyed by the index of the span that contains them.
+    The definitions are keyed by the index of the span that contains them.
     """
     own = {id(span.symbol) for span in spans}
     symbols_by_line: dict[int, list[Symbol]] = {}

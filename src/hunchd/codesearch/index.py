@@ -244,7 +244,7 @@ def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Arr
 
 
 def _score_files(segment: Segment, scores: Array) -> tuple[Array, Array]:
-    """Return two scores for each file, from its best chunks.
+    """Return two scores for each file, computed from its best chunks.
 
     The first is the sum of the scores of the best chunks, weighted with DECAY; the second is the score of the best
     chunk alone.

@@ -190,10 +190,10 @@ def _score_definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, li
 
 
 def _score_mentions(index: CodeIndex, query: CodeQuery) -> Array:
-    """Return 1 for files whose paths the question mentions.
+    """Return 1 for files whose paths the question mentions, and 0 for other files.
 
-    The end of a path is enough. Other files get 0. A path in the question is ignored if more than three files match
-    it.
+    It is enough if the question contains the end of a path. A path in the question is ignored if it matches more
+    than three files.
     """
     hits = np.zeros(len(index.paths), "<f4")
     for path in query.paths:
@@ -222,8 +222,8 @@ def _score_trace_frames(index: CodeIndex, query: CodeQuery) -> Array:
 def find_files_ending(index: CodeIndex, partial_path: str) -> Sequence[int]:
     """Return the existing files that match a partial path best.
 
-    These are the files whose paths have the longest ending in common with it. Returns an empty sequence if no file
-    has the same file name.
+    These are the files that have the most trailing parts in common with the partial path. Returns an empty sequence
+    if no file has the same file name.
     """
     parts = [part for part in partial_path.split("/") if part not in ("", ".", "..")]
     if not parts:

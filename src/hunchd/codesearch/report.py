@@ -58,7 +58,7 @@ class Report:
 def is_report(text: str) -> bool:
     """Return True if `text` looks like an error report.
 
-    That is the case if it is too long to be a question, or contains a traceback.
+    This is the case if the text is too long to be a question, or contains a traceback.
     """
     return len(text.split()) > LONG or _PYTHON_FRAME.search(text) is not None
 

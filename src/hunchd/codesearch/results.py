@@ -77,7 +77,7 @@ def build_results(
 def drop_weak(files: Sequence[RankedFile]) -> Sequence[RankedFile]:
     """Drop files that score far below the best one.
 
-    Files that the question or a traceback names are kept in any case.
+    Files that the question or a traceback names are always kept.
     """
     least = LEAST_SHARE * files[0].score if files else 0.0
     return [file for file in files if file.score >= least or file.is_mentioned or file.is_traced]

@@ -1,4 +1,4 @@
 """Planning of changes to memories: merge, summarise, link, retire and forget.
 
-These are pure functions; nothing is written here.
+These are pure functions, which write nothing themselves.
 """

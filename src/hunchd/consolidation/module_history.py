@@ -252,8 +252,8 @@ def _format_module(module: str) -> str:
 def list_quoted_ids(memory: Memory) -> tuple[str, ...]:
     """Return the ids of the memories that `memory` was made from or quotes.
 
-    They are linked with the type "merged_from" or "part_of". Forgetting `memory` means forgetting these memories too,
-    as long as each still `repeats` it.
+    `memory` links to them with the type "merged_from" or "part_of". Forgetting `memory` means forgetting these
+    memories too, as long as each still `repeats` it.
     """
     refs = (link["ref"] for link in memory.links if link.get("type") in (PART_OF, MERGED_FROM) and "ref" in link)
     return tuple(dict.fromkeys(refs))

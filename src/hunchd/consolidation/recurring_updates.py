@@ -1,10 +1,10 @@
 """Recurring automated updates: one line for each dependency or chore.
 
 However often an update is repeated, there is only one line, such as `2026-04-20 astral-sh/ruff-pre-commit v0.6.9 →
-v0.15.11, 61 times since 2024-10-08 [f00dfeed 0badcafe …]`. It consists of the day of the last update, the subject,
-the first and the newest version, the number of updates and the day of the first, and the commits, newest first. The
-line is the only record of a series: the next update is merged into the series that is parsed from the line. These
-are pure functions.
+v0.15.11, 61 times since 2024-10-08 [f00dfeed 0badcafe …]`. The line consists of the day of the last update, the
+subject, the first and the newest version, the number of updates and the day of the first, and the commits, newest
+first. The line is the only record of a series: the next update is merged into the series that is parsed from the
+line. These are pure functions.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class DependencyUpdate:
 
 @dataclass(frozen=True, slots=True)
 class UpdateSeries:
-    """All updates of one dependency, or repetitions of one chore, so far.
+    """All updates of one dependency so far, or all repetitions of one chore.
 
     Days have the form `YYYY-MM-DD`. Commits are given by the first eight digits of their ids, newest first.
     """

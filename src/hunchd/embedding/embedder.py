@@ -101,7 +101,7 @@ class LazyModel(Generic[Model]):
     def get_model(self) -> Model:
         """Return the model, loading it if necessary.
 
-        Raises ModelUnavailable if it cannot be loaded; loading is then not tried again for RETRY_AFTER_SECONDS.
+        Raises ModelUnavailable if the model cannot be loaded; no further attempt is made for RETRY_AFTER_SECONDS.
         """
         self.mark_used()
         model = self._model

@@ -1,7 +1,8 @@
 """Contradiction model for pairs of statements, derived from the embedding model.
 
-It is the installed embedding model with small changes: a product of two narrow matrices is added to each matrix of its
-layers (LoRA), and a classifier of two layers is put on top. Only the changes are shipped (`entailment.npz`).
+It consists of the installed embedding model with small changes: a product of two narrow matrices is added to each
+matrix of its layers (LoRA), and a classifier of two layers is put on top. Only the changes are shipped
+(`entailment.npz`).
 """
 
 from __future__ import annotations

@@ -131,8 +131,8 @@ class BertBuilder:
     def _add_product(self, layer: int, x: str, *parts: str) -> str:
         """Add a node that multiplies `x` by weight matrices, and return its output's name.
 
-        These are the weight matrices of `parts` in the layer. They are concatenated, so that one multiplication
-        computes all products, and so are their biases, which the node adds to the products.
+        The weight matrices of `parts` are concatenated, so that one multiplication computes all products. The node
+        also adds the biases that belong to the matrices.
         """
         graph = self.graph
         names = [self._matrices[layer, part] for part in parts]

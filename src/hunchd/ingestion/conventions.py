@@ -297,8 +297,8 @@ def _add_statement(
 ) -> None:
     """Store a statement in `best`, unless a better one is already there.
 
-    A statement about a different language gets its own entry. The one for the language with the most files is stored
-    without a language name.
+    A statement about a different language gets its own entry. The statement about the language with the most files
+    is stored without a language name.
     """
     part = _find_part(path, statement.key)
     place: _ConventionKey = (part, statement.key, "")
@@ -354,8 +354,8 @@ def _is_informative(statement: Statement, project_values: Mapping[str, str]) -> 
 def _merge_ci_values(sourced_statements: Sequence[_SourcedStatement]) -> _SourcedStatement:
     """Merge the values (such as versions) that a CI system's workflows test.
 
-    The source of the result is the workflow that tests all of them or, if there is none, the folder with the
-    workflows.
+    The source of the result is the workflow that tests all of the values or, if no workflow does, the folder with
+    the workflows.
     """
     values = sorted(
         {value for statement, _ in sourced_statements for value in statement.value.split(", ")}, key=version_sort_key
@@ -413,8 +413,8 @@ def qualify_key(part: str, key: str) -> str:
 def _find_part(path: str, key: str = "") -> str:
     """Return the folder to which the manifest at `path` applies.
 
-    Returns "" (the whole project) if the manifest is in a folder for CI, git hooks or deployment. The same holds
-    for a folder of documentation pages if `key` always concerns the whole project.
+    Returns "" (the whole project) if the manifest is in a folder for CI, git hooks or deployment, or if it is in a
+    folder of documentation pages and `key` always concerns the whole project.
     """
     part = path.rpartition("/")[0]
     is_whole = part.partition("/")[0] in _DEPLOYMENT_FOLDERS or (part in _PAGE_FOLDERS and key in _KEYS_OF_WHOLE)
@@ -527,7 +527,7 @@ def describe_readers(guide: Guide) -> str:
 
 
 def _scope_sort_key(occurrence: tuple[Instruction, Guide]) -> tuple[bool, bool, int]:
-    """Return a sort key that puts guides with the widest scope first."""
+    """Return a sort key by which guides with the widest scope come first."""
     place = occurrence[1].scope
     return not place.is_unrestricted, place.on_demand, len(place.part)
 

@@ -51,7 +51,7 @@ _DECIDING_HEADING = re.compile(
 class Decision:
     """Architecture decision record.
 
-    `decision` holds the first one or two sentences that state the decision, quoted verbatim.
+    `decision` consists of the first one or two sentences that state the decision, quoted verbatim.
     """
 
     path: str
@@ -67,7 +67,7 @@ class Decision:
 
 
 def is_record(path: str) -> bool:
-    """Return True if `path` looks like that of an architecture decision record.
+    """Return True if `path` looks like the path of an architecture decision record.
 
     Files shared in `.hunch/decisions` do not count.
     """

@@ -83,7 +83,7 @@ def get_node_text(node: SyntaxNode | None, source: bytes) -> str:
 def read_definition(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     """Return the definition that `node` represents, or None if there is none.
 
-    `enclosing_kind` is the kind of the definition around it. A function inside a type becomes a method.
+    `enclosing_kind` is the kind of the enclosing definition. A function inside a type becomes a method.
     """
     special = _READERS.get(node.type)
     if special:

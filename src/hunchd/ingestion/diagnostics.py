@@ -64,7 +64,7 @@ class Diagnostic:
     def headline(self) -> str:
         """Return the line to display for the problem.
 
-        If that line is a mere title, its most useful detail is appended.
+        If that line is only a title, its most useful detail is appended.
         """
         has_quoted_name = re.search(r"[`'\"“‘«]", self.message_text) is not None
         if not self.details or (
@@ -260,8 +260,8 @@ def _extract_details(
     """Return the details below line `number`, and the location named there.
 
     The details are the source line that the tool marked, and its explanation. The location is None if these lines
-    name none. `others` are the numbers of the other lines that may state an error; the details end at the next of
-    them.
+    name no location. `others` are the numbers of the other lines that may state an error; the details end before
+    the next of these lines.
     """
     marked_lines: list[str] = []
     shown_lines: list[str] = []

@@ -1,6 +1,6 @@
 """Source locations in error texts.
 
-They are named in the stack frames of many languages, and as `path:line`.
+A location is a stack frame, in any of many languages, or has the form `path:line`.
 """
 
 from __future__ import annotations

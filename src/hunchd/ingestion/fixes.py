@@ -129,9 +129,9 @@ def render_diff(changes: Sequence[FileChange]) -> str:
 def is_same_fix(one: Fix, other: Fix) -> bool:
     """Return True if two fixes are essentially the same change.
 
-    They must share at least half of their files, and at least half of the added lines in the smaller fix. Removed
-    lines are ignored, since the code may be broken in a different way each time; they are compared only if one of
-    the fixes adds no lines.
+    The fixes must share at least half of their files, and at least half of the added lines in the smaller fix.
+    Removed lines are ignored, since the code may be broken in a different way each time; they are compared only if
+    one of the fixes adds no lines.
     """
     one_paths, other_paths = set(one.paths), set(other.paths)
     if len(one_paths & other_paths) < MIN_OVERLAP * len(one_paths | other_paths):
@@ -185,8 +185,9 @@ def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[
 def select_best(fixes: Sequence[Fix]) -> Fix | None:
     """Return the fix with the highest confidence.
 
-    If several fixes are equally good, returns the newest. A fix that has been tried must have helped and have a
-    confidence of at least MIN_CONFIDENCE; a past commit needs neither. Returns None if there is no suitable fix.
+    If several fixes are equally good, returns the newest. A fix that has been tried counts only if it has helped
+    and has a confidence of at least MIN_CONFIDENCE; a past commit is chosen only if there is no such fix. Returns
+    None if there is no suitable fix.
     """
     candidates = [fix for fix in fixes if fix.is_past or (fix.success_count and fix.confidence >= MIN_CONFIDENCE)]
     return max(candidates, key=lambda fix: (fix.confidence, fix.at), default=None)

@@ -120,7 +120,10 @@ class GuideScope:
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """Page for contributors or agents, without its settings and comments."""
+    """Page of instructions for contributors or agents.
+
+    `text` contains neither the settings nor the comments of the page.
+    """
 
     path: str
     text: str
@@ -139,7 +142,7 @@ class Guide:
 
 
 def is_guide(path: str) -> bool:
-    """Return True if `path` is that of a page for contributors or agents.
+    """Return True if `path` is the path of a page for contributors or agents.
 
     Most paths are rejected by name or folder, before a regular expression is tried.
     """
@@ -220,7 +223,7 @@ def _parse_guide(path: str, text: str, place: GuideScope | None) -> Guide:
 def _detect_format(path: str) -> tuple[_Format, str] | None:
     """Return a guide's format and the folder to which it applies.
 
-    Returns None if `path` is not that of a guide.
+    Returns None if `path` is not the path of a guide.
     """
     if _ROOT_GUIDE.fullmatch(path):
         return _PLAIN_FORMAT, ""

@@ -1,4 +1,4 @@
-"""Detection of a file's language by its name or first line."""
+"""Detection of a file's language from its name or first line."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ _CPP_IN_HEADER = re.compile(
 
 
 def detect_language(path: str, source: bytes = b"") -> str:
-    """Return a file's language, detected by its name or first line.
+    """Return a file's language, detected from its name or first line.
 
     Returns "" if the language is unknown.
     """

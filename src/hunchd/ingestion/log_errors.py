@@ -47,7 +47,7 @@ def split_errors(lines: Sequence[str]) -> tuple[list[str], list[str]]:
 def close_block(block: Sequence[str]) -> list[str]:
     """Return the unfinished error that `split_errors` left.
 
-    This is to be called once no more lines follow. The list is empty if there is no unfinished error.
+    Call this function once no more lines follow. The list is empty if there is no unfinished error.
     """
     return [_strip_logger_prefix(block)] if block else []
 

@@ -409,7 +409,7 @@ _ANNOTATION_NODES = frozenset({"attribute_item", "decorator", "inner_attribute_i
 def _iter_children(place: _PendingNode, grammar: Grammar) -> Iterator[_PendingNode]:
     """Yield the children that may be or contain definitions.
 
-    Each is yielded with the comment directly above it, if any.
+    Each child is yielded with the comment directly above it, if any.
     """
     node = place.node
     wrapper = (place.wrapper or node) if node.type in _WRAPPERS else None
@@ -468,7 +468,7 @@ def _build_symbol(
 def _extract_file_doc(root: SyntaxNode, source: bytes, language: str) -> str:
     """Return the first line of the file's documentation, or "".
 
-    That is the first line of the docstring in Python, and of the leading comments in other languages.
+    The documentation is the docstring in Python, and the leading comments in other languages.
     """
     if language == "python":
         return extract_docstring(root, source)

@@ -15,7 +15,7 @@ from hunchd.repository.path_kinds import is_readable_name, is_secret_file
 def is_reportable_path(path: str) -> bool:
     """Return True if `path` may be reported.
 
-    It must not be reported if the file holds secrets, if the path itself contains a secret, or if it cannot be
-    displayed. All callers skip such paths.
+    It must not be reported if the file contains secrets, if the path itself contains a secret, or if the path
+    cannot be displayed. All callers skip such paths.
     """
     return is_readable_name(path) and not is_secret_file(path) and redact(path).text == path

@@ -334,9 +334,9 @@ class _CommandRule:
 
 @cache
 def _compile_pattern(source: str) -> re.Pattern[str]:
-    """Compile a pattern when a text first needs it, and cache it.
+    """Compile a pattern and cache it.
 
-    Compiling all patterns at once would slow down every start.
+    It is compiled only when a text first needs it, because compiling all patterns at once would slow down every start.
     """
     return re.compile(source)
 

@@ -119,7 +119,8 @@ def _list_commits(git: Git, starts: Iterable[str], *, excluded_shas: Iterable[st
 def _list_unreachable(git: Git, starts: Sequence[str], head: str) -> dict[str, _Commit]:
     """Return the commits that are reachable only from `starts`.
 
-    They are not reachable from `head` or from any branch, tag or checkout. Ids that no longer exist are ignored.
+    These commits are not reachable from `head` or from any branch, tag or checkout. Ids that no longer exist are
+    ignored.
     """
     exclusions = ("--not", head, "HEAD", "--branches", "--remotes", "--tags", "--")
     return _parse_log(git.run(*_LOG_COMMAND, "--ignore-missing", *starts, *exclusions))

@@ -30,7 +30,7 @@ _HEADING_WORD: Final = re.compile(r"[a-z]+")
 
 
 class Passage(NamedTuple):
-    """Sentence in a guide, with what its layout tells the classifier."""
+    """Sentence in a guide, with the features of the layout that help classify it."""
 
     sentence: str
     section: str = ""  # heading

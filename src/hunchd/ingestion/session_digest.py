@@ -156,7 +156,7 @@ def extract_points(message: Message, turn: int) -> Iterator[Point]:
 
 
 def classify_sentence(sentence: str, *, by_user: bool) -> PointKind | None:
-    """Return the kind of point that a sentence makes, judged by its words.
+    """Return the kind of point that a sentence makes, determined from its words.
 
     Returns None if the sentence is not worth keeping.
     """

@@ -231,9 +231,9 @@ def _select_statements(message: Message, turn: int, judged: Sequence[_JudgedSent
 def _estimate_shift(probabilities: Sequence[float]) -> float:
     """Return the correction, at most 0, to add to each statement's log odds.
 
-    It accounts for the session's share of statements, which is estimated from the probabilities themselves, by
-    expectation maximisation for a shifted prior (Saerens et al. 2002). It is never positive: a session that
-    consists of nothing but statements is no reason to believe any of them more.
+    The correction accounts for the session's share of statements, which is estimated from the probabilities
+    themselves, by expectation maximisation for a shifted prior (Saerens et al. 2002). It is never positive: a
+    session that consists of nothing but statements is no reason to believe any of them more.
     """
     share = USUAL_SHARE
     for _ in range(_ROUNDS):
@@ -316,7 +316,7 @@ def _is_question(sentence: str) -> bool:
 def _join_adjacent(sentences: Sequence[_JudgedSentence]) -> Iterator[_JudgedSentence]:
     """Join adjacent sentences that both decide, demand or explain something.
 
-    They are joined only while the result has at most LONGEST_TOGETHER characters.
+    Sentences are joined only while the result has at most LONGEST_TOGETHER characters.
     """
     pending: _JudgedSentence | None = None
     for one in sentences:

@@ -111,8 +111,8 @@ def _find_bare_lines(lines: Sequence[ViewLine], weights: Sequence[float]) -> set
 def _render_view(view: FileView, best: Sequence[int], rest: Sequence[int], max_lines: int) -> str:
     """Render the most important lines, followed by the names of omitted ones.
 
-    `best` holds the indexes of the lines to show if there is room, and `rest` those of lines of which only the name
-    may be shown. Both begin with the most important line.
+    `best` contains the indexes of the lines to show if there is room. For the lines in `rest`, only the names may
+    be shown. Both begin with the most important line.
     """
     lines = view.lines
     if len(best) <= max_lines and not rest and not view.more:
@@ -282,8 +282,8 @@ def _shorten(line: str) -> str:
 def _render_omitted(count: int, omitted_names: Sequence[str]) -> str:
     """Render the number and names of omitted lines: `… 12 more: a, b, c`.
 
-    `omitted_names` begins with the most important name. Names take little space, and show that there is more to ask
-    for.
+    `omitted_names` begins with the most important name. Names take little space, and tell the reader what else to
+    ask for.
     """
     line = f"… {count} more"
     for number, name in enumerate(omitted_names):

@@ -53,9 +53,9 @@ class StatementClassifier:
     ) -> dict[str, float]:
         """Return the probability of each label for a sentence.
 
-        `rating` holds the logits that the statement model computed, as 32-bit floats, or is None if it has not
-        rated the sentence. If the sentence is a short answer (`is_answer`), the rating alone counts, because the
-        linear model does not see the question.
+        `rating` contains the logits that the statement model computed, as 32-bit floats, or is None if the model
+        has not rated the sentence. If the sentence is a short answer (`is_answer`), the rating alone counts,
+        because the linear model does not see the question.
         """
         logits = self.model.compute_logits(extract_features(sentence))
         if rating is not None:

@@ -80,7 +80,7 @@ class ExtractedStatement:
 def extract_statements(text: str, voice: Voice) -> list[ExtractedStatement]:
     """Extract the statements in `text` in order, at most one for each key.
 
-    `voice` tells who speaks: the owner of the memory, a participant in a session, or the author of a commit. If a
+    `voice` is who speaks: the owner of the memory, a participant in a session, or the author of a commit. If a
     sentence can be interpreted in several ways, the most certain interpretation is used.
     """
     if voice == "commit" and patterns.GENERATED_MESSAGE.match(text):

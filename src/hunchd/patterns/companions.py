@@ -130,8 +130,8 @@ def _iter_touched(unit: Unit, own_paths: Sequence[str]) -> Iterable[tuple[str, s
     """Yield what a unit of work changed besides its instances.
 
     Each item is (kind of companion, target). `own_paths` are the files that contain the instances. Any other file
-    counts as the test or source file of an instance, or else by the kind of its path. A file that existed before is
-    also yielded by its path.
+    is yielded as the test or source file of an instance, or else by the kind of its path. A file that existed
+    before is also yielded by its path.
     """
     stems = {extract_stem(path) for path in own_paths}
     is_in_tests = any(is_test(path) for path in own_paths)

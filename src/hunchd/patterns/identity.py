@@ -17,8 +17,8 @@ MIN_SHARED: Final = 0.5  # minimum overlap between the instances of two patterns
 def reuse_known_keys(patterns: Sequence[CodePattern], before: Sequence[CodePattern]) -> list[CodePattern]:
     """Return the patterns, each with the key of its earlier version, if any.
 
-    The earlier patterns are given in `before`. One of them is the earlier version of a pattern if the two share most
-    of their instances.
+    `before` contains the earlier patterns. One of them is the earlier version of a pattern if the two share most of
+    their instances.
     """
     instances_by_key = {old.key: {(spot.path, spot.name) for spot in old.spots} for old in before}
     kind_by_key = {old.key: (old.language, old.kind) for old in before}

@@ -79,7 +79,7 @@ def _add_pattern_history(
 
 
 class FirstLines:
-    """Lookup of the first lines of instances, by which git history is searched.
+    """Lookup of the first lines of instances, which are used to search git history.
 
     A line that occurs several times in a file does not identify an instance.
     """

@@ -57,8 +57,8 @@ def describe_new_instance(
 ) -> str:
     """Return the advice that a maintainer would give about a new instance.
 
-    It is a sentence that states what else to change or, for subclasses and the like, which folder to put the instance
-    in. Returns "" if there is nothing to say about either, or if `example` is None.
+    The advice is a sentence that states what else to change or, for subclasses and the like, into which folder to
+    put the instance. Returns "" if there is no advice to give, or if `example` is None.
     """
     if example is None or title in _UNSPECIFIC or title.startswith("tests"):
         return ""

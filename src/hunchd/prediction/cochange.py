@@ -107,8 +107,8 @@ class CoChange:
     def load_shares(self, numbers: Array, files: FileTable, unit: int, prior: float) -> tuple[Array, Array, Array]:
         """Return the neighbours of several files with P(neighbour | file).
 
-        Returns (neighbours, probabilities, indexes); the index of a neighbour says which of `numbers` it belongs
-        to. `prior` is a weight added to that of each file, for smoothing.
+        Returns (neighbours, probabilities, indexes). The index of a neighbour says to which of `numbers` the
+        neighbour belongs. For smoothing, `prior` is added to the weight of each file.
         """
         row, which = self.rows.join_rows(numbers)
         weight = row["long"] * np.exp2(-np.maximum(unit - row["last"], 0) / LONG_HALF_LIFE)

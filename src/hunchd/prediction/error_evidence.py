@@ -1,6 +1,6 @@
 """Adjustment of scores when the query contains an error.
 
-The features that the error's traceback gives a file, here called signs, are added up as log odds.
+A file's features that come from the error's traceback are called signs here. They are added up as log odds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def compute_swing(state: PredictorState, trace: ErrorTrace, files: Array) -> Arr
 
 
 def compute_signs(state: PredictorState, trace: ErrorTrace, files: Array) -> Array:
-    """Return the features that the error gives `files`, with shape (files, features)."""
+    """Return the signs of `files` in the error, with shape (files, features)."""
     traits, size = state.files.traits.view, len(state.files)
     columns = np.zeros((len(files), len(SIGN_NAMES)), "<f4")
     place = {name: number for number, name in enumerate(SIGN_NAMES)}

@@ -50,7 +50,7 @@ class FieldIndex:
     def create_counting(cls) -> FieldIndex:
         """Create an index that also counts the documents for each key.
 
-        `get_frequencies` returns these counts for many keys at once; they are nearly exact.
+        `get_frequencies` returns these counts, which are nearly exact, for many keys at once.
         """
         field = cls()
         field._frequency = np.zeros(1 << FREQUENCY_BITS, "<u2")

@@ -219,7 +219,8 @@ class NextStepPredictor:
     def _update_information(self) -> None:
         """Measure how much information each step gives about the next one.
 
-        The measure is the divergence between the distribution of the steps that follow it and that of all steps.
+        The measure is the divergence between two distributions: that of the steps that follow it, and that of all
+        steps.
         """
         overall_counts = self._counts_by_context.get(("always",))
         if overall_counts is None:

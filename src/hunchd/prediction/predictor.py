@@ -88,8 +88,8 @@ class Predictor(Learner):
     def record_outcome(self, path: str, *, was_used: bool) -> None:
         """Learn from whether a suggested file was used.
 
-        The newest prediction that contained the file is the training example. Nothing is learned from an ignored
-        suggestion alone, because a low rank may be why it was ignored.
+        The newest prediction that contained the file serves as the training example. Nothing is learned from an
+        ignored suggestion alone, because it may have been ignored only for its low rank.
         """
         file = self._state.files.numbers.get(path)
         if file is None or not was_used:

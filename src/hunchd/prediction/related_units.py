@@ -1,6 +1,6 @@
 """Past units of work that are relevant to a focus.
 
-They are similar to the text of the focus, or they wrote the lines of its files.
+A unit is relevant if it is similar to the text of the focus, or if it wrote lines in the files of the focus.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def recall_units(
 ) -> tuple[PredictedUnit, ...]:
     """Return past units that are relevant to a query.
 
-    They are similar to it, or they wrote or recently touched the open files.
+    A unit is relevant if it is similar to the query, or if it wrote lines in the open files or recently touched them.
     """
     focus_seeds = _exclude_hubs(state, query)
     shares = {seed: _load_shares(state, seed) for seed in query.seeds}
@@ -160,9 +160,9 @@ def _build_unit(
 ) -> PredictedUnit:
     """Build the predicted unit with its reasons.
 
-    `confidence_scale` is the confidence for a unit whose similarity is 1. `is_exact` is True if `owned_share` comes
-    from git blame; an estimated share is not given as a reason, because it may be far off if a file was rewritten
-    often.
+    `confidence_scale` is the confidence for a unit with a similarity of 1. `is_exact` is True if `owned_share`
+    comes from git blame; an estimated share is not given as a reason, because it may be far off if a file was
+    rewritten often.
     """
     messages = state.messages
     at = int(messages.at.view[unit])

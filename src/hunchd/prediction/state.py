@@ -227,6 +227,6 @@ _PARTS: dict[
 def hash_author(email: str, name: str) -> int:
     """Hash an author to 32 bits.
 
-    The email address is hashed, or the name if there is no address.
+    The email address is hashed or, if there is none, the name.
     """
     return words.hash_word((email or name).strip().lower())

@@ -156,8 +156,8 @@ def count_common_tail(one: Sequence[str], other: Sequence[str]) -> int:
 def _extract_message(text: str) -> tuple[list[str], list[str]]:
     """Return the message lines and the other lines of an error.
 
-    Other lines that come from libraries are left out. Both are in reverse order, from the end of the text, except
-    for errors listed by tools: there, the first line is the error, and the others may follow from it.
+    Other lines that come from libraries are left out. Both lists are in reverse order, from the end of the text.
+    The exception is errors listed by tools: their first line is the error, and the others may follow from it.
     """
     message, quoted_lines = [], []
     is_third_party = False

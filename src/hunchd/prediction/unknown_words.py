@@ -58,8 +58,8 @@ def _count_occurrences(state: PredictorState, keys: list[int]) -> Array:
 def _split_compound(word: str, state: PredictorState) -> list[str]:
     """Return the two known words of which a compound consists.
 
-    Returns an empty list if there are none. The most even split is preferred. Stop words count as known but are
-    left out of the result.
+    Returns an empty list if the word cannot be split into known words. The most even split is preferred. Stop words
+    count as known but are left out of the result.
     """
     if len(word) < SHORTEST_JOINED:
         return []
@@ -76,10 +76,10 @@ def _split_compound(word: str, state: PredictorState) -> list[str]:
 
 
 def _correct_spelling(word: str, state: PredictorState) -> list[str]:
-    """Return the most frequent known word one edit away.
+    """Return the most frequent known word that is one edit away.
 
-    Returns an empty list if there is none. An edit changes, removes or adds one letter, or swaps two neighbouring
-    letters.
+    Returns an empty list if there is no such word. An edit changes, removes or adds one letter, or swaps two
+    neighbouring letters.
     """
     if len(word) > LONGEST_MISSPELT or not word.isascii():
         return []
@@ -90,9 +90,9 @@ def _correct_spelling(word: str, state: PredictorState) -> list[str]:
 
 
 def _generate_edits(word: str) -> dict[str, None]:
-    """Return all distinct strings that are one edit away.
+    """Return all distinct strings that are one edit away from `word`.
 
-    They are in a fixed order.
+    The strings are in a fixed order.
     """
     cuts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     return dict.fromkeys(

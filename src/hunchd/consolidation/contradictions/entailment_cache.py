@@ -86,7 +86,7 @@ def make_pair_key(first: str, second: str) -> str:
 def describe_difference(a: str, b: str) -> str:
     """Describe a contradiction by quoting words that only one statement contains.
 
-    The model gives no reason itself.
+    The model itself gives no reason.
     """
     mine, others = _collect_content_words(a), _collect_content_words(b)
     only_a, only_b = (

@@ -1,7 +1,7 @@
 """Statements: memories that say that something holds now.
 
-The functions extract the text of a statement and decide which pairs may contradict each other. They are pure. Facts
-with the same key and scope are not compared, because the newer claim replaces the older one.
+These pure functions extract the text of a statement and decide which pairs may contradict each other. Facts with
+the same key and scope are not compared, because the newer claim replaces the older one.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def _apply_to_different_files(one: Memory, other: Memory) -> bool:
 def may_contradict(one: Memory, other: Memory) -> bool:
     """Return True if two memories could contradict each other, judging by their origin.
 
-    They must overlap in scope and time, and must not be linked, come from one source or apply to different files.
-    Memories with the same key cannot contradict each other, because a key has only one value.
+    The memories must overlap in scope and time, and must not be linked, come from one source or apply to different
+    files. Memories with the same key cannot contradict each other, because a key has only one value.
     """
     if one.id == other.id or one.project != other.project or one.scope is not other.scope:
         return False

@@ -89,7 +89,8 @@ _SCRIPT_RUNNERS: Final = {"npm": "npx", "pnpm": "pnpm exec", "bun": "bunx"}
 def has_tasks(path: str) -> bool:
     """Return True if a file defines named tasks or implies well-known commands.
 
-    Its name alone decides: `Cargo.toml`, for example, implies the commands that are typed in every Rust project.
+    Only the file's name is considered: `Cargo.toml`, for example, implies the commands that are typed in every Rust
+    project.
     """
     name = path.rpartition("/")[2]
     return name in _DEFAULTS or any(pattern.match(name) for pattern, _, _ in _TASK_FILES)
@@ -98,7 +99,7 @@ def has_tasks(path: str) -> bool:
 def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[Command]:
     """Yield the commands found in a manifest, task file or CI workflow.
 
-    `tasks` are the paths of the project; a lock file among them tells which package manager is used.
+    `tasks` are the paths of the project; a lock file among them shows which package manager is used.
     """
     folder, _, name = path.rpartition("/")
     if path.startswith(CI_FOLDERS) or name in (".gitlab-ci.yml", "appveyor.yml", ".travis.yml"):
@@ -212,7 +213,7 @@ def read_page_commands(
     """Yield the commands on a page for contributors.
 
     Commands are lines of shell code, and code spans in sentences. In a readme, only the sections about development
-    are read; the others are for users. `paths` are those of the project.
+    are read; the other sections are for users. `paths` are the paths of the project.
     """
     weight = README_WEIGHT if is_readme else GUIDE_WEIGHT
     heading, language, in_fence, folder = "", "", False, ""

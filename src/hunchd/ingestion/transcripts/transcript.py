@@ -23,8 +23,8 @@ MAX_LINE_BYTES: Final = 16 * 1024 * 1024  # bytes; only images have lines of man
 class Transcript:
     """Session of a coding agent, read from one of its files.
 
-    `messages` have the format that POST /sessions/{id}/messages expects. Each has a `ref`, which identifies it when
-    the file is read again.
+    `messages` have the format that POST /sessions/{id}/messages expects. Each message has a `ref`, which identifies
+    it when the file is read again.
     """
 
     agent: str

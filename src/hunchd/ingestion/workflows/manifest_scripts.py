@@ -127,7 +127,8 @@ def _build_workflow(
     """Build the workflow for a script.
 
     A script in a manifest below the root runs in the manifest's folder, so the name of the workflow mentions that
-    folder. `search_text` is the text with which the script's definition begins; it gives the line number.
+    folder. `search_text` is the text with which the script's definition begins; its position determines the line
+    number.
     """
     folder = path.rpartition("/")[0]
     at = text.find(search_text)

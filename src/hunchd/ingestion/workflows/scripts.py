@@ -1,8 +1,8 @@
 """Extraction of workflows from a project's files.
 
-These are CI files, Makefiles, justfiles, package scripts, hooks and shell scripts. The files are untrusted: they
-are read within limits, nothing in them is executed or expanded, and a file whose content does not match its name
-yields nothing.
+The files are CI files, Makefiles, justfiles, package scripts, hooks and shell scripts. They are untrusted: they are
+read within limits, nothing in them is executed or expanded, and a file whose content does not match its name yields
+nothing.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def read_workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
 def _read_lock(path: str) -> Iterator[tuple[str, str]]:
     """Yield the folder of a lock file and the package manager that wrote it.
 
-    Yields nothing if `path` is not that of a lock file.
+    Yields nothing if the file at `path` is not a lock file.
     """
     folder, _, name = path.rpartition("/")
     if name in _PROGRAM_BY_LOCK_FILE:
