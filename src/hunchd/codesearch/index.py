@@ -21,7 +21,9 @@ from hunchd.text.bm25 import LARGEST_GAIN, compute_idf, compute_length_norms
 BASE: Final = "code-base.index"
 CHANGED_FILE: Final = "code-changed.index"
 
-SATURATION: Final = 2.0  # of BM25 for chunks, in which words count according to their field; files use the usual value
+SATURATION: Final = (
+    2.0  # parameter of BM25 for chunks, in which words count according to their field; files use the usual value
+)
 # The score of a file comes from its best chunks, each counting less than the one before: a single chunk often only
 # mentions the subject.
 DECAY: Final = np.array([1.0, 0.6, 0.4, 0.3, 0.2], "<f4")
@@ -37,7 +39,7 @@ class Part:
     """
 
     segment: Segment
-    first: int  # number of its first file in the whole index
+    first: int  # number of the part's first file in the whole index
     alive: Array  # by file
     norms: Array  # by chunk
     file_norms: Array

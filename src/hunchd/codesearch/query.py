@@ -15,8 +15,8 @@ from hunchd.text.identifiers import split_code_words
 Intent = Literal["code", "history", "symbol", "task"]
 Form = Literal["question", "symbol", "report"]
 
-BODY_WEIGHT: Final = 0.3  # of a word that occurs only in the prose of an error report
-CODE_WEIGHT: Final = 0.7  # of a name in the code of an error report
+BODY_WEIGHT: Final = 0.3  # weight of a word that occurs only in the prose of an error report
+CODE_WEIGHT: Final = 0.7  # weight of a name in the code of an error report
 MOST_TERMS: Final = 48
 
 # How much a file of each role counts if the question does not ask for that role.
@@ -61,7 +61,7 @@ _WANTS: Final[tuple[tuple[Role, re.Pattern[str]], ...]] = (
     ),
     (Role.EXAMPLE, re.compile(_REQUEST_PATTERN.format(words=r"\bexamples?|samples?|demos?", verbs="demonstrated"))),
 )
-# Whoever asks how to do something is best answered by what is written for users.
+# A question about how to do something is best answered by what is written for users.
 _HOW_TO = re.compile(r"(?i)\bhow (?:do|can|should|would|to)\b")
 _HISTORY = re.compile(
     r"(?i)^\W*(?:why|when|since when)\b|\bwhy (?:was|were|is|are|did|does|do)\b|\bwhen (?:was|were|did)\b"
@@ -100,7 +100,7 @@ class CodeQuery:
     gist: str
     intent: Intent
     terms: Mapping[int, float]
-    words: tuple[str, ...]  # parts of its identifiers in lower case
+    words: tuple[str, ...]  # parts of the question's identifiers, in lower case
     symbols: Mapping[str, float] = field(default_factory=dict)
     paths: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()  # of a traceback, the raise site first

@@ -95,8 +95,8 @@ def rank(
 ) -> Ranking:
     """Rank the files in `index`, and return at most `most` of them.
 
-    `meaning` contains, for each file, the cosine of its vector with the question's, and `eligible_files` says
-    whether the file may be shown.
+    `meaning` contains, for each file, the cosine of its vector with the vector of the question, and
+    `eligible_files` says whether the file may be shown.
     """
     matches = index.match(query.terms, tests=query.factors.get(Role.TEST, 1.0))
     names, defines = _score_definitions(index, query)

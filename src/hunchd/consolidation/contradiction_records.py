@@ -83,7 +83,8 @@ def contradiction_answer(contradiction: Memory) -> ContradictionAnswer:
 def _side_to_record(source: Mapping[str, Any], side: str) -> MemoryRecord:
     """Return one of the two memories as it was when the contradiction was found.
 
-    `side` is "a" or "b". If the contradiction is resolved, the status of the returned memory shows whether it won.
+    `side` is "a" or "b". If the contradiction is resolved, the status of the returned memory shows whether this
+    memory won.
     """
     memory = memory_from_json(source[side])
     wins = _WINNERS.get(source.get("resolution", ""))
@@ -165,8 +166,8 @@ def reopen_contradiction(
 def close_if_inactive(contradiction: Memory, present: dict[str, Memory], now: datetime) -> Memory | None:
     """Close a contradiction if one of its two memories is no longer active.
 
-    Returns the closed record. Returns None if the contradiction stays as it is: both memories are active, it is
-    already closed, or it is about one key.
+    Returns the closed record. Returns None if the contradiction stays as it is, because both memories are active,
+    it is already closed, or it is about one key.
     """
     a, b = (present.get(side.id) for side in parse_sides(contradiction))
     if contradiction.status is not Status.ACTIVE or is_about_one_key(contradiction):
@@ -189,9 +190,9 @@ def close_overtaken(
 ) -> tuple[Memory, ...]:
     """Close a contradiction about one key after a source has changed its claim.
 
-    `new_claim` is the new claim of that source, and `withdrawn` is the claim that it withdrew, if any. Returns the
-    closed record; if the new claim contradicts the other memory as well, a record of the new contradiction follows.
-    Returns () if the old contradiction persists.
+    `new_claim` is the new claim by that source, and `withdrawn` is the claim that the source withdrew, if any.
+    Returns the closed record; if the new claim contradicts the other memory as well, a record of the new
+    contradiction follows. Returns () if the old contradiction persists.
     """
     if contradiction.status is not Status.ACTIVE or not is_about_one_key(contradiction):
         return ()

@@ -1,6 +1,6 @@
 """Merging of duplicate memories into one.
 
-The memory that is kept takes over the provenance and usage counts of the others. These are pure functions.
+One memory is kept, and takes over the provenance and usage counts of the others. These are pure functions.
 """
 
 from __future__ import annotations

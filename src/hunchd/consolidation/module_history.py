@@ -1,8 +1,8 @@
 """Histories: memories that condense old episodes or automated updates.
 
-The episodes are those of one module, which is a folder at most MAX_DEPTH levels deep, or the whole project. The
-history has one line for each episode, and a summary that names the most important ones. The automated updates of a
-project have one history, with one line for each dependency or chore, however often it was repeated.
+A module has one history of its old episodes. It is a folder at most MAX_DEPTH levels deep, or the whole project.
+The history has one line for each episode, and a summary that names the most important ones. A project has one
+history of its automated updates, with one line for each dependency or chore, however often it was repeated.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def plan_histories(
 ) -> Iterator[PlannedChange]:
     """Plan a new or updated history for each module with old episodes.
 
-    If a module has too few episodes for a history of its own, they are added to the history of its parent folder
-    before they are old enough to be forgotten. Every episode that is forgotten therefore has a line in some history.
+    If a module has too few episodes for its own history, they are added to the history of its parent folder before
+    they are old enough to be forgotten. Every episode that is forgotten therefore has a line in some history.
     """
     min_age, late_age = (timedelta(days=days) for days in (settings.compress_days, settings.forget_days * LATE_SHARE))
     modules: dict[tuple[str | None, str], list[Memory]] = defaultdict(list)
@@ -132,7 +132,7 @@ def _plan_additions(
 ) -> Iterator[PlannedChange]:
     """Plan to add the episodes to a history, in small batches.
 
-    Each change is applied as a whole, and a change with too many episodes would keep others waiting.
+    Each change is applied as a whole, and a change with too many episodes would keep other changes waiting.
     """
     known_ids = _list_episode_ids(history)
     new_episodes = sorted((one for one in episodes if one.id not in known_ids), key=lambda one: (one.at, one.id))

@@ -54,7 +54,7 @@ def _update_status(memory: Memory, code: CodePresence) -> tuple[Memory, str] | N
 def _find_stale_reason(memory: Memory, code: CodePresence) -> str:
     """Return the reason why a memory is stale.
 
-    Returns "" if it is not stale, or if the index does not show whether it is.
+    Returns "" if the memory is not stale, or if the index does not show whether it is.
     """
     if not describe(memory.kind).rests_on_code or not code.is_complete:
         return ""

@@ -64,7 +64,7 @@ MAX_BYTES = 128_000  # per manifest or record; longer files are lock files and b
 MAX_RECORDS = 200  # only the newest are read; a project with a thousand RFCs has other tools
 MAX_WORKFLOWS = 12
 MAX_CI_COMMANDS = 6
-MAX_PACKAGES = 12  # whose manifests are read if there is none at the root
+MAX_PACKAGES = 12  # packages whose manifests are read if there is none at the root
 _PACKAGE_MANIFESTS = frozenset(
     {"pubspec.yaml", "package.json", "pyproject.toml", "Cargo.toml", "go.mod", "composer.json"}
 )
@@ -178,8 +178,8 @@ def _extract_convention_facts(
 ) -> Iterator[Memory]:
     """Yield the most certain statement for each key, as a memory.
 
-    There are separate statements for the project, for each folder that differs from it, and for each further
-    language of the project.
+    There are separate statements for the project, for each folder with conventions that differ from the project's,
+    and for each further language of the project.
     """
     best: dict[_ConventionKey, _SourcedStatement] = {}
     tested_by_key: dict[str, list[_SourcedStatement]] = {}  # values that the workflows of a CI system test, by key
@@ -327,8 +327,8 @@ def _find_other_language(current: Statement, statement: Statement) -> str:
 def _outranks(statement: Statement, current: Statement) -> bool:
     """Return True if `statement` should replace `current`.
 
-    The more certain statement wins, with one exception: a statement that names all tools of the other and more wins
-    if its confidence is above HINT_CONFIDENCE.
+    The more certain statement wins, with one exception: a statement that names all tools in the other statement,
+    and more, wins if its confidence is above HINT_CONFIDENCE.
     """
     values, current_values = {*statement.value.split(", ")}, {*current.value.split(", ")}
     if values > current_values and statement.confidence > HINT_CONFIDENCE:
@@ -405,7 +405,7 @@ def applies_to_whole_project(fact: Memory) -> bool:
 def qualify_key(part: str, key: str) -> str:
     """Return `key` qualified with the folder or language to which it applies.
 
-    `part` is the name of that folder or language. If it is empty, returns `key` itself.
+    `part` is the name of that folder or language. If `part` is empty, returns `key` itself.
     """
     return f"{key} in {part}" if part else key
 

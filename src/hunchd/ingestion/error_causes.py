@@ -33,7 +33,7 @@ class RootCause:
     end: int  # offset at which the last section ends
 
     def order_places(self, places: Sequence[tuple[int, ErrorLocation]]) -> tuple[tuple[int, ErrorLocation], ...]:
-        """Return the places by section of the trace, the root cause's first.
+        """Return the places by section of the trace, those of the root cause first.
 
         The places in the other sections are kept, because a section may omit frames ("... 23 more") that a section
         above it lists.

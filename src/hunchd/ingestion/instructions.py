@@ -94,8 +94,7 @@ def extract_instructions(text: str, page: str = "people") -> list[Instruction]:
 def iterate_passages(text: str, page: str) -> Iterator[Passage]:
     """Yield the sentences of a page, each with its heading and list position.
 
-    If a list item ends in a colon, it is repeated before each item nested below it. `page` is the audience of the
-    page.
+    A list item that ends in a colon is repeated before each item nested below it. `page` is the audience of the page.
     """
     condition = ""
     for block in _split_passages(text[:60_000]):

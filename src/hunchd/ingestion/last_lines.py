@@ -30,8 +30,8 @@ def is_last_line(error: ParsedError, text: str) -> bool:
 def normalize_headline(headline: str) -> str:
     """Return the part of a headline that stays the same between occurrences.
 
-    Names are kept, because they are all that distinguishes errors without stack frames. Returns "" if the headline
-    is only an error type.
+    Names are kept, because nothing else distinguishes errors without stack frames. Returns "" if the headline is
+    only an error type.
     """
     headline = _QUALIFIED_PREFIX.sub("", headline)
     return (

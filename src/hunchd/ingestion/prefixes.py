@@ -80,8 +80,8 @@ _QUOTED_RUN = re.compile(r"(?:^ {1,12}> .*\n){2,}", re.MULTILINE)
 _QUOTED_MARK = re.compile(r"^ +> ", re.MULTILINE)
 
 _MOST_ELEMENTS: Final = 6
-_SHARE: Final = 0.9  # of the nonblank lines, for elements that could be part of the report
-_SHARE_OF_STRONG: Final = 0.5  # for elements that only loggers write
+_SHARE: Final = 0.9  # minimum share of the nonblank lines, for elements that could be part of the report
+_SHARE_OF_STRONG: Final = 0.5  # the same for elements that only loggers write
 _FEWEST_LINES: Final = 3
 _MOST_SOURCES: Final = 8
 

@@ -72,7 +72,7 @@ def split_sentences(text: str, *, limit: int = MAX_SENTENCES) -> list[str]:
 def join_sentences(parts: list[str]) -> str:
     """Join sentences on one line; add full stops where they are missing.
 
-    The last one is left as it is.
+    The last sentence is left as it is.
     """
     terminated_parts = [part if part[-1] in ".!?:;…" else f"{part}." for part in parts[:-1]]
     return " ".join((*terminated_parts, *parts[-1:]))
@@ -145,8 +145,8 @@ def _is_noise(line: str) -> bool:
 def _continues_sentence(last: str, line: str, width: int) -> bool:
     """Return True if `line` continues the sentence on the line before it (`last`).
 
-    This is the case if it begins with a lower-case letter, or if its first word did not fit on the line before, so
-    that an editor wrapped it. `width` is the length of the longest line.
+    This is the case if `line` begins with a lower-case letter, or if its first word did not fit on the line before,
+    so that an editor wrapped it. `width` is the length of the longest line.
     """
     if width > MAX_WRAP_WIDTH or _LABEL.match(line):
         return False

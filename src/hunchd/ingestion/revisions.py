@@ -21,12 +21,12 @@ LEAST_SHARED: Final = 2  # words that a change which names nothing must share wi
 # the minimum lead over all others.
 MIN_COSINE: Final = 0.48
 MIN_LEAD: Final = 0.05
-LEAST_COSINE: Final = 0.15  # to a statement that shares names or words
-CHANGE_THRESHOLD: Final = 0.1  # probability of a change or withdrawal from which an earlier statement may be over
-LIKELY_CHANGE: Final = 0.25  # from which an earlier statement may be over that has a number in common
-SURE_CHANGE: Final = 0.4  # from which an earlier statement may be over that shares no words
-SMALLEST_NUMBERS: Final = {"1", "2"}  # articles and the like, which tell little
-LASTING: Final = ("identity", "person", "action")  # only a statement of the same category ends one
+LEAST_COSINE: Final = 0.15  # minimum cosine similarity to a statement that shares names or words
+CHANGE_THRESHOLD: Final = 0.1  # minimum probability of a change or withdrawal to replace an earlier statement
+LIKELY_CHANGE: Final = 0.25  # the same if the two statements have a number in common
+SURE_CHANGE: Final = 0.4  # the same if the two statements share no words
+SMALLEST_NUMBERS: Final = {"1", "2"}  # often articles, which mean little
+LASTING: Final = ("identity", "person", "action")  # only a statement in the same category replaces one in these
 
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]+(?:['’]\w+)?|\d+(?:[.,]\d+)?|[%€$]")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")
@@ -92,7 +92,7 @@ class _Subject:
     names: frozenset[str]
     all_words: frozenset[str]  # every word, and every pair of wide characters
     quantities: frozenset[tuple[str, str]]  # unit, number
-    numbers: frozenset[str]  # with and without a unit, but for the smallest
+    numbers: frozenset[str]  # with and without a unit, except the smallest
     denied_numbers: frozenset[str]  # numbers after "not"
 
 

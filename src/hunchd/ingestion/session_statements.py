@@ -23,7 +23,7 @@ from hunchd.ingestion.redaction_rules import ANNOUNCERS
 from hunchd.ingestion.statement_classifier import is_mostly_latin, load_classifier
 
 NOTHING: Final = ("quoted", "hypothesis", "joke", "request", "chatter")
-# Short sentences beside one with such a label comment on it and state nothing: "A poster says …. Nonsense."
+# A short sentence beside one with such a label only comments on it and states nothing: "A poster says …. Nonsense."
 COMMENT_LABELS: Final = ("quoted", "hypothesis", "joke")
 COMMENT_WEIGHT: Final = 4.0  # keeping a joke or supposition is worse than missing a statement
 MOST_NOTHING: Final = 0.5  # probability that a sentence states nothing, above which it is skipped
@@ -35,7 +35,7 @@ BIAS: Final = 0.9
 BIAS_WITHOUT_RATING: Final = 0.9
 BIAS_OF_ANSWER: Final = 2.0  # chosen on 32 questions with answers, half of which decide something
 USUAL_WEIGHT: Final = 3.0  # sentences: the usual share counts as much as this many from the session
-SHIFT_FACTOR: Final = 1.3  # of the estimated shift; without it, one more line in twelve is kept wrongly
+SHIFT_FACTOR: Final = 1.3  # factor of the estimated shift; without it, one more line in twelve is kept wrongly
 _LEAST_SHARE: Final = 1e-6  # keeps odds finite
 _ROUNDS: Final = 10  # rounds in which the share for a session is estimated
 MOST_NOTHING_OF_ASSISTANT: Final = 0.1  # an assistant's sentences are usually reports
@@ -46,10 +46,10 @@ LONGEST_TOGETHER: Final = 220  # characters
 LONGEST: Final = 360  # characters; longer ones are lists or code
 FEWEST_WORDS: Final = 3
 FEWEST_WIDE: Final = 5  # characters of Chinese or Japanese
-# An answer of fewer words or wide characters is quoted with its question: "Yes, let's do that" says nothing alone.
+# An answer of fewer words or wide characters is quoted with its question: "Yes, let's do that" says nothing on its own.
 ANSWER_WORDS: Final = 6
 ANSWER_WIDE: Final = 9
-QUESTION_WORDS: Final = 4  # of fewer words, a question of the assistant is quoted with the sentence before it
+QUESTION_WORDS: Final = 4  # a question by the assistant with fewer words is quoted with the sentence before it
 MOST_SENTENCES: Final = 40  # per message; more is a document
 IMPORTANCE: Final = {
     "identity": 0.9,
@@ -260,7 +260,7 @@ def _shift_odds(nothing: float, shift: float) -> float:
 def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
     """Yield the sentences until one contains somebody's address or number.
 
-    That sentence and those after it are about that person, and are left out.
+    That sentence and the sentences after it are taken to be about that person, and are left out.
     """
     for sentence in sentences:
         if holds_contact_data(sentence):

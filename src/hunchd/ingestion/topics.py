@@ -71,8 +71,8 @@ def _select_main_files(definitions: Iterable[tuple[str, str, int]]) -> list[tupl
 def find_topic_files(topic: str, definitions: Iterable[tuple[str, str, int]], limit: int) -> list[str]:
     """Return the files that belong to a topic, source code first.
 
-    A file belongs to a topic if it, or the folder in which it is, has the topic's name. At most `limit` files are
-    returned.
+    A file belongs to a topic if the file itself, or the folder that contains it, has the topic's name. At most
+    `limit` files are returned.
     """
     topic_name, ranked_files = _split_name(topic), []
     for path, language, symbols in definitions:

@@ -90,7 +90,7 @@ def load_api_key(access: ModelEndpoint, variable: str = KEY_VARIABLE) -> str:
     """Return the API key from the configured file.
 
     If no file is configured, the environment variable `variable` is used. Raises MissingApiKey if there is no valid
-    key, or if others can read the file.
+    key, or if other users can read the file.
     """
     if not access.key_file:
         if key := os.environ.get(variable, "").strip():

@@ -1,8 +1,8 @@
 """Client for servers with OpenAI's chat completions API.
 
-Such servers are Ollama, llama.cpp, LM Studio, vLLM and others. The client requests the answer as JSON that follows
-a schema (`response_format`), which all of these support. A server on this machine needs no key. The standard
-library is sufficient, because the language process does nothing else while it waits.
+Examples of such servers are Ollama, llama.cpp, LM Studio and vLLM. The client requests the answer as JSON that
+follows a schema (`response_format`), which all of these support. A server on this machine needs no key. The
+standard library is sufficient, because the language process does nothing else while it waits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Descriptions of groups of similar code: a title and the usual location.
 
-The title states what kind of code it is, and what the names have in common.
+The title states what kind of code the group contains, and what the names have in common.
 """
 
 from __future__ import annotations

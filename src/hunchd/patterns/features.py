@@ -1,7 +1,7 @@
 """Weights of features, which are higher the more specific a feature is to the project.
 
 A feature is a name that a function or class uses, with a mark that shows how it is used: `@route` is a decorator,
-`<Plugin` a base class, `open()` a call.
+`<Plugin` a base class, and `open()` a call.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def load_common_names(language: str) -> frozenset[str]:
     return frozenset(table.get(FAMILIES.get(language, language), "").split())
 
 
-# Weight by usage: a decorator or base class says what a thing is, a key hardly does.
+# Weight by usage: a decorator or base class says what a shape is, a key hardly does.
 _WEIGHT_BY_USAGE: Final = {
     "@": 1.0,
     "<": 1.0,

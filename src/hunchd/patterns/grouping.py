@@ -109,8 +109,8 @@ def group_shapes(shapes: Iterable[Shape], max_groups: int) -> list[ShapeGroup]:
 def _grow_groups(bucket: _Bucket) -> list[ShapeGroup]:
     """Grow each seed to a group of shapes.
 
-    Seeds that grow to the same core yield one group. A seed yields none if its core says too little, or if it does not
-    converge.
+    Seeds that grow to the same core yield one group. A seed yields no group if the features in its core say too
+    little, or if the growth does not converge.
     """
     cores: dict[frozenset[str], ShapeGroup | None] = {}
     for seed in _find_seeds(bucket):

@@ -1,7 +1,7 @@
 """Extraction of shapes from source code, with their features.
 
-A shape is a function, method or class that may be an instance of a pattern. Its features are the names that it uses,
-each with a mark that shows how, such as `@route` for a decorator.
+A shape is a function, method or class that may be an instance of a pattern. Its features are the names that it
+uses, each with a mark that shows how the name is used, such as `@route` for a decorator.
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ def _combine_go_methods(shapes: Sequence[Shape], syntax: Syntax) -> list[Shape]:
 def _find_name(kind: str, node: SyntaxNode, syntax: Syntax) -> str:
     """Return the name that `node` defines.
 
-    For a class without a name, this is the name of its type. Returns "" if it has neither.
+    For a class without a name, this is the name of its type. Returns "" if there is neither.
     """
     for name in _NAME_FIELDS.get(kind, ("name",)):
         name_node = node.child_by_field_name(name)

@@ -128,7 +128,7 @@ class FieldIndex:
     def get_frequencies(self, keys: Array) -> Array:
         """Return the number of documents that contain each key.
 
-        In rare cases it is slightly too high, because two keys have the same low bits. Only indexes from
+        In rare cases the number is slightly too high, because two keys have the same low bits. Only indexes from
         `create_counting` have these counts.
         """
         frequencies: Array = self._frequency[keys & LOW_BITS]

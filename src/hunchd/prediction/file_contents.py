@@ -97,7 +97,7 @@ class FileContents:
     def compute_similarity(self, file: int, others: Array) -> Array:
         """Return the similarity between `file` and each of `others`.
 
-        It is the cosine of their sketches, from 0 to 1.
+        The similarity is the cosine of the two files' sketches, from 0 to 1.
         """
         similarity = np.zeros(len(others), "<f4")
         if file >= len(self._blob_digests):

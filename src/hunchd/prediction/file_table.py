@@ -113,7 +113,7 @@ class FileTable:
         self.stem = GrowingColumn.create("<u4")
         self.suffix = GrowingColumn.create("<u4")
         self.depth = GrowingColumn.create("u1")
-        self.last = GrowingColumn.create("<i4", -1)  # unit that last changed it; -1: none has
+        self.last = GrowingColumn.create("<i4", -1)  # unit that last changed the file; -1: none has
         self.count = GrowingColumn.create("<i4")
         self.long = GrowingColumn.create("<f4")
         self.short = GrowingColumn.create("<f4")

@@ -61,8 +61,8 @@ def build_blame_result(lines: Sequence[tuple[str, str]]) -> BlameResult:
 class FileBlame:
     """Blame of a file, with the units of its commits.
 
-    `units` contains the unit of each commit, or -1 if it was not learned. `newest_unit` is the newest unit that had
-    touched the file when the blame was computed.
+    `units` contains the unit of each commit, or -1 if the commit was not learned. `newest_unit` is the newest unit
+    that had touched the file when the blame was computed.
     """
 
     units: Array

@@ -15,7 +15,7 @@ from hunchd.prediction.packed_arrays import Array, Arrays
 
 HEADS = ("seed", "text", "both")
 LEARNING_RATE = 0.05  # Adagrad's step, in standardised features
-MAX_WEIGHT = 0.6  # of each correction, in standardised features: it adjusts the ranking but does not overrule it
+MAX_WEIGHT = 0.6  # maximum weight of a feature in the correction, which adjusts the ranking but does not overrule it
 WEIGHT_DECAY = 0.002  # decay of the correction with each lesson, back towards the shipped weights
 RANK_DECAY = 0.98  # decay of the rolling reciprocal ranks
 MIN_LESSONS = 40

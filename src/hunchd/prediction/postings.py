@@ -19,8 +19,8 @@ AdditionSnapshot = list[tuple[int, list[int], list[int], int]]  # key, documents
 class KeyPostings:
     """Map from each key to its postings, in the order of addition.
 
-    A posting is a pair of a document and the number of times the key occurs in it. Loaded postings are two arrays
-    sorted by key that are searched by bisection; additions are stored separately, by key.
+    A posting is a pair of a document and the number of times the key occurs in it. Loaded postings are stored in
+    two arrays, which are sorted by key and searched by bisection; additions are stored separately, by key.
     """
 
     __slots__ = (

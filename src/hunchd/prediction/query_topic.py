@@ -1,6 +1,6 @@
 """Topic of a text: the files that it points to most strongly, and their co-change.
 
-All sources that match words contribute.
+All evidence sources that match words contribute to the topic.
 """
 
 from __future__ import annotations

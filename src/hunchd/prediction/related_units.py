@@ -80,7 +80,7 @@ def _weigh_owners(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores
     """Return the units that own each open file's lines, with weights.
 
     A weight is the square root of the unit's share of the lines, because even a change to a few lines can affect
-    many others.
+    many other lines.
     """
     parts = []
     for seed in seeds:

@@ -30,7 +30,7 @@ VISIT_HORIZON = 10  # steps
 EXPLORATION_DECAY = 0.8  # the same for the share of steps that lead to new files
 
 SIGN_NAMES = (
-    "score",  # of the ranker
+    "score",  # score of the ranker
     "best",  # 1 / rank by score
     "mentioned",  # named by the query
     # files that the session has not visited
@@ -39,13 +39,13 @@ SIGN_NAMES = (
     # files that it has visited
     "seen",
     "seen_score",
-    "seen_first",  # while no file was revisited yet
+    "seen_first",  # while no file has been revisited yet
     "seen_exploring",  # while most steps lead to new files
     "seen_arriving",  # while the current file is new
-    "seen_editing",  # while it is being edited
+    "seen_editing",  # while the current file is being edited
     "seen_many",  # log of the number of visited files
-    "seen_lately",  # 1 / log2(2 + steps since)
-    "seen_often",  # log of its decayed visits
+    "seen_lately",  # 1 / log2(2 + steps since the last visit)
+    "seen_often",  # log of the decayed number of visits to the file
     # transitions between files, in this session and earlier ones
     "follows",
     "follows_last",

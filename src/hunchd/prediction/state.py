@@ -83,7 +83,7 @@ class PredictorState:
     def learn_unit(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:
         """Learn a unit of work.
 
-        `title` is the subject in the form in which it is learned. If `weight` is 0 or the unit has more than
+        `title` is the unit's subject in the form to be learned. If `weight` is 0 or the unit has more than
         MAX_CHANGE_FILES files, only its message and its renames, additions and deletions of files are learned.
         """
         self._lesson_count += 1

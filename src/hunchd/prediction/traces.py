@@ -130,8 +130,8 @@ def _iterate_matches(
 ) -> Iterator[tuple[int, int]]:
     """Yield the files to which a path may refer.
 
-    Each comes with the number of trailing path parts that it shares with `parts`. If `requires_all` is True, all
-    parts must match; `outside` is True if the path is absolute.
+    Each file comes with the number of trailing path parts that it shares with `parts`. If `requires_all` is True,
+    all parts must match; `outside` is True if the path is absolute.
     """
     tail = words.hash_text_words(parts[-1].replace(".", " "))
     for file in state.contents.paths.find_holders(tail[0])[0].tolist() if tail else ():

@@ -27,7 +27,7 @@ _EMOJI: Final = r"\U0001f000-\U0001faff\u2600-\u2712\u2719-\u27bf\u2b00-\u2b5f\u
 WORD: Final = re.compile(r"[^\W_]+")  # underscores separate words
 _WORD: Final = re.compile(rf"[{_UNSPACED_SCRIPTS}]+|[{_EMOJI}]|(?:(?![{_UNSPACED_SCRIPTS}])(?:[^\W_]|[{_SIGNS}]))+")
 _RUN: Final = re.compile(rf"[{_UNSPACED_SCRIPTS}]+")
-# All that is neither Latin nor punctuation.
+# Everything that is neither Latin nor punctuation.
 _SPECIAL: Final = re.compile(
     r"[\u0300-\u1dff\u1f00-\u1fff\u2300-\u27bf\u2b00-\u2b5f\u2c00-\u2c5f\u2c80-\u2fdf\u3005-\ud7ff\uf900-\ufdff"
     r"\ufe70-\ufeff\U00010000-\U000323af]"

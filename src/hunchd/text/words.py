@@ -23,7 +23,7 @@ def _parse_word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Articles, prepositions, auxiliaries: empty in every text, code included.
+# Articles, prepositions, auxiliaries: without meaning in every text, including code.
 _CORE: Final = _parse_word_set("""
     a all an and are as at be by can do does for from has have if in into is it its no not of on or so than that the
     their them then there these this to up was we when which will with you your

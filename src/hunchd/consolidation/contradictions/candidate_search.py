@@ -107,8 +107,8 @@ class PairComparison:
     def select_for_language_model(self, contradicting: Iterable[ContradictingPair]) -> list[ContradictingPair]:
         """Return the pairs to ask a language model about, the `contradicting` ones first.
 
-        The remaining unread pairs follow. A pair is left out if neither memory is the user's own and they have no word
-        in common, because asking about it is not worth the cost.
+        The remaining unread pairs follow. A pair is left out if neither memory is the user's own and the two have
+        no word in common, because asking about such a pair is not worth the cost.
         """
         found = [one for one in contradicting if one.kind != "versions"]
         known_ids = {one.ids for one in found}
@@ -191,9 +191,9 @@ def apply_verdicts(
 ) -> list[ContradictingPair]:
     """Return `contradicting`, corrected by a language model's verdicts on the `freely_worded` pairs.
 
-    A pair that `verdict` confirms is included, and one that it rejects is left out. If `verdict` returns None, the
-    model has no verdict; the pair is then included only if it is in `contradicting` and `select_most_probable` selects
-    it.
+    A pair that `verdict` confirms is included, and a pair that it rejects is left out. If `verdict` returns None,
+    the model has no verdict; the pair is then included only if it is in `contradicting` and `select_most_probable`
+    selects it.
     """
     verdicts = {one.ids: verdict(one.a, one.b) for one in freely_worded}
     undecided_pairs = [one for one in contradicting if verdicts.get(one.ids) is None]

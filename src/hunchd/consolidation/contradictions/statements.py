@@ -61,7 +61,8 @@ def is_statement(memory: Memory) -> bool:
 def extract_statement(memory: Memory) -> str:
     """Return the text of a memory to compare with others.
 
-    This is the beginning of its content, at most MAX_STATEMENT_CHARACTERS, or a text made from its key and value.
+    This is the beginning of the memory's content, at most MAX_STATEMENT_CHARACTERS, or a text made from its key and
+    value.
     """
     text = memory.content[:MAX_STATEMENT_CHARACTERS]
     if memory.category == "instruction" or not (memory.key and memory.value):  # keys of instructions are generated
@@ -102,7 +103,7 @@ def _differ_in_number_only(one: Memory, other: Memory) -> bool:
 def _apply_to_different_files(one: Memory, other: Memory) -> bool:
     """Return True if both memories are instructions, but for different files.
 
-    In that case, the instruction for fewer files is an exception to the other.
+    The instruction for fewer files is then an exception to the other.
     """
     if not one.category == other.category == "instruction":
         return False
@@ -140,7 +141,7 @@ def _have_one_source(one: Memory, other: Memory) -> bool:
 
 
 def is_eligible_pair(memory: Memory, other: Memory) -> bool:
-    """Return True if it is worth checking whether both memories can hold."""
+    """Return True if two memories are worth checking for a contradiction."""
     if not is_statement(other) or not may_contradict(memory, other):
         return False
     return not _are_entries_of_two_keys(memory, other) and not _differ_in_number_only(memory, other)

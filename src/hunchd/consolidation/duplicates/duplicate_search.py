@@ -151,9 +151,9 @@ def _iter_candidates(
 ) -> Iterator[tuple[str, str]]:
     """Yield each pair of memories that may be duplicates, once.
 
-    The two memories share rare words or belong to the same commit or pull request. Pairs of two settled memories are
-    left out. Nearly all memories from a history belong to a commit of their own: they are compared with memories
-    without a commit and with others of the same commit, but never with those of another commit.
+    The two memories share rare words or belong to the same commit or pull request. Pairs of two settled memories
+    are left out. Nearly every memory from a history belongs to its own commit. It is compared with memories without
+    a commit and with others from the same commit, but never with those from a different commit.
     """
     unbound_ids: dict[str, list[str]] = {}  # word → memories without a commit
     bound_ids: dict[str, list[str]] = {}  # word → memories with a commit

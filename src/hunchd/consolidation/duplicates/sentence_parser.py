@@ -47,7 +47,7 @@ _WITH_ABBREVIATION: Final = re.compile(r"(?<!\w)w/(o\b)? ?", re.IGNORECASE)
 _PHRASE: Final = re.compile(rf"\b(?:{'|'.join(PHRASE_SYNONYMS)})\b", re.IGNORECASE)
 EMPTY: Final = frozenset[str]()
 _DENIAL: Final = re.compile(r"^(?:not|no|never|none|without|cannot|nor|neither)$")
-# What stands on the two sides of these words has different roles: "from 10 to 30", "tabs instead of spaces".
+# The texts before and after these words have different roles: "from 10 to 30", "tabs instead of spaces".
 _ARROWS: Final = frozenset(("->", "=>", "→"))
 _ROLE_WORDS: Final = _ARROWS | frozenset(
     "to into from with by on over than instead before after as for under within above below".split()  # noqa: SIM905

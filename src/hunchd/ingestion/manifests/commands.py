@@ -206,7 +206,7 @@ def _rate_inexactness(command: str, purpose: str) -> float:
 def clean_command(line: str) -> str:
     """Return a command line without its prompt and comment.
 
-    Returns "" if its arguments are not plain, or if it is too long.
+    Returns "" if the arguments of the command are not plain, or if the command is too long.
     """
     command = " ".join(_COMMENT.sub("", re.sub(r"^\s*[$>%❯]\s+", "", line)).split()).rstrip("\\;").strip()
     command = _NO_OUTPUT.sub(r"\1", _CHECK_FLAG.sub(r"\1", _SHELL.sub("", command)))
@@ -352,7 +352,7 @@ def runs_other_tool(command: str, tools: str) -> bool:
 def merge_tools(command: str, tools: str) -> str:
     """Append to a command, in parentheses, the `tools` that it does not name.
 
-    Nothing is appended if it names a different tool: `tox -e pyright` does not run mypy.
+    Nothing is appended if the command names a different tool: `tox -e pyright` does not run mypy.
     """
     tool_names = {name for _, purpose_tools in TOOLS_BY_PURPOSE for name in purpose_tools if name.isalnum()}
     if any(mentions(command, name) for name in tool_names if not mentions(tools, name)):
@@ -370,7 +370,7 @@ def _rate(witnesses: list[Command]) -> tuple[float, int]:
 def _normalize(line: str) -> str:
     """Normalize a command for comparison with others.
 
-    Its wrapper, its properties, the options after `--`, and the `run` of a script runner are removed.
+    The wrapper of the command, its properties, the options after `--`, and the `run` of a script runner are removed.
     """
     form = _WRAPPER.sub("", line, count=1) if _WRAPPER.match(line) else line
     return _RUN.sub(r"\1 ", _PROPERTY.sub("", form).partition(" -- ")[0])

@@ -1,7 +1,7 @@
 """Parser for shell code in scripts, hooks, recipes and CI steps.
 
-Commands are returned verbatim and in order; the code is split at separators outside quotations. For a shell script,
-only the name, the description and the tasks are read, not what it does inside.
+Commands are returned verbatim and in order; the code is split at separators outside quotations. From a shell
+script, only the name, the description and the tasks are read, not the commands that it runs.
 """
 
 from __future__ import annotations

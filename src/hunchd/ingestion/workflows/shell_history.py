@@ -1,7 +1,7 @@
 """Reader for the history files of shells.
 
-Each command gets the time at which it was run if the file records it, and the folder if the `cd` commands before it
-reveal that.
+Each command gets the time at which it was run, if the file records it, and the folder in which it was run, if the
+`cd` commands before it reveal the folder.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _DIRECTORY_CHANGE = re.compile(r"\b(?:cd|pushd|popd|z|j|autojump|zoxide)\b")
 class HistoryCommand:
     """Command in a shell's history.
 
-    `at` is in seconds since the epoch, or None if it was not recorded; `folder` is None if it is unknown.
+    `at` is in seconds since the epoch, or None if the time was not recorded; `folder` is None if the folder is
+    unknown.
     """
 
     command: str
@@ -190,7 +191,8 @@ def _add_folders(commands: Iterator[HistoryCommand], home: str) -> Iterator[Hist
 def _next_folder(command: str, folder: str | None, previous_folder: str | None, home: str) -> str | None:
     """Return the working folder after a command, or None if it is unknown.
 
-    `folder` is the working folder before the command, and `previous_folder` the one before that (for `cd -`).
+    `folder` is the working folder before the command, and `previous_folder` the working folder before that (for `cd
+    -`).
     """
     try:
         words = shlex.split(command)
