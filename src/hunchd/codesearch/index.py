@@ -1,6 +1,6 @@
 """Search in the code index of one project.
 
-The index consists of a base segment and a segment with the files changed since the base was built.
+The index consists of a base segment, and a segment with the files changed since the base segment was built.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class CodeIndex:
     def match(self, terms: Mapping[int, float], *, tests: float = 1.0) -> Matches:
         """Score every chunk and file by `terms`.
 
-        This takes time linear in the number of postings. `terms` maps each term to its weight. The scores of chunks
-        that are tests are multiplied by `tests`.
+        `terms` maps each term to its weight. The scores of chunks that are tests are multiplied by `tests`. The
+        time taken is linear in the number of postings (occurrences of the terms in chunks).
         """
         files, total = len(self.paths), 0.0
         best, whole, coverage = (np.zeros(files, "<f4") for _ in range(3))
@@ -236,7 +236,7 @@ def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
 def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Array, Array]:
     """Return the files that contain a term, with the term's weights.
 
-    The postings must be ordered by file.
+    The chunks that contain the term must be ordered by file.
     """
     owners = segment.file_of[chunks]
     if not len(owners):

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class Role(IntEnum):
-    """Purpose of a file; the numbers are stored in the index."""
+    """Purpose of a file; the index stores the numbers of the members."""
 
     SOURCE = 0
     TEST = 1

@@ -1,4 +1,4 @@
-"""Immutable segments of the index, which are stored in files and read by memory mapping."""
+"""Immutable segments of the index, which are stored in files and memory-mapped for reading."""
 
 from __future__ import annotations
 

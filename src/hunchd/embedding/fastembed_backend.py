@@ -92,7 +92,10 @@ def load_statement_model(changes: Path = statements.CHANGES_FILE) -> StatementMo
 
 
 def _load_pair_encoder(name: str, model: bytes, max_pieces: int) -> Any:
-    """Load a model that reads two texts together."""
+    """Load a model that reads two texts together.
+
+    `model` is the content of an ONNX file. Texts are truncated to `max_pieces` word pieces.
+    """
     fastembed_module, description = _import_fastembed()
     encoder = fastembed_module.rerank.cross_encoder.TextCrossEncoder
     if name not in {one["model"] for one in encoder.list_supported_models()}:

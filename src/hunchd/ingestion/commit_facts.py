@@ -26,7 +26,8 @@ _PARTS: Final = re.compile(r"[^\w-]+")
 def extract_commit_facts(unit: Unit, project: str, *, now: datetime) -> list[Memory]:
     """Extract the facts that a commit message states.
 
-    `unit` is the commit, or the merge with the commits that it brought in. Commits by bots yield no facts.
+    `unit` is a unit of history: a commit, or a merge with the commits that it brought in. Commits by bots yield no
+    facts.
     """
     if is_bot(unit):
         return []

@@ -242,7 +242,10 @@ def _extract_convention_facts(
 
 
 def _list_ci_commands(commands: Iterable[Command]) -> str:
-    """Return the commands that CI runs, without those that only add arguments to an earlier one."""
+    """Return the commands that CI runs, on one line.
+
+    Commands that only add arguments to an earlier command are left out. At most MAX_CI_COMMANDS are listed.
+    """
     lines: list[str] = []
     for one in commands:
         if one.path.startswith(CI_FOLDERS) and not one.part and one.purpose not in ("install", OTHER):

@@ -197,7 +197,11 @@ def _select_main_failure(text: str) -> str:
 
 
 def _end_of(text: str, tool: ToolError | None, headline: str) -> int:
-    """Return the offset at which the line with the error message ends."""
+    """Return the offset at which the error message ends.
+
+    The end is `tool.end` or, if `tool` is None, the end of the last occurrence of the headline. Returns the length
+    of the text if there is no headline either.
+    """
     return tool.end if tool is not None else max(text.rfind(headline), 0) + len(headline) if headline else len(text)
 
 

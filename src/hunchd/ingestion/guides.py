@@ -137,7 +137,7 @@ class Guide:
 
     @property
     def is_for_agents(self) -> bool:
-        """Return False for pages that are meant for human contributors."""
+        """Return False for pages that are meant only for human contributors."""
         return not (self.is_linked or _FOR_NEWCOMERS.search(self.path))
 
 

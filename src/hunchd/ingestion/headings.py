@@ -136,7 +136,7 @@ def get_title(settings: str) -> str:
 
 
 def strip_heading_marks(heading: str) -> str:
-    """Strip trailing `#` marks from a heading."""
+    """Strip trailing `#` marks from a heading, unless it has nothing else."""
     return heading.rstrip().rstrip("#").rstrip() or heading.strip()
 
 

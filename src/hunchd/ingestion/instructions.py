@@ -143,7 +143,7 @@ def extract_release_steps(text: str) -> Instruction | None:
 
 
 def strip_markup(text: str) -> str:
-    """Replace links by their text and remove emphasis; keep code spans."""
+    """Replace links with their text and remove emphasis; keep code spans."""
     text = re.sub(r"!?\[([^\]]{0,300})\](?:\([^)]{0,500}\)|\[[^\]]{0,300}\])", r"\1", text)
     text = re.sub(r"(?<!`)`([^`<]+?)(?:\s*<[^>]*>)?`__?(?!\w)", r"\1", text)
     text = re.sub(r"``([^`\n]{1,200})``", r"`\1`", text)

@@ -67,7 +67,7 @@ def _continues_block(line: str, block: Sequence[str]) -> bool:
 
 
 def _strip_logger_prefix(block: Sequence[str]) -> str:
-    """Join the lines of an error, and strip the logger's prefix from the first."""
+    """Join the lines of an error, and strip the logger's prefix from the first line."""
     lines = list(block)
     if level := _ERROR_LEVEL.match(lines[0]):
         lines[0] = f"{level[1]}: {lines[0][level.end() :].strip()}"

@@ -78,7 +78,7 @@ _MAX_DEPTH = 100  # levels of lists and objects in one value
 
 
 def redact(text: str) -> RedactedText:
-    """Replace the secrets in `text` by placeholders.
+    """Replace the secrets in `text` with placeholders.
 
     The function is idempotent and takes time linear in the length of the text.
     """

@@ -254,7 +254,7 @@ def _find_after_mark(match: re.Match[str], mark: str, kind: str) -> Iterator[Sec
 
 
 def _get_value_span(match: re.Match[str]) -> tuple[int, int]:
-    """Return the span of the value that _VALUE matched, with or without quotes."""
+    """Return the span of the value that _VALUE matched, without its quotes."""
     name = next(name for name, value in reversed(match.groupdict().items()) if value is not None and name != "name")
     return match.span(name)
 

@@ -154,7 +154,10 @@ def is_generated(value: str, *, density: float = _CHANGES_PER_CHARACTER) -> bool
 
 
 def is_scrambled(value: str) -> bool:
-    """Return True for letters of both cases and digits in which no words can be read."""
+    """Return True for a mixture of letters and digits without readable words.
+
+    The letters must be of both cases.
+    """
     parts = split_ascii_letters(value)
     is_long = len(value) >= _LONG_SCRAMBLED
     return (

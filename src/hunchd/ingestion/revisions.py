@@ -215,7 +215,10 @@ def _build_subject(text: str) -> _Subject:
 
 
 def _find_quantities(text: str, words: Sequence[str], names: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield (unit, number) for each quantity: "five years", "Android 11", "百分之八十"."""
+    """Yield (unit, number) for each quantity.
+
+    Examples of quantities are "five years", "Android 11" and "百分之八十".
+    """
     for at, word in enumerate(words):
         number = _NUMBER_OF.get(word, word if word[0].isdigit() else None)
         if number is None:

@@ -50,7 +50,7 @@ class Rating(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RuleClassifier:
-    """Classifier of the sentences of a guide."""
+    """Classifier for the sentences in a guide."""
 
     model: LinearModel
 

@@ -114,7 +114,7 @@ def _judge_text(text: str) -> bool | None:
 
 
 def _find_cuts(turns: Sequence[Turn]) -> list[int]:
-    """Return the index of the first turn of each segment but the first."""
+    """Return the index of the first turn of each segment except the first segment."""
     max_segments = max(
         1, min(SEGMENTS_PER_HUNDRED_TURNS * math.ceil(len(turns) / 100), math.ceil(len(turns) / TURNS_PER_SEGMENT))
     )

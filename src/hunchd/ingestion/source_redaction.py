@@ -18,7 +18,7 @@ _BLOCK = re.compile(r"-----BEGIN |PuTTY-User-Key|BEGIN [A-Z ]*PRIVATE")
 
 
 def redact_source(text: str) -> str:
-    """Replace the secrets in the text of a source file by placeholders.
+    """Replace the secrets in the text of a source file with placeholders.
 
     Only suspicious lines are checked closely; most files have none.
     """

@@ -132,7 +132,7 @@ def _read_sentence(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
 
 
 def _read_changes(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
-    """Yield statements according to which one thing replaces another."""
+    """Yield the statements in a sentence that say that one thing replaces another."""
     for rule, pattern in _CHANGES:
         match = pattern.search(sentence)
         if match is None or (voice == "commit" and not _concerns_whole_project(sentence, match, rule)):

@@ -78,7 +78,10 @@ class ModelOutcome(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Instructions for the model, with a name that is stored with the results."""
+    """Instructions for the model.
+
+    The name of the prompt is stored with the results.
+    """
 
     name: str  # changes whenever the text or the schema does
     system: str

@@ -106,5 +106,5 @@ _DEFINITION_USAGES: Final = frozenset({"!", "=", "=_", "=+", ".", "in "})
 
 
 def is_informative(feature: str, weight: float) -> bool:
-    """Return True if a feature with this weight is project-specific by itself."""
+    """Return True if a feature with this weight is specific to the project by itself."""
     return weight >= MIN_INFORMATIVE_WEIGHT and get_usage(feature) not in ("=+", "=_", ":", "#", "in ")

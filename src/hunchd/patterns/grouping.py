@@ -81,7 +81,7 @@ class _Bucket:
                 self.weights[feature] = weight
 
     def informative_features(self, shape: Shape) -> list[str]:
-        """Return the features of a shape that have a weight, heaviest first."""
+        """Return the features of a shape that have a weight, highest weight first."""
         weighted_features = [feature for feature in shape.features if feature in self.weights]
         return sorted(weighted_features, key=lambda feature: (-self.weights[feature], feature))
 

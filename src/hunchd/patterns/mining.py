@@ -1,7 +1,7 @@
 """Mining of a project's code patterns.
 
-The shapes in the code (its functions and classes) are grouped. Each group becomes a pattern with a title, a location
-and the commits that added its instances.
+The shapes in the code (its functions, methods and classes) are grouped. Each group becomes a pattern with a title,
+a location and the commits that added its instances.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class PatternSummary:
 
     @property
     def frequency(self) -> str:
-        """How often the pattern occurs, as text: its number of instances and files."""
+        """Text that says how many instances the pattern has, and in how many files."""
         return _format_frequency(self.count, self.files)
 
 

@@ -260,7 +260,7 @@ def _get_owner(draft: _ShapeDraft) -> _ShapeDraft | None:
 
 
 def _make_name_features(name: str) -> Iterator[str]:
-    """Yield the features for a name, its first word and its last word."""
+    """Yield the features made from a name: the whole name, its first and its last word."""
     words = split_name_words(name)
     if name:
         yield f"={name}"

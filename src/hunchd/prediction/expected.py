@@ -117,14 +117,14 @@ def _find_first_unit(state: PredictorState, file: int) -> int:
 
 
 def _count_changes(state: PredictorState, units: Array) -> Array:
-    """Count, for each file, the units that touched it."""
+    """Count, for each file, the units of work that touched it."""
     files, _ = state.messages.flatten_files(units)
     counts: Array = np.bincount(files, minlength=len(state.files))
     return counts
 
 
 def _list_folders(state: PredictorState, units: Array) -> list[set[int]]:
-    """Return, for each unit, the keys of the folders that it touched."""
+    """Return, for each unit of work, the keys of the folders that it touched."""
     folders = state.files.folder.view
     return [set(folders[state.messages.get_files(unit)].tolist()) for unit in units.tolist()]
 

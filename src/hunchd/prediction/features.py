@@ -1,6 +1,6 @@
 """Features of candidates: one row for each file, one column for each feature.
 
-All rankers use the same features.
+All rankers use the same features. A seed is a file that the query starts from, such as an open file.
 """
 
 from __future__ import annotations

@@ -101,7 +101,8 @@ def disambiguate_names(paths: Iterable[str]) -> dict[str, str]:
 class FileTable:
     """Table of a project's files, with columns indexed by file number.
 
-    A decayed value is stored as of the unit in the column `last`; `decayed_weights` converts it to a later unit.
+    A decayed value is stored as of the unit of work in the column `last`; `decayed_weights` converts it to a later
+    unit.
     """
 
     def __init__(self) -> None:

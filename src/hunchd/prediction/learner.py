@@ -25,7 +25,7 @@ MIN_PACKED_PAIRS = 50_000  # postings added for saved files, some 4 MB in each o
 
 
 def _weight_of(unit: Unit) -> float:
-    """Return the weight of a unit as evidence of co-change."""
+    """Return the weight of a unit of work as evidence of co-change."""
     if is_sweeping(unit):
         return 0.0
     return 1.0 if is_work(unit) else CHORE_WEIGHT
@@ -79,7 +79,7 @@ class Learner:
         return self._state
 
     def learn_unit(self, unit: Unit) -> None:
-        """Learn one more unit.
+        """Learn one more unit of work.
 
         If the unit, or a rewritten form of it, has already been learned, only its subject is updated.
         """

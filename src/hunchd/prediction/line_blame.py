@@ -1,8 +1,8 @@
 """Line authorship and words of recently read files.
 
-The words in a question show which lines will be changed, and thereby which past units are relevant. The data is
-kept in memory only, for the files read most recently, because git computes it faster than it could be kept up to
-date for all files.
+The words in a question show which lines will be changed, and thereby which past units of work are relevant. The
+data is kept in memory only, for the files read most recently, because git computes it faster than it could be kept
+up to date for all files.
 """
 
 from __future__ import annotations

@@ -53,7 +53,10 @@ def _build_predicted(state: PredictorState, query: PredictionQuery, one: Predict
 
 
 def _compute_share(state: PredictorState, seed: int, file: int) -> float:
-    """Return P(file | seed), estimated from their co-change."""
+    """Return P(file | seed), the share of a seed's changes that included the file.
+
+    The share is estimated from the co-change of the two files.
+    """
     first = evidence.load_cochange(state, seed)
     place = (first.row["file"] == file).nonzero()[0]
     return float(first.shares[place[0]]) if len(place) else 0.0

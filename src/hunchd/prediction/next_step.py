@@ -107,11 +107,14 @@ class NextStepPredictor:
         return self._step_count
 
     def clear_recent(self) -> None:
-        """Forget the recent steps; to be called when unrelated work begins."""
+        """Forget the recent steps.
+
+        Call this method when unrelated work begins.
+        """
         self._recent.clear()
 
     def learn_step(self, step: str, *, has_failed: bool = False, step_context: StepContext | None = None) -> None:
-        """Learn that a step was done."""
+        """Learn from a step that was done."""
         step_context = step_context or StepContext()
         symbol = self._intern_step(step)
         views = list(self._iterate_contexts(step_context))

@@ -248,7 +248,7 @@ class PackedRows:
 
     @classmethod
     def create(cls, dtype: Any) -> PackedRows:
-        """Create an instance without rows."""
+        """Create packed rows without any row."""
         return cls(np.empty(0, dtype), np.zeros(1, "<i8"))
 
     def __len__(self) -> int:
@@ -297,7 +297,7 @@ class PackedRows:
         self.size = max(self.size, index + 1)
 
     def to_arrays(self) -> tuple[Array, Array]:
-        """Return the rows concatenated into one array, with their offsets."""
+        """Return the rows concatenated into one array, and the offset of each row in it."""
         rows = [self[index] for index in range(self.size)]
         offsets = np.zeros(self.size + 1, "<i8")
         np.cumsum([len(row) for row in rows], out=offsets[1:])
@@ -336,7 +336,7 @@ class PackedStrings:
         self._added_texts.append(text)
 
     def to_arrays(self) -> tuple[Array, Array]:
-        """Return the strings as one array of bytes, with their offsets."""
+        """Return the strings as one array of bytes, and the offset of each string in it."""
         texts = [self[index].encode("utf-8", "replace") for index in range(len(self))]
         offsets = np.zeros(len(texts) + 1, "<i8")
         np.cumsum([len(text) for text in texts], out=offsets[1:])

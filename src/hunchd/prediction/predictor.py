@@ -40,7 +40,7 @@ MAX_SERVED = 20  # predictions kept to learn from their outcome
 
 @dataclass(frozen=True, slots=True)
 class ServedPrediction:
-    """Prediction returned to a client, kept to learn from its outcome."""
+    """Prediction that was returned to a client, kept to learn from its outcome."""
 
     head: str
     files: Array
@@ -67,7 +67,7 @@ class RankedCandidates:
 
 
 class Predictor(Learner):
-    """Predictor of needed files and relevant past units for a focus."""
+    """Predictor of needed files and relevant past units of work for a focus."""
 
     def __init__(self, table: RankerWeights | None = None, session_table: SessionReranker | None = None) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class Predictor(Learner):
                 return
 
     def predict(self, focus: Focus, *, now: int, k: int = 20, explain: bool = True) -> Prediction:
-        """Return the `k` most likely files and relevant past units.
+        """Return the `k` most likely files, and the relevant past units of work.
 
         Files that are already open are never returned. `now` is in seconds since the epoch; without `explain`,
         neither reasons nor past units are returned.

@@ -34,9 +34,10 @@ _MENTION = re.compile(r"[\w.\-@+]+(?:/[\w.\-@+]+)*\.[A-Za-z][A-Za-z0-9]{0,4}\b")
 class PredictionQuery:
     """Query for a prediction.
 
-    `seeds` are the open files, newest last. `keys` are the hashes of the words in the text, `trace` is the parsed
-    error, and `mentioned_files` are files named in the text. `visible_files` are files that the developer is
-    looking at, which are never suggested. `allows_revisits` permits files that were visited before.
+    `seeds` are the files that the query starts from: the open files, newest last. `keys` are the hashes of the
+    words in the text, `trace` is the parsed error, and `mentioned_files` are files named in the text.
+    `visible_files` are files that the developer is looking at, which are never suggested. `allows_revisits` permits
+    files that were visited before.
     """
 
     seeds: tuple[int, ...] = ()

@@ -88,7 +88,7 @@ def build_topic(
 
 
 def score_similar_past(state: PredictorState, word_units: WordUnits, seeds: tuple[int, ...]) -> Scores:
-    """Score the files in past units that touched the seeds.
+    """Score the files in past units of work that touched the seeds.
 
     Units that share words with the text count most.
     """

@@ -1,4 +1,7 @@
-"""Reasons for suggesting a file, worded for developers."""
+"""Reasons for suggesting a file, worded for developers.
+
+A seed is a file that the query starts from, such as an open file; a unit is a unit of work.
+"""
 
 from __future__ import annotations
 
@@ -260,7 +263,7 @@ class ReasonBuilder:
     def _find_supporting_unit(self, file: int) -> int | None:
         """Return the most similar past unit that touched a file.
 
-        Its subject must be descriptive. Returns None if there is no such unit.
+        The subject of the unit must be descriptive. Returns None if there is no such unit.
         """
         nearest, subjects = self._evidence.nearest, self._state.messages.subjects
         units = nearest.units[nearest.which[nearest.files == file]].tolist()

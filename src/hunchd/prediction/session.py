@@ -52,7 +52,10 @@ class FileVisit:
 
 
 class DeveloperSession:
-    """Recent events, stored by file number, and the transitions learned from them."""
+    """Session with its recent events and the transitions learned from them.
+
+    Files are given by number.
+    """
 
     def __init__(self) -> None:
         self.kinds: list[str] = []

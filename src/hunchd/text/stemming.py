@@ -28,7 +28,10 @@ _UNCHANGED_WORDS: Final = frozenset(
 
 
 def stem_english(word: str) -> str:
-    """Return the Snowball stem of a word, which the database's full-text index uses."""
+    """Return the Snowball stem of a word.
+
+    The database's full-text index uses these stems.
+    """
     stem: str = _load_snowball().stem_word(word)
     return stem
 

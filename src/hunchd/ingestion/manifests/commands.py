@@ -240,7 +240,10 @@ def classify_command(command: str) -> str:
 
 
 def classify_task(name: str) -> str:
-    """Return the purpose that a task's name states, or ""."""
+    """Return the purpose that a task's name states.
+
+    Returns "" if the name states no known purpose.
+    """
     words = [word for word in re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()) if word]
     if not words or words[0] in _IGNORED_TASKS or words[-1] in _IGNORED_ENDS:
         return ""

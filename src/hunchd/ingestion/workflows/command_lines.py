@@ -239,7 +239,7 @@ def _count_subcommands(program: str, subcommands: Sequence[str]) -> int:
 
 
 def _generalize_option(word: str) -> str:
-    """Replace the value of an option by a placeholder.
+    """Replace the value of an option with a placeholder.
 
     `-j8` becomes `-j<n>`, and `--name=x` becomes `--name=<arg>`.
     """
