@@ -34,8 +34,8 @@ def plan_summaries(
 ) -> Iterator[PlannedChange]:
     """Plan summaries of episodes older than `summarise_days`.
 
-    Afterwards the summary is shown instead of the full text. Episodes older than `compress_days` are left to
-    `plan_compression`, which writes a summary as well.
+    Once an episode has a summary, it is shown instead of the full text. Episodes older than `compress_days` are
+    left to `plan_compression`, which writes a summary as well.
     """
     compress_age = timedelta(days=settings.compress_days)
     for memory in _iter_older_episodes(memories, timedelta(days=settings.summarise_days), now):

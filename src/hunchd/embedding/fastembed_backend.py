@@ -1,4 +1,4 @@
-"""Models that fastembed runs; only this module imports it.
+"""Models that fastembed runs; only this module imports fastembed.
 
 The model and its tokenizer are files of installed packages.
 """
@@ -199,8 +199,8 @@ class _ContradictionModel:
     def _rate_pair(self, a: str, b: str) -> float:
         """Return the probability of a contradiction.
 
-        It combines the logit with the cosine of the vectors, because the model often misreads statements about
-        different subjects as contradictions.
+        The probability combines the logit with the cosine of the vectors, because the model often misreads
+        statements about different subjects as contradictions.
         """
         logit = max(-_MAX_LOGIT, min(self._mean_logit(a, b), _MAX_LOGIT))
         one, other = (np.frombuffer(vector, "<f4") for vector in self._embed([a, b]))

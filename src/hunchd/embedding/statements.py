@@ -36,8 +36,8 @@ def unpack_changes(archive: Mapping[str, Array]) -> dict[str, Array]:
 def build_model(model: bytes, changes: Mapping[str, Array], *, is_signed: bool) -> bytes:
     """Build an ONNX model that classifies a sentence in its context.
 
-    It returns a logit for each label. `model` is the shipped embedding model; any other model raises ValueError or
-    KeyError. `is_signed` selects signed weights, see `build_integer_model`.
+    The model returns a logit for each label. `model` is the shipped embedding model; any other model raises
+    ValueError or KeyError. `is_signed` selects signed weights; see `build_integer_model`.
     """
     bert = BertBuilder(apply_changes(read_tensors(model), changes), is_signed=is_signed)
     graph, states = bert.graph, bert.add_encoder(pairs=True)

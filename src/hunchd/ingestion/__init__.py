@@ -1,4 +1,4 @@
 """Parsers that turn raw material (files, git history, manifests) into domain objects.
 
-They have no side effects; some read the files whose paths are passed to them.
+The parsers have no side effects, but some read the files whose paths they are given.
 """

@@ -57,9 +57,9 @@ def _split_name(name: str) -> list[str]:
 
 
 def build_levels(statement: ExtractedStatement) -> Levels:
-    """Build the versions of a statement at each display length.
+    """Build a version of a statement for each display length.
 
-    The longest is a line such as `tests: pytest, not unittest (because …)`, the shortest is the key.
+    The longest version is a line such as `tests: pytest, not unittest (because …)`; the shortest is the key.
     """
     short = statement.line.partition(" (because ")[0]
     return Levels(summary=statement.line, compressed=short, index=statement.key[:MAX_INDEX])

@@ -1,6 +1,6 @@
 """Parser for architecture decision records.
 
-Their text is written by unknown authors and is untrusted.
+The text of the records is written by unknown authors and is untrusted.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def is_record(path: str) -> bool:
 def parse_decision(path: str, text: str, files: frozenset[str]) -> Decision | None:
     """Parse a decision record.
 
-    `files` are the paths of the project; those that the record mentions become its `files`. Returns None if the
-    record has no title or states no decision.
+    `files` are the paths of the project; those that the record mentions become the `files` of the result. Returns
+    None if the record has no title or states no decision.
     """
     text = text[:60_000]
     settings, page = split_front_matter(_COMMENT.sub("", text))  # records keep their status and date there too (MADR)

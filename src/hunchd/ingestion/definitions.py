@@ -110,8 +110,8 @@ def _read_assignment(node: SyntaxNode, kind: str, enclosing_kind: str, source: b
 def _read_variable_declarator(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     """Read a JavaScript declaration such as `name = value`.
 
-    If the value is a function, the definition is a function. A `require` or dynamic import as the value defines
-    nothing.
+    If the value is a function, so is the definition. If the value is a `require` or a dynamic import, nothing is
+    defined.
     """
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if name is None or name.type not in ("identifier", "property_identifier"):
@@ -486,7 +486,7 @@ def _skip_annotations(node: SyntaxNode, grammar: Grammar) -> int:
 def _strip_literals(line: str) -> str:
     """Replace the value in a declaration with `…` if it should not be shown.
 
-    A string may be a secret, and a value of more than 60 characters is less informative than its name.
+    A string may be a secret, and a value of more than 60 characters is less informative than the declared name.
     """
     head, equals, value = line.partition("=")
     if not equals or not (set("\"'`") & set(value) or len(value) > 60):

@@ -214,7 +214,7 @@ def _is_uninformative(template: str) -> bool:
 
 
 def _compiler_frame(tool: ToolError) -> str:
-    """Return a compiler error's file name and column, which identify it.
+    """Return a compiler error's file name and column, which identify the error.
 
     The column stays the same if the line moves, and an error on a different line usually has a different column.
     """

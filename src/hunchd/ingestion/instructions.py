@@ -190,9 +190,9 @@ def _split_passages(text: str) -> Iterator[_Block]:
 
 
 def _complete(text: str, lines: list[str], at: int) -> tuple[str, bool]:
-    """Complete a sentence that ends in a colon with the lines below it.
+    """Append the lines below to a sentence that ends in a colon.
 
-    `at` is the index of the line below the sentence. Returns the sentence, and True if the list items there have
+    `at` is the index of the line below the sentence. Returns the sentence, and True if the list items below it have
     become part of it.
     """
     if not text.endswith(":"):

@@ -1,6 +1,7 @@
 """Linear models over hashed n-grams of a sentence, with quantized weights.
 
-The classifiers of statements and of rules share them; features are hashed into buckets, so no vocabulary is stored.
+The classifiers for statements and for rules share these models. Features are hashed into buckets, so no vocabulary
+is stored.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Parser that turns source files into outlines: definitions, imports and words.
 
-This is the only module that uses tree-sitter. Whatever bytes a file contains, nothing in it raises an exception,
+This is the only module that uses tree-sitter. Whatever bytes a file contains, no function here raises an exception,
 recurses or runs for long. If a file cannot be parsed as code, its outline has only words; if the file is not text,
 the outline has only a size.
 """
@@ -255,7 +255,7 @@ def _load_grammar(name: str) -> _LoadedGrammar:
 def _parse(tongue: _LoadedGrammar, source: bytes, ranges: Sequence[Range]) -> Tree | None:
     """Parse the source; return None if that takes longer than PARSE_SECONDS.
 
-    If `ranges` are given, only these are parsed.
+    If `ranges` are given, only these ranges are parsed.
     """
     parser = Parser(tongue.language)
     if ranges:

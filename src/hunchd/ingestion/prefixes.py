@@ -110,8 +110,8 @@ def strip_prefixes(text: str) -> str:
 def _strip(lines: Sequence[str], element: _Element) -> list[str] | None:
     """Return `lines` without `element`.
 
-    Returns None if too few lines begin with it, or if it seems to belong to the report. If the element names
-    several sources, only the lines from one source are returned.
+    Returns None if too few lines begin with the element, or if it seems to belong to the report. If the element
+    names several sources, only the lines from one source are returned.
     """
     matches = [element.pattern.match(line) for line in lines]
     prefix_matches = [match for match in matches if match is not None and match.end()]

@@ -114,7 +114,7 @@ def find_new_redactions(before: str, after: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def redact_name(name: str) -> str:
-    """Redact a recurring name, such as a person's or a branch's.
+    """Redact a recurring name, such as that of a person or branch.
 
     Results are cached.
     """

@@ -72,7 +72,7 @@ def load_rule_classifier() -> RuleClassifier:
 def extract_features(passage: Passage) -> dict[int, float]:
     """Return the hashed features of a sentence, normalized to length one.
 
-    They describe its words, its heading and its form.
+    The features describe the sentence's words, heading and form.
     """
     heading = _HEADING_WORD.findall(passage.section.lower()) or ["-"]
     sentence = passage.sentence

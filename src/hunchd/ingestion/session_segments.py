@@ -63,8 +63,8 @@ class SessionSegment:
 def segment_session(turns: Sequence[Turn], *, is_complete: bool = True) -> tuple[SessionSegment, ...]:
     """Split a session into segments where its vocabulary changes most.
 
-    There are at most five segments for each hundred turns, and each but the first begins with a user's turn.
-    `is_complete` is False if the session may go on.
+    There are at most five segments for each hundred turns, and each segment except the first begins with a turn by
+    the user. `is_complete` is False if the session may go on.
     """
     if not turns:
         return ()

@@ -82,8 +82,9 @@ def score_second_steps(state: PredictorState, first: SeedCoChange, siblings: Arr
     """Score the files related to the seed through a third file.
 
     The first result contains files that change together with the strongest neighbours of the seed; a score is the
-    sum of P(neighbour | seed) P(file | neighbour) over these neighbours. The second contains files that change
-    together with `siblings`, other files in the folder of the seed. For a new file, that is the only evidence.
+    sum of P(neighbour | seed) P(file | neighbour) over these neighbours. The second result contains files that
+    change together with `siblings`, other files in the folder of the seed. For a new file, the siblings are the
+    only evidence.
     """
     shares = first.shares
     strongest = (-shares).argsort(kind="stable")[:MAX_STEPS]
@@ -146,7 +147,7 @@ def score_users(state: PredictorState, seed: int) -> Scores:
 def imports_file(state: PredictorState, user: int, imported: int) -> bool:
     """Return True if `user` imports `imported` and the module name is unambiguous.
 
-    It is ambiguous if a file in a different folder has the same module name.
+    The name is ambiguous if a file in a different folder has the same module name.
     """
     modules = state.contents.modules.get_keys(imported)
     if not mask_members(modules, np.sort(state.contents.imports.get_keys(user))).any():
@@ -265,7 +266,7 @@ def score_votes(nearest: SimilarUnits) -> tuple[Scores, Scores]:
 
 
 def score_votes_with_seeds(nearest: SimilarUnits, seeds: tuple[int, ...]) -> Scores:
-    """Return the second score of `score_votes`.
+    """Return the second score of `score_votes`, with fewer voters.
 
     Only units that touched a seed vote.
     """

@@ -1,6 +1,6 @@
 """Growing columns, rows and strings in packed arrays.
 
-They take a tenth of the memory that dictionaries would take.
+These structures take a tenth of the memory that dictionaries would take.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Postings, which are lists of documents by key, packed when loaded.
+"""Postings: lists of documents by key, which are packed when loaded.
 
 Postings added later are stored separately.
 """

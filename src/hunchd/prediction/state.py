@@ -1,4 +1,4 @@
-"""State of the predictor, which units of work, files and events update."""
+"""State of the predictor, updated with units of work, files and events."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class PredictorState:
     def get_file_number(self, path: str) -> int:
         """Return the number of the file at `path`.
 
-        A new file is added.
+        A file that is not known yet is added.
         """
         existing = self.files.numbers.get(path)
         if existing is not None and self.files.alive.view[existing]:

@@ -1,4 +1,4 @@
 """Text handling: scripts, identifiers, words, stems, sentences and BM25.
 
-Each is handled in one module only.
+Each of these is handled in a single module.
 """

@@ -35,8 +35,8 @@ class EntailmentCache:
     def get(self, a: Memory, b: Memory, first: str, second: str) -> float | None:
         """Return the probability that two memories contradict each other.
 
-        `first` is the statement of `a`, `second` that of `b`. If the model has not judged the pair yet, this queues
-        the pair as unread and returns None.
+        `first` is the statement of `a`, and `second` that of `b`. If the model has not judged the pair yet, the
+        pair is queued as unread and None is returned.
         """
         name = make_pair_key(first, second)
         probability = self._earlier.get(name)
@@ -76,8 +76,8 @@ class EntailmentCache:
 def make_pair_key(first: str, second: str) -> str:
     """Return the cache key for two statements.
 
-    It does not depend on their order. It includes the digest of the model, so that a different model judges all pairs
-    again.
+    The key does not depend on the order of the statements. It includes the digest of the model, so that a different
+    model judges all pairs again.
     """
     text = "\0".join((ENTAILMENT_DIGEST, *sorted((first, second))))
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -79,7 +79,7 @@ def _is_entry(memory: Memory) -> bool:
 
 
 def _are_entries_of_two_keys(one: Memory, other: Memory) -> bool:
-    """Return True if both memories are entries from files with different keys.
+    """Return True if both memories are entries from files, with different keys.
 
     An example is "java: 8" and "ci java: 17, 21".
     """

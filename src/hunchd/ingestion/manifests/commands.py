@@ -169,8 +169,8 @@ class Command:
 def make_commands(lines: Iterable[str], weight: float, path: str, part: str = "") -> Iterator[Command]:
     """Yield the commands among `lines` that have a known purpose.
 
-    `weight` is the strength of the evidence from the file at `path`; a command that is only a variant gets less. If
-    the evidence is strong, other tasks of the project are also yielded, with the purpose OTHER.
+    `weight` is the strength of the evidence from the file at `path`; a command that is only a variant gets a lower
+    weight. If the evidence is strong, other tasks of the project are also yielded, with the purpose OTHER.
     """
     for line in lines:
         command = clean_command(line)
@@ -281,7 +281,7 @@ def choose_commands(
 
     The statement lists the best commands, and `path` is the file with the strongest evidence for the first of them.
     A command found in several files ranks a little higher. `language` is "" for the main language of the project;
-    commands that are not specific to a language, such as those run by `make`, are listed with the main one.
+    commands that are not specific to a language, such as those run by `make`, are listed with the main language.
     """
     groups: dict[tuple[str, str], list[Command]] = {}
     for command in commands:

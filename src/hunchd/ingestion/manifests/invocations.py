@@ -1,7 +1,7 @@
 """Commands that run the tools which manifests name, and commands that test a single file.
 
-A manifest names a tool, such as rspec; what is typed also depends on the lock file. A single-test command contains
-`<file>`, `<folder>` or `<name>` for the path, the folder and the stem of the file with the tests.
+A manifest names a tool, such as rspec, but the command to type also depends on the lock file. A single-test command
+contains `<file>`, `<folder>` or `<name>` for the path, the folder and the stem of the file with the tests.
 """
 
 from __future__ import annotations

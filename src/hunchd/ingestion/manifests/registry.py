@@ -47,7 +47,7 @@ _PARSERS: tuple[tuple[str, Callable[[str], Iterator[Statement]]], ...] = (
 def read_statements(path: str, text: str) -> Iterator[Statement]:
     """Yield the statements that the file at `path` makes.
 
-    A file that cannot be parsed yields none.
+    A file that cannot be parsed yields no statements.
     """
     rows, parser = _find_readers(path)
     if not rows and parser is None:

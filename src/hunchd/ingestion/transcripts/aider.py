@@ -21,7 +21,7 @@ _START_MARK = "# aider chat started at "
 def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
     """Yield the history file that an environment variable names, if it exists.
 
-    Other history files are in the projects' folders; callers that know the projects look for those.
+    Other history files are in the projects' folders; callers that know the projects look for those files.
     """
     if history_path := environment.get("AIDER_CHAT_HISTORY_FILE"):
         file = Path(history_path)

@@ -63,7 +63,7 @@ def _of_document(file: Path) -> Any:
 def _of_lines(file: Path) -> dict[str, Any]:
     """Read a log in JSON Lines into one document.
 
-    Its lines are a header, messages, and changes to the header. A message replaces any earlier one with the same id.
+    The lines are a header, messages, and changes to the header. A message replaces any earlier one with the same id.
     """
     session: dict[str, Any] = {}
     messages: dict[str, dict[str, Any]] = {}
@@ -80,7 +80,7 @@ def _of_lines(file: Path) -> dict[str, Any]:
 def hash_folder(folder: str) -> str:
     """Return the `project` of transcripts from the working folder `folder`.
 
-    It contains the hash by which Gemini CLI refers to the folder.
+    The value contains the hash by which Gemini CLI refers to the folder.
     """
     return f"sha256:{hashlib.sha256(folder.encode()).hexdigest()}"
 

@@ -1,7 +1,8 @@
 """Templates for command lines, with placeholders for their values (`git commit -m <arg>`).
 
-A template keeps the program, its subcommands and its options; everything else is replaced, as a path, a secret or
-some other argument. Nothing is executed or looked up: variables, globs and substitutions are treated as words.
+A template keeps the program, its subcommands and its options; everything else is replaced with a placeholder for a
+path, a secret or some other argument. Nothing is executed or looked up: variables, globs and substitutions are
+treated as words.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def is_script(path: str) -> bool:
 
 
 def detect_format(path: str) -> ScriptFormat | None:
-    """Return the format of a script file, by its name and folder.
+    """Return the format of a script file, determined from its name and folder.
 
     Returns None for any other file.
     """

@@ -92,7 +92,7 @@ def _find_program(program_by_folder: Mapping[str, str], path: str) -> str:
 
 
 def _rename_runner(program: str, workflows: Iterable[Workflow]) -> list[Workflow]:
-    """Replace `npm` in the names of workflows by the actual package manager."""
+    """Replace `npm` in the names of workflows with the actual package manager."""
     return [replace(one, name=re.sub(r"^npm\b", program, one.name)) for one in workflows]
 
 
