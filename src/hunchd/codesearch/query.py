@@ -183,7 +183,7 @@ def _parse_report_query(text: str, report: Report) -> CodeQuery:
 def _find_symbols(text: str) -> list[str]:
     """Return the names in a text that are written like code.
 
-    They contain inner capitals, underscores or dots, or start with a capital in the middle of a sentence.
+    Such names contain inner capitals, underscores or dots, or start with a capital in the middle of a sentence.
     """
     begins = {begin_match[1] for begin_match in _BEGINS.finditer(text)}
     names = [name for name in find_identifiers(text) if _NAME_IN_TEXT.search(name) and name not in begins]

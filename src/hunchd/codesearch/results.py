@@ -168,7 +168,7 @@ def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> 
 def _find_newest_section(segment: Segment, file: int) -> int:
     """Return the newest section of a change log.
 
-    It is the first one below the title, where new entries are added.
+    This is the first section below the title, where new entries are added.
     """
     begin, end = (int(at) for at in np.searchsorted(segment.file_of, (file, file + 1)))
     return next((at for at in range(begin, end) if segment.get_texts(at)[3]), begin)

@@ -36,7 +36,7 @@ def make_title(group: ShapeGroup) -> str:
 def choose_noun(group: ShapeGroup) -> str:
     """Return the noun phrase that describes the members of a group.
 
-    It is the one that a developer would use, such as "subclasses of Plugin".
+    It is the phrase that a developer would use, such as "subclasses of Plugin".
     """
     if group.is_mostly_tests:
         return "tests"

@@ -242,7 +242,7 @@ def _build_group(bucket: _Bucket, core: dict[str, float], members: Sequence[int]
 def _choose_groups(groups: Sequence[ShapeGroup], max_groups: int) -> list[ShapeGroup]:
     """Choose the best groups, and skip those that are similar to better ones.
 
-    Each further group of one kind counts less than the one before, so that the best are not all of one kind.
+    Each further group of one kind counts less than the one before, so that the best groups are not all of one kind.
     """
     remaining = sorted(groups, key=lambda group: (-group.score, sorted(group.core)))
     chosen_groups: list[ShapeGroup] = []

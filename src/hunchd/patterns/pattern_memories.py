@@ -189,8 +189,8 @@ def memory_to_summary(memory: Memory) -> PatternSummary | None:
 def merge_mined(stored_memory: Memory, new_memory: Memory) -> Memory:
     """Return the memory to store for a pattern that was mined again.
 
-    From the stored memory, the usage, the links, the importance that consolidation assigned, and any text that the
-    user edited are kept. A memory that was merged into another, or archived for a reason other than missing code,
+    The usage, the links, the importance assigned by consolidation, and any text edited by the user are kept from
+    the stored memory. A memory that was merged into another, or archived for a reason other than missing code,
     stays unchanged.
     """
     if stored_memory.status is not Status.ACTIVE and GONE_FIELD not in stored_memory.source:

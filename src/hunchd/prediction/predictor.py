@@ -231,7 +231,7 @@ class Predictor(Learner):
     def _select_candidates(self, matrix: Array, query_evidence: QueryEvidence) -> Array:
         """Return the indexes of the candidates to rank.
 
-        They include files that may be revisited.
+        The candidates include files that may be revisited.
         """
         selected_rows = preselect_rows(matrix, MAX_RANKED)
         visited_files = query_evidence.sparse["interest"][0]

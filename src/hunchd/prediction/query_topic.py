@@ -34,7 +34,7 @@ SHARE_PRIOR = 0.1  # smoothing weight added to the weight of a file's own change
 class QueryTopic:
     """Files to which a text points.
 
-    Those with the highest strength are called leads. `with_leads` scores files by their weighted mean co-change
+    The files with the highest strength are called leads. `with_leads` scores files by their weighted mean co-change
     with all leads, and `with_lead` by their co-change with the one lead with which they change most often.
     """
 
@@ -60,7 +60,7 @@ def build_topic(
     seeds: tuple[int, ...],
     usable: Array,
 ) -> QueryTopic | None:
-    """Combine the scores from all sources that match words into a topic.
+    """Build a topic from the scores of all sources that match words.
 
     Open and unusable files are left out. `likely_files` are the best files from each source, which include the
     strongest files overall. Returns None if the text does not point to any file.

@@ -2,8 +2,8 @@
 
 Recent steps are combined with the scores from history and contents. The history is a sequence of sets of files;
 only a session has an order. Half of the files that an agent touches next have been touched before, and the history
-cannot rank these. The weights are learned from sessions of real agents (`benchmarks/next_file.py`), separately from
-the ranker, which was trained without sessions.
+cannot rank these files. The weights are learned from sessions of real agents (`benchmarks/next_file.py`),
+separately from the ranker, which was trained without sessions.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class SessionReranker:
     def compute_scores(self, signs: Array, *, words: bool) -> Array:
         """Return the log odds that each candidate is visited next.
 
-        They are correct up to a constant that is the same for all candidates. `words` is True if the query has words.
+        The log odds are correct up to a constant that is the same for all candidates. `words` is True if the query
+        has words.
         """
         result: Array = signs @ (self.text_weights if words else self.seed_weights)
         return result

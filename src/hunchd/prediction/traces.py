@@ -1,4 +1,4 @@
-"""Parsing of tracebacks for the files and names of the project.
+"""Search of tracebacks for the project's files and names.
 
 The raise site, where the error was raised, comes first in all results.
 """
@@ -108,7 +108,8 @@ def resolve_file(name: str, state: PredictorState) -> int | None:
 
     None is returned for third-party code, and if several files match equally well. The project may be in a
     different folder on the machine where the error occurred. An absolute path therefore belongs to the project if
-    it ends with the whole path of a project file, or with the last two parts of the path of exactly one.
+    it ends with the whole path of a project file, or with the last two parts of the path of exactly one project
+    file.
     """
     path_parts = INSTALLED_FOLDER.split(name)
     if len(path_parts) == 1 and _THIRD_PARTY.search(name):

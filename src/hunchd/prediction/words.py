@@ -88,8 +88,8 @@ def extract_identifiers(text: str) -> list[str]:
 def extract_stem(path: str) -> str:
     """Return the part of a file's name that related files share.
 
-    It is in lower case. `tests/test_views.py`, `src/views.py` and `docs/views.rst` all have the same stem. A file
-    such as `__init__.py` has the name of its folder as its stem.
+    The result is in lower case. `tests/test_views.py`, `src/views.py` and `docs/views.rst` all have the same stem.
+    A file such as `__init__.py` has the name of its folder as its stem.
     """
     name = path.rsplit("/", 1)[-1]
     stem = name.split(".", 1)[0] if not name.startswith(".") else name[1:]
