@@ -69,7 +69,7 @@ def test_history_of_unknown_subject_is_wrong_usage(fake: FakeDaemon, repository:
     fake.routes["GET /memories/nothing/history"] = NOT_FOUND
 
     assert main(["history", "nothing"]) == 2
-    assert "neither a key, a memory nor a document" in capsys.readouterr().err
+    assert "is not a key, a memory or a document" in capsys.readouterr().err
 
 
 def test_undo_accepts_document_path(fake: FakeDaemon, capsys: Output) -> None:

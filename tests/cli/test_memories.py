@@ -275,7 +275,7 @@ def test_why_unknown_subject_is_wrong_usage(fake: FakeDaemon, repository: Path, 
 
     assert main(["why", "nothing"]) == 2
 
-    assert "is neither a file, nor a document, nor the id of a memory" in capsys.readouterr().err
+    assert "is not a file, a document or the id of a memory" in capsys.readouterr().err
 
 
 def test_expand_tries_id_then_topic(fake: FakeDaemon, repository: Path, capsys: Output) -> None:

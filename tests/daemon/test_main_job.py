@@ -369,7 +369,7 @@ def test_root_and_home_are_rejected_as_project(daemon: RunningDaemon, shop: Path
         status, answer = daemon.request("POST", "/projects", {"path": str(everything)})
         assert (status, answer["error"]["field"]) == (422, "path")
         assert answer["error"]["message"].startswith(f"{everything} is {what}")
-        assert answer["error"]["hint"] == "give a git working tree, or a folder inside it"
+        assert answer["error"]["hint"] == "specify a git working tree or a folder inside one"
     status, answer = daemon.request("POST", "/projects", {"path": "~nobody-is-called-so/notes"})
     assert (status, answer["error"]["message"]) == (422, "'path' must be absolute")
     assert daemon.get("/projects")["total"] == 0

@@ -147,7 +147,7 @@ def test_weights_of_other_signs_raise_value_error(tmp_path: Path) -> None:
     assert np.array_equal(again.seed_weights, session_reranker.load_shipped().seed_weights)
 
     copy.write_text(json.dumps(table | {"signs": table["signs"][1:]}), "utf-8")
-    with pytest.raises(ValueError, match="other features or another version"):
+    with pytest.raises(ValueError, match="different features or a different format version"):
         session_reranker.load_weights(copy)
 
 

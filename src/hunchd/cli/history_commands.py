@@ -69,7 +69,7 @@ def _print_versions(client: Client, arguments: Namespace) -> int:
             if "." in arguments.subject
             else None
         )
-        raise WrongUsage(f"{arguments.subject!r} is neither a key, a memory nor a document.", hint=hint) from refusal
+        raise WrongUsage(f"{arguments.subject!r} is not a key, a memory or a document.", hint=hint) from refusal
     if arguments.json:
         print_json(versions)
         return 0

@@ -302,9 +302,7 @@ def why(arguments: Namespace) -> int:
     except RequestRejected as refusal:
         if refusal.status != 404:
             raise
-        raise WrongUsage(
-            f"{arguments.subject!r} is neither a file, nor a document, nor the id of a memory."
-        ) from refusal
+        raise WrongUsage(f"{arguments.subject!r} is not a file, a document or the id of a memory.") from refusal
     history = get_items(client.get(f"{address}/history"))
     usage_report = client.get(f"{address}/usage")
     if arguments.json:

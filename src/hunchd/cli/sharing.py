@@ -55,8 +55,8 @@ def share(arguments: Namespace) -> int:
     root = Path(_get_root(arguments))
     if not (arguments.names or arguments.all) and not arguments.list:
         print_note(
-            "no names were given, so memories are listed. "
-            "Run `hunch share ID` to share one, or `hunch share --all` to share all that you stated."
+            "no ids were given, so the memories that are or can be shared are listed. "
+            "Run `hunch share ID` to share one, or `hunch share --all` to share everything that you stated."
         )
     client = connect(start=not arguments.no_start)
     response = _request_shared(client, root, [] if arguments.list else arguments.names)

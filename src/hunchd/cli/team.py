@@ -41,7 +41,7 @@ def team(arguments: Namespace) -> int:
     """Run the action named after `hunch team`."""
     root = Path(find_project_root(resolve_folder(arguments.project) if arguments.project else str(Path.cwd())))
     if arguments.target and arguments.action in _ACTIONS_WITHOUT_TARGET:
-        raise WrongUsage(f"`hunch team {arguments.action}` takes no further word.")
+        raise WrongUsage(f"`hunch team {arguments.action}` takes no further argument.")
     if arguments.target and arguments.action in ("create", "join"):
         _check_address(arguments.target)  # before anything is printed or asked
     client = connect(start=not arguments.no_start)
@@ -203,7 +203,7 @@ def _find_member(client: Client, root: Path, target: str) -> Any:
         return found[0]
     raise WrongUsage(
         f"{'no member' if not found else 'more than one member'} is named {strip_controls(target)!r}.",
-        hint="`hunch team members` lists names and keys. Either will do; quote a name with a space.",
+        hint="`hunch team members` lists names and keys. Either will do; quote a name that contains a space.",
     )
 
 

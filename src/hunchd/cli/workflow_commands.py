@@ -42,7 +42,7 @@ ROUTINE_COMMANDS: Final = (
             argument(
                 "--all",
                 action="store_true",
-                help="import all commands, not only those run in the project according to `cd`",
+                help="import all commands, not only those run in the project, judging by `cd` commands",
             ),
             argument("--dry-run", action="store_true", help="print what would be imported without sending it"),
             argument("--yes", action="store_true", help="do not ask for confirmation"),

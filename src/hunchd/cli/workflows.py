@@ -98,7 +98,7 @@ def import_history(arguments: Namespace) -> int:
             print_note(f"{summary} would be imported for {root}.")
         return 0
     if not selected_commands:
-        print_note(f"{summary} were run in {root}, according to `cd`; use --all to import every command.")
+        print_note(f"{summary} were run in {root}, judging by their `cd` commands; use --all to import every command.")
         return 0
     question = f"Import {summary} as run in {root}? Secrets are masked first."
     require_confirmation(question, is_confirmed=arguments.yes, otherwise="nothing was imported.")

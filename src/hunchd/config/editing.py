@@ -25,7 +25,7 @@ def write_setting(path: Path, section: str, name: str, value: str | None) -> Non
     """
     key = f"{section}.{name}"
     if _ONLY_IN_FILE & {section, key}:
-        raise ConfigError(f"{key} decides what leaves this machine; edit {path} to change it")
+        raise ConfigError(f"{key} controls what leaves this machine, so it can only be changed by editing {path}")
     text = path.read_text("utf-8") if path.exists() else ""
     try:
         wanted = _set_in_table(tomllib.loads(text), section, name, None if value is None else _parse_value(value, key))
@@ -37,7 +37,9 @@ def write_setting(path: Path, section: str, name: str, value: str | None) -> Non
             if tomllib.loads(edited) == wanted:
                 replace_private_file(path, edited)
                 return
-    raise ConfigError(f"{path}: [{section}] {name} is written in a way that cannot be changed here; edit the file")
+    raise ConfigError(
+        f"{path}: [{section}] {name} is in a form that cannot be edited automatically; edit the file by hand"
+    )
 
 
 def _parse_value(text: str, key: str) -> object:

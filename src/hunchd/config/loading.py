@@ -196,7 +196,7 @@ def _convert_value(hint: Any, key: str, value: Any, file: str) -> Any:
             raise ConfigError(f"{where} must be {_LIST_DESCRIPTION}")
         return tuple(value)
     if get_origin(hint) in (Union, types.UnionType):
-        raise TypeError(f"{key}: settings are of one type each")
+        raise TypeError(f"{key}: a setting must have exactly one type")
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not hint:

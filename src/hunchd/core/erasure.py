@@ -72,7 +72,7 @@ class ProjectErasure:
                     await self._features.forget_memories(await self._memories.finish_erasing(ids, project))
             except HunchError as error:  # no answer shows them; the next start tries again
                 logger.warning(
-                    "could not finish erasing forgotten memories; retrying at the next start: %s", error.message
+                    "could not finish erasing forgotten memories; will retry at the next start: %s", error.message
                 )
                 continue
             for note, _ in notes:

@@ -143,7 +143,7 @@ class StoreMaintenance:
         try:
             await work()
         except StoreClosed:
-            logger.info("a project was removed during background maintenance of the store")
+            logger.info("a project was removed while the store was being maintained; skipping it")
         except Exception:  # a problem with one project must not stop the process from serving
             logger.exception("background maintenance of the store failed; retrying in %.0f s", RETRY_DELAY_SECONDS)
             await asyncio.sleep(RETRY_DELAY_SECONDS)

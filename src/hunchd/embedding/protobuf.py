@@ -73,7 +73,7 @@ def _iterate_fields(message: memoryview) -> Iterator[tuple[int, Any]]:
             yield number, message[at : at + size]
             at += size
         else:
-            raise ValueError(f"no field has the wire type {wire}")
+            raise ValueError(f"unsupported protobuf wire type {wire}")
 
 
 def _read_varints(data: memoryview) -> list[int]:

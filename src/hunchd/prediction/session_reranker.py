@@ -100,7 +100,7 @@ def load_weights(path: Path) -> SessionReranker:
     """
     table = json.loads(path.read_text("utf-8"))
     if table["version"] != VERSION or tuple(table["signs"]) != SIGN_NAMES:
-        raise ValueError(f"{path} has weights for other features or another version")
+        raise ValueError(f"the weights in {path} are for different features or a different format version")
     return SessionReranker(
         np.array(table["files"], "<f4"),
         np.array(table["words"], "<f4"),

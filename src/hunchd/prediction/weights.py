@@ -58,7 +58,7 @@ def load_weights(path: Path) -> RankerWeights:
     """
     table = json.loads(path.read_text("utf-8"))
     if table["version"] != VERSION or tuple(table["features"]) != FEATURES:
-        raise ValueError(f"{path} has weights for other features or another version")
+        raise ValueError(f"the weights in {path} are for different features or a different format version")
     heads = {name: _decode_model(head) for name, head in table["heads"].items()}
     if missing := set(HEADS) - set(heads):
         raise ValueError(f"{path} has no weights for {', '.join(sorted(missing))}")

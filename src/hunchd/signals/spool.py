@@ -296,19 +296,19 @@ def _read_own_file(path: Path, limit: int) -> tuple[bytes, float]:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ValueError("not a regular file")
+            raise ValueError("the file is not a regular file")
         if status.st_uid != _get_own_uid(status.st_uid):
             raise ValueError("the file was written by another user")
         if os.name == "posix" and status.st_mode & 0o022:
             raise ValueError("other users can write to the file")
         if status.st_size > limit:
-            raise ValueError(f"more than {limit} bytes")
+            raise ValueError(f"the file is larger than {limit} bytes")
         with open(descriptor, "rb", closefd=False) as file:
             content = file.read(limit + 1)
     finally:
         os.close(descriptor)
     if len(content) > limit:
-        raise ValueError(f"more than {limit} bytes")
+        raise ValueError(f"the file is larger than {limit} bytes")
     return content, time.time() - status.st_mtime
 
 

@@ -53,7 +53,7 @@ class QuestionPreferences:
         except FileNotFoundError:
             pass
         except (OSError, ValueError, TypeError):
-            logger.warning("could not read %s; starting without reactions to answers", path, exc_info=True)
+            logger.warning("could not read %s; starting without the saved feedback on answers", path, exc_info=True)
 
     def record(
         self,

@@ -98,7 +98,9 @@ class OpenProjects(Feature):
         if not folder.is_absolute():
             raise InvalidInput("'path' must be absolute", field="path")
         if must_exist and not layouts.is_folder(folder):
-            raise InvalidInput(f"there is no folder {path}", field="path", hint="give the path of an existing folder")
+            raise InvalidInput(
+                f"there is no folder {path}", field="path", hint="specify the path of an existing folder"
+            )
         layout = layouts.find_repository(folder) or layouts.make_plain_layout(folder.resolve())
         if layout.bare:
             raise InvalidInput(f"{path} is a bare repository; a working tree is needed", field="path")
@@ -140,7 +142,9 @@ class OpenProjects(Feature):
         what = "the root of the file system" if root == Path(root.anchor) else "your home folder"
         is_everything = root == Path(root.anchor) or (layout.git_dir is None and root == expand_path("~").resolve())
         if is_everything and self._dependencies.registry.find(root, common_dir=layout.common_dir) is None:
-            raise InvalidInput(f"{root} is {what}", field="path", hint="give a git working tree, or a folder inside it")
+            raise InvalidInput(
+                f"{root} is {what}", field="path", hint="specify a git working tree or a folder inside one"
+            )
 
     def get(self, identifier: str) -> Project:
         """Return the project with this id.

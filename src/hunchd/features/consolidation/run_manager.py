@@ -368,7 +368,7 @@ class RunManager:
         except NotFound:
             return False
         except (StorageFull, OSError):
-            logger.warning("could not record that run %s waits for disk space", run, exc_info=True)
+            logger.warning("could not record that run %s is waiting for disk space", run, exc_info=True)
         return True
 
     def _on_task_done(self, task: asyncio.Task[Any]) -> None:

@@ -50,7 +50,7 @@ class DocumentService:
         profile would exceed MAX_PROFILE_TOKENS.
         """
         if redact_name(draft.path) != draft.path:
-            raise InvalidInput("the path seems to contain a secret, which is not stored", field="path")
+            raise InvalidInput("the path seems to contain a secret, so the document was not stored", field="path")
         async with self._memories.change_lock:
             now = self._now()
             head = await self._find_document(draft.path)

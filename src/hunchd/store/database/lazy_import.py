@@ -41,7 +41,11 @@ def import_without(
     try:
         return importlib.import_module(name)
     except Exception:
-        logger.exception("%s cannot be imported without %s; importing all of it", name, ", ".join(excluded_modules))
+        logger.exception(
+            "could not import %s while leaving out %s; importing the whole package",
+            name,
+            ", ".join(excluded_modules),
+        )
     finally:
         sys.meta_path.remove(finder)
         for module in excluded_modules:

@@ -202,7 +202,7 @@ class MirroredTables:
             except StoreError:  # the tables can be opened all the same; the next compaction retries this
                 self.counters.optimise_failures += 1
                 logger.exception(
-                    "%s cannot be compacted after a crash; retrying with the next compaction", self._folder
+                    "%s cannot be compacted after a crash; will retry at the next compaction", self._folder
                 )
         await self.sync_tables()
 

@@ -203,8 +203,8 @@ class Journal:
         size = sum(FRAME_BYTES + len(payload) for *_, payload in frames)
         if len(frames) > self._limits.max_pending or size > self._limits.max_pending_bytes:
             raise TooLarge(
-                f"{len(frames):,} records with {size:,} bytes at once;"
-                f" at most {self._limits.max_pending:,} with {self._limits.max_pending_bytes:,} bytes are accepted"
+                f"the batch contains {len(frames):,} records with {size:,} bytes; at most {self._limits.max_pending:,}"
+                f" records with {self._limits.max_pending_bytes:,} bytes are accepted at once"
             )
         waiting = len(self._pending_ids)
         if waiting + len(frames) > self._limits.max_pending or (
@@ -315,7 +315,7 @@ class Journal:
         These records are not replayed again, and segments that contain only such records are dropped.
         """
         if sequence >= self._log.next_sequence:
-            raise ValueError(f"no record {sequence} has been accepted")
+            raise ValueError(f"record {sequence} has not been accepted")
         await asyncio.shield(asyncio.to_thread(self._checkpoint_runner, self._write_checkpoint, sequence))
 
     async def erase_records(
