@@ -212,7 +212,7 @@ class Session:
     def end(self, outcome: Literal["", "success", "partial", "interrupted"] = "") -> JsonObject:
         """End the session.
 
-        Returns the episodes, facts and summary that were extracted from it.
+        Returns the episodes, the facts and the summary that were extracted from the session.
         """
         answer: JsonObject = self._connection.post(f"{self._path}/end", {"outcome": outcome})
         return answer
@@ -284,7 +284,7 @@ class AsyncClient:
 def _resolve_project(project: str | Path | None) -> str | None:
     """Return a project's id unchanged, and a folder as an absolute path.
 
-    Text that names no existing folder is taken for an id.
+    Text that does not name an existing folder is taken to be an id.
     """
     if project is None or (isinstance(project, str) and not Path(project).exists()):
         return project

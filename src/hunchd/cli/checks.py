@@ -165,7 +165,7 @@ def check_daemon(paths: AppPaths) -> Iterator[Check]:
 def _check_leftovers(paths: AppPaths) -> Iterator[Check]:
     """Check for a socket without a rendezvous file.
 
-    Such a socket was left behind by a daemon that was killed, or belongs to the service manager.
+    Such a socket was left behind by a daemon that was killed, or it belongs to the service manager.
     """
     if _is_listening(paths.socket_file):
         yield Check("daemon", "ok", "the service manager is listening; the first request starts the daemon")
@@ -216,7 +216,7 @@ def check_inotify() -> Iterator[Check]:
 def check_disk(paths: AppPaths) -> Check:
     """Check the free disk space.
 
-    As in `hunch status`, it is bad if less than `[store] min_free_mib` is free.
+    As in `hunch status`, there is a problem if less than `[store] min_free_mib` is free.
     """
     folder = next(each for each in (paths.data, *paths.data.parents) if each.exists())
     free = shutil.disk_usage(folder).free // _MIB

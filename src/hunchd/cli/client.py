@@ -130,7 +130,7 @@ def is_connectable(daemon: Rendezvous) -> bool:
 
 
 def check_protocol(daemon: Rendezvous) -> None:
-    """Check that client and daemon use the same protocol version.
+    """Check that the client and the daemon use the same protocol version.
 
     Raises NoDaemon if the versions differ; the message says which side is older.
     """
@@ -143,7 +143,7 @@ def check_protocol(daemon: Rendezvous) -> None:
 
 
 def get_address(daemon: Rendezvous) -> http.Address:
-    """Return the address to which requests for the daemon are sent."""
+    """Return the address at which the daemon receives requests."""
     url = urlsplit(daemon.url)
     return http.Address(daemon.socket, url.hostname or "127.0.0.1", url.port or 80)
 

@@ -79,7 +79,9 @@ def one_of(*arguments: Argument, required: bool = False) -> OneOf:
 class Command(NamedTuple):
     """Definition of one `hunch` command.
 
-    `prints_data` is False if the command has no option --json, `asks_daemon` if it sends no request to the daemon.
+    `prints_data` is False if the command has no --json option, and `asks_daemon` is False if it sends no request to
+    the
+    daemon.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Table of all commands: what each is for, its arguments, and the function it runs."""
+"""Table of all commands: the purpose and arguments of each, and the function that it runs."""
 
 from __future__ import annotations
 

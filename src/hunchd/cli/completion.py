@@ -1,7 +1,7 @@
 """`hunch completion`: prints completion scripts for bash, zsh and fish.
 
-A script calls `hunch completion` again for each completion, with the words so far in HUNCH_WORDS. It therefore offers
-what the installed version accepts, as its argument parsers state it.
+Each time the user asks for a completion, the script calls `hunch completion` again, with the words typed so far in
+HUNCH_WORDS. The completions therefore match what the argument parsers of the installed version accept.
 """
 
 from __future__ import annotations
@@ -77,16 +77,19 @@ def completion(arguments: Namespace) -> int:
 
 
 def _format_offer(shell: str, offer: str, summary: str) -> str:
-    """Format an offer in the form in which a shell takes it with its description; bash shows none."""
+    """Format one completion, with its description, as the shell expects it.
+
+    bash cannot show descriptions, so it gets only the completion.
+    """
     if shell == "bash" or not summary:
         return offer
     return f"{offer}\t{summary}" if shell == "fish" else f"{offer.replace(':', chr(92) + ':')}:{summary}"
 
 
 def list_offers(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield what may stand in the place of the last word, each with a description.
+    """Yield the possible completions of the last word, each with a description.
 
-    `words` are the words after `hunch`. FILES comes first if names of files are allowed there.
+    `words` are the words after `hunch`. The constant FILES comes first if file names are allowed in that place.
     """
     if len(words) == 1:
         yield from ((command.name, command.summary) for command in COMMANDS)

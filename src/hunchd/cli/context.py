@@ -23,7 +23,7 @@ _POLL_INTERVAL_SECONDS: Final = 0.1  # seconds between two checks of a project t
 
 
 def context(arguments: Namespace) -> int:
-    """Print the bundle for a file.
+    """Print the context bundle for a file.
 
     If no file is given, the bundle is for the uncommitted change.
     """
@@ -58,7 +58,7 @@ def context(arguments: Namespace) -> int:
 def predict(arguments: Namespace) -> int:
     """Print the files that the user will probably touch next, most likely first.
 
-    The most likely commands follow.
+    After the files, it prints the most likely commands.
     """
     if not arguments.file and not arguments.query:
         raise WrongUsage("name the FILE you open, or describe with --query what you are looking for.")
@@ -116,9 +116,9 @@ def review(arguments: Namespace) -> int:
 
 
 def request_bundle(client: Client, root: str, question: dict[str, Any], *, wait: float) -> Any:
-    """Request a bundle, and wait for a useful one while the project is being indexed.
+    """Request a context bundle; while the project is being indexed, wait for a useful one.
 
-    Returns the latest bundle after `wait` seconds at most.
+    After `wait` seconds at most, the latest bundle is returned.
     """
     deadline = time.monotonic() + wait
     bundle = request_in_project(client, root, lambda: client.get("/context", **question))

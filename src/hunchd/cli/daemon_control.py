@@ -93,10 +93,10 @@ def _start_process(paths: AppPaths) -> subprocess.Popen[bytes]:
 
 
 def _activate_service(paths: AppPaths, deadline: float) -> bool:
-    """Let the service manager start the daemon, if it is set up to.
+    """Let the service manager start the daemon, if it is set up to do so.
 
-    Connecting to the socket makes the service manager start the daemon. Returns False if nobody listens. Raises
-    NoDaemon if the daemon does not start.
+    Connecting to the socket makes the service manager start the daemon. Returns False if nobody is listening on the
+    socket. Raises NoDaemon if the daemon does not start.
     """
     address = http.Address(str(paths.socket_file), "", 0)
     try:
@@ -141,8 +141,8 @@ def _wait_until_ready(paths: AppPaths, process: subprocess.Popen[bytes] | None, 
 def stop_process(pid: int) -> None:
     """Stop the daemon and wait until its process has ended.
 
-    If the process does not end when asked to, it is killed. Raises CommandError if it belongs to another user or
-    cannot be stopped.
+    If the process does not end when asked to, it is killed. Raises CommandError if the process belongs to another user
+    or cannot be stopped.
     """
     for signal_number, timeout in ((signal.SIGTERM, STOP_TIMEOUT_SECONDS), (signal.SIGKILL, 2.0)):
         try:
@@ -188,7 +188,7 @@ def find_lock_holder(paths: AppPaths | None = None) -> int | None:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Return True if the process has ended but was not reaped yet."""
+    """Return True if the process has ended but has not been reaped yet."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
             return file.read().rpartition(b")")[2].split()[:1] == [b"Z"]
@@ -226,7 +226,8 @@ def _start_lock(paths: AppPaths, deadline: float) -> Iterator[None]:
 def _open_log(paths: AppPaths) -> Iterator[int]:
     """Open the log file for the output of the daemon's process.
 
-    The file receives what the process prints before its logging is set up, or if it ends before that.
+    The file receives what the process prints before its logging is set up, which states the cause if the process ends
+    before that.
     """
     descriptor = os.open(paths.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:

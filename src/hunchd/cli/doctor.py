@@ -41,9 +41,9 @@ def doctor(arguments: Namespace) -> int:
 
 
 def apply_fix(check: Check) -> Check:
-    """Apply the fix that a check offers, if it offers one.
+    """Apply the fix that a check offers, if there is one.
 
-    Returns the check's result after the fix, or unchanged if there is no fix.
+    Returns the result after the fix, or the given result if there is no fix.
     """
     if check.fix is None:
         return check

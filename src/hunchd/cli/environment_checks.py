@@ -1,6 +1,6 @@
 """Checks that `hunch doctor` runs on the daemon's environment.
 
-They cover parent folders, port, locks, problems that the daemon reports, spool, hooks and service.
+They cover parent folders, the port, locks, problems that the daemon reports, the spool, git hooks and the service.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def _nearest_existing(folder: Path) -> Path:
 def check_port(paths: AppPaths) -> Iterator[Check]:
     """Check that the port in the settings is free.
 
-    If the settings leave the choice to the system, it always finds a free port.
+    If the settings leave the choice of a port to the system, there is nothing to check, because it always finds a free
+    one.
     """
     try:
         serving = load_settings(paths.config_file).serving

@@ -1,4 +1,4 @@
-"""`hunch history`, `undo` and `contradictions`: earlier versions, undo, and conflicting memories."""
+"""`hunch history`, `undo` and `contradictions`: earlier versions, undoing changes, and conflicting memories."""
 
 from __future__ import annotations
 

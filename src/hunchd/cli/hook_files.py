@@ -1,6 +1,6 @@
 """Git hook files of a repository.
 
-The functions find these files, inspect their state, and add and remove the lines that hunchd needs.
+The functions find these files, inspect their state, and add or remove the lines that hunchd needs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _EXCLUDE_END: Final = b"# <<< hunch <<<\n"
 class HooksFolder(NamedTuple):
     """Folder in which git looks for a repository's hooks.
 
-    `is_in_worktree` is True if the folder is part of the working tree, `is_shared` if other repositories use it too.
+    `is_in_worktree` is True if the folder is part of the working tree, `is_shared` if other repositories also use it.
     """
 
     root: Path
@@ -189,7 +189,7 @@ def clear_exclusions(hooks_folder: HooksFolder) -> None:
 def _exclude_from_git(hooks_folder: HooksFolder, hook: Path) -> None:
     """Hide a hook file in the working tree from `git status`.
 
-    It is listed in the repository's exclude file.
+    The file is added to the repository's exclude file.
     """
     file = hooks_folder.common_dir / "info" / "exclude"
     content = _read_content(file) or b""
@@ -207,9 +207,9 @@ def _exclude_from_git(hooks_folder: HooksFolder, hook: Path) -> None:
 
 
 def _core_lines(lines: bytes) -> bytes:
-    """Return those of hunchd's lines that are the same in every hook for an event.
+    """Return the part of hunchd's lines that is the same in every hook for an event.
 
-    The first line depends on how the lines were added; other parts are optional.
+    The first line depends on how the lines were added, and some other lines are optional, so these are left out.
     """
     return lines[lines.index(b"\n(\n") : lines.index(b"\n) >/dev/null")]
 
@@ -275,7 +275,7 @@ def _git_succeeds(root: Path, *arguments: str) -> bool:
 
 
 def _run_git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a way that the repository's settings cannot start other programs."""
+    """Run git in such a way that the repository's settings cannot start other programs."""
     return subprocess.run(
         ["git", "-C", str(root), "-c", "core.fsmonitor=false", *arguments],
         capture_output=True,

@@ -135,7 +135,7 @@ def has_block(script: bytes) -> bool:
 def is_own(script: bytes) -> bool:
     """Return True if hunchd created the script.
 
-    It then contains only hunchd's lines.
+    Such a script contains only hunchd's lines.
     """
     return has_block(script) and remove_block(script) is None
 
@@ -143,7 +143,7 @@ def is_own(script: bytes) -> bool:
 def is_shell(script: bytes) -> bool:
     """Return True if shell code can be inserted into the script.
 
-    This is so if its first line names a POSIX shell.
+    This is possible if the first line of the script names a POSIX shell.
     """
     return _SHELL_SHEBANG.match(script.partition(b"\n")[0]) is not None and b"\0" not in script
 

@@ -21,9 +21,9 @@ Body = bytes | Iterable[bytes]
 
 
 class Address(NamedTuple):
-    """Address of the daemon: a Unix socket, or host and port.
+    """Address of the daemon: the path of its Unix socket, or its host and port.
 
-    `path` is the path of the socket, or None if the daemon has none.
+    `path` is None if the daemon has no socket.
     """
 
     path: str | None
@@ -32,7 +32,7 @@ class Address(NamedTuple):
 
 
 class MalformedResponse(OSError):
-    """Error: the data received is not a complete HTTP response."""
+    """Raised if the data received is not a complete HTTP response."""
 
 
 class HttpResponse:
@@ -69,7 +69,7 @@ class HttpResponse:
             yield partial_line
 
     def iterate_pieces(self) -> Iterator[bytes]:
-        """Yield pieces of the body as they arrive, and close the response at its end."""
+        """Yield pieces of the body as they arrive, and close the response after the last one."""
         try:
             if self._headers.get("transfer-encoding", "").lower() == "chunked":
                 yield from self._iterate_chunks()
@@ -162,7 +162,10 @@ def _write_request(
 
 
 def _read_head(stream: BinaryIO) -> tuple[int, dict[str, str]]:
-    """Return the status and the headers; the header names are in lower case."""
+    """Return the status and the headers of a response.
+
+    The names of the headers are in lower case.
+    """
     first = stream.readline(_MAX_LINE_BYTES)
     if not first:
         raise MalformedResponse("the connection was closed without a response")

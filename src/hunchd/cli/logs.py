@@ -74,7 +74,7 @@ def read_last_lines(file: BinaryIO, count: int) -> list[str]:
 
 
 def _follow_log(path: Path, file: BinaryIO, format_line: Callable[[str], str]) -> None:
-    """Print lines as they are appended, until the user interrupts.
+    """Print lines as they are appended to the log, until the user interrupts.
 
     When the log is rotated, printing continues with the new file.
     """

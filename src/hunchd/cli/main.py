@@ -21,10 +21,11 @@ PIPE_CLOSED = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `hunch` with the arguments `argv`, or with those of the process.
+    """Run `hunch` with the arguments `argv`, or with those of the process if `argv` is None.
 
-    Returns the exit code: 0 done, 1 failed, 2 wrong usage, 3 no daemon; or, as a shell would report it, 130 if the
-    user interrupted the command and 141 if the reader of its output has gone.
+    Returns the exit code: 0 if the command succeeded, 1 if it failed, 2 for wrong usage, 3 if there is no daemon;
+    or, as
+    a shell would report it, 130 if the user interrupted the command and 141 if the reader of its output has gone.
     """
     _open_standard_streams()
     words = sys.argv[1:] if argv is None else argv
@@ -61,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _open_standard_streams() -> None:
     """Open /dev/null in place of standard streams that are closed.
 
-    Otherwise their descriptors would go to the next files that are opened.
+    Otherwise the next files to be opened would get the descriptors of the standard streams.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -95,10 +96,10 @@ def _suggest_fix(error: OSError) -> str | None:
 
 
 def _run_wrapped_command(words: Sequence[str], *, is_own_process: bool) -> int:
-    """Run `hunch run -- WORDS` and import no more modules than that needs.
+    """Run `hunch run -- WORDS`, importing only the modules that it needs.
 
-    The user waits for the command, so every import counts. If `is_own_process` is True, the process then exits at
-    once, without cleaning up.
+    The user waits for the command, so every import counts. If `is_own_process` is True, the process exits immediately
+    after the command has ended, without cleaning up.
     """
     try:
         from hunchd.cli.running.run import run_command

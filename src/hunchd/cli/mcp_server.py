@@ -1,8 +1,8 @@
 """`hunch mcp`: the Model Context Protocol over standard input and output.
 
 It is meant for agents that start their own servers. Static requests are answered at once; the others are forwarded
-to the daemon, which is started if necessary and may be restarted while an agent is connected. The official SDK
-would take a second to import and 55 MB in each agent's session: docs/decisions/0011-mcp-without-its-sdk.md.
+to the daemon, which is started if necessary and may be restarted while an agent is connected. The official SDK would
+take a second to import and 55 MB in each agent's session (see docs/decisions/0011-mcp-without-its-sdk.md).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def find_root(path: str) -> str | None:
 class ConversationDriver:
     """Driver that sends the requests of a conversation to the running daemon.
 
-    A conversation is a generator that yields the requests it needs and returns the response for the agent. If the
+    A conversation is a generator: it yields the requests that it needs, and returns the response for the agent. If the
     daemon has been replaced, the driver connects to the new one.
     """
 
@@ -74,7 +74,7 @@ class ConversationDriver:
     def drive(self, conversation: Conversation[Result]) -> Result:
         """Run the conversation to its end and return its result.
 
-        This blocks; several threads may each run a conversation of their own.
+        This call blocks. Several threads may call it at the same time, each for its own conversation.
         """
         step: DaemonRequest | Pause
         try:
@@ -135,7 +135,8 @@ def _to_request_failed(rejection: RequestRejected) -> RequestFailed:
 class StdioServer:
     """Server that reads JSON-RPC messages from standard input, one per line.
 
-    Each request that may have to wait gets its own thread, so that pings are answered meanwhile. A request that the
+    Each request that may have to wait gets its own thread, so that pings are answered in the meantime. A request
+    that the
     agent cancels is not answered.
     """
 
@@ -179,7 +180,7 @@ class StdioServer:
             )
 
     def _start_request(self, request: JsonObject) -> None:
-        """Start to process a request.
+        """Start processing a request.
 
         Requests that do not need the daemon are answered at once, in the order in which they arrive.
         """
@@ -219,5 +220,8 @@ class StdioServer:
 
 
 def _request_key(identifier: Any) -> str:
-    """Return a key for a JSON-RPC request id; the keys for 1 and "1" differ."""
+    """Return a key that identifies a JSON-RPC request by its id.
+
+    The ids 1 and "1" have different keys.
+    """
     return repr(identifier)

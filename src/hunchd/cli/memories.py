@@ -84,7 +84,7 @@ def remember(arguments: Namespace) -> int:
 
 
 def _print_similar(client: Client, understanding: Mapping[str, Any]) -> None:
-    """Print existing statements that are similar to one just stored.
+    """Print existing statements that are similar to the one that was just stored.
 
     They may contradict it, which only the user can judge.
     """
@@ -360,7 +360,7 @@ def _explain_file(arguments: Namespace) -> int:
 
 
 def _format_item(item: Mapping[str, Any]) -> str:
-    """Format an item of a bundle, with its reasons on the next line."""
+    """Format an item of a context bundle, with the reasons for it on the next line."""
     is_path = item["id"].startswith(("file:", "files:"))  # one file, or a list of them
     title = format_line(item.get("title") or item["source"].get("path") or item["id"], 80).rstrip(":")
     details = [
@@ -394,7 +394,10 @@ def expand(arguments: Namespace) -> int:
 
 
 def _request_expansion(client: Client, subject: str, level: str, root: str | None) -> Any:
-    """Request the full text behind `subject`, first as an id and then as a topic."""
+    """Request the full text for `subject`, which is an id or a topic.
+
+    It is sent as an id first; if the daemon finds no such id, it is sent as a topic.
+    """
     common = {"level": level} | ({"project": root} if root else {})
     try:
         return client.post("/expand", {"id": subject, **common})

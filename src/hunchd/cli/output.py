@@ -96,7 +96,7 @@ def format_duration(seconds: float) -> str:
 def format_age(time: str | None, *, now: datetime | None = None) -> str:
     """Format how long ago `time`, an ISO 8601 time, was.
 
-    Returns "never" for None, and the text itself if it cannot be parsed.
+    Returns "never" if `time` is None, and `time` itself if it cannot be parsed.
     """
     if not time:
         return "never"
@@ -113,7 +113,7 @@ def format_age(time: str | None, *, now: datetime | None = None) -> str:
 def print_note(text: str) -> None:
     """Print a remark to standard error.
 
-    It is kept out of standard output because it is not part of the result.
+    Standard output contains only the result of the command, of which the remark is not part.
     """
     print(colourize(f"hunch: {text}", DIM, sys.stderr), file=sys.stderr)
 

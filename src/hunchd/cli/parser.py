@@ -26,9 +26,9 @@ class CommandParser(argparse.ArgumentParser):
         raise WrongUsage(message, hint=f"Run `{self.prog} --help` to see its arguments.")
 
     def _add_choices(self, message: str) -> str:
-        """Add the allowed values of the arguments named in an error message.
+        """Add the allowed values of the arguments that an error message names.
 
-        Only messages about missing arguments name any.
+        Only messages about missing arguments name arguments.
         """
         head, marker, names = message.partition("are required: ")
         choices = {str(each.metavar or each.dest): each.choices for each in self._actions if not each.option_strings}
@@ -81,7 +81,7 @@ def _parse_verb(noun: Noun, argv: Sequence[str]) -> argparse.Namespace:
 
 
 def find_command(name: str) -> Command | None:
-    """Return the command with its own name `name`, or None."""
+    """Return the command whose full name is `name`, or None."""
     return next((each for each in COMMANDS if each.name == name), None)
 
 
@@ -119,7 +119,7 @@ def _add_arguments(parser: argparse.ArgumentParser, arguments: Iterable[Argument
 def render_overview() -> str:
     """Return the text that `hunch` prints if it is called without arguments.
 
-    It has one line for each command or noun, in groups.
+    It has one line for each command or group of commands (noun), arranged by topic.
     """
     commands = [command for command in COMMANDS if command.name not in GROUPED_COMMANDS]
     width = max(len(command.name) for command in commands) + 2

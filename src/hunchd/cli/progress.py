@@ -11,7 +11,7 @@ from hunchd.cli.output import wants_colour
 
 @contextmanager
 def show_progress(stream: TextIO) -> Iterator[Callable[[str], None]]:
-    """Show a progress line; yield a function that replaces its text.
+    """Show a progress line, and yield a function that replaces the text of the line.
 
     The function does nothing if `stream` is not a terminal.
     """

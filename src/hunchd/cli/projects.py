@@ -36,8 +36,8 @@ def add(arguments: Namespace) -> int:
 def _wait_until_settled(client: Client, identity: str) -> dict[str, Any]:
     """Wait until the project is indexed and its memories are stored and embedded.
 
-    Each problem is printed once. If embedding makes no progress for _STALL_SECONDS, for example because its model
-    is missing, this prints how many memories remain and why, and stops waiting.
+    Each problem is printed once. If embedding makes no progress for _STALL_SECONDS, for example because its model is
+    missing, this function prints how many memories remain and why, and stops waiting.
     """
     shown_errors: set[str] = set()
     embedded, changed_at = -1, time.monotonic()

@@ -158,9 +158,9 @@ def _render_unit(name: str, paths: AppPaths, home: str | None) -> str:
 
 
 def _load_template(name: str) -> str:
-    """Read a template for a systemd unit from the package, or from the source tree.
+    """Read the template of a systemd unit file from the package, or from the source tree.
 
-    Raises CommandError if neither contains it.
+    Raises CommandError if neither contains the template.
     """
     package = Path(hunchd.__file__).parent
     for folder in (package / "systemd", package.parents[1] / "systemd"):
@@ -209,7 +209,7 @@ def _detect_manager() -> str:
 
 
 def _stop_manual_daemon(paths: AppPaths) -> None:
-    """Stop a daemon that was started by hand, so that the service can replace it."""
+    """Stop a daemon that was not started by the service, so that the service can replace it."""
     if (pid := find_lock_holder(paths)) is not None:
         stop_process(pid)
 

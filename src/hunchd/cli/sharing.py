@@ -82,7 +82,7 @@ def share(arguments: Namespace) -> int:
 
 
 def unshare(arguments: Namespace) -> int:
-    """Delete shared files; the user's own memories stay in the local store."""
+    """Delete shared files; the user's own memories remain in the local store."""
     root = Path(_get_root(arguments))
     existing = list(list_shared_files(root))
     removed_files: list[SharedEntry] = []
@@ -107,9 +107,9 @@ def unshare(arguments: Namespace) -> int:
 
 
 def list_shared_files(root: Path) -> Iterator[SharedEntry]:
-    """Yield the shared files in a working tree, in order of path.
+    """Yield the shared files in a working tree, ordered by path in each subfolder.
 
-    Each subfolder is sorted by itself. The files are read in the same way as the daemon reads them.
+    The files are read in the same way as the daemon reads them.
     """
     for name in SUBFOLDERS:
         folder_path = root / SHARED_FOLDER / name

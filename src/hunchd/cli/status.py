@@ -69,8 +69,9 @@ def status(arguments: Namespace) -> int:
 def format_prefetch_metrics(prefetch: Mapping[str, Any]) -> str:
     """Format the prefetch metrics as a table with one row for each period.
 
-    They state how many of the opened files were expected, and how long before they were opened; how many of the
-    files that were confidently expected were opened; and how many of the requested bundles were ready.
+    They state how many of the opened files hunchd expected, and how long before they were opened; how many of the
+    files
+    that it confidently expected were opened; and how many of the requested bundles were ready.
     """
     rows = []
     for name, label in PERIODS.items():
@@ -96,7 +97,7 @@ def _format_rate(share: float | None) -> str:
 
 
 def _summarize_responses(prefetch: Mapping[str, Any]) -> str:
-    """Summarize how bundle requests have been answered since the daemon started."""
+    """Summarize how bundle requests have been answered since the daemon was started."""
     if not prefetch.get("answers"):
         return "none requested yet"
     words = [

@@ -18,8 +18,8 @@ _BINARY_CHECK_BYTES: Final = 8_000  # bytes
 def resolve_text_file(argument: str, *, optional: bool = False) -> str:
     """Return the absolute path of the text file that an argument names.
 
-    Symlinks in the path of its folder are resolved; the file itself may be a symlink. Raises WrongUsage if the
-    argument names no readable text file; if `optional` is True, the message says that FILE can be left out.
+    Symlinks in the path of the file's folder are resolved; the file itself may be a symlink. Raises WrongUsage if the
+    argument names no readable text file. If `optional` is True, the message says that FILE can be left out.
     """
     path_given = Path(argument)
     # The last part may be "..", which is a folder; the check below rejects it.
@@ -69,9 +69,9 @@ def find_project_root(path: str, client: Client | None = None) -> str:
 
 
 def find_project_root_or_none(directory: str | None) -> str | None:
-    """Return the project root for `--project`, or for the current folder.
+    """Return the root of the project named by `--project`, or of the current folder's project.
 
-    Returns None if no project is named and the current folder is in none.
+    Returns None if `--project` is not given and the current folder is not in a project.
     """
     if directory is not None:
         return find_project_root(resolve_folder(directory))
@@ -82,7 +82,7 @@ def find_project_root_or_none(directory: str | None) -> str | None:
 def find_registered_project(client: Client, argument: str) -> dict[str, Any]:
     """Return the registered project with the given id, folder or name.
 
-    Raises WrongUsage if there is none, or if several have that name.
+    Raises WrongUsage if there is no such project, or if several projects have that name.
     """
     projects = get_items(client.get("/projects"))
     for project in projects:

@@ -107,7 +107,10 @@ def _read_address(root: Path) -> str:
 
 
 def _check_address(address: str) -> str:
-    """Return the address; raise WrongUsage, without quoting it, if it is unsupported or has credentials in it."""
+    """Return the address if it is valid.
+
+    Raises WrongUsage if the address is not supported or contains credentials. The message does not quote it.
+    """
     try:
         split_address(address)
     except InvalidInput as error:

@@ -32,7 +32,7 @@ RETRY_SECONDS: Final = 120.0  # seconds to wait for a daemon that cannot keep up
 
 @dataclass
 class ImportTally:
-    """Counts and problems of an import, to be printed at its end."""
+    """Counts and problems collected during an import, printed when the import ends."""
 
     sessions: list[dict[str, Any]] = field(default_factory=list)
     unknown: dict[str, int] = field(default_factory=dict)  # folder outside the known projects → number of sessions
@@ -150,8 +150,8 @@ def _upload_session(client: Client, transcript: Transcript, project: Mapping[str
 def _may_be_active(transcript: Transcript) -> bool:
     """Return True if both the file and its last message are recent.
 
-    A file that was just copied or restored is recent itself, so the time of its last message counts too, if the
-    file states it.
+    A file that was just copied or restored has a recent modification time, so the time of its last message is checked
+    too, if the file states it.
     """
     now = time.time()
     times = [datetime.fromisoformat(one["at"]).timestamp() for one in transcript.messages if one.get("at")]

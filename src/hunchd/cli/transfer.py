@@ -104,7 +104,7 @@ def import_(arguments: Namespace) -> int:
 
 
 def _summarize_rejections(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return one line for each reason for which lines were rejected."""
+    """Return one line for each reason why lines were rejected."""
     lines = defaultdict[str, list[int]](list)
     for one in entries:
         lines[strip_controls(one["error"]["message"])].append(one["index"] + 1)
@@ -164,9 +164,9 @@ def _print_erased(folders: Sequence[Path], *, as_json: bool) -> None:
 
 
 def list_data_folders(paths: AppPaths) -> tuple[Path, ...]:
-    """Return the folders that hunchd writes to, none of which is inside another.
+    """Return the folders that hunchd writes to.
 
-    The folder with the rendezvous file comes first.
+    Folders inside another of these folders are left out. The folder with the rendezvous file comes first.
     """
     folders = dict.fromkeys((paths.runtime, paths.cache, paths.state, paths.data, paths.config))
     return tuple(folder for folder in folders if not any(other in folder.parents for other in folders))

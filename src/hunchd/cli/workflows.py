@@ -148,7 +148,7 @@ def _resolve_history_file(source: str) -> tuple[Path, Shell]:
 def _is_in_project(folder_path: str | None, root: str) -> bool:
     """Return True if a folder belongs to the project at `root`.
 
-    The folder must be inside the project's tree, but not in a nested repository.
+    The folder must be inside the project's tree but not inside a nested repository.
     """
     if folder_path is None or not Path(folder_path).is_relative_to(root):
         return False

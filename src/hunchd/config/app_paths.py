@@ -25,7 +25,7 @@ MAX_SOCKET_PATH_BYTES = 103  # bytes
 class AppPaths(NamedTuple):  # NamedTuple: used by every command, faster to load than a dataclass
     """Paths of the folders and files that hunchd uses for one user.
 
-    If HUNCHD_HOME is set, all of them are below that folder, except perhaps the socket.
+    If HUNCHD_HOME is set, all of them are below that folder, except possibly the socket.
     """
 
     config: Path  # config.toml
@@ -53,9 +53,9 @@ class AppPaths(NamedTuple):  # NamedTuple: used by every command, faster to load
 
 
 def resolve_app_paths(environment: dict[str, str] | None = None) -> AppPaths:
-    """Return the paths that follow from the environment variables.
+    """Return the paths that the environment variables determine.
 
-    `environment` replaces this process's environment. No folder is created.
+    If `environment` is given, it is used instead of this process's environment. No folder is created.
     """
     variables = os.environ if environment is None else environment
     if home := get_absolute_home(variables).get("HUNCHD_HOME"):
@@ -78,10 +78,11 @@ def resolve_app_paths(environment: dict[str, str] | None = None) -> AppPaths:
 
 
 def get_absolute_home(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return an environment for child processes, with HUNCHD_HOME as an absolute path.
+    """Return the environment variables to set for child processes.
 
-    A child process may run in another folder, where a relative path would be wrong. Returns an empty dict if the
-    variable is not set.
+    The only variable is HUNCHD_HOME, as an absolute path, because a child process may run in a different folder,
+    where a
+    relative path would be wrong. Returns an empty dict if HUNCHD_HOME is not set.
     """
     home = (os.environ if environment is None else environment).get("HUNCHD_HOME")
     return {"HUNCHD_HOME": str(expand_path(home).absolute())} if home else {}
@@ -171,10 +172,11 @@ def ensure_private_folder(folder: Path) -> Path:
 
 
 def replace_private_file(file: Path, text: str) -> None:
-    """Replace a file atomically, so that only this user can read it; its folder is created if it is missing.
+    """Replace a file atomically, so that only this user can read it.
 
-    After a power cut the file may be lost, so this is for data that can be rebuilt. Raises OSError if the file cannot
-    be written, for example because the disk is full.
+    The folder of the file is created if it is missing. After a power cut the file may be lost, so this is for data
+    that
+    can be rebuilt. Raises OSError if the file cannot be written, for example because the disk is full.
     """
     ensure_private_folder(file.parent)
     draft = file.with_name(f".{file.name}.{os.urandom(8).hex()}")
@@ -191,7 +193,8 @@ def replace_private_file(file: Path, text: str) -> None:
 def _check_parent_safe(above: Path) -> None:
     """Check that no other user can replace a folder inside `above`.
 
-    The owner of `above`, and anybody who can write to it, could do so. Raises ConfigError if that is another user.
+    The owner of `above`, and anybody who can write to it, could do that. Raises ConfigError if any of these is another
+    user.
     """
     parent_stat = above.stat()
     if parent_stat.st_uid not in (0, os.getuid()):

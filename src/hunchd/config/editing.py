@@ -1,4 +1,4 @@
-"""Changes to single settings in the user's file that keep its comments and order."""
+"""Changes to single settings in the user's settings file, keeping its comments and order."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _ONLY_IN_FILE: Final = frozenset({"language", "embedding.model"})
 def write_setting(path: Path, section: str, name: str, value: str | None) -> None:
     """Write one setting to the settings file.
 
-    `value` is written as in TOML; None removes the setting, so that the default applies. Raises ConfigError, and
-    leaves the file unchanged, if the result would not be valid.
+    `value` is written as in TOML; if it is None, the setting is removed, so that the default applies. Raises
+    ConfigError,
+    and leaves the file unchanged, if the result would not be valid.
     """
     key = f"{section}.{name}"
     if _ONLY_IN_FILE & {section, key}:
@@ -62,10 +63,10 @@ def _set_in_table(table: Mapping[str, Any], section: str, name: str, value: obje
 
 
 def _iter_edits(text: str, section: str, name: str, value: str | None) -> Iterator[str]:
-    """Yield possible edits of the file's text.
+    """Yield possible new versions of the file's text.
 
-    The caller takes the first that parses as wanted. A value may span several lines, so the edits differ in how
-    many lines they replace.
+    The caller uses the first version that parses to the intended settings. A value may span several lines, so the
+    versions differ in how many lines they replace.
     """
     lines = text.splitlines()
     new_lines = [] if value is None else [f"{name} = {value}"]

@@ -28,7 +28,7 @@ class ContextSettings:
 
 @dataclass(frozen=True, slots=True)
 class SignalSettings:
-    """Observation of files and logs."""
+    """Settings for observing files and logs."""
 
     watch_files: bool = True  # saves, creations, deletions, renames
     watch_opens: bool = False  # inotify mostly sees opens by grep and test runs; editor plugins are more reliable
@@ -38,14 +38,14 @@ class SignalSettings:
 
 @dataclass(frozen=True, slots=True)
 class ShellSettings:
-    """Reporting of commands by shells (`hunch shell-init`)."""
+    """Settings for the commands that shells report (`hunch shell-init`)."""
 
     private_folders: tuple[str, ...] = ()  # commands run below these are never reported; affects new shells
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """Indexing of history and code."""
+    """Settings for indexing history and code."""
 
     ignore: tuple[str, ...] = ()  # additional patterns, in gitignore syntax
     patterns: bool = True  # search for patterns: code structures that the project repeats
@@ -54,7 +54,7 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Storage of memories."""
+    """Settings for storing memories."""
 
     commit_ms: int = 250  # interval between batches of accepted records; four times as long for continuous streams
     reserve_mib: int = 16  # reserved on disk so that the store can recover from a full disk
@@ -68,7 +68,7 @@ SHIPPED_MODEL: Final = "minilm-int8"
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
-    """The model that turns text into vectors."""
+    """Settings for the model that turns text into vectors."""
 
     model: str = SHIPPED_MODEL  # ships with the package; any other fastembed model may have to be downloaded
     enabled: bool = True  # false: lexical search only
@@ -76,7 +76,7 @@ class EmbeddingSettings:
 
     @property
     def judges_pairs(self) -> bool:
-        """True if a model judges the pairs of statements that rules cannot decide."""
+        """True if a model judges those pairs of statements that rules cannot decide."""
         return self.enabled and self.contradictions
 
 
@@ -98,14 +98,14 @@ class LanguageSettings:
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """Sessions of agents and what is kept of them (docs/sessions.md)."""
+    """Settings for agents' sessions, and for what is kept of them (docs/sessions.md)."""
 
     personal: Literal["keep", "log", "mask"] = "log"  # mail and postal addresses, phone numbers: see docs/sessions.md
 
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationSettings:
-    """Condensing, assessing and forgetting of memories (docs/consolidation.md)."""
+    """Settings for condensing, assessing and forgetting memories (docs/consolidation.md)."""
 
     nightly: bool = True  # false: only on request (`hunch consolidate`)
     hour: int = 3  # local time: when machines that run at night are quiet
@@ -119,7 +119,7 @@ class ConsolidationSettings:
 
 @dataclass(frozen=True, slots=True)
 class TeamSettings:
-    """Exchange with a team's dataset (docs/team.md)."""
+    """Settings for exchanging memories with a team's dataset (docs/team.md)."""
 
     poll_seconds: float = 15.0  # interval between two checks of the dataset; if nothing is new, a check is one request
     care_minutes: float = 60.0  # interval at which a member compacts the dataset and removes old and erased data
@@ -127,7 +127,7 @@ class TeamSettings:
 
 @dataclass(frozen=True, slots=True)
 class DaemonSettings:
-    """Lifetime and log of the daemon."""
+    """Settings for the daemon's lifetime and log."""
 
     idle_exit_minutes: float = 0.0  # exit after this time without requests; 0: never
     log_level: Literal["debug", "info", "warning", "error"] = "info"  # level of the log file

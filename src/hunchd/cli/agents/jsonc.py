@@ -13,7 +13,7 @@ _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,\]}/]+', re.DOTALL)
 
 
 class InvalidJson(ValueError):
-    """Error: the text is not valid JSON.
+    """Raised if a text is not valid JSON.
 
     Comments and trailing commas are allowed.
     """
@@ -123,7 +123,7 @@ def remove_items(text: str, path: tuple[str, ...], is_unwanted: Callable[[Any], 
 
 
 def find_node(text: str, path: tuple[str, ...]) -> JsonNode | None:
-    """Return the node at `path`, or None if the text has none there."""
+    """Return the node at `path`, or None if there is no node at that path."""
     node = parse(text)
     for name in path:
         if node.members is None or name not in node.members:
@@ -133,9 +133,9 @@ def find_node(text: str, path: tuple[str, ...]) -> JsonNode | None:
 
 
 def _insert_entry(text: str, parent: JsonNode, starts: list[int], value: Any, name: str | None = None) -> str:
-    """Insert an entry after the last one of an object or list, formatted like it.
+    """Insert an entry at the end of an object or list.
 
-    `name` is None for a list.
+    It is formatted like the entry before it. `name` is None for a list.
     """
     unit = _detect_indent_unit(text)
     label = f"{json.dumps(name)}: " if name is not None else ""

@@ -1,4 +1,4 @@
-"""Writing of agents' settings files, with backups from which the previous content is restored."""
+"""Writing of agents' settings files, with backups for restoring the previous content."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SettingsFile(NamedTuple):
 
 
 class SettingsChange(NamedTuple):
-    """Change to a settings file: its content before and after."""
+    """Change to a settings file: its content before and after the change."""
 
     path: Path
     before: bytes | None  # None: the file does not exist
@@ -117,7 +117,7 @@ class SettingsBackup:
     def apply_uninstall(self, change: SettingsChange) -> None:
         """Write the change that removes hunchd.
 
-        The file is deleted if nothing is left of it.
+        The file is deleted if the change leaves it empty.
         """
         if change.after is None:
             change.path.unlink(missing_ok=True)

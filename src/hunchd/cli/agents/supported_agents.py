@@ -1,4 +1,4 @@
-"""Coding agents that hunchd supports: where their settings are, and which entries are added."""
+"""Coding agents that hunchd supports, their settings files, and the entries to add."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LaunchCommand(NamedTuple):
 
     @property
     def build_server_entry(self) -> JsonObject:
-        """Settings entry for the MCP server, in the format that most agents use."""
+        """Settings entry that starts the MCP server, in the format that most agents use."""
         entry: JsonObject = {"command": self.words[0], "args": [*self.words[1:], "mcp"]}
         return entry | ({"env": dict(self.variables)} if self.variables else {})
 
@@ -66,7 +66,9 @@ def get_launch_command(environment: Mapping[str, str]) -> LaunchCommand:
 def _config_folder(variable: str, default: str) -> Path:
     """Return the folder that contains an agent's settings.
 
-    The agent's environment variable `variable` takes precedence; `default` is relative to the home folder.
+    If the environment variable `variable` is set, it names the folder; otherwise the folder is `default`, relative
+    to the
+    home folder.
     """
     configured_path = os.environ.get(variable)
     return Path(configured_path).expanduser() if configured_path else Path.home() / default
@@ -97,7 +99,7 @@ def _server_edits(key: str, entry: JsonObject) -> tuple[Callable[[str], str], Ca
 def _hook_edits(agent: str, entries: Mapping[str, JsonObject]) -> tuple[Callable[[str], str], Callable[[str], str]]:
     """Return two functions that edit settings text: one adds hunchd's hooks, the other removes them.
 
-    The hooks are entries in the lists below "hooks"; there is one list for each event. Hunchd's own entries are
+    The hooks are entries in the lists inside "hooks", which contains one list for each event. Hunchd's own entries are
     recognised by their command.
     """
 
@@ -186,9 +188,9 @@ def _cursor_settings(launch: LaunchCommand) -> tuple[SettingsFile, ...]:
         return text if jsonc.find_node(text, ("version",)) is not None else jsonc.set_value(text, ("version",), 1)
 
     def remove_lone_version(text: str) -> str:
-        """Remove the version if the file contains nothing else.
+        """Remove the version number if the file contains nothing else.
 
-        A file with nothing but the version was created by hunchd.
+        Such a file was created by hunchd.
         """
         return jsonc.remove_member(text, ("version",)) if jsonc.parse(text).to_value() == {"version": 1} else text
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 
 class InvalidToml(ValueError):
-    """Error: invalid TOML, or the table cannot be added to it."""
+    """Raised if a text is not valid TOML, or if the table cannot be added to it."""
 
 
 def set_table(text: str, path: tuple[str, ...], values: Mapping[str, str | Sequence[str] | Mapping[str, str]]) -> str:

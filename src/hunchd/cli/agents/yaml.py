@@ -9,7 +9,7 @@ import re
 
 
 class UnsupportedYaml(ValueError):
-    """Error: the list is written in a YAML notation that is not supported."""
+    """Raised if a list is written in a YAML notation that is not supported."""
 
 
 def add_entry(text: str, key: str, entry: str) -> str:
@@ -39,9 +39,9 @@ def add_entry(text: str, key: str, entry: str) -> str:
 
 
 def remove_entry(text: str, key: str, entry: str) -> str:
-    """Return `text` without `entry` in the list `key`.
+    """Return `text` with `entry` removed from the list `key`.
 
-    The list is removed if it becomes empty.
+    If the list becomes empty, it is removed too.
     """
     match = _key_pattern(key).search(text)
     if match is None:

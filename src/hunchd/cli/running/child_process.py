@@ -58,8 +58,8 @@ def wait_for_signal() -> tuple[int, bool]:
 def exec_command(words: Sequence[str], mask: Collection[int], descriptors: Mapping[int, int]) -> NoReturn:
     """Replace the current process, a fork of `hunch run`, with the command.
 
-    `mask` is the signal mask to restore; `descriptors` maps each descriptor of the command to the one in this
-    process that it duplicates. If the command cannot be executed, the process exits with code 126 or 127.
+    `mask` is the signal mask to restore; `descriptors` maps each descriptor of the command to the descriptor in this
+    process that is duplicated for it. If the command cannot be executed, the process exits with code 126 or 127.
     """
     code = _NOT_EXECUTABLE
     try:
@@ -102,7 +102,7 @@ def _exec_in_path(words: list[str]) -> NoReturn:
 
 
 def stop_like(number: int, *, whole_job: bool) -> None:
-    """Stop this process, as the signal `number` has stopped the command.
+    """Stop this process with the signal `number`, which has stopped the command.
 
     Returns when this process is continued. If `whole_job` is True, the whole job is stopped.
     """

@@ -28,7 +28,7 @@ class suppress:
 
 
 def run_in_thread(work: Callable[..., object], *arguments: object) -> Callable[[], object]:
-    """Run `work` in a thread; return a function that waits for its end."""
+    """Run `work` in a thread; return a function that waits until it has ended."""
     end_lock = _thread.allocate_lock()
     end_lock.acquire()
 

@@ -1,4 +1,4 @@
-"""Copying of a command's output, at once and unchanged.
+"""Copying of a command's output without delay or changes.
 
 The caller can record each piece that is copied.
 """
@@ -20,10 +20,12 @@ PIECE_BYTES: Final = 64 * 1024  # bytes read at once: the capacity of a pipe
 def copy_output(source: int, target: int, on_piece: Callable[[bytes], None], end_marker: int) -> bool:
     """Copy from `source` to `target` until the source ends.
 
-    Each piece is first passed to `on_piece`. When the command ends, the other side of `end_marker` is closed, and
-    the rest of the command's output is copied. Returns False if another process keeps the source open after that.
-    If the target cannot be written (no reader, full disk), returns True; the caller then closes the source, so that
-    the command notices.
+    Each piece is passed to `on_piece` before it is copied. When the command ends, the runner closes the other side of
+    `end_marker`, and the rest of the command's output is copied. Returns False if another process still keeps the
+    source
+    open at that point. Returns True if the source has ended, or if the target cannot be written (no reader, full
+    disk);
+    the caller then closes the source, so that the command notices.
     """
     while True:
         if source not in select.select([source, end_marker], [], [])[0]:

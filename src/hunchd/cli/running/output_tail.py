@@ -13,7 +13,7 @@ MAX_TAIL_BYTES: Final = 48 * 1024  # bytes
 class OutputTail:
     """Buffer for the last `max_bytes` bytes of an output.
 
-    It holds up to twice as many. Two threads may add to it.
+    It may hold up to twice that many bytes. Two threads may add to it.
     """
 
     def __init__(self, max_bytes: int = MAX_TAIL_BYTES) -> None:

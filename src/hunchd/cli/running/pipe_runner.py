@@ -76,7 +76,8 @@ def run_with_pipes(words: Sequence[str], tail: OutputTail, while_running: Callab
 def _create_channels() -> dict[int, tuple[int, int]]:
     """Create the pipes or pseudo-terminals through which the command writes its output.
 
-    Returns the read end and the command's write end for each of our output streams that is open. If both streams
+    Returns the read end and the command's write end for each output stream that is open in this process. If both
+    streams
     have the same destination, they share the channel of standard output.
     """
     open_streams = [stream for stream in (_OUT, _ERR) if _is_open(stream)]
@@ -86,9 +87,9 @@ def _create_channels() -> dict[int, tuple[int, int]]:
 
 
 def _route_streams(channels: Mapping[int, object]) -> dict[int, int]:
-    """Map each output stream of the command to the channel it uses.
+    """Map each output stream of the command to the channel that it uses.
 
-    Channels are named by the number of our stream.
+    A channel is identified by the number of this process's stream.
     """
     shares_channel = _OUT in channels and _ERR not in channels and _is_open(_ERR)
     return {stream: stream for stream in channels} | ({_ERR: _OUT} if shares_channel else {})
@@ -104,7 +105,7 @@ def _copy_channel(target: int, source: int, tail: OutputTail, end_marker: int, s
 def _fork_forwarder(sources: Mapping[int, int]) -> None:
     """Fork a process that forwards what the command's background processes still write.
 
-    It runs until they end.
+    The forked process runs until they have ended.
     """
     if os.fork() != 0:
         return
@@ -149,7 +150,7 @@ def _create_pty(stream: int) -> tuple[int, int]:
 
 
 def _move_above_standard(end: int) -> int:
-    """Return the descriptor, moved above the numbers of the standard streams."""
+    """Move a descriptor above the numbers of the standard streams; return its new number."""
     if end >= _FIRST_FREE:
         return end
     new_descriptor = fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)

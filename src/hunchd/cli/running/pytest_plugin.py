@@ -1,8 +1,8 @@
 """pytest plugin that reports test outcomes to the daemon.
 
-It reports which tests failed and how, and which tests pass that failed earlier. pytest loads it automatically if
-hunchd is installed. The plugin does nothing if no daemon is running. It reports once, after the last test, and its
-own errors never affect the tests.
+It reports which tests failed and how, and which tests pass now although they failed earlier. pytest loads it
+automatically if hunchd is installed. The plugin does nothing if no daemon is running. It reports once, after the last
+test, and its own errors never affect the tests.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ REQUEST_TIMEOUT_SECONDS: Final = 1.0  # seconds for the daemon to list the open 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the listener if a daemon is running.
 
-    Does nothing in a test run that `hunch run` reports, in a worker of parallel tests, whose controller reports, or
-    if tests are only collected.
+    Does nothing if `hunch run` reports the test run, if tests are only collected, or in a worker process for parallel
+    tests, because the controller process reports for it.
     """
     if "HUNCH_RUN" in os.environ or hasattr(config, "workerinput") or config.option.collectonly:
         return
@@ -92,7 +92,7 @@ class ReportListener:
             write_messages(list(messages), "pytest")
 
     def _list_fixed_tests(self) -> list[str]:
-        """Return the passed tests for which the daemon still lists an error."""
+        """Return the passed tests for which the daemon still lists an error as open."""
         if not self._passed_tests:
             return []
         from hunchd.cli.client import Client

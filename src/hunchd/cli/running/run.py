@@ -1,6 +1,6 @@
 """`hunch run -- COMMAND`: runs a command as if it had been started directly.
 
-Exit code, output and terminal are passed through; then a spool message about the command is written.
+Exit code, output and terminal are passed through; afterwards, a spool message about the command is written.
 """
 
 from __future__ import annotations

@@ -37,9 +37,9 @@ _SAFE_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ
 def report_command(words: Sequence[str], code: int, output: bytes, *, at: float, seconds: float) -> None:
     """Write the spool messages about a command that has ended.
 
-    `code` is the exit code, or the negative number of the signal that ended the command. `at` is the time at which
-    it started (seconds since the epoch), `seconds` its duration. If the messages cannot be written, nothing is
-    reported, because that must not change how the command ends.
+    `code` is the exit code, or the negative number of the signal that ended the command. `at` is the time at which the
+    command started (seconds since the epoch), `seconds` is its duration. If the messages cannot be written, nothing is
+    reported, because a failure here must not change how the command ends.
     """
     try:
         end_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at + seconds))
@@ -76,7 +76,7 @@ def extract_error_text(code: int, output: bytes) -> str:
 
 
 def to_screen_text(output: bytes) -> str:
-    """Return the output as the screen showed it in the end.
+    """Return the output as it finally appeared on the screen.
 
     Colours and overwritten text are removed, and the text is shortened until it fits into a message.
     """
@@ -105,7 +105,7 @@ def truncate_to_message(text: str) -> str:
 
 
 def quote_words(words: Sequence[str]) -> str:
-    """Join the words to a shell command, and quote them where necessary."""
+    """Join the words into a shell command, quoting them where necessary."""
     return " ".join(
         word if word and _SAFE_CHARACTERS.issuperset(word) else "'" + word.replace("'", "'\"'\"'") + "'"
         for word in words
