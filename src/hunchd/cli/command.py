@@ -80,8 +80,7 @@ class Command(NamedTuple):
     """Definition of one `hunch` command.
 
     `prints_data` is False if the command has no --json option, and `asks_daemon` is False if it sends no request to
-    the
-    daemon.
+    the daemon.
     """
 
     name: str

@@ -131,8 +131,7 @@ def _select_changes(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any
     """Yield the changes to print.
 
     All changes of a short run are printed. Of a long run, only the first changes made by each step are printed, so
-    that
-    those of the last steps, such as archiving, are shown too.
+    that those of the last steps, such as archiving, are shown too.
     """
     steps = Counter(change["step"] for change in changes)
     max_per_step = MAX_ROWS if len(changes) <= MAX_ROWS else max(MIN_ROWS_PER_STEP, MAX_ROWS // len(steps))

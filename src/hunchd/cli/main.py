@@ -23,9 +23,8 @@ PIPE_CLOSED = 141
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `hunch` with the arguments `argv`, or with those of the process if `argv` is None.
 
-    Returns the exit code: 0 if the command succeeded, 1 if it failed, 2 for wrong usage, 3 if there is no daemon;
-    or, as
-    a shell would report it, 130 if the user interrupted the command and 141 if the reader of its output has gone.
+    Returns the exit code: 0 if the command succeeded, 1 if it failed, 2 for wrong usage, 3 if there is no daemon; or,
+    as a shell would report it, 130 if the user interrupted the command and 141 if the reader of its output has gone.
     """
     _open_standard_streams()
     words = sys.argv[1:] if argv is None else argv

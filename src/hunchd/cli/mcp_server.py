@@ -1,8 +1,8 @@
 """`hunch mcp`: the Model Context Protocol over standard input and output.
 
-It is meant for agents that start their own servers. Static requests are answered at once; the others are forwarded
-to the daemon, which is started if necessary and may be restarted while an agent is connected. The official SDK would
-take a second to import and 55 MB in each agent's session (see docs/decisions/0011-mcp-without-its-sdk.md).
+It is meant for agents that start their own servers. Static requests are answered at once; the others are forwarded to
+the daemon, which is started if necessary and may be restarted while an agent is connected. The official SDK would take
+a second to import and 55 MB in each agent's session (see docs/decisions/0011-mcp-without-its-sdk.md).
 """
 
 from __future__ import annotations
@@ -135,9 +135,8 @@ def _to_request_failed(rejection: RequestRejected) -> RequestFailed:
 class StdioServer:
     """Server that reads JSON-RPC messages from standard input, one per line.
 
-    Each request that may have to wait gets its own thread, so that pings are answered in the meantime. A request
-    that the
-    agent cancels is not answered.
+    Each request that may have to wait gets its own thread, so that pings are answered in the meantime. A request that
+    the agent cancels is not answered.
     """
 
     def __init__(self, resolver: ProjectResolver, driver: ConversationDriver, output: BinaryIO) -> None:

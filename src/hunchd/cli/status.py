@@ -70,8 +70,7 @@ def format_prefetch_metrics(prefetch: Mapping[str, Any]) -> str:
     """Format the prefetch metrics as a table with one row for each period.
 
     They state how many of the opened files hunchd expected, and how long before they were opened; how many of the
-    files
-    that it confidently expected were opened; and how many of the requested bundles were ready.
+    files that it confidently expected were opened; and how many of the requested bundles were ready.
     """
     rows = []
     for name, label in PERIODS.items():

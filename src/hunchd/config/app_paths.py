@@ -80,9 +80,8 @@ def resolve_app_paths(environment: dict[str, str] | None = None) -> AppPaths:
 def get_absolute_home(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment variables to set for child processes.
 
-    The only variable is HUNCHD_HOME, as an absolute path, because a child process may run in a different folder,
-    where a
-    relative path would be wrong. Returns an empty dict if HUNCHD_HOME is not set.
+    The only variable is HUNCHD_HOME, as an absolute path, because a child process may run in a different folder, where
+    a relative path would be wrong. Returns an empty dict if HUNCHD_HOME is not set.
     """
     home = (os.environ if environment is None else environment).get("HUNCHD_HOME")
     return {"HUNCHD_HOME": str(expand_path(home).absolute())} if home else {}
@@ -175,8 +174,7 @@ def replace_private_file(file: Path, text: str) -> None:
     """Replace a file atomically, so that only this user can read it.
 
     The folder of the file is created if it is missing. After a power cut the file may be lost, so this is for data
-    that
-    can be rebuilt. Raises OSError if the file cannot be written, for example because the disk is full.
+    that can be rebuilt. Raises OSError if the file cannot be written, for example because the disk is full.
     """
     ensure_private_folder(file.parent)
     draft = file.with_name(f".{file.name}.{os.urandom(8).hex()}")

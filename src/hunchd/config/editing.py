@@ -21,8 +21,7 @@ def write_setting(path: Path, section: str, name: str, value: str | None) -> Non
     """Write one setting to the settings file.
 
     `value` is written as in TOML; if it is None, the setting is removed, so that the default applies. Raises
-    ConfigError,
-    and leaves the file unchanged, if the result would not be valid.
+    ConfigError, and leaves the file unchanged, if the result would not be valid.
     """
     key = f"{section}.{name}"
     if _ONLY_IN_FILE & {section, key}:

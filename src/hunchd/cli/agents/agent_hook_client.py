@@ -1,8 +1,8 @@
 """`hunch agent-hook AGENT`: sends a hook's payload to the daemon and prints the response.
 
 If curl is available, `cli/shell/agent-hook` does the same without starting Python. Neither of the two waits for the
-daemon to start, fails, or delays the agent: a response is dropped if it takes longer than a tenth of a second, or
-half a second at the start of a session.
+daemon to start, fails, or delays the agent: a response is dropped if it takes longer than a tenth of a second, or half
+a second at the start of a session.
 """
 
 from __future__ import annotations

@@ -66,9 +66,8 @@ def get_launch_command(environment: Mapping[str, str]) -> LaunchCommand:
 def _config_folder(variable: str, default: str) -> Path:
     """Return the folder that contains an agent's settings.
 
-    If the environment variable `variable` is set, it names the folder; otherwise the folder is `default`, relative
-    to the
-    home folder.
+    If the environment variable `variable` is set, it names the folder; otherwise the folder is `default`, relative to
+    the home folder.
     """
     configured_path = os.environ.get(variable)
     return Path(configured_path).expanduser() if configured_path else Path.home() / default

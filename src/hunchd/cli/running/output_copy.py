@@ -22,10 +22,8 @@ def copy_output(source: int, target: int, on_piece: Callable[[bytes], None], end
 
     Each piece is passed to `on_piece` before it is copied. When the command ends, the runner closes the other side of
     `end_marker`, and the rest of the command's output is copied. Returns False if another process still keeps the
-    source
-    open at that point. Returns True if the source has ended, or if the target cannot be written (no reader, full
-    disk);
-    the caller then closes the source, so that the command notices.
+    source open at that point. Returns True if the source has ended, or if the target cannot be written (no reader,
+    full disk); the caller then closes the source, so that the command notices.
     """
     while True:
         if source not in select.select([source, end_marker], [], [])[0]:

@@ -77,8 +77,7 @@ def _create_channels() -> dict[int, tuple[int, int]]:
     """Create the pipes or pseudo-terminals through which the command writes its output.
 
     Returns the read end and the command's write end for each output stream that is open in this process. If both
-    streams
-    have the same destination, they share the channel of standard output.
+    streams have the same destination, they share the channel of standard output.
     """
     open_streams = [stream for stream in (_OUT, _ERR) if _is_open(stream)]
     if open_streams == [_OUT, _ERR] and os.path.sameopenfile(_OUT, _ERR):

@@ -1,9 +1,8 @@
 """Runner for a command whose output is a terminal.
 
-The command gets a pseudo-terminal with the size and settings of the real one, and its input comes from the keyboard.
-A session leader runs between `hunch run` and the command, as a shell would; without it, nothing could stop and
-continue the command. The real terminal is in raw mode in the meantime, so that only the pseudo-terminal interprets
-the keys.
+The command gets a pseudo-terminal with the size and settings of the real one, and its input comes from the keyboard. A
+session leader runs between `hunch run` and the command, as a shell would; without it, nothing could stop and continue
+the command. The real terminal is in raw mode in the meantime, so that only the pseudo-terminal interprets the keys.
 """
 
 from __future__ import annotations
@@ -171,9 +170,8 @@ class _TerminalSession:
     def _is_termination_key(self, keys: bytes) -> bool:
         """Return True if the last of these keys asks the command to end.
 
-        The caller keeps only the result for the keys that were typed last. An editor treats Ctrl-C as an ordinary
-        key, and a
-        shell only drops its current line; in both cases the user goes on to type other keys.
+        The caller keeps only the result for the keys that were typed last. An editor treats Ctrl-C as an ordinary key,
+        and a shell only drops its current line; in both cases the user goes on to type other keys.
         """
         settings = termios.tcgetattr(self._outer)
         termination_keys = (settings[6][termios.VINTR], settings[6][termios.VQUIT])
@@ -221,11 +219,9 @@ def _lead_session(
 ) -> NoReturn:
     """Run the command as the leader of its own session, and never return.
 
-    The leader starts the command in the foreground, and reports when it stops or ends. FORWARDED_SIGNALS stay
-    blocked in
-    the leader, for two reasons: a Ctrl-C before the command runs is not meant for the leader, and only a process in
-    which
-    these signals are blocked may choose the terminal's foreground job.
+    The leader starts the command in the foreground, and reports when it stops or ends. FORWARDED_SIGNALS stay blocked
+    in the leader, for two reasons: a Ctrl-C before the command runs is not meant for the leader, and only a process in
+    which these signals are blocked may choose the terminal's foreground job.
     """
     parent_pid = os.getppid()
     try:
