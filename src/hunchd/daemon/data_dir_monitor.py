@@ -1,4 +1,4 @@
-"""Monitor that notices when files the daemon needs are deleted or replaced.
+"""Monitor that notices when files that the daemon needs are deleted or replaced.
 
 Without these files, clients could no longer find the daemon.
 """

@@ -1,8 +1,8 @@
 """The indexer process: reads history and code for the front process.
 
 It runs on demand and at low priority. When a project is added, the user waits for its first prediction model, which
-needs only part of the code. Importing `indexing`, which brings in everything that reads files and commit messages,
-takes as long as building that model, so it is imported only where it is used.
+needs only part of the code. The module `indexing` imports everything that reads files and commit messages. Importing
+it takes as long as building that model, so it is imported only where it is used.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ async def handle_parse(scope: IndexRequest, paths: list[str] | None) -> AsyncIte
 
 
 async def handle_units(scope: IndexRequest, since: str, moved: list[tuple[str, str, bool]]) -> NewUnits:
-    """Return the units of work (commits or merges) since `since`.
+    """Return the units of work (commits or merges) after the commit `since`.
 
-    `since` is a commit. `moved` lists rewritten commits that have already been reported.
+    `moved` lists rewritten commits that have already been reported.
     """
     from hunchd.daemon.indexing import get_units_since
 
@@ -83,7 +83,7 @@ async def handle_lost(scope: IndexRequest, shas: list[str]) -> list[str]:
 
 
 async def handle_conventions(scope: IndexRequest) -> StatedKnowledge:
-    """Return the facts stated in manifests and decision files, and the topics."""
+    """Return the facts stated in manifests and decision files, and the project's topics."""
     from hunchd.daemon.indexing import read_conventions
 
     check_folder(scope)
@@ -111,7 +111,7 @@ def _index_with_first_model(scope: IndexRequest) -> Iterator[IndexStep]:
 
 
 def _lower_priority_after_model(steps: Iterator[IndexStep]) -> Iterator[IndexStep]:
-    """Yield the steps unchanged; lower the priority after the first model."""
+    """Yield the steps unchanged, and lower the priority after the first model."""
     is_urgent = True
     for step in steps:
         yield step
@@ -123,10 +123,10 @@ def _lower_priority_after_model(steps: Iterator[IndexStep]) -> Iterator[IndexSte
 def _lower_priority() -> None:
     """Lower the priority, so that the user's own programs come first.
 
-    This is called once the first model is available. It cannot be undone, but the thread is short-lived: on Linux the
-    priority applies to the calling thread and the threads it starts; elsewhere it applies to the whole process. The
-    I/O priority follows the niceness. The idle I/O class must not be used: on a busy disk each sync of this process
-    waited ten seconds, and so did every other process that synced on the same file system.
+    This function is called once the first model is available. The priority cannot be raised again, but the thread is
+    short-lived: on Linux the priority applies to the calling thread and the threads it starts; elsewhere it applies to
+    the whole process. The I/O priority follows the niceness. The idle I/O class must not be used: on a busy disk, each
+    sync of this process took ten seconds, and delayed every other process that synced on the same file system.
     """
     if hasattr(os, "nice"):
         os.nice(max(0, NICENESS - os.nice(0)))

@@ -55,7 +55,7 @@ PROGRESS_INTERVAL_UNITS: Final = 500  # units between two reports of progress
 
 
 def index_project(scope: IndexRequest) -> Iterator[IndexStep]:
-    """Index the project, apart from the first model, which already exists.
+    """Index everything in the project except for the first model, which already exists.
 
     If git cannot read the whole history, the readable part is indexed, and a last step states the reason. Raises
     RepositoryError if git cannot even count the commits.
@@ -154,9 +154,9 @@ def get_units_since(scope: IndexRequest, since: str, known_moves: Sequence[tuple
 
     A unit of work is a commit, or a merge with everything it brings in; the units returned follow the commit `since`.
     `known_moves` lists rewritten commits that are already known. During a rebase or bisection, only `waits` is set in
-    the result, because HEAD passes through commits that are not yet, or no longer, part of anybody's work. If `since`
-    no longer exists, or too many units follow it, `rewritten` is set, which means that the project must be indexed
-    again.
+    the result, because HEAD then passes through commits that are not yet, or no longer, part of anybody's work. If
+    `since` no longer exists, or if too many units follow it, `rewritten` is set, which means that the project must be
+    indexed again.
     """
     git = open_repository(scope.root)
     if git is None or (since and not git.exists(since)):
@@ -234,9 +234,9 @@ def _learn_history(
 ) -> Iterator[IndexStep]:
     """Train `learner` on the `newest` units of work, oldest first.
 
-    The units are also appended to `packs`, compressed to about 300 bytes each, from which the episodes are built
-    later. With `lines`, the learner also counts how many lines of a file each author wrote; git then takes several
-    times longer.
+    The units are also appended to `packs`, compressed to about 300 bytes each; the episodes are built from them later.
+    With `lines`, the learner also counts how many lines of a file each author wrote; git then takes several times
+    longer.
     """
     if git is None or not newest:
         return

@@ -1,6 +1,6 @@
 """The language process: sends requests to an external language model.
 
-A separate process keeps the front process small; it ends when idle.
+A separate process is used because it keeps the front process small; it ends when it is idle.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 async def run_daemon(paths: AppPaths, settings: Settings) -> None:
-    """Serve until a signal, the idle timeout or the loss of required files.
+    """Serve requests until a signal, the idle timeout or the loss of required files.
 
     The signals are SIGTERM and SIGINT. The idle timeout applies only if it is set.
     """

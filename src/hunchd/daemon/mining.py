@@ -111,8 +111,8 @@ def _group_all_shapes(
 class InstanceHistory:
     """Cached history of pattern instances, the places where a pattern occurs.
 
-    For the first line of each instance, it knows which unit of work (commit or merge) added the line, and what else
-    that unit changed.
+    For each instance, it records which unit of work (commit or merge) added the first line, and what else that unit
+    changed.
     """
 
     def __init__(self, git: Git, cache: ShapeCache, head: str) -> None:
@@ -129,7 +129,7 @@ class InstanceHistory:
     def find_adding_units(self, heads: set[FirstLine]) -> dict[FirstLine, str]:
         """Return the commit that added each of the lines `heads`.
 
-        `heads` are the first lines of pattern instances. A line whose commit cannot be determined is left out.
+        `heads` are the first lines of pattern instances. A line is left out if its commit cannot be determined.
         """
         if self._previous_head != self._head:
             unknown_heads = {head for head in heads if self._adding_units.get(head) == ""}

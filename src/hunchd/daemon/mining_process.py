@@ -1,4 +1,4 @@
-"""The mining process: finds code patterns in a project at a quiet moment.
+"""The mining process: finds code patterns in a project while nobody works in it.
 
 It runs at the lowest priority and ends soon after it becomes idle.
 """
@@ -22,7 +22,7 @@ NICENESS: Final = 19
 
 
 async def handle_patterns(request: ProjectRequest, paths: list[str] | None) -> AsyncIterator[MiningStep]:
-    """Yield the progress, then the code patterns, of one project.
+    """Yield the progress of mining one project, then its code patterns.
 
     If `paths` is None, all files of the project are mined; otherwise the patterns are updated for the changed `paths`.
     """

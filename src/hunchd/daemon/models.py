@@ -1,7 +1,7 @@
 """The first prediction model of a project, built from its newest commits.
 
 The indexer builds this model first, because a user is waiting for it. This module imports nothing from the rest of the
-indexer, which would double the code to load and delay the first answer.
+indexer, because that would double the amount of code to load and delay the first response.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIRST_MODEL_UNITS: Final = 150  # units in the first model, built in 0.2 s
 def check_folder(request: ProjectRequest) -> None:
     """Check that the project's folder can be read.
 
-    Raises RepositoryError if it cannot, and InvalidInput if its path is not absolute.
+    Raises RepositoryError if the folder cannot be read, and InvalidInput if its path is not absolute.
     """
     if not request.root.is_absolute():
         raise InvalidInput("the root of a project must be an absolute path", field="root")
@@ -60,7 +60,7 @@ def open_repository(root: Path) -> Git | None:
 def save_model(learner: Learner, scope: IndexRequest) -> IndexStep:
     """Save the model in the file that the request names.
 
-    Returns the index step that announces the model.
+    Returns the indexing step that announces the model.
     """
     if not scope.model_file:
         raise InvalidInput("the request must name the file in which to save the model", field="model_path")

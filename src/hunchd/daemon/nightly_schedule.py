@@ -19,7 +19,7 @@ CATCH_UP_SECONDS = 20 * 3600  # seconds
 async def run_every_night(work: Callable[[], Awaitable[None]], hour: int) -> None:
     """Run `work` each night at `hour` (local time) until cancelled.
 
-    Two runs never overlap. An exception raised by `work` ends the schedule and is passed on. The schedule follows
+    Two runs never overlap. An exception raised by `work` ends the schedule and is passed on. The schedule adapts to
     changes of the system clock.
     """
     due = asyncio.Event()

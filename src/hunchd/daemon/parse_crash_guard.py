@@ -27,8 +27,8 @@ _numbers = count()
 class ParseCrashGuard:
     """Crash guard for one parsing run.
 
-    It stores its note beside the cache that the run fills. `crashing_blobs` are the git blob ids of the file contents
-    that must not be parsed again.
+    It stores its note beside the cache that the parsing run fills. `crashing_blobs` are the git blob ids of the file
+    contents that must not be parsed again.
     """
 
     def __init__(self, cache: Path) -> None:

@@ -1,6 +1,6 @@
 """The planner process: plans the consolidation of one owner's memories.
 
-The owner is the user or a project. The process runs only as long as the consolidation run.
+The owner is the user or a project. The process ends with the consolidation run.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class PlannerService:
         }
 
     async def _hold(self) -> AsyncIterator[None]:
-        """Keep the loaded memories while the caller reads this stream.
+        """Keep the memories loaded as long as the caller reads this stream.
 
         The caller need not send any other request in the meantime.
         """
@@ -112,7 +112,7 @@ class PlannerService:
         return await asyncio.to_thread(self._open_planner.draw_probes, most, seed)
 
     async def _plan(self, step: ConsolidationStep, tallies: dict[str, UsageTally]) -> AsyncIterator[list[ChangeEntry]]:
-        """Yield the changes of one step in batches."""
+        """Yield, in batches, the changes that one step would make."""
         planner = self._open_planner
         async for batch in iterate_in_thread(lambda: split_into_batches(planner.plan(step, tallies), PLAN_BATCH_SIZE)):
             yield batch
@@ -121,7 +121,7 @@ class PlannerService:
     async def _list_unread(self, most: int) -> list[tuple[str, str, str]]:
         """Return the pairs of statements that a model has yet to judge.
 
-        At most `most` pairs are returned. They are known only after the step `contradictions`.
+        At most `most` pairs are returned. The pairs are known only after the step `contradictions`.
         """
         return await asyncio.to_thread(self._open_planner.list_unread_pairs, most)
 
@@ -144,8 +144,8 @@ class PlannerService:
     async def _save_compared(self) -> str:
         """Write the keys of the compared memories to a draft file.
 
-        Returns the path of the draft, or "" if the project has no code cache to store it beside. The draft takes
-        effect only after the planned changes have been applied.
+        Returns the path of the draft, or "" if the project has no code cache, next to which the draft would be stored.
+        The draft takes effect only after the planned changes have been applied.
         """
         if self._compared_file is None:
             return ""
@@ -194,10 +194,9 @@ class ProjectCode:
 
 
 def _load_compared(path: Path) -> tuple[float, frozenset[str]]:
-    """Return the time of the last full comparison, and the compared keys.
+    """Return the time of the last full comparison, and the keys of the compared memories.
 
-    The keys identify the memories compared. Returns the current time and an empty set if the file is missing or older
-    than COMPARED_MAX_AGE_SECONDS.
+    Returns the current time and an empty set if the file is missing or older than COMPARED_MAX_AGE_SECONDS.
     """
     now = time.time()
     try:
@@ -219,7 +218,7 @@ def _write_compared(path: Path, draft: Path, lines: Iterable[str]) -> None:
 
 
 def _load_lines(path: Path) -> list[str]:
-    """Return the lines of the file, or an empty list on failure."""
+    """Return the lines of the file, or an empty list if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):

@@ -30,8 +30,8 @@ def notify_manager(message: str, environment: Mapping[str, str] = os.environ) ->
 async def ping_watchdog(environment: Mapping[str, str] = os.environ) -> None:
     """Notify the service manager repeatedly, twice per watchdog interval.
 
-    If the event loop is blocked, the notifications stop and the service manager restarts the daemon. Returns at once
-    if no watchdog is set for this process.
+    If the event loop is blocked, the notifications stop and the service manager restarts the daemon. Returns
+    immediately if no watchdog is set for this process.
     """
     interval = int(environment.get("WATCHDOG_USEC", "0")) / 1e6  # seconds
     watchdog_pid = environment.get("WATCHDOG_PID")

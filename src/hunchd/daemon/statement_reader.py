@@ -1,6 +1,6 @@
 """Use of the contradiction model in the store process.
 
-The model judges pairs of statements one at a time, giving way to pending requests.
+The model judges one pair of statements at a time, and pauses while requests are pending.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_WAIT_SECONDS: Final = (
 class PairReader:
     """Low-priority user of the contradiction model, which judges pairs of statements.
 
-    `is_busy` returns True while a request is being answered; the model then waits.
+    While `is_busy` returns True, a request is being answered, and the model waits.
     """
 
     def __init__(self, reader: LazyModel[ContradictionModel], is_busy: Callable[[], bool]) -> None:

@@ -111,8 +111,8 @@ class StoreMaintenance:
     async def _read_ahead(self) -> None:
         """Load rows before they are needed, and complete the word index.
 
-        This runs even while queries are answered, because it makes each of them faster, but in small portions and at
-        most half of the time.
+        This runs even while queries are answered, because it makes each of them faster. To delay them little, it works
+        in small portions and for at most half of the time.
         """
         more = False
         while True:
@@ -230,7 +230,8 @@ class StoreMaintenance:
     async def _embed_portion(self, rows: Sequence[Row]) -> dict[str, tuple[bytes, bytes]]:
         """Return a vector for each of `rows`, keyed by row id.
 
-        Each vector comes with the digest of the text that was embedded. Raises ModelUnavailable.
+        Each vector comes with the digest of the text that was embedded. Raises ModelUnavailable if the model cannot be
+        used.
         """
         pending = [(get_embedded_text(get_memory(row)), row) for row in rows]
         pending.sort(key=lambda each: len(each[0]))  # two parallel batches take as long as the longer one

@@ -96,9 +96,9 @@ def _load_statement_model() -> StatementModel:
 
 
 def _use_temporary_folder(folder: Path) -> None:
-    """Empty `folder`, and make the database use it for temporary files.
+    """Empty `folder`, and make the database store its temporary files there.
 
-    The database writes vectors there while it builds an index.
+    While the database builds an index, it writes vectors to such files.
     """
     shutil.rmtree(folder, ignore_errors=True)
     os.environ["TMPDIR"] = str(create_private_folder(folder))

@@ -1,7 +1,7 @@
 """Search in the store process, by words and by vectors.
 
-On request the search is deeper: it adds the words that the best hits share, and follows links between memories. The
-results are also ranked here.
+A deep search, which is made only on request, also searches for the words that the best hits have in common, and
+follows links between memories. The results are ranked in this process, too.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class StoreSearch:
         return results, degradations
 
     async def vector(self, query: str, patience: float) -> tuple[bytes | None, list[str]]:
-        """Return the vector of a query, waiting at most `patience` seconds.
+        """Return the vector of a query, and the reasons if there is none.
 
-        The vector is None if it cannot be computed; the second value lists the reasons.
+        Waits at most `patience` seconds. The vector is None if it cannot be computed in that time.
         """
         degradations: list[str] = []
         vector = self._get_vector(query, "hybrid", patience, degradations)
@@ -92,7 +92,7 @@ class StoreSearch:
     async def search(
         self, request: StoreQuery, on_lexical_hits: Callable[[Sequence[str]], object] | None = None
     ) -> tuple[list[tuple[SearchCandidate, Sequence[str]]], list[str]]:
-        """Return the hits for a query, each with the reasons for it.
+        """Return the hits for a query, each with the reasons why it was found.
 
         The second value describes the parts of the search that were not available. `on_lexical_hits` is called with
         the texts found by words.
@@ -190,7 +190,7 @@ class StoreSearch:
         k: int,
         best_hits: Sequence[SearchCandidate],
     ) -> list[SearchCandidate]:
-        """Search again, adding the words that the best hits have in common."""
+        """Search again, with the words that the best hits have in common added to the query."""
         expansion_words = find_expansion_terms(
             query,
             [f"{memory.title}\n{memory.content}" for memory in map(_decode, best_hits[:DEEP_SEEDS])],
@@ -211,7 +211,8 @@ class StoreSearch:
     ) -> list[tuple[SearchCandidate, Sequence[str]]]:
         """Return the memories linked to the best hits.
 
-        Each comes with the link as its reason. Only direct links are followed. The hits themselves are left out.
+        The reason given for each memory is the link. Only direct links are followed, and the hits themselves are left
+        out.
         """
         reasons: dict[str, str] = {}
         memories = [_decode(one) for one in hits]

@@ -160,7 +160,7 @@ class StoreService:
         )
 
     async def _vector(self, query: str, patience: float) -> QueryVectorAnswer:
-        """Return the vector of a query.
+        """Return the vector of a query, or null.
 
         The vector is null if it cannot be computed within `patience` seconds.
         """

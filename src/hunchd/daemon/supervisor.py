@@ -34,7 +34,7 @@ class SupervisedTask:
 class Supervisor:
     """Registry that starts background tasks and restarts them when they fail.
 
-    On `close`, it ends the tasks in reverse order.
+    `close` ends the tasks in the reverse of the order in which they were started.
     """
 
     def __init__(self) -> None:

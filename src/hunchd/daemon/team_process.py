@@ -50,7 +50,10 @@ def main() -> int:
 
 
 class TeamProcess:
-    """Handlers for the calls to the team process. Datasets stay open once opened, keyed by their address."""
+    """Handlers for the calls to the team process.
+
+    A dataset stays open once it has been opened. The open datasets are keyed by their address.
+    """
 
     def __init__(self) -> None:
         self._datasets: dict[str, TeamDataset] = {}
@@ -62,9 +65,9 @@ class TeamProcess:
         return create_key(Path(key_file))
 
     async def open(self, uri: str, credentials: str, create: bool) -> list[TeamRecord]:
-        """Open the dataset, or create it if `create` is set.
+        """Open the dataset, or create it if `create` is True.
 
-        Returns the records that founded teams in it and carry a genuine signature.
+        Returns those records in the dataset by which a team was founded and whose signature is genuine.
         """
         async with self._share_written_files(uri):
             dataset = self._datasets[uri] = await self._open(uri, credentials, create=create)
@@ -111,7 +114,10 @@ class TeamProcess:
 
     @asynccontextmanager
     async def _share_written_files(self, uri: str) -> AsyncIterator[None]:
-        """Give the files written meanwhile to a shared folder the permissions of that folder."""
+        """Give files that are written to a shared folder the permissions of that folder.
+
+        This applies while the `with` block runs. Does nothing if the dataset is not in a folder.
+        """
         folder = get_folder(uri)
         if folder is None:
             yield
@@ -143,7 +149,7 @@ class TeamProcess:
 def _read_umask(folder: Path) -> int:
     """Return the umask for new files in a folder, which may not exist yet.
 
-    Where everybody can create files, as in /tmp, only their owner may change them.
+    If everybody can create files in the folder, as in /tmp, only the owner of a file may change it.
     """
     mode = next(one for one in (folder, *folder.parents) if one.is_dir()).stat().st_mode
     return ~mode & 0o777 | (0o022 if mode & stat.S_ISVTX else 0)

@@ -18,8 +18,8 @@ Item = TypeVar("Item")
 async def iterate_in_thread(create: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
     """Yield the items of a blocking iterator that runs in its own thread.
 
-    Other calls are served between two items. If the iterator lowers its priority, this affects only its own work on
-    Linux, which assigns priorities per thread.
+    Other calls are served between two items. If the iterator lowers its priority on Linux, which assigns priorities
+    per thread, only its own work is affected.
     """
     items = create()
     loop, thread = asyncio.get_running_loop(), ThreadPoolExecutor(1, "steps")

@@ -161,9 +161,9 @@ async def serve_http(engine: Engine, places: AppPaths, settings: Settings, journ
 
 
 def find_last_port(places: AppPaths) -> int:
-    """Return the port that the last daemon used, or 0 if unavailable.
+    """Return the port that the last daemon used, or 0 if it is not available.
 
-    Using the same port again keeps addresses of the web page valid.
+    If the port stays the same, addresses of the web page remain valid.
     """
     try:
         port = int((places.state / PORT_FILE).read_text("ascii"))
@@ -186,8 +186,8 @@ def remember_port(places: AppPaths, url: str) -> None:
 def choose_socket_path(places: AppPaths) -> Path | None:
     """Return the path of the Unix socket to listen on.
 
-    Returns None if the folder of the socket belongs to another user. That must not prevent the daemon from starting, so
-    it then listens on loopback only.
+    Returns None if the folder of the socket belongs to another user. Because this must not prevent the daemon from
+    starting, it then listens on loopback only.
     """
     if places.socket_file.parent != places.runtime:
         try:
@@ -201,7 +201,7 @@ def choose_socket_path(places: AppPaths) -> Path | None:
 def publish_address(address: Rendezvous, file: Path, journal: Journal) -> None:
     """Write the rendezvous file, even if the disk is full.
 
-    A daemon that clients cannot find could not report the problem.
+    If clients could not find the daemon, it could not report to them that the disk is full.
     """
     try:
         rendezvous.write_rendezvous(file, address)
@@ -232,7 +232,7 @@ def load_secret(file: Path) -> bytes:
 async def wait_until_idle(engine: Engine, minutes: float) -> None:
     """Wait until `minutes` have passed without a request or signal.
 
-    Never returns if `minutes` is 0.
+    If `minutes` is 0, the function never returns.
     """
     if not minutes:
         await asyncio.Event().wait()

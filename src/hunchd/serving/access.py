@@ -1,7 +1,7 @@
 """Access checks for HTTP requests.
 
-A request needs a loopback Host, no foreign Origin, and either the token or a session of the web page. /health and the
-page's own files need neither a token nor a session.
+A request must have a loopback Host header and no foreign Origin, and either the token or a session of the web page.
+For /health and the page's own files, neither a token nor a session is needed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BODILESS_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class AccessDenied(HunchError):
-    """Error for a request that may not be processed.
+    """Raised for a request that may not be processed.
 
     `status` is the HTTP status: 401, 403, 408 or 415.
     """

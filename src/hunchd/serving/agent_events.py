@@ -51,8 +51,8 @@ _DELIVERY_SECONDS_AT_START: Final = 0.35
 class _SessionContext:
     """Record of the context that was sent to one session.
 
-    `subjects` are the keys of the contexts sent. `items` are the id and title of each item sent, with the file for
-    which the item was listed.
+    `subjects` are the keys of the contexts that were sent. `items` contains, for each item that was sent, its id, its
+    title, and the file for which it was listed.
     """
 
     subjects: set[str] = field(default_factory=set)
@@ -180,9 +180,9 @@ class AgentHandlers:
                 await self._engine.add_project(root)
 
     def _track_failure(self, event: HookEvent, root: str) -> None:
-        """Remember each failed command until it succeeds.
+        """Remember each failed command until the same command succeeds.
 
-        A successful command is reported only if it failed before.
+        A command that succeeds is reported only if it is remembered as failed.
         """
         if event.kind in ("failed", "passed"):
             self._failed_commands.pop((root, event.command), None)

@@ -22,7 +22,7 @@ class ConsolidationHandlers:
 
     @route("POST /consolidate", "consolidate", errors=(404, 409, 507))
     async def consolidate(self, body: ConsolidateRequest) -> RunAnswer:
-        """Condense, assess and forget stored memories, or report what this would change."""
+        """Condense, assess and forget stored memories, or preview the changes."""
         return await self._runs.consolidate(body)
 
     @route("GET /consolidate", "listRuns")

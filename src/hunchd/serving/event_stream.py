@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 class EventListeners:
     """Clients that are connected to GET /events.
 
-    Three things are limited: the number of clients, the bytes buffered for each (64 KiB), and the time of each write.
+    Three things are limited: the number of clients, the number of bytes buffered for each client (64 KiB), and the
+    time that each write may take.
     """
 
     def __init__(self, limits: ServerLimits) -> None:

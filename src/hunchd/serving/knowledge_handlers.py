@@ -46,16 +46,13 @@ class KnowledgeHandlers:
     async def get_fact(self, query: FactRequest) -> FactAnswer:
         """Look up a fact by its exact key.
 
-        The response contains its value, since when it holds, and earlier values.
+        The response contains the value of the fact, the time since which it has been valid, and its earlier values.
         """
         return await self._knowledge.get_fact(query)
 
     @route("POST /memories/{id}/undo", "undoMemory", errors=(404, 409, 507))
     async def undo_change(self, id: str) -> MemoryRecord:
-        """Undo the last change to a memory or document, or a resolution.
-
-        A resolution is what ended a contradiction.
-        """
+        """Undo the last change to a memory or document, or the resolution of a contradiction."""
         return memory_to_record(await self._knowledge.undo(id))
 
     @route("GET /documents", "listDocuments")
@@ -98,7 +95,7 @@ class KnowledgeHandlers:
     async def report_contradiction(self, body: ContradictionReport) -> web.Response:
         """Report that two memories contradict each other.
 
-        Returns 200 if this is already known or was resolved before.
+        Returns 200 if this contradiction is already known or was resolved before.
         """
         contradiction, is_new = await self._contradictions.open(body)
         return json_response(contradiction, status=201 if is_new else 200)
@@ -107,7 +104,7 @@ class KnowledgeHandlers:
     async def list_similar(self, id: str, query: NearQuery) -> NearMemoriesAnswer:
         """List statements on the same subject.
 
-        The caller can then judge whether they can all hold.
+        The caller can then judge whether all of them can be true.
         """
         return await self._contradictions.find_similar(id, query.limit)
 

@@ -30,11 +30,11 @@ class ServerLimits:
 
 
 class ConnectionPool:
-    """Open connections, limited in number.
+    """Limited set of open connections.
 
     If there are too many, the connection that has been idle longest is closed. A client that opens hundreds of
-    connections and sends nothing, or one byte at a time, therefore loses its own connections first. A connection whose
-    request is being answered is never closed.
+    connections and sends nothing, or only one byte at a time, therefore loses its own connections first. A connection
+    is never closed while its request is being answered.
     """
 
     def __init__(self, max_connections: int) -> None:

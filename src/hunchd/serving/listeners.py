@@ -41,9 +41,9 @@ async def serve_app(
     """Serve `app`; yield its URL and the path of its Unix socket.
 
     The path is None if there is no Unix socket. If `port` is 0, the operating system chooses a port. Only processes of
-    the user `uid` (by default, the user of this process) may use the Unix socket. `inherited_sockets` are sockets that
-    are already listening; they are used instead of the daemon's own sockets. Raises ConfigError if an address is not
-    loopback.
+    the user `uid` (by default, the user who runs this process) may use the Unix socket. `inherited_sockets` are
+    sockets that are already listening; they are used instead of the daemon's own sockets. Raises ConfigError if an
+    address is not loopback.
     """
     app[ACCESS].uid = os.getuid() if uid is None and hasattr(os, "getuid") else uid
     protocol_logger.addFilter(_is_loggable)

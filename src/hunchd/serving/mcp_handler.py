@@ -1,8 +1,9 @@
 """POST /mcp: the Model Context Protocol over streamable HTTP.
 
-Both kinds of protocol versions are supported: those that start with a handshake, and the stateless ones without.
-Neither needs a session here. The server's own checks (Host, Origin, token) come first, as for every route.
-`protocol/mcp` implements the protocol; this module handles its HTTP headers and statuses, and calls the engine.
+Both kinds of protocol versions are supported: those that start with a handshake, and the stateless ones without a
+handshake. This server needs no sessions for either. The server's own checks (Host, Origin, token) come first, as for
+every route. `protocol/mcp` implements the protocol; this module handles its HTTP headers and statuses, and calls the
+engine.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ class McpHandler:
     async def _drive(self, conversation: Conversation[Result]) -> Result:
         """Run the conversation to its end and return its result.
 
-        Requests that it makes are passed to the engine, and pauses are waited for.
+        If the conversation yields a request, it is passed to the engine; if it yields a pause, this method waits.
         """
         step: DaemonRequest | Pause
         try:

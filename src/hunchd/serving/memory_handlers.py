@@ -88,12 +88,12 @@ class MemoryHandlers:
 
     @route("POST /context/predict", "predict", errors=(404,))
     async def predict_files(self, body: PredictRequest) -> PredictionAnswer:
-        """Predict the files and memories that will be needed, with reasons."""
+        """Predict, with reasons, which files and memories will be needed."""
         return await self._engine.predict(body)
 
     @route("POST /context/review", "review", errors=(404,))
     async def review(self, body: ReviewRequest) -> ReviewAnswer:
-        """Return the files that a change still lacks.
+        """Return the files that a change seems to lack.
 
         The change is the uncommitted one, or base..HEAD. The list is empty if the change looks complete.
         """
@@ -101,9 +101,9 @@ class MemoryHandlers:
 
     @route("GET /focus", "focus", errors=(404,))
     async def get_focus(self, query: FocusQuery) -> FocusAnswer:
-        """Return the open files and the files opened last.
+        """Return the open files and the most recently opened files.
 
-        Each file opened last has the rank that was predicted for it.
+        Each of the most recently opened files comes with the rank that was predicted for it.
         """
         return self._engine.get_focus(query.project)
 
@@ -140,7 +140,7 @@ class MemoryHandlers:
 
     @route("POST /memories/forget", "forgetMany", errors=(404, 507))
     async def forget_memories(self, body: ForgetRequest) -> ForgottenManyAnswer:
-        """Erase many memories, in about the time that one takes."""
+        """Erase many memories, in about the time that it takes to erase one."""
         return ForgottenManyAnswer(items=await self._engine.forget(body.ids))
 
     @route("GET /memories/{id}/history", "memoryHistory", errors=(404,))
@@ -151,9 +151,9 @@ class MemoryHandlers:
 
     @route("GET /memories/{id}/usage", "memoryUsage", errors=(404,))
     async def get_memory_usage(self, id: str) -> MemoryUsageAnswer:
-        """Return the usage of a memory, and its changes by consolidation.
+        """Return the usage of a memory, and the changes that consolidation made to it.
 
-        Usage is how often it was shown, used and rated.
+        Usage states how often the memory was shown, used and rated.
         """
         return await self._engine.get_memory_usage(id)
 
@@ -169,7 +169,7 @@ class MemoryHandlers:
 
     @route("POST /feedback", "feedback", body=Feedback, status=202, errors=(404, 507))
     async def add_feedback(self, raw: Any) -> FeedbackAnswer:
-        """Report which memories and predictions helped and which did not."""
+        """Accept feedback on which memories and predictions helped and which did not."""
         items, rejections = parse_feedback_body(raw, self._engine.require_project)
         return _add_rejected(await self._engine.record_feedback(items), rejections)
 
@@ -177,6 +177,6 @@ class MemoryHandlers:
 def _add_rejected(result: BatchAnswerT, rejections: list[Rejection]) -> BatchAnswerT:
     """Add the entries that parsing rejected to the result of a batch.
 
-    They are merged with the entries that the engine rejected, and sorted by index.
+    They are merged with the entries that the engine rejected, and all of them are sorted by index.
     """
     return structs.replace(result, rejected=sort_rejections(rejections, result.rejected))

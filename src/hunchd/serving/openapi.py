@@ -131,7 +131,7 @@ def _build_schemas() -> dict[str, Schema]:
 def _build_signal_schema() -> Schema:
     """Return one schema that covers all kinds of signals.
 
-    It contains the fields of every kind. Only the fields that all kinds require are required.
+    It contains the fields of every kind, but lists as required only the fields that every kind requires.
     """
     bodies = {each.__name__: each for each in BODY_OF_KIND.values()}
     common = build_component_schemas({"Signal": SignalBody})["Signal"]
@@ -148,9 +148,9 @@ def _name(of: type[Struct]) -> str:
 
 
 def _reference(shape: Any) -> Schema:
-    """Return the schema of a body or an answer.
+    """Return the schema of a request body or a response.
 
-    `shape` is a Struct, a union of Structs, a page of a Struct, or a schema, which is returned as it is.
+    `shape` is a Struct, a union of Structs, a page of a Struct, or a schema, which is returned unchanged.
     """
     if isinstance(shape, dict):
         return shape
@@ -188,7 +188,8 @@ def _build_operation(route: Route) -> Schema:
 def _error_statuses(route: Route) -> set[int]:
     """Return all error statuses that a route can return.
 
-    They are its own, those of every route, and those that follow from having a body or needing the token.
+    They are the statuses that the route declares, those that every route can return, and those that depend on whether
+    the route has a body and needs the token.
     """
     errors = {403, *route.errors}
     if not route.open:

@@ -1,8 +1,8 @@
-"""Access for the web page: single-use codes, and the browser sessions they open.
+"""Access for the web page: single-use codes, and the browser sessions that they open.
 
-A session needs two secrets, a cookie and a key. A browser sends cookies to every port of a host, so another local
-server would see the cookie; but it stores the key for exactly one origin, so the cookie alone gives no access. Both
-become invalid when the daemon ends.
+A session needs two secrets, a cookie and a key. A browser sends a cookie to every port of a host, so another local
+server would see it; the key, however, is stored for exactly one origin, so the cookie alone gives no access. Both
+secrets become invalid when the daemon ends.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class PageSessions:
 def get_cookie_name(request: web.Request) -> str:
     """Return the name of the session cookie for the request's port.
 
-    Each port has a different name, because in a browser the daemons of several users share the cookies of one host.
+    Each port has a different name, because the daemons of several users on one host share the browser's cookies.
     """
     return "hunchd-" + request.headers.get(hdrs.HOST, "").rpartition(":")[2]
 

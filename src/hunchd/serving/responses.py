@@ -119,7 +119,7 @@ def error_response(error: HunchError) -> web.Response:
 
 
 def router_error_response(error_raised: web.HTTPException, request: web.BaseRequest) -> web.Response:
-    """Convert a rejection by aiohttp to the error format of the API.
+    """Convert an error response by aiohttp to the error format of the API.
 
     aiohttp rejects unknown routes and methods, and bodies that are too large.
     """
@@ -161,7 +161,7 @@ def malformed_request_response(status: int) -> web.Response:
 class EncodedBundles:
     """Cache of context bundles in encoded form.
 
-    A client that already has the current bundle gets a response with status 304.
+    If a client already has the current bundle, the response is an empty one with status 304.
     """
 
     def __init__(self, max_bundles: int = _MAX_CACHED_BUNDLES) -> None:

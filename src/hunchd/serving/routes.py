@@ -1,10 +1,10 @@
 """Decorator that declares a route in one place.
 
 The router, the decoding of requests and the OpenAPI document all use the declaration. A handler's docstring (which
-becomes the summary) and its signature are part of it. Parameters are filled by name, in their order: `query` and
-`body` are decoded to their Structs (a body that may be None may be omitted), `raw` is the JSON body without further
-decoding, `id`, `session` and `path` are taken from the path, and `request` is the request itself. A returned Struct is
-sent as JSON.
+becomes the summary) and its signature are part of it. The handler's parameters are recognised by their names: `query`
+and `body` are decoded to their Structs (a body that may be None may be omitted), `raw` is the JSON body without
+further decoding, `id`, `session` and `path` are taken from the path, and `request` is the request itself. If the
+handler returns a Struct, it is sent as JSON.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ Reader = Callable[[web.Request, ServerLimits], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Route, with the information that the OpenAPI document needs.
+    """HTTP route, with the information that the OpenAPI document needs.
 
-    `body` and `answers` are Structs or schemas; `errors` are the statuses in addition to those that any route can
-    return.
+    `body` and `answers` are Structs or schemas; `errors` are the error statuses in addition to those that any route
+    can return.
     """
 
     method: str

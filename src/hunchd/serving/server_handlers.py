@@ -57,12 +57,12 @@ class ServerHandlers:
 
     @route("GET /status", "status")
     async def get_status(self) -> StatusAnswer:
-        """Return the projects, queues, sizes, and what works only partly."""
+        """Return the projects, queues and sizes, and the features that work only in part."""
         return await self._engine.status()
 
     @route("POST /projects", "addProject")
     async def add_project(self, body: NewProject) -> ProjectAnswer:
-        """Register a project; registering it again changes nothing."""
+        """Register a project; registering the same project again changes nothing."""
         return await self._engine.add_project(body.path)
 
     @route("GET /projects", "listProjects")
@@ -83,9 +83,9 @@ class ServerHandlers:
 
     @route("POST /signals", "sendSignals", body=SignalsBody, status=202, errors=(429, 507))
     async def accept_signals(self, raw: Any) -> AcceptedAnswer:
-        """Report events.
+        """Accept signals, which report events.
 
-        Valid ones are stored and are durable once the response arrives; invalid ones are listed as rejected.
+        Valid signals are stored and are durable once the response arrives; invalid ones are listed as rejected.
         """
         # each is parsed by itself, so that an invalid one does not affect the others
         return await self._engine.intake.accept(get_batch(raw, "signals", max_entries=MAX_SIGNALS))
@@ -162,8 +162,8 @@ class ServerHandlers:
 async def _stream_json_lines(request: web.Request, lines: AsyncIterator[ExportLine]) -> web.StreamResponse:
     """Stream the items as JSON, one line each.
 
-    The first item is awaited before the response starts, so that an early error still gets its own status. A later
-    failure cuts the response off, which the client notices because the last chunk is missing.
+    The first item is awaited before the response starts, so that an error up to that point still gets its own status.
+    A later failure cuts the response off; the client notices this because the last chunk is missing.
     """
     first = await anext(lines, None)
     response = await start_response(request, "application/x-ndjson; charset=utf-8")

@@ -64,7 +64,7 @@ class SessionHandlers:
 
     @route("POST /sessions/{id}/compact", "compactSession", errors=(404, 507))
     async def compact_session(self, session: str) -> CompactedAnswer:
-        """Condense the history that later prompts contain; the log stays as it is."""
+        """Condense the history that later prompts contain; the log remains unchanged."""
         return await self._sessions.compact(session)
 
     @route("POST /sessions/{id}/end", "endSession", errors=(404, 507))

@@ -33,9 +33,10 @@ class TeamHandlers:
 
     @route("GET /team", "teamStatus", errors=(404,))
     async def get_status(self, query: TeamQuery) -> TeamStatus:
-        """Return whether a project has a team, and this machine's progress.
+        """Return the state of a project's team, and this machine's progress.
 
-        The progress shows how far the machine has synchronised with the team.
+        The response states whether the project has a team. The progress shows how far this machine has synchronised
+        with it.
         """
         return await self._team.get_status(query.project)
 
@@ -43,7 +44,7 @@ class TeamHandlers:
     async def leave(self, query: TeamQuery) -> TeamLeft:
         """Leave the team.
 
-        The other members' statements are removed from this machine; your own stay in the team.
+        The other members' statements are removed from this machine; your own statements stay in the team.
         """
         return await self._team.leave(query.project)
 
@@ -51,7 +52,7 @@ class TeamHandlers:
     async def list_members(self, query: TeamQuery) -> TeamMembers:
         """List the members of the team.
 
-        Each has a role, the number of statements, and the time of the latest one.
+        Each member is listed with a role, the number of statements, and the time of the latest statement.
         """
         return await self._team.list_members(query.project)
 
