@@ -1,6 +1,6 @@
 """Parent side of the pipe to a helper process.
 
-The process is started on demand and ends when it is idle.
+The helper process is started on demand and ends when it is idle.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ AnswerT = TypeVar("AnswerT")
 
 
 class _ProcessEnded(errors.Unavailable):
-    """Error for a helper process that ended during a call.
+    """Raised if a helper process ends during a call.
 
-    How much of the call was executed is unknown.
+    It is unknown how much of the call was executed.
     """
 
 
 class HelperProcess:
     """Client of a helper process.
 
-    The process is started by the first call, and again by the first call after it has ended. It never runs twice at
-    once.
+    The process is started by the first call, and again by the first call after it has ended. At most one instance of
+    the process runs at a time.
     """
 
     def __init__(

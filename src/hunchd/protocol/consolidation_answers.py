@@ -20,9 +20,9 @@ MemoryState = Annotated[Mapping[str, Any] | None, Meta(description="null: the me
 
 
 class RunCounts(Struct, kw_only=True):
-    """Number of changes of each type that a run made.
+    """Number of changes of each type that a consolidation run made.
 
-    A counter is unset while it is not known.
+    A counter is left unset while its value is not known.
     """
 
     deduped: Count | UnsetType = UNSET
@@ -67,9 +67,9 @@ class ChangeAnswer(Struct, frozen=True, kw_only=True):
 
 
 class LostAnswer(Struct, frozen=True, kw_only=True):
-    """Memory that a query no longer finds, and the change responsible.
+    """Search result that a run lost, and the change that caused the loss.
 
-    `probe` is the query, `lost` the memory.
+    `probe` is the query that was repeated after the run, `lost` is the memory that it no longer finds.
     """
 
     probe: str
@@ -96,9 +96,9 @@ class GateFigures(Struct, frozen=True, kw_only=True):
 
 
 class GateAnswer(GateFigures, frozen=True, kw_only=True):
-    """Result of checking the queries of one project after a run.
+    """Result of repeating the queries of one project after a run.
 
-    `answers` is the number of results checked, `lost` how many of them are no longer found.
+    `answers` is the number of results that were checked, `lost` is how many of them are no longer found.
     """
 
     project: str | None

@@ -22,9 +22,9 @@ _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class MalformedRequest(InvalidInput):
-    """Error for a request that is not JSON, or is ambiguous JSON.
+    """Raised for a request that is not JSON, or is ambiguous JSON.
 
-    Different parsers read ambiguous JSON, such as an object with a duplicate key, differently.
+    Ambiguous JSON, such as an object with a duplicate key, is read differently by different parsers.
     """
 
     code = "malformed"
@@ -77,7 +77,7 @@ def nests_deeper_than(raw: bytes, depth: int) -> bool:
 def reject_unstorable(value: Any, field: str) -> None:
     """Raise MalformedRequest if `value` contains NUL or an unpaired surrogate.
 
-    Both keys and values are checked, at all depths. `field` is the name of the value in errors.
+    Both keys and values are checked, at all depths. `field` is the name by which error messages refer to the value.
     """
     match value:
         case str():
@@ -94,7 +94,7 @@ def reject_unstorable(value: Any, field: str) -> None:
 def without_lone_surrogates(value: Any) -> Any:
     """Return the JSON value with each lone surrogate replaced by U+FFFD.
 
-    A lone surrogate is half of a character. It results from an escape sequence that was cut off.
+    A lone surrogate is one half of a character. It results from an escape sequence that was cut off in the middle.
     """
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -115,9 +115,9 @@ def normalize_lookup_path(raw: str) -> str:
 
 
 def document_answer(memory: Memory, *, content: bool = True) -> DocumentAnswer:
-    """Convert a document to its form in responses.
+    """Convert a document to the form that responses use.
 
-    Without `content`, its text is left out, as in lists.
+    Without `content`, the document's text is left out, as in lists.
     """
     return DocumentAnswer(
         path=memory.key or "",

@@ -26,7 +26,7 @@ def build_closing_line(lines: int) -> ExportLine:
 
 
 class ExportIntegrity:
-    """Completeness check that is given each line of an import.
+    """Check that an import contains complete exports, fed line by line.
 
     One import may contain several exports, one after the other.
     """
@@ -38,11 +38,11 @@ class ExportIntegrity:
         self._problems: list[str] = []
 
     def count_line(self) -> None:
-        """Count a line that is not empty, even if it is not valid."""
+        """Count a line that is not empty, whether or not it is valid."""
         self._line_count += 1
 
     def check_line(self, line: ExportLine) -> None:
-        """Check a valid line, which may open or close an export."""
+        """Check a valid line, which may be the opening or closing line of an export."""
         if line.type != "meta":
             return
         content = line.data

@@ -36,7 +36,7 @@ class ImportLine(NamedTuple):
 
 
 class ImportCounts(Struct, kw_only=True, omit_defaults=True):
-    """Number of imported lines for each outcome, and the rejected lines."""
+    """Number of imported lines for each outcome, and a list of rejected lines."""
 
     projects: Annotated[Count | None, Meta(description="not for a colleague's export")] = None
     memories: Count

@@ -105,7 +105,7 @@ class Fields:
         return value
 
     def named_text(self, name: str, *, limit: int) -> str | None:
-        """Return the string, or None if the field is omitted.
+        """Return the non-empty string, or None if the field is omitted.
 
         Raises InvalidInput if the string is empty.
         """
@@ -157,7 +157,7 @@ class Fields:
     def get_texts(
         self, name: str, *, limit: int = MAX_NAME_CHARACTERS, max_entries: int = MAX_LIST_ENTRIES
     ) -> tuple[str, ...]:
-        """Return a list of strings, without the empty ones.
+        """Return a list of strings, leaving out the empty ones.
 
         Returns () if the field is omitted. `limit` is the maximum number of characters in each string.
         """
@@ -251,7 +251,7 @@ class Fields:
 
 
 def refuse_unknown_project(project: str, known_projects: ProjectLookup, *, field: str) -> None:
-    """Raise NotFound, with the name of the field, if the project is unknown."""
+    """Raise NotFound, naming the field, if the project is unknown."""
     try:
         known_projects(project)
     except NotFound as error:
@@ -259,9 +259,9 @@ def refuse_unknown_project(project: str, known_projects: ProjectLookup, *, field
 
 
 def get_batch(raw: Any, name: str, *, max_entries: int) -> list[Any]:
-    """Return the unchecked entries of a JSON object {name: […]}.
+    """Return the unchecked entries of a JSON object of the form {name: […]}.
 
-    Because they are not checked yet, the caller can reject single entries.
+    Because the entries are not checked yet, the caller can reject single ones.
     """
     entries = raw.get(name) if isinstance(raw, dict) else None
     if not isinstance(entries, list):

@@ -36,7 +36,8 @@ class IndexRequest(ProjectRequest, frozen=True, kw_only=True):
     """Request to index one project.
 
     A unit of work is a commit, or a merge with everything it brings in. The newest `newest_units` units are read
-    first, and at most `max_units` in all. Files larger than `max_file_bytes` bytes are listed but not parsed.
+    first, and at most `max_units` units are read in total. Files larger than `max_file_bytes` bytes are listed but not
+    parsed.
     """
 
     project: str
@@ -76,9 +77,9 @@ class ParsedFiles(Struct, frozen=True, kw_only=True):
 class NewUnits(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Units of work (commits or merges) that are new since the last check.
 
-    `moved` commits only have a new id (old id, new id), and `gone` commits no longer belong to any history.
-    `rewritten` is True if the last known head no longer exists, or if the history must be indexed again. While a git
-    operation is in progress, only `waits` is set.
+    `moved` lists commits of which only the id has changed, as (old id, new id); `gone` lists commits that no longer
+    belong to any history. `rewritten` is True if the last known head no longer exists, or if the history must be
+    indexed again. While a git operation is in progress, only `waits` is set.
     """
 
     units: list[Unit] = []

@@ -22,7 +22,7 @@ class EarlierValue(Struct, frozen=True, kw_only=True):
 
 
 class UnderstoodAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Outcome of storing one memory: how it was interpreted and stored."""
+    """Outcome of storing one memory: how its text was interpreted, and what was stored."""
 
     id: str
     verdict: ClaimOutcome

@@ -37,9 +37,9 @@ def limit_malloc() -> None:
 def unmap_large_buffers() -> Iterator[None]:
     """Return large buffers to the system as soon as they are freed.
 
-    This applies while the `with` block runs. On entry, memory that is already free is returned as well. Does nothing
-    unless the environment specifies the usual threshold (MMAP_THRESHOLD_VARIABLE) and the C library supports
-    `mallopt`.
+    This applies while the `with` block runs. On entry to the block, memory that is already free is returned as well.
+    Does nothing unless the environment specifies the usual threshold (MMAP_THRESHOLD_VARIABLE) and the C library
+    supports `mallopt`.
     """
     default_threshold = os.environ.get(MMAP_THRESHOLD_VARIABLE, "")
     if not default_threshold.isdigit() or (mallopt := _load_mallopt()) is None:

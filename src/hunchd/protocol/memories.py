@@ -283,7 +283,7 @@ class MemoryDraft:
     number: int | None = field(default=None, compare=False)  # index in its batch
 
     def qualified_name(self, name: str) -> str:
-        """Return the full name of a field, as in the client's request."""
+        """Return the full name of a field, as it appears in the client's request."""
         return f"{_field_prefix(self.number)}{name}"
 
 
@@ -385,7 +385,7 @@ def memory_to_json(memory: Memory) -> JsonObject:
 
 
 def memory_from_json(raw: Any) -> Memory:
-    """Parse the output of `memory_to_json`; the result equals the original memory."""
+    """Parse the output of `memory_to_json` into a memory equal to the original."""
     record = decode(raw, MemoryRecord)
     usage = record.usage
     values = {name: getattr(record, name) for name in _SHARED_FIELDS}
@@ -408,7 +408,7 @@ def memory_from_json(raw: Any) -> Memory:
 
 
 def derive_title(content: str) -> str:
-    """Return the first line that is not blank, shortened if too long."""
+    """Return the first line that is not blank, shortened if it is too long."""
     line = next((line.strip() for line in content.splitlines() if line.strip()), "")
     return line if len(line) <= MAX_TITLE_CHARACTERS else line[: MAX_TITLE_CHARACTERS - 1].rstrip() + "…"
 
@@ -426,7 +426,7 @@ def _artifacts_of(artifacts: Sequence[ArtifactRecord]) -> tuple[Artifact, ...]:
 
 
 def _to_wire(value: Any) -> Any:
-    """Convert a memory's field to the form that its record has.
+    """Convert the value of a memory's field to the form that the record uses.
 
     Times are converted to UTC and tuples to lists; None becomes UNSET.
     """

@@ -22,8 +22,8 @@ def to_relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "pa
     """Return the path `raw` relative to `root`.
 
     Symlinks are resolved, so that two names of the same file yield the same path. Raises InvalidInput if the path
-    leads outside the root, whether through "..", through a symlink or because it is a different absolute path. The
-    file need not exist and is never opened. `field` is the name that the path has in the client's request.
+    leads outside the root, whether through "..", through a symlink or because it is an absolute path to another place.
+    The file need not exist and is never opened. `field` is the name that the path has in the client's request.
     """
     if not raw.strip() or len(raw) > MAX_PATH_CHARACTERS or "\0" in raw:
         raise InvalidInput(f"the path is empty, too long or contains NUL; allowed: {_ALLOWED_PATHS}", field=field)

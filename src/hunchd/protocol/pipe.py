@@ -1,11 +1,11 @@
 """Wire format of the pipe to helper processes: numbered calls in JSON lines.
 
 A frame is one line of JSON. Frames to the helper: `{"i": n, "m": method, "p": params}` is a call, `{"a": n}` grants
-one more item of stream n, `{"c": n}` cancels n, and `{"q": 1}` is a ping, answered by the same frame. Frames from the
-helper: `{"i": n, "r": result}`, `{"i": n, "s": item}`, `{"i": n, "end": 1}`, `{"i": n, "e": {"code", "message"}}`, and
-`{"bye": 1}` after it has been idle long enough. Streams are flow-controlled: the helper sends only as many items as
-were granted. After `bye` the helper still serves whatever arrives until the parent closes the pipe, because only the
-parent knows which calls are in progress.
+one more item of stream n, `{"c": n}` cancels call n, and `{"q": 1}` is a ping, answered by the same frame. Frames from
+the helper: `{"i": n, "r": result}`, `{"i": n, "s": item}`, `{"i": n, "end": 1}`, `{"i": n, "e": {"code", "message"}}`,
+and `{"bye": 1}` after the helper has been idle long enough. Streams are flow-controlled: the helper sends only as many
+items as were granted. After `bye` the helper still serves whatever arrives until the parent closes the pipe, because
+only the parent knows which calls are in progress.
 """
 
 from __future__ import annotations

@@ -56,10 +56,10 @@ def prediction_answer(
     memories: Sequence[PredictedMemoryAnswer] = (),
     commands: Sequence[PredictedCommandAnswer] = (),
 ) -> PredictionAnswer:
-    """Return the best `k` files, memories and commands.
+    """Build the response with the best `k` files, memories and commands.
 
     `episode_id` maps a commit to the id of the memory that stores it. `memories` are listed together with the
-    predicted ones; a memory that occurs twice is listed once.
+    predicted memories; a memory that occurs in both is listed once.
     """
     episodes = [
         predict_memory(episode_id(unit.sha), "episode", unit.subject, unit.confidence, *unit.reasons)

@@ -146,8 +146,9 @@ class AssembleRequest(Request, frozen=True, kw_only=True):
 class ContextRequest:
     """Request for a context bundle.
 
-    `project` is the path or the id of a project. Paths are as the client sent them (see `paths.to_relative_path`).
-    `file_field` and `open_files_field` are the names that those fields have in the client's request.
+    `project` is the path or the id of a project. Paths have the form in which the client sent them (see
+    `paths.to_relative_path`). `file_field` and `open_files_field` are the names that those fields have in the client's
+    request.
     """
 
     project: str
@@ -239,7 +240,7 @@ class SearchRequest:
 
 
 class ExpandRequest(Request, frozen=True, kw_only=True):
-    """Request for the full text of exactly one `id` or `topic`."""
+    """Request for the full text of one memory or file (`id`), or of one `topic`."""
 
     schema_keywords = {"oneOf": [{"required": ["id"]}, {"required": ["topic"]}]}  # noqa: RUF012 - a ClassVar
 
@@ -279,7 +280,7 @@ class ForgetRequest(Request, frozen=True, kw_only=True):
 
 
 class FactRequest(Request, frozen=True, kw_only=True):
-    """Request for the value of a fact, by its key and one scope."""
+    """Request for the value of a fact, which is identified by its key and scope."""
 
     key: RequiredName
     project: OptionalProject = None
@@ -355,7 +356,7 @@ class ListSlice(Request, frozen=True, kw_only=True):
 
 
 class ContradictionsRequest(ListSlice, frozen=True, kw_only=True):
-    """Query parameters for GET /contradictions, which lists the newest first."""
+    """Query parameters for GET /contradictions, which lists the newest contradictions first."""
 
     status: Literal["open", "resolved", "all"] = "open"
     project: Annotated[ProjectRef | None, Meta(description="if omitted, all projects")] = None
@@ -374,7 +375,7 @@ class ExportQuery(Request, frozen=True, kw_only=True):
 
 
 class ImportQuery(Request, frozen=True, kw_only=True):
-    """Query parameters for POST /import; empty when users import their own export."""
+    """Query parameters for POST /import, empty if users import their own export."""
 
     colleague: Annotated[
         Annotated[str, Meta(max_length=100)] | None, Meta(description="name of the colleague who exported the lines")
@@ -417,7 +418,7 @@ class MemoriesQuery(Request, frozen=True, kw_only=True):
     def to_filters(self) -> Filters:
         """Return the filters that the query describes.
 
-        Their `project` is the path or the id, as sent by the client.
+        The `project` of the filters is the path or the id that the client sent.
         """
         kinds, category = _split_kinds((*self.kind, *self.kinds))
         default_statuses = (Status.ACTIVE, Status.SUPERSEDED) if self.as_of else (Status.ACTIVE,)
@@ -465,10 +466,10 @@ def _parse_error_text(signals: Fields, raw: Any) -> str:
 
 
 def _split_kinds(kind_names: tuple[str, ...]) -> tuple[tuple[Kind, ...], str | None]:
-    """Return the kinds, and the category of facts, that the names stand for.
+    """Return the kinds of memories that the names stand for, and the category of facts.
 
-    As in context bundles, the name of a category stands for facts of that category. The category is None if there
-    is none.
+    As in context bundles, the name of a category stands for facts of that category. The category is None if no name is
+    that of a category.
     """
     if kind_names and kind_names[0] in CATEGORIES:
         return (Kind.FACT,), kind_names[0]

@@ -222,7 +222,7 @@ class AcceptedAnswer(Struct, frozen=True, kw_only=True):
 class PageAnswer(Struct, Generic[ItemT], frozen=True, kw_only=True):
     """One page of a list.
 
-    `next` is the cursor of the next page; it is null on the last page.
+    `next` is the cursor for the next page; it is null on the last page.
     """
 
     items: list[ItemT]
@@ -288,7 +288,10 @@ def error_answer(error: HunchError) -> ErrorEnvelope:
 
 
 def make_rejection(index: int, error: HunchError) -> Rejection:
-    """Return a rejected entry of a batch: its index, and the error."""
+    """Return the response entry for a rejected entry of a batch.
+
+    It consists of the index of the rejected entry, and the error.
+    """
     return Rejection(index=index, error=_error_of(error))
 
 

@@ -1,4 +1,4 @@
-"""JSON responses to searches, and to requests for the text behind a pointer."""
+"""JSON responses to searches, and to requests for the text to which a pointer leads."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class SearchAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ExpandAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Text behind a pointer in a context bundle.
+    """Full text to which a pointer in a context bundle leads.
 
-    A memory or file has `id` and `title`, a topic has `topic`.
+    For a memory or file, `id` and `title` are set; for a topic, `topic` is set.
     """
 
     id: str | None = None

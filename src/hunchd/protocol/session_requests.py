@@ -60,7 +60,7 @@ def _event(fields: Fields, name: str) -> MessageType | None:
 
 
 def validate_session_id(text: str) -> str:
-    """Return the session id if it is valid, otherwise raise InvalidInput.
+    """Return the session id if it is valid; otherwise raise InvalidInput.
 
     A client may choose any text that fits on one line and is not too long.
     """
@@ -221,7 +221,7 @@ def get_role(event: MessageType) -> Role:
 def extract_data_text(data: Mapping[str, Any]) -> str:
     """Return the text that a message's data contains.
 
-    The data of a tool call, for example, holds its text in the arguments.
+    In the data of a tool call, for example, the text is in the arguments.
     """
     content = next((data[name] for name in ("input", "arguments", "args", "command", "output") if data.get(name)), data)
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, sort_keys=True)

@@ -1,9 +1,9 @@
 """Memories as Markdown files that people can review, with YAML front matter.
 
 The files are parsed as untrusted input. The folder determines the category (`.hunch/decisions/…`). The front matter
-consists of `name: value` lines with key, value, files, tags, date and author, in this order; the text below is the
-memory in the author's words. The front matter is valid YAML, so that code hosts show it as a table, but only this
-subset of YAML is parsed.
+consists of `name: value` lines for key, value, files, tags, date and author, in this order; the text below the front
+matter is the memory in the author's words. The front matter is valid YAML, so that code hosts show it as a table, but
+only this subset of YAML is parsed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WINDOWS_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFile:
-    """Memory in a file that a repository shares.
+    """Memory in a file that colleagues share through a repository.
 
     `path` is relative to the repository's root.
     """
@@ -73,7 +73,7 @@ class SharedFile:
 
 
 def is_shared_path(path: str) -> bool:
-    """Return True if `path` is the path of a shared memory's file.
+    """Return True if `path` has the form of a shared memory's path.
 
     `path` is relative to the repository's root.
     """
@@ -211,7 +211,7 @@ def strip_invisible_line(text: str) -> str:
 
 
 def clean_person_name(text: str) -> str:
-    """Return `text` if it looks like a person's name, else "".
+    """Return `text` if it looks like a person's name, otherwise "".
 
     The name is shown next to the memory.
     """

@@ -56,7 +56,7 @@ MAX_SIGNALS: Final = 10_000  # signals per request; the largest burst comes from
 
 
 class PathResolver(Protocol):
-    """Function that converts a client's path to one inside the project.
+    """Function that converts a client's path to a path inside the project.
 
     `field` is the name that the path has in the client's request.
     """
@@ -251,10 +251,10 @@ def parse_signal(
 ) -> Signal:
     """Parse one signal from a client.
 
-    If `at` is omitted or later than `now`, the time of the signal is `now`. `resolve_path` resolves a path inside the
-    project. Clients send the id of the event as `event_id`, or as `id` except in `used`, where `id` is the id of a
-    memory. `prefix` precedes the field names in errors. Raises InvalidInput, or NotFound for a project that `lookup`
-    does not know.
+    If `at` is omitted or later than `now`, the time of the signal is `now`. `resolve_path` converts a client's path to
+    a path inside the project. Clients send the id of the event as `event_id`; they may also send it as `id`, except in
+    a `used` signal, where `id` is the id of a memory. `prefix` precedes the field names in errors. Raises
+    InvalidInput, or NotFound for a project that `lookup` does not know.
     """
     kind = _parse_kind(raw, prefix)
     body = decode(raw, BODY_OF_KIND[kind], where=prefix)

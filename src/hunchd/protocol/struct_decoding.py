@@ -34,7 +34,10 @@ Read = Callable[[Fields, str], Any]  # function that reads the field with that n
 
 
 class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base class for all requests, which are immutable and reject unknown fields."""
+    """Base class for all requests.
+
+    Requests are immutable, and unknown fields are rejected.
+    """
 
     # Keywords of JSON Schema that types cannot state.
     schema_keywords: ClassVar[Mapping[str, Any]] = {}
@@ -45,7 +48,7 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class CustomReader:
-    """Annotation that names the function with which to read a field."""
+    """Annotation that specifies the function with which to read a field."""
 
     read: Read
 
@@ -67,20 +70,24 @@ ProjectRef = Annotated[
 def decode(raw: Any, of: type[DecodedT], *, where: str = "") -> DecodedT:
     """Decode a JSON object to the Struct `of`.
 
-    `where` precedes the field names in errors. Raises InvalidInput, which names the field and what is allowed.
+    `where` precedes the field names in errors. Raises InvalidInput with a message that names the field and states what
+    is allowed.
     """
     return _decode_fields(Fields(raw, list_wire_names(of), prefix=where, strict=_is_strict(of)), of)
 
 
 def decode_query(query: str, of: type[DecodedT]) -> DecodedT:
-    """Decode a query string to the Struct `of`; commas separate lists."""
+    """Decode a query string to the Struct `of`.
+
+    The entries of a list are separated by commas.
+    """
     return _decode_fields(Fields.from_query(query, list_wire_names(of), strict=_is_strict(of)), of)
 
 
 def refuse_query(query: str) -> None:
     """Raise InvalidInput if `query` has parameters.
 
-    This is for routes that accept none.
+    This is for routes that accept no parameters.
     """
     if query:
         Fields.from_query(query, (), strict=True)
@@ -109,9 +116,9 @@ def decode_batch(
 
 
 def refuse_unknown_fields(raw: Mapping[str, Any], of: type[Struct]) -> None:
-    """Raise InvalidInput for a field that `of` does not have.
+    """Raise InvalidInput if `raw` has a field that the Struct `of` does not have.
 
-    The values are not read.
+    Only the names of the fields are checked, not the values.
     """
     Fields(dict.fromkeys(raw, ""), list_wire_names(of), strict=_is_strict(of))
 
@@ -167,7 +174,7 @@ def _plan_fields(of: type[Struct]) -> tuple[_PlannedField, ...]:
 def _build_reader(hint: Any, *, is_required: bool) -> Read:
     """Return the function that reads a field of type `hint`.
 
-    It is called only for fields that are present or required.
+    The function is called only for fields that are present or required.
     """
     of, metas, read = _unwrap_hint(hint)
     if read is not None:
@@ -221,7 +228,7 @@ def _build_list_reader(entry: Any, most: int) -> Read:
 def _find_choices(of: Any, metas: tuple[Meta, ...]) -> tuple[str, ...] | None:
     """Return the values allowed for a field, or None if it is not restricted.
 
-    They come from a Literal, from an enum, or from a schema keyword, which is used for choices that are computed.
+    The values come from a Literal, from an enum, or from a schema keyword, which is used if the choices are computed.
     """
     if of is str:
         return next((tuple(each.extra_json_schema["enum"]) for each in metas if each.extra_json_schema), None)

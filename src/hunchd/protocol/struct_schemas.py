@@ -29,7 +29,7 @@ def build_component_schemas(structs: Mapping[str, type[Struct]]) -> dict[str, Sc
 
 
 def page_schema(name: str, of: type[Struct]) -> Schema:
-    """Return the schema of a page of `of` Structs.
+    """Return the schema of a page that lists Structs of type `of`.
 
     `name` is the name that `of` has in the document.
     """
@@ -48,9 +48,9 @@ def _list_keywords(of: type[Struct]) -> Schema:
 
 
 def list_query_parameters(of: type[Struct]) -> tuple[tuple[str, Schema, bool], ...]:
-    """Return the parameters of a query.
+    """Return the parameters of a query string.
 
-    Each has a name, a schema, and True if it is required.
+    Each entry consists of a name, a schema, and True if the parameter is required.
     """
     schema = build_component_schemas({of.__name__: of})[of.__name__]
     required_names = schema.get("required", ())

@@ -28,7 +28,7 @@ class TeamProgress(Struct, frozen=True, kw_only=True):
 
 
 class TeamStatus(Struct, frozen=True, kw_only=True):
-    """Team of a project, as far as this machine knows."""
+    """State of a project's team, as far as this machine knows."""
 
     joined: bool
     team: Annotated[str, Meta(description="id of the team")] = ""
@@ -52,7 +52,10 @@ class TeamJoined(Struct, frozen=True, kw_only=True):
 
 
 class TeamLeft(Struct, frozen=True, kw_only=True):
-    """Team that the user left. `unsent` is the number of records that were never sent to it."""
+    """Team that the user left.
+
+    `unsent` is the number of records that were never sent to the team.
+    """
 
     left: str
     unsent: Count

@@ -22,7 +22,7 @@ _MAX_IDENTIFIER: Final = 128  # characters
 
 
 class RecordKind(StrEnum):
-    """Kind of a record, which determines its purpose and its content."""
+    """Kind of a record, which determines its purpose and the form of its content."""
 
     FOUND = "found"  # creates the team; its author is the first maintainer
     JOIN = "join"  # names a member
@@ -42,7 +42,10 @@ Identifier = Annotated[str, Meta(max_length=_MAX_IDENTIFIER)]
 
 
 class TeamRecord(Struct, frozen=True, kw_only=True):
-    """Signed record of a team. `author` is the public key, so that no directory is needed to verify the signature."""
+    """Signed record of a team.
+
+    `author` is the author's public key, so that no directory is needed to verify the signature.
+    """
 
     id: Identifier
     author: Identifier
@@ -91,7 +94,7 @@ class Resolution(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Vote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Content of a VOTE record.
 
-    It contains totals instead of increments, so that a repeated record changes nothing.
+    It contains totals instead of increments, so that receiving a record twice changes nothing.
     """
 
     useful: int = 0
@@ -105,7 +108,10 @@ class Membership(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Founding(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Content of a FOUND record. The team's id is a hash of the record's author and `nonce`."""
+    """Content of a FOUND record, by which a team is founded.
+
+    The team's id is a hash of the record's author and `nonce`.
+    """
 
     nonce: str
     title: str = ""
@@ -135,7 +141,10 @@ def encode_payload(content: Struct) -> str:
 
 
 def decode_statement(record: TeamRecord) -> Statement:
-    """Return the statement in a STATE record. Raises InvalidInput if the record does not contain a valid one."""
+    """Return the statement in a STATE record.
+
+    Raises InvalidInput if the record does not contain a valid statement.
+    """
     try:
         return msgspec.json.decode(record.payload, type=Statement)
     except msgspec.MsgspecError as error:
@@ -143,7 +152,10 @@ def decode_statement(record: TeamRecord) -> Statement:
 
 
 def decode_resolution(record: TeamRecord) -> Resolution:
-    """Return the resolution in a RESOLVE record. Raises InvalidInput if the record does not contain a valid one."""
+    """Return the resolution in a RESOLVE record.
+
+    Raises InvalidInput if the record does not contain a valid resolution.
+    """
     try:
         return msgspec.json.decode(record.payload, type=Resolution)
     except msgspec.MsgspecError as error:
@@ -151,7 +163,7 @@ def decode_resolution(record: TeamRecord) -> Resolution:
 
 
 def decode_vote(record: TeamRecord) -> Vote:
-    """Return the vote in a VOTE record, or an empty vote if invalid."""
+    """Return the vote in a VOTE record, or an empty vote if it is invalid."""
     try:
         return msgspec.json.decode(record.payload, type=Vote)
     except msgspec.MsgspecError:

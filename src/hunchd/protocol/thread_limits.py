@@ -1,6 +1,6 @@
 """Thread limit for the matrix library (OpenBLAS).
 
-The library reads its environment only once, when it is imported.
+The library reads the environment only once, when it is imported.
 """
 
 from __future__ import annotations

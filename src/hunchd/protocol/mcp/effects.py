@@ -21,7 +21,7 @@ class Pause(NamedTuple):
 
 
 class RequestFailed(Exception):
-    """Error for a failed request.
+    """Raised if a request fails.
 
     Either the driver throws it into the conversation, or the conversation raises it. `status` is the daemon's HTTP
     status, or 0 if no daemon answered. The message and the hint are shown to the agent.

@@ -239,10 +239,7 @@ def _get_arguments(params: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def describe_failure(trouble: RequestFailed) -> str:
-    """Format the error message and its hint as one or two sentences.
-
-    The agent reads them.
-    """
+    """Format the error message and its hint as one or two sentences for the agent."""
     sentence = trouble.message[:1].upper() + trouble.message[1:].rstrip(".") + "."
     hint = trouble.hint or ""
     return f"{sentence} {hint[:1].upper()}{hint[1:].rstrip('.')}." if hint else sentence

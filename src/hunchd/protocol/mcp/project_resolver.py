@@ -15,10 +15,10 @@ _POLL_INTERVAL_SECONDS: Final = 0.25  # seconds between two checks of a project 
 
 
 class ProjectResolver:
-    """Resolver that finds the project a tool call refers to.
+    """Resolver that finds the project to which a tool call refers.
 
-    `folder` is the folder in which the server was started, or None if it serves all projects. `root_of` returns the
-    root of the repository that contains a path.
+    `folder` is the folder in which the server was started, or None if it serves all projects. `root_of` is a function
+    that returns the root of the repository that contains a path.
     """
 
     def __init__(self, folder: str | None, root_of: RootOf) -> None:
@@ -31,10 +31,10 @@ class ProjectResolver:
         return self._root_of(self._folder) if self._folder is not None else None
 
     def resolve_root(self, project: str | None, file: str | None = None) -> Conversation[str]:
-        """Return the root folder of the project that a call refers to.
+        """Return the root folder of the project to which a call refers.
 
-        `project` is tried first, then `file`, the server's own repository, and the registered projects. Raises
-        RequestFailed, with a list of the known projects, if the project cannot be determined.
+        `project` is tried first, then `file`, then the server's own repository, and finally the registered projects.
+        Raises RequestFailed, with a list of the known projects, if the project cannot be determined.
         """
         if project is not None:
             return (yield from self._resolve_named(project))
@@ -64,8 +64,8 @@ class ProjectResolver:
     def _resolve_named(self, project: str) -> Conversation[str]:
         """Return the root of the project with the given folder, id or name.
 
-        A folder that is neither in a repository nor registered is rejected. Otherwise an agent could make the daemon
-        read a whole disk by naming it.
+        A folder that is neither in a repository nor registered is rejected, because an agent could otherwise make the
+        daemon read a whole disk just by naming its folder.
         """
         if os.path.isabs(project):  # noqa: PTH117
             return (yield from self._resolve_path(project))

@@ -1,4 +1,4 @@
-"""MCP prompts: instructions for a way of working, combined with what is known."""
+"""MCP prompts: instructions for a way of working, together with stored knowledge."""
 
 from __future__ import annotations
 

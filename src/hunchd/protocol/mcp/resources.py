@@ -16,9 +16,10 @@ _MAX_LISTED_DOCUMENTS = 100  # documents
 
 
 def list_resources(focus: ProjectResolver) -> Conversation[list[JsonObject]]:
-    """List the context bundle of each project, and the documents.
+    """List the context bundles of projects, and the documents.
 
-    If the server was started in a repository, only that project is listed; otherwise every known project is.
+    If the server was started in a repository, only the bundle of that project is listed; otherwise the bundle of every
+    known project is listed.
     """
     project_records = [] if focus.home is not None else (yield from focus.list_projects())
     roots = [focus.home] if focus.home is not None else [str(each["path"]) for each in project_records]

@@ -23,7 +23,7 @@ _ADDS: Final = {"destructiveHint": False}
 class Arguments(Struct, frozen=True, kw_only=True):
     """Base class for the arguments of a tool.
 
-    Agents read the docstring of the subclass. Limits are left to the daemon to check.
+    Agents read the docstring of the subclass. Limits are not declared here, because the daemon checks them.
     """
 
     tool: ClassVar[str]

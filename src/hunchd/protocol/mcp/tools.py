@@ -23,7 +23,7 @@ def call_tool(name: str, arguments: Mapping[str, Any], focus: ProjectResolver, *
     """Run a tool and return its text.
 
     Raises RequestFailed with a message for the agent. `reference` must be different for each call: if a memory is sent
-    twice because the daemon restarted in between, the reference ensures that it is stored only once.
+    twice because the daemon restarted in between, the reference ensures that the memory is stored only once.
     """
     checked_arguments = validate_arguments(name, arguments)
     match name:
@@ -171,7 +171,8 @@ def _report_contradiction(identifier: str, opposite_id: str) -> Conversation[str
 def _list_similar(identifier: str) -> Conversation[str]:
     """Return a text that lists stored statements on the same subject.
 
-    The agent can judge better than hunchd whether they can all be true. The text is empty if there are none.
+    The agent can judge better than hunchd whether all of them can be true. The text is empty if there are no such
+    statements.
     """
     try:
         similar = (yield DaemonRequest(f"/memories/{identifier}/near?limit={_MAX_SIMILAR}"))["items"]
@@ -288,7 +289,7 @@ def quote(text: Any) -> str:
 def flatten_to_line(text: str, limit: int) -> str:
     """Return the text as one line of at most `limit` characters.
 
-    Quotation marks in it are replaced, so that it cannot close the quotation around it.
+    Quotation marks in the text are replaced, so that they cannot close the quotation around it.
     """
     flat = " ".join(strip_invisible(text).split()).translate({0xAB: "‹", 0xBB: "›"})
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
