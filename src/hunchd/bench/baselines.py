@@ -1,4 +1,4 @@
-"""Baselines that each rank all files by one signal, such as recency.
+"""Baselines, each of which ranks all files by one signal, such as recency.
 
 They are computed from the predictor's state.
 """

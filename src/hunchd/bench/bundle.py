@@ -42,7 +42,7 @@ DEPTH = 30  # ranks of predictions and baselines that are scored
 
 @dataclass(frozen=True, slots=True)
 class BundleQuestion:
-    """Change that is about to be made, and the file of it that is open.
+    """Past change to be predicted, and the one of its files that is open.
 
     `gold` are the other files of the change that already existed; the bundle should name them.
     """
@@ -143,9 +143,9 @@ def draw_questions(units: Sequence[Unit], most: int, seed: int) -> list[BundleQu
 def measure_question(
     past: PastProject, question: BundleQuestion, budgets: Sequence[int], seed: int = 0
 ) -> QuestionOutcome:
-    """Measure the bundles for the open file, and reviews of the change.
+    """Measure the context bundles for the open file, and the reviews of the change.
 
-    One bundle is measured for each budget. For comparison, the rankings by the predictor and by co-change are
+    One bundle is measured for each token budget. For comparison, the rankings by the predictor and by co-change are
     recorded too.
     """
     now = int(past.at.timestamp())
@@ -208,7 +208,7 @@ def measure_answer(
 
 
 def _count_shown_symbols(bundle: Bundle, symbols: dict[str, set[str]]) -> int:
-    """Count the changed symbols whose names the bundle shows for their file."""
+    """Count the changed symbols whose names the bundle shows with their file."""
     texts: dict[str, str] = {}
     for item in bundle.items:
         path = str(item.source.get("path", ""))

@@ -18,9 +18,9 @@ _GROUPED_PATHS = re.compile(r"([^\s{},]*/)\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class BundleAnswer:
-    """Context bundle that was built for one budget, and its figures.
+    """Context bundle that was built for one token budget, and its figures.
 
-    `named_files` are the needed files that it names. `symbols` is the number of changed symbols that it shows.
+    `named_files` are the needed files that the bundle names. `symbols` is the number of changed symbols that it shows.
     `probabilities` contains, for each file listed, the probability shown and True if the change touched the file.
     """
 
@@ -34,7 +34,7 @@ class BundleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReviewCounts:
-    """File counts from reviewing half of a change, and all of it."""
+    """Numbers of files from reviewing half of a change, and from reviewing all of it."""
 
     rest: int  # files of the change that are not in the half
     correct_count: int  # files of the rest that were reported
@@ -47,7 +47,8 @@ class ReviewCounts:
 class QuestionOutcome:
     """Outcome for one change.
 
-    It consists of the files that the change needed, the bundles by budget, and other rankings for comparison.
+    It consists of the files that the change needed, the bundle for each token budget, and other rankings for
+    comparison.
     """
 
     unit: str

@@ -216,7 +216,7 @@ def _read_questions(path: Path) -> list[CodeQuestion]:
 def _read_rankings(path: Path) -> dict[tuple[str, str], dict[str, tuple[list[str], float]]]:
     """Return the rankings that other systems produced for each question.
 
-    Each ranking comes with its time in milliseconds.
+    Each ranking comes with the time in milliseconds that it took.
     """
     rankings: dict[tuple[str, str], dict[str, tuple[list[str], float]]] = defaultdict(dict)
     for line in path.read_text("utf-8").splitlines():

@@ -16,9 +16,9 @@ BLOB_BATCH = 100  # units whose blobs are fetched at once
 
 @dataclass(frozen=True, slots=True)
 class ReplayWindows:
-    """Positions of the development and the test window in the list of units.
+    """Positions of the development window and the test window in the list of units.
 
-    The development window reaches from `start` to `test`, the test window from `test` to `end`.
+    The development window extends from `start` to `test`, and the test window from `test` to `end`.
     """
 
     start: int
@@ -37,7 +37,7 @@ class ReplayWindows:
 
 @dataclass(frozen=True, slots=True)
 class ReplayPoint:
-    """State just before a unit of work.
+    """State of a replay just before a unit of work.
 
     The predictor has learned all earlier units and their contents. `gold` are the files of the unit that can be
     predicted, under their current names; it is empty if the unit is not scored.
@@ -58,10 +58,10 @@ def walk_history(
     *,
     learned_units: Sequence[Unit] | None = None,
 ) -> Iterator[ReplayPoint]:
-    """Learn all units before `start`, then yield a point before each later one.
+    """Learn all units before `start`, then yield a point before each later unit.
 
-    The contents of the files at that time are learned too. As a control experiment, `learned_units` replaces what is
-    learned from each unit; the queries stay the same.
+    The contents that the files had at that time are learned too. As a control experiment, `learned_units` replaces
+    what is learned from each unit; the queries stay the same.
     """
     lessons = units if learned_units is None else learned_units
     seen_titles: set[str] = set()

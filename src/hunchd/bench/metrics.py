@@ -32,12 +32,12 @@ def compute_metrics(ranking: Sequence[str], gold: Iterable[str]) -> tuple[float,
 
 
 def compute_recall(gold: Set[str], ranking: Sequence[str], k: int) -> float:
-    """Return the share of `gold` among the first `k` of the ranking."""
+    """Return the share of `gold` that is among the first `k` files of the ranking."""
     return len(gold & set(ranking[:k])) / len(gold)
 
 
 def compute_reciprocal_rank(gold: Set[str], ranking: Sequence[str]) -> float:
-    """Return the reciprocal rank of the first hit, or 0 if there is none."""
+    """Return the reciprocal of the rank of the first hit, or 0 if there is no hit."""
     return next((1 / place for place, one in enumerate(ranking, start=1) if one in gold), 0.0)
 
 
@@ -54,9 +54,10 @@ def compute_next_in_ten(ranking: Sequence[str], rest: Sequence[str], target: str
     """Return the value of each metric in `NEXT_METRIC_NAMES`.
 
     These are two versions of "the next file is in the top ten", and an upper bound. The order in which the files in
-    `rest` were visited is unknown. The first version counts a hit if any of them is in the top ten; the second counts
-    one only if `target`, which was drawn at random, is. Even a predictor that knows all of `rest` can miss a random
-    target if there are more than ten files; the third value is the probability that it hits.
+    `rest` were visited is unknown. The first version counts a hit if any of these files is in the top ten; the second
+    counts a hit only if `target`, which was drawn from them at random, is in the top ten. If there are more than ten
+    files, even a predictor that knows all of `rest` can miss a random target; the third value is the probability that
+    such a predictor hits it.
     """
     first = ranking[:10]
     return float(any(path in first for path in rest)), float(target in first), min(1.0, 10 / len(rest))

@@ -63,9 +63,9 @@ class OutlineCache:
             self._connection.executemany("insert or ignore into outline values (?, ?, ?)", new_rows)
 
     def get_outline(self, path: str, blob: str) -> FileOutline | None:
-        """Return the outline of a prepared blob.
+        """Return the outline of a blob that was prepared.
 
-        Returns None if the blob was not prepared, was missing or was too large.
+        Returns None if the blob was not prepared, did not exist or was too large.
         """
         outline = self._outlines.get((blob, _get_suffix(path)))
         return None if outline is None else replace(outline, path=path)

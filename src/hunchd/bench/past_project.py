@@ -41,9 +41,9 @@ BRANCH = "main"
 
 @dataclass(slots=True)
 class PastProject:
-    """Project at a past commit.
+    """Project in its state at a past commit.
 
-    `answers` is the context service that builds its bundles.
+    `answers` is the context service that builds bundles for the project.
     """
 
     git: Git
@@ -60,7 +60,10 @@ class PastProject:
         return self.project.main
 
     def prepare(self, unit: Unit) -> None:
-        """Set the clock and the user's e-mail address to those of the next unit."""
+        """Set the clock to the time of the next unit, and the user to its author.
+
+        The user is identified by an e-mail address. If the conventions are outdated, they are read again.
+        """
         self.at = datetime.fromtimestamp(unit.at, UTC)
         self.tree.user_email = unit.email
         if self.conventions_are_stale:
@@ -68,7 +71,10 @@ class PastProject:
         self.project.bump_revision()
 
     def _read_conventions(self) -> None:
-        """Read the conventions that the files of the last learned commit state, as the daemon does on a change."""
+        """Read the conventions that the files of the last learned commit state.
+
+        The daemon does the same when these files change.
+        """
         root = self.tree.root
         _check_out(self.sha, root)
         files = [path for path, _ in IgnoreRules.load(root, ()).walk() if is_reportable_path(path)]
@@ -105,9 +111,9 @@ def _iterate_removed_paths(change: PathChange) -> Iterator[str]:
 def build_past_project(
     git: Git, units: Sequence[Unit], folder: Path, cache: Path | None, table: RankerWeights
 ) -> Iterator[PastProject]:
-    """Yield the project as it was after the last of `units`.
+    """Yield the project in its state after the last of `units`.
 
-    It is cloned into `folder`. Its parsed files are cached in `cache`, if given.
+    The repository is cloned into `folder`. If `cache` is given, the parsed files are cached in it.
     """
     sha, root = units[-1].sha, folder / "clone"
     _clone_repository(git, sha, root)

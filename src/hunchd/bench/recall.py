@@ -2,11 +2,11 @@
 
 The data is derived from public histories by a rule. Many commits mention earlier work: "fixes a regression of #5075",
 "as in 3f2a91c", "re-applies #4377". The query is the message of such a commit without the references (numbers, hashes,
-addresses, trailers). The expected results are the episodes of the commits referred to. The corpus consists of all
-episodes of the repository from before that commit, created in the same way as in the product. Three kinds of messages
-are left out: those of bots, reverts and back-ports (which repeat the text they refer to), those of change logs and
-releases (which mention everything), and messages that refer to more than three commits or have fewer than five words
-of their own.
+addresses, trailers). The expected results are the episodes of the commits to which it refers. The corpus consists of
+all episodes of the repository from before that commit, created in the same way as in the product. Three kinds of
+messages are left out: those of bots, reverts and back-ports (which repeat the text to which they refer), those of
+change logs and releases (which mention everything), and messages that refer to more than three commits or have fewer
+than five words of their own.
 
 The product's search, shallow and deep, as of the time of that commit, is compared with BM25 over the same texts, with
 the store's full-text index alone, and with the embedding model alone, all in the same run.
@@ -137,7 +137,7 @@ def build_searches(store: SearchStore, project: str, episodes: Sequence[Memory])
 
 
 def time_before(question: RecallQuery) -> datetime:
-    """Return the time one second before the question is asked."""
+    """Return the time one second before the commit from which the query was derived."""
     return question.episode.at - timedelta(seconds=1)
 
 
@@ -188,7 +188,7 @@ def run(options: argparse.Namespace) -> int:
 async def measure_repositories(
     options: argparse.Namespace, folder: Path, dump: IO[str] | None
 ) -> list[tuple[str, int, RowsByMethod]]:
-    """Return the results for each repository.
+    """Measure each search method on every repository, and return the results.
 
     Each result consists of the repository's name, the number of episodes, and the rows for each search method.
     """

@@ -124,9 +124,9 @@ def _replay_window(
 def shuffle_units(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
     """Return a shuffled copy of the history, for a control experiment.
 
-    If `what` is "messages", each unit has the message and branch of another unit. Otherwise each modified file is
-    swapped for one modified in another unit. Additions, deletions and renames are not shuffled, so that the set of
-    files stays the same.
+    If `what` is "messages", each unit gets the message and branch of another unit. Otherwise the modified files are
+    shuffled among the units. Additions, deletions and renames are not shuffled, so that the set of files stays the
+    same.
     """
     rng = random.Random(seed)
     if what == "messages":
@@ -149,7 +149,7 @@ def shuffle_units(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
 def get_repository_name(path: str) -> str:
     """Return a short name for a repository, taken from its path.
 
-    It is the last part of the path that is informative, unlike "repo" or ".git".
+    The name is the last part of the path that is informative, unlike "repo" or ".git".
     """
     parts = [part for part in Path(path).resolve().parts if part not in {"repo", ".git", "repo.git"}]
     return parts[-1].removesuffix(".git") if parts else path

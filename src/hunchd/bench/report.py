@@ -142,7 +142,7 @@ def _format_row(method: str, values: Any) -> str:
 
 
 def _format_margin(by_method: dict[str, list[tuple[str, tuple[float, ...]]]]) -> list[str]:
-    """Compare the predictor with the best baseline.
+    """Compare the predictor with the best baseline, and return the lines to print.
 
     The comparison is by MAP (mean average precision), paired by unit of work. Returns [] if there is no baseline.
     """

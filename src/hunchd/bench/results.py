@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ReplayResults:
-    """Results for one repository.
+    """Results of replaying one repository.
 
-    The tasks fill them in, and the report reads them. `rows` are metric values by task and method, `confidences` and
-    `following` are by task, and `milliseconds` is the time of each prediction.
+    The tasks fill in the fields, and the report reads them. `rows` contains metric values by task and method,
+    `confidences` and `following` contain values by task, and `milliseconds` contains the time that each prediction
+    took.
     """
 
     repository: str

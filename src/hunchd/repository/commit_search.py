@@ -23,10 +23,10 @@ _NEW_PATH: Final = re.compile(r'\+\+\+ "?b/(.*?)"?\t?$')
 
 @dataclass(frozen=True, slots=True)
 class FoundCommit:
-    """Commit found by its files and words; never a merge.
+    """Commit found by its files and the words in its message; never a merge.
 
-    `paths` are those of the requested files that it touched; `lines` are the lines added and removed in them, with
-    context.
+    `paths` are those of the requested files that the commit touched; `lines` are the lines that it added to or removed
+    from them, with context.
     """
 
     sha: str
@@ -44,9 +44,9 @@ class FoundCommit:
 def search_commits(root: Path, paths: Sequence[str], words: str, *, until: str = "HEAD") -> list[FoundCommit]:
     """Find commits that touched any of `paths` and mention `words`.
 
-    Only commits reachable from `until` are searched, merges excluded. `words` is a case-insensitive extended regular
-    expression, matched against the message. Returns the newest commit first, or an empty list if `until` does not
-    exist. Raises RepositoryError.
+    Only commits reachable from `until` are searched; merges are left out. `words` is a case-insensitive extended
+    regular expression, which is matched against the message. Returns the newest commit first, or an empty list if
+    `until` does not exist. Raises RepositoryError if git fails.
     """
     git = Git(root)
     if not paths or not git.exists(until):

@@ -115,7 +115,7 @@ class Git:
     def stream(self, *args: str, separator: bytes = b"\0") -> Iterator[bytes]:
         """Yield a command's output record by record.
 
-        The child process ends when the iteration does.
+        If the caller stops iterating, the child process is ended.
         """
         with self._start_process(args) as process:
             process.stdin.close()
@@ -157,7 +157,10 @@ class Git:
             return True
 
     def resolve(self, rev: str = "HEAD") -> str:
-        """Return the commit id that `rev` names."""
+        """Return the id of the commit that `rev` names.
+
+        Raises RepositoryError if there is no such commit.
+        """
         return self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}").decode().strip()
 
     def list_tree(self, rev: str = "HEAD") -> dict[str, str]:
@@ -205,9 +208,9 @@ def _build_command(args: tuple[str, ...]) -> list[str]:
 
 
 def _remove_foreign_variables() -> None:
-    """Remove the git variables that others have set in our environment.
+    """Remove git's variables from the environment of this process.
 
-    GitPython passes the whole environment to git.
+    Whoever started this process may have set them, and GitPython passes the whole environment to git.
     """
     for name in [name for name in os.environ if FOREIGN_VARIABLE.fullmatch(name)]:
         os.environ.pop(name, None)
@@ -239,7 +242,7 @@ def _check_exit(code: int, args: tuple[str, ...], complaint: bytes) -> None:
 def _drain_in_background(pipe: IO[bytes]) -> Any:
     """Read a pipe in the background so that the child process never blocks.
 
-    Returns a function that waits for the end of the pipe and returns the first MAX_ERROR_CHARACTERS bytes.
+    Returns a function that waits until the pipe is closed and returns its first MAX_ERROR_CHARACTERS bytes.
     """
     buffer = bytearray()
 

@@ -68,10 +68,10 @@ class WalkLimits:
 
 @dataclass(frozen=True, slots=True)
 class FolderListing:
-    """Wanted entries of one folder, that is, those that no rule excludes.
+    """Wanted entries of one folder: those that no rule excludes.
 
-    It contains the files with their `lstat` results, the folders (both sorted by path), and the number of skipped
-    entries for each reason.
+    It contains the files with their `lstat` results, the folders (both sorted by path), and the number of entries that
+    were skipped for each reason.
     """
 
     files: tuple[tuple[str, os.stat_result], ...] = ()
@@ -88,9 +88,9 @@ class _Rule:
 
 
 class _Patterns:
-    """Patterns from one ignore file, grouped by how they are looked up.
+    """Patterns from one ignore file, grouped by the way in which they are looked up.
 
-    Most of them need no regular expression.
+    Most patterns need no regular expression.
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -107,7 +107,7 @@ class _Patterns:
         return bool(self._names or self._suffixes or self._paths or self._everything or self._wildcards)
 
     def match(self, path: str, name: str, is_dir: bool) -> bool | None:
-        """Return True if `path` is ignored, None if no line matches.
+        """Return True if `path` is ignored, or None if no line matches it.
 
         Returns False if a `!` line re-includes the path. `path` is relative to the ignore file's folder.
         """
@@ -242,9 +242,9 @@ class IgnoreRules:
         return IgnoreRules(self.root, self._extra)
 
     def get_reason(self, relpath: str, is_dir: bool = False) -> str:
-        """Return the reason why `relpath` is not wanted, or "" if it is.
+        """Return the reason why `relpath` is not wanted, or "" if it is wanted.
 
-        `relpath` uses "/" and is below the root.
+        `relpath` is relative to the root and uses "/" as the separator.
         """
         parts = relpath.split("/")
         if "" in parts or "." in parts or ".." in parts:
@@ -300,7 +300,7 @@ class IgnoreRules:
     ) -> str:
         """Add one entry to `files` or `folders`, unless it must be skipped.
 
-        Returns the reason for skipping it, or "".
+        Returns the reason why the entry was skipped, or "" if it was added.
         """
         relpath = prefix + entry.name
         try:
@@ -340,7 +340,7 @@ class IgnoreRules:
     def _find_reason(self, folder: _Folder, relpath: str, name: str, *, is_dir: bool) -> str:
         """Return the reason why an entry of a wanted folder is not wanted.
 
-        Returns "" if it is wanted.
+        Returns "" if the entry is wanted.
         """
         if not is_readable_name(name):
             return "name"

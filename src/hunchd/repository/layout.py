@@ -34,9 +34,9 @@ _REFTABLE = re.compile(r"^\s*refstorage\s*=\s*\"?reftable", re.IGNORECASE | re.M
 class RepositoryLayout(NamedTuple):  # every command creates one; loads faster than a dataclass
     """Paths of one working tree and of its git folders.
 
-    A plain folder has no `git_dir`; `problem` says why a repository is not usable. `git_dir` contains HEAD and the
-    state of operations in progress; `common_dir` contains references and objects. The two differ only in a linked
-    worktree.
+    `git_dir` contains HEAD and the state of operations in progress; `common_dir` contains references and objects. The
+    two differ only in a linked worktree, and both are None for a plain folder. `problem` says why a repository is not
+    usable.
     """
 
     root: Path
@@ -133,9 +133,9 @@ def find_default_branch(layout: RepositoryLayout) -> str | None:
 
 
 def find_operation(layout: RepositoryLayout) -> str:
-    """Return the git operation in progress, or "".
+    """Return the git operation in progress, or "" if there is none.
 
-    It is one of rebase, merge, cherry-pick, revert and bisect.
+    The operation is rebase, merge, cherry-pick, revert or bisect.
     """
     git_dir = layout.git_dir
     if git_dir is None:
@@ -169,7 +169,7 @@ def shallow_boundary(layout: RepositoryLayout) -> int | None:
 def find_rebased_branch(layout: RepositoryLayout) -> str | None:
     """Return the branch that the rebase in progress will move, or None.
 
-    HEAD does not name it, because it is detached during a rebase.
+    HEAD does not name this branch, because HEAD is detached during a rebase.
     """
     if layout.git_dir is None:
         return None
@@ -181,7 +181,7 @@ def find_rebased_branch(layout: RepositoryLayout) -> str | None:
 
 
 def find_rebase_origin(layout: RepositoryLayout) -> str | None:
-    """Return the branch's commit from before the rebase in progress.
+    """Return the commit of the branch before the rebase in progress began.
 
     Returns None if there is no rebase in progress.
     """
@@ -263,9 +263,9 @@ def _find_common_dir(git_dir: Path) -> Path:
 
 
 def _is_git_dir(path: Path) -> bool:
-    """Return True if `path` is a git folder, as git itself tests it.
+    """Return True if `path` is a git folder, by the same test that git uses.
 
-    It must contain HEAD, and the folders `objects` and `refs` must be in it or in the common folder.
+    The folder must contain HEAD, and the folders `objects` and `refs` must be in it or in the common folder.
     """
     if not os.path.lexists(path / "HEAD"):
         return False
@@ -274,7 +274,7 @@ def _is_git_dir(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Return True if `path` is a folder that we can access."""
+    """Return True if `path` is a folder to which we have access."""
     try:
         return path.is_dir()
     except OSError:  # before Python 3.14, is_dir raises "permission denied"

@@ -1,4 +1,4 @@
-"""Authorship of lines, as `git blame` finds it along first parents."""
+"""Authorship of lines, as found by `git blame`, which follows first parents only."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ _HEADER: Final = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+")
 def blame_lines(git: Git, path: str, rev: str | None = None) -> list[tuple[str, str]]:
     """Return (commit id, text) for each line of a file.
 
-    The file is read from the working tree, or as of `rev` if given. Uncommitted lines have the zero id. Returns an
-    empty list for files larger than MAX_BLOB_BYTES. Raises RepositoryError or OSError.
+    The file is read from the working tree, or as it was at `rev` if that is given. Uncommitted lines have the zero id.
+    Returns an empty list for files in the working tree that are larger than MAX_BLOB_BYTES. Raises RepositoryError if
+    git fails, and OSError if the file cannot be accessed.
     """
     if rev is None and (git.path / path).stat().st_size > MAX_BLOB_BYTES:
         return []

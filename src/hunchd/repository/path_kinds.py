@@ -85,9 +85,9 @@ _SOURCE_CODE_NAME = re.compile(r".*\.(?:py|js|ts|tsx|jsx|go|rs|java|kt|c|h|cc|cp
 
 
 def is_secret_file(relpath: str) -> bool:
-    """Return True if a file contains keys or passwords, judging by its path.
+    """Return True if a file probably contains keys or passwords, judging by its path.
 
-    Such files are never opened and never named in an answer.
+    Such files are never opened and never named in a response.
     """
     *folders, name = relpath.lower().split("/")
     if any(folder in _SECRET_FOLDERS for folder in folders):
@@ -104,9 +104,9 @@ def is_secret_folder(name: str) -> bool:
 
 
 def is_lock_file(relpath: str) -> bool:
-    """Return True for lock files.
+    """Return True if a file is a lock file of a package manager.
 
-    Changes to them matter, but their text does not.
+    It matters that such a file changes, but its text does not matter.
     """
     return relpath.rpartition("/")[2].lower() in _LOCK_FILES
 
@@ -144,8 +144,8 @@ def get_skip_reason(name: str) -> str:
 
 
 def is_readable_name(name: str) -> bool:
-    """Return True if a name can be displayed as it is.
+    """Return True if a name can be displayed without changes.
 
-    It must be valid Unicode without control characters, and without characters that change the text direction.
+    The name must be valid Unicode without control characters, and without characters that change the text direction.
     """
     return name.isprintable()

@@ -37,7 +37,7 @@ class ReflogEntry:
 
 
 def get_log_end(layout: RepositoryLayout) -> int:
-    """Return the size of the reflog in bytes, where the next entry begins.
+    """Return the size of the reflog in bytes, which is the offset of the next entry.
 
     Returns 0 if there is no reflog.
     """
@@ -48,9 +48,9 @@ def get_log_end(layout: RepositoryLayout) -> int:
 
 
 def read_steps_since(layout: RepositoryLayout, offset: int) -> tuple[tuple[ReflogEntry, ...], int]:
-    """Return the reflog entries written after `offset`, and the new end offset.
+    """Return the reflog entries written after `offset`, and the new end of the log.
 
-    The oldest entry comes first. If the log has been truncated, no entries are returned.
+    The entries are ordered from the oldest to the newest. If the log has been truncated, no entries are returned.
     """
     end = get_log_end(layout)
     if end <= offset:

@@ -35,8 +35,8 @@ def read_bounded(path: str | Path, *, limit: int, follow: bool = True) -> bytes 
 def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes | None:
     """Read the file `relpath` below `root`, if it has at most `limit` bytes.
 
-    Returns None if it cannot be read, or if any component of the path is a symbolic link or leads upwards. This is
-    checked while opening, component by component, so a link that appears meanwhile is not followed either.
+    Returns None if the file cannot be read, or if any component of the path is a symbolic link or leads upwards. Each
+    component is checked while it is being opened, so a link that appears in the meantime is not followed either.
     """
     parts = relpath.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
@@ -72,7 +72,7 @@ def read_link(root: Path, relpath: str) -> str | None:
 
 
 def make_stamp(status: os.stat_result) -> int:
-    """Return a number that changes whenever the file does.
+    """Return a number that changes whenever the file changes.
 
     Returns 0 if the file was modified so recently that a further change might leave the number unchanged.
     """
@@ -84,7 +84,7 @@ def make_stamp(status: os.stat_result) -> int:
 def _read_below(root: Path, parts: list[str], limit: int) -> bytes | None:
     """Read a file below `root` on Windows.
 
-    There a file cannot be opened relative to an open folder.
+    On Windows, a file cannot be opened relative to an open folder.
     """
     path = root.joinpath(*parts)
     try:

@@ -21,7 +21,7 @@ MAX_BYTES: Final = 200_000  # bytes; larger files are not compared
 class TreeSnapshot:
     """State of a working tree at one point in time.
 
-    `texts` contains the files that differ from commit `sha`; None marks a missing file.
+    `texts` contains the texts of the files that differ from commit `sha`, keyed by path; None marks a missing file.
     """
 
     sha: str
@@ -44,7 +44,7 @@ def take_snapshot(root: Path, clean: Callable[[str], str], ignore_lines: tuple[s
     """Take a snapshot of the tree at `root`.
 
     `clean` is applied to each text before it is stored. Returns None if there is no commit, or if more than MAX_FILES
-    files differ. Raises RepositoryError.
+    files differ from it. Raises RepositoryError if git fails.
     """
     git = Git(root)
     if not git.exists():
@@ -72,7 +72,7 @@ def compare_snapshots(
 ) -> list[FileChange]:
     """Return the files that changed between two snapshots, sorted by path.
 
-    Returns an empty list if more than MAX_FILES files would have to be compared. Raises RepositoryError.
+    Returns an empty list if more than MAX_FILES files would have to be compared. Raises RepositoryError if git fails.
     """
     git, rules = Git(root), IgnoreRules.load(root, ignore_lines)
     committed_paths = {path for path in _list_changed_paths(git, before.sha, after.sha) if not rules.get_reason(path)}
@@ -89,8 +89,8 @@ def changed_paths(root: Path, base: str = "", ignore_patterns: tuple[str, ...] =
     """Return the paths that differ from HEAD, including untracked ones.
 
     With `base`, the paths that changed in base..HEAD are included. The path that was modified last comes last. Returns
-    an empty list if there are more than MAX_FILES paths, since so many changes are not the work of a person. Raises
-    RepositoryError.
+    an empty list if there is no commit, or if there are more than MAX_FILES paths, since so many changes are not the
+    work of a person. Raises RepositoryError if git fails.
     """
     git = Git(root)
     if not git.exists():
@@ -149,7 +149,7 @@ def _list_changed_paths(git: Git, before: str, after: str) -> list[str]:
 
 
 def _read_text(root: Path, path: str) -> tuple[bool, str | None]:
-    """Return (is_comparable, text) of a file.
+    """Return (is_comparable, text) for a file.
 
     Binary and large files cannot be compared. The text is None if the file does not exist.
     """

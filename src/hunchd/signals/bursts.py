@@ -1,4 +1,4 @@
-"""Conversion of bursts of file events to signals: file saved, file deleted, tree replaced."""
+"""Conversion of bursts of file events to signals that report saved, deleted or replaced files."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class BurstCollector:
     def _is_git_active(self) -> bool:
         """Return True if git is changing the working tree.
 
-        This is also the case between two steps of a rebase.
+        Between two steps of a rebase, the result is also True.
         """
         git_dir = self._layout.git_dir if self._layout is not None else None
         if git_dir is None or self._layout is None:
@@ -239,7 +239,7 @@ class BurstCollector:
     def _read_stamp(self, path: str, rules: IgnoreRules) -> int | None:
         """Return the current stamp of a file.
 
-        Returns None if it is missing, not a regular file, too large, or ignored by `rules`.
+        Returns None if the file is missing, not a regular file, too large, or ignored by `rules`.
         """
         try:
             status = os.lstat(f"{self._base}/{path}")
@@ -256,7 +256,7 @@ class BurstCollector:
     def _emit_changes(self, saved_paths: list[str], deleted_paths: list[str], *, is_bulk: bool) -> None:
         """Emit the signals for these changes.
 
-        If the signal queue is full, the remaining paths are kept for the next attempt.
+        If the signal queue is full, the paths that were not reported are kept for the next attempt.
         """
         if not saved_paths and not deleted_paths:
             return
@@ -293,7 +293,7 @@ class BurstCollector:
         ]
 
     def _put_back(self, paths: list[str], deleted_paths: frozenset[str], seconds: float) -> None:
-        """Put paths back, so that they are reported after `seconds`.
+        """Put paths back into the collector, so that they are reported after `seconds`.
 
         Changes that happen in the meantime are merged with them.
         """

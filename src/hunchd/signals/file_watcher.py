@@ -191,7 +191,8 @@ class FileWatcher:
     def _schedule_rescan(self, *, rules: bool = False) -> None:
         """Schedule one scan of the whole tree.
 
-        Further calls before the scan begins schedule no second one. With `rules`, the ignore rules are read again.
+        If this is called again before the scan begins, no second scan is scheduled. With `rules`, the ignore rules are
+        read again.
         """
         self._rules_outdated = self._rules_outdated or rules
         if self._lost_at is None and self._state != "missing":
@@ -320,7 +321,7 @@ class FileWatcher:
     def _scan_polled(self) -> None:
         """Scan every polled folder.
 
-        A folder that can be watched by now is no longer polled afterwards.
+        If a folder has become watchable, it is no longer polled after the scan.
         """
         self._poll_timer = None
         if not self._is_stopped and self._state == "watching":
@@ -355,7 +356,7 @@ class FileWatcher:
     def _check_root(self) -> None:
         """Check that the root's path still leads to the watched folder.
 
-        This needs polling, because moving the root's parent folder causes no event.
+        This must be checked at intervals, because moving the root's parent folder causes no event.
         """
         if self._is_stopped or self._state == "missing":
             return

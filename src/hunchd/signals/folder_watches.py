@@ -30,7 +30,7 @@ _HEADER = struct.Struct("iIII")  # watch descriptor, mask, cookie, length of the
 
 
 class UnwatchableFolder(Exception):
-    """Error raised if a folder cannot be watched.
+    """Raised if a folder cannot be watched.
 
     `is_exhausted` is True if the system has no watches left; otherwise the folder does not exist.
     """
@@ -72,7 +72,7 @@ class WatchHost(Protocol):
         """Run `callback` on the thread soon; thread-safe."""
 
     def call_listener(self, call: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-        """Call a listener; log its exceptions."""
+        """Call a listener; if it raises an exception, log it."""
 
     def handle_overflow(self) -> None:
         """Notify every listener that events were dropped."""

@@ -54,10 +54,11 @@ def compute_transition(
     at: datetime,
     parents: tuple[str, ...] | None = None,
 ) -> Transition:
-    """Return the signals between two states, in order.
+    """Return the signals for the change from one state to another, in order.
 
     While an operation is in progress, only its start is reported. `pending` is the previous transition; `steps` are
-    the new reflog entries; `parents` are the parents of the new commit, for repositories without a reflog.
+    the new reflog entries; `parents` are the parents of the new commit, which are needed in repositories without a
+    reflog.
     """
     event = _SignalFactory(project, at)
     if after.operation and before.operation:
@@ -133,7 +134,7 @@ class _SignalFactory:
 def _belongs_to_operation(step: ReflogEntry, operation: str) -> bool:
     """Return True if `operation` wrote the reflog entry.
 
-    A bisection moves HEAD by checkouts, so checkouts belong to it.
+    A bisection moves HEAD by checkouts, so checkouts during a bisection belong to it.
     """
     return step.message.startswith("checkout: " if operation == "bisect" else operation) or "(start)" in step.message
 
@@ -171,9 +172,10 @@ def _interpret_moves(
 def _interpret_switch(
     before: HeadState, after: HeadState, steps: Sequence[ReflogEntry], event: _SignalFactory
 ) -> list[Signal]:
-    """Return a checkout signal if the branch has changed.
+    """Return a checkout signal if a different branch has been checked out.
 
-    A detached HEAD counts as the branch ""; a checkout of one commit after another is therefore a switch as well.
+    A detached HEAD counts as the branch "". Checking out one commit after another, without a branch, is therefore
+    reported as well.
     """
     if before.branch == after.branch:
         is_detached_move = after.branch is None and before.sha != after.sha

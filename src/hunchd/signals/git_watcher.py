@@ -97,9 +97,9 @@ def read_state(layout: RepositoryLayout) -> RepositoryState:
 class GitWatcher:
     """Watcher for one repository, which passes signals to `emit`.
 
-    `emit` is called on `thread`; it may raise Overloaded, in which case the signals are kept. With `is_linked`, all
-    worktrees of the repository are watched. The `project` of a signal is the working tree in which the change
-    happened.
+    `emit` is called on `thread`; it may raise Overloaded, in which case the signals are kept and emitted later. With
+    `is_linked`, all worktrees of the repository are watched. The `project` of a signal is the working tree in which
+    the change happened.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class GitWatcher:
         return self._ready_event.wait(seconds)
 
     def status(self) -> GitWatchAnswer:
-        """Return the state and mode of the watcher, and what it watches.
+        """Return the state and mode of the watcher, and the working trees that it watches.
 
         This is thread-safe.
         """
@@ -302,7 +302,10 @@ def _list_ref_folders(heads: Path) -> list[str]:
 
 
 def _read_tables_stamp(layout: RepositoryLayout) -> tuple[int, int] | None:
-    """Return the modification time and inode of the reftable's list, or None."""
+    """Return the modification time and inode of the reftable's list of tables.
+
+    Returns None if the repository does not use the reftable format.
+    """
     if layout.common_dir is None:
         return None
     try:

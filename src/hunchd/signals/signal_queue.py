@@ -46,7 +46,7 @@ class SignalQueue:
     def put(self, signal: Signal) -> None:
         """Add one signal; thread-safe.
 
-        Raises Overloaded if the queue is full; waiting signals are never dropped.
+        Raises Overloaded if the queue is full. Signals that are already waiting are never dropped.
         """
         self.put_all((signal,))
 
@@ -130,9 +130,9 @@ class SignalQueue:
 
 
 def _get_subject(signal: Signal) -> _Subject | None:
-    """Return the (project, path) that identifies signals to be merged.
+    """Return the project and the path that a signal is about.
 
-    Returns None for signals that are never merged.
+    Signals about the same path may be merged. Returns None for a signal that is never merged.
     """
     match signal:
         case FileOpened() | FileSaved() | FileClosed() | FileDeleted():

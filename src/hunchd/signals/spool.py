@@ -68,7 +68,7 @@ class _ReadFile:
 class SpoolReader:
     """Reader for the messages that are in the spool now.
 
-    Iterate over it, make the messages durable, then call `acknowledge`: only then are the files deleted.
+    Iterate over the reader, make the messages durable, then call `acknowledge`, which deletes the files.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -85,7 +85,8 @@ class SpoolReader:
     def acknowledge(self) -> None:
         """Delete the files that were read.
 
-        A file that has grown meanwhile is kept; its old messages are read again under the same names.
+        A file that has grown since it was read is kept; the messages that it already contained are read again under
+        the same names.
         """
         for read_file in self._read_files:
             with contextlib.suppress(FileNotFoundError):
@@ -254,7 +255,7 @@ class SpoolWatcher:
         self._recheck_timer = self._thread.call_later(RECHECK_DELAY, self._recheck)
 
     def _recheck(self) -> None:
-        """Call `on_new_message` again while files are left.
+        """Call `on_new_message` again as long as the spool contains files.
 
         This ends eventually, because invalid files are moved aside.
         """
@@ -287,7 +288,7 @@ def _reject_constant(name: str) -> float:
 def _read_own_file(path: Path, limit: int) -> tuple[bytes, float]:
     """Return the content and the age of a regular file that this user owns.
 
-    The age is in seconds. Raises ValueError for any other file, and for one longer than `limit` bytes.
+    The age is in seconds. Raises ValueError for any other file, and for a file larger than `limit` bytes.
     """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     if stat.S_ISLNK(path.lstat().st_mode):

@@ -68,7 +68,7 @@ class TreeSnapshot:
         return dict(node.files) if node is not None else {}
 
     def list_subfolders(self, folder: str) -> list[str]:
-        """Return the paths of the known folders directly in `folder`."""
+        """Return the paths of the known subfolders of `folder`, not recursively."""
         node = self._find_folder(folder)
         prefix = f"{folder}/" if folder else ""
         return [prefix + name for name in node.folders] if node is not None and node.folders else []

@@ -84,7 +84,7 @@ class WatcherThread:
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run `callback` on the thread soon; thread-safe.
 
-        Once the thread has ended, nothing runs.
+        If the thread has ended, `callback` is not run.
         """
         self._calls.put(callback)
         self._wake_up()
@@ -92,7 +92,7 @@ class WatcherThread:
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
         """Run `callback` after `seconds`.
 
-        Call this on the thread only.
+        Call this only on the thread itself.
         """
         timer = Timer(time.monotonic() + seconds, next(self._timer_numbers), callback)
         heapq.heappush(self._timers, timer)
@@ -101,7 +101,8 @@ class WatcherThread:
     def watch_folder(self, folder: str, listener: FolderListener, *, opens: bool = False) -> None:
         """Report changes to the entries of `folder` (not recursively) to `listener`.
 
-        With `opens`, opened files are reported too. Call this on the thread only. Raises UnwatchableFolder.
+        With `opens`, opened files are reported too. Call this only on the thread itself. Raises UnwatchableFolder if
+        the folder cannot be watched.
         """
         self._backend.add_watch(folder, listener, opens=opens)
 
@@ -159,7 +160,7 @@ class WatcherThread:
         self._writer.close()
 
     def _compute_timeout(self) -> float | None:
-        """Return the seconds until the next timer.
+        """Return the number of seconds until the next timer is due.
 
         Returns None if there is no timer, so that the thread sleeps until it is woken.
         """
@@ -182,7 +183,7 @@ class WatcherThread:
 
 
 def _create_waiter(descriptors: list[int]) -> Callable[[float | None], object]:
-    """Return a function that waits until a descriptor is readable or a timeout ends."""
+    """Return a function that waits until a descriptor is readable or the timeout has passed."""
     if not hasattr(select, "poll"):
         return lambda seconds: select.select(descriptors, [], [], seconds)
     poller = select.poll()  # unlike select it supports descriptors above 1,023
