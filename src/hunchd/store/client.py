@@ -66,7 +66,8 @@ PROCESS_LIMITS: Final[Mapping[str, str]] = {
 class StoredPage(Struct, kw_only=True):
     """Page of memories in their stored form.
 
-    `next` is the time and id of the last memory, after which the next page starts, or None on the last page.
+    `next` is the time and id of the last memory on this page, after which the next page starts. It is None on the last
+    page.
     """
 
     memories: list[JsonObject] = []
@@ -130,10 +131,10 @@ class StoredOwners(Struct, frozen=True):
 
 
 class StoreClient:
-    """`MemoryStore` and `TextModels` that forward each call to the store process.
+    """Client of the store process, which forwards each call to it.
 
-    The memories are in one folder on this machine. `last_stats` are the latest statistics received, for callers
-    that must not wait.
+    It implements the interfaces `MemoryStore` and `TextModels`. The memories are in one folder on this machine.
+    `last_stats` are the latest statistics received, for callers that must not wait.
     """
 
     def __init__(self, child: HelperProcess) -> None:
@@ -310,7 +311,10 @@ class StoreClient:
 def build_command(
     data: Path, *, idle_after: float, model: str, embedding: bool, model_idle_after: float
 ) -> tuple[str, ...]:
-    """Return the command line that starts the store process; times are in seconds."""
+    """Return the command line that starts the store process.
+
+    Durations are in seconds.
+    """
     line = [sys.executable, "-m", "hunchd.daemon.store_process", str(data)]
     line += [f"--idle-after={idle_after:g}", f"--model={model}", f"--model-idle-after={model_idle_after:g}"]
     return (*line, *(() if embedding else ("--no-embedding",)))
@@ -333,7 +337,7 @@ def encode_hit(hit: Hit) -> StoredHit:
 def encode_candidate(candidate: SearchCandidate, why: Sequence[str]) -> StoredHit:
     """Encode a search candidate as a hit, without parsing its memory.
 
-    `why` are the reasons why it was found.
+    `why` contains the reasons why the memory was found.
     """
     memory = Raw(candidate.body.encode("utf-8", "surrogatepass"))
     return StoredHit(memory=memory, lexical=candidate.lexical, similarity=candidate.similarity, why=tuple(why))

@@ -140,7 +140,7 @@ class CodeCache:
     def chunk_cache_id(self) -> str:
         """Return the id of the cache, which changes when the cache is recreated.
 
-        The serial numbers of chunks then start over.
+        In a recreated cache, the serial numbers of chunks start again from the beginning.
         """
         return "".join(str(value) for (value,) in self._query("SELECT value FROM about WHERE name = 'id'"))
 
@@ -163,7 +163,10 @@ class CodeCache:
             serial = rows[-1][2]
 
     def load_views(self, paths: Sequence[str]) -> dict[str, FileView]:
-        """Return the cached views of `paths`, keyed by path, in a single query."""
+        """Return the cached views of `paths`, keyed by path.
+
+        All of them are loaded by a single query.
+        """
         placeholders = ", ".join("?" * len(paths))
         rows = self._query(f"SELECT path, blob, lines, more, doc FROM views WHERE path IN ({placeholders})", *paths)
         return {
@@ -180,8 +183,8 @@ class CodeCache:
     ) -> None:
         """Replace the outlines of these files in one transaction.
 
-        `stamps` and `chunks` (in packed form) are keyed by path. `view` derives from an outline the parts of the file
-        that are shown.
+        `stamps` and `chunks` (in packed form) are keyed by path. `view` is a function that derives from an outline the
+        parts of the file that are shown.
         """
         stamp_by_path = stamps or {}
         with self._lock, self._require_writable() as connection:
@@ -221,7 +224,7 @@ class CodeCache:
     def update_stamps(self, stamps: Mapping[str, int]) -> None:
         """Set new stamps for files whose content is unchanged.
 
-        Such a file was touched or checked out again.
+        This is for files that were only touched or checked out again.
         """
         with self._lock, self._require_writable() as connection:
             connection.executemany("UPDATE files SET stamp = ? WHERE path = ?", [(n, p) for p, n in stamps.items()])

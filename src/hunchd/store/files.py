@@ -47,16 +47,16 @@ class FileOperations:
             return file.read()
 
     def write(self, descriptor: int, content: bytes) -> None:
-        """Write all of `content` or raise OSError.
+        """Write all of `content`, or raise OSError.
 
-        After an error, the file may contain part of it.
+        After an error, the file may contain part of the content.
         """
         rest = memoryview(content)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
 
     def sync(self, descriptor: int) -> None:
-        """Sync the content and size of a file to the device."""
+        """Flush the content and size of a file to disk."""
         if sys.platform == "darwin":
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # on macOS, fsync alone stops at the drive's cache
         elif hasattr(os, "fdatasync"):
@@ -65,7 +65,10 @@ class FileOperations:
             os.fsync(descriptor)
 
     def sync_folder(self, path: Path) -> None:
-        """Sync the creation and renaming of files in the folder `path` to the device."""
+        """Flush the folder `path` to disk, so that its file names survive a crash.
+
+        This concerns files that were created or renamed in the folder.
+        """
         if sys.platform == "win32":
             return  # on Windows, a folder cannot be opened; NTFS journals its names
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _OPEN_FLAGS)
@@ -131,7 +134,7 @@ def replace_file(files: FileOperations, path: Path, content: bytes | Iterable[by
 
 
 def temporary_path(path: Path) -> Path:
-    """Return the path of the temporary file to which `path` is first written.
+    """Return the path of the temporary file from which `path` is replaced.
 
     After a crash, the temporary file may be left behind.
     """

@@ -10,7 +10,7 @@ from hunchd.store.ranking_view import RankingView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """Memory with its score from each search method.
+    """Memory found by a search, with its score from each search method.
 
     A score is None if the method did not find the memory.
     """

@@ -46,10 +46,10 @@ class _ProjectCache:
 
 
 class MemoryCache:
-    """Bounded cache of memories, with a word index.
+    """Bounded cache of memories, with a word index; not thread-safe.
 
     Above `max_count` memories or `max_bytes` bytes, stored memories are evicted, oldest first. Memories that the store
-    does not have yet are never evicted. Not thread-safe.
+    does not have yet are never evicted.
     """
 
     def __init__(self, *, max_count: int = 5_000, max_bytes: int = 32 * 1024 * 1024) -> None:
@@ -76,7 +76,7 @@ class MemoryCache:
         return identifier in self._uncommitted_ids
 
     def list_uncommitted_facts(self, project: str | None, branch: str) -> list[str]:
-        """Return the ids of a branch's facts that the store does not have yet."""
+        """Return the ids of those facts on a branch that the store does not have yet."""
         project_cache = self._projects.get(project)
         if project_cache is None:
             return []
@@ -113,9 +113,9 @@ class MemoryCache:
         return identifier in self._tombstones
 
     def mark_committed(self, committed_entries: Iterable[str | Memory]) -> None:
-        """Mark memories as stored; each is given as an id or as a memory.
+        """Mark memories as stored; each memory is given by its id or as a whole.
 
-        A memory that has changed since it was sent to the store is not marked.
+        A memory that has changed since it was sent to the store is not marked, if it is given as a whole.
         """
         for item in committed_entries:
             identifier = item if isinstance(item, str) else item.id

@@ -67,8 +67,9 @@ class RankedResults:
 class StoreStats(Struct, kw_only=True):
     """Statistics of a store, in total and by owner.
 
-    A process that has just started knows only some of them. The numbers are counts of memories, except for `bytes` and
-    `versions`; `degraded` lists problems. The statistics by owner may include more than `rows` and `embedded`.
+    A process that has just started knows only some of the statistics. The numbers are counts of memories, except for
+    `bytes` and `versions`; `degraded` lists problems. The statistics by owner may include more than `rows` and
+    `embedded`.
     """
 
     rows: int | None = None
@@ -93,18 +94,19 @@ class MemoryBatch(Struct, frozen=True, kw_only=True):
 class MemoryStore(Protocol):
     """Durable store for the memories and signals of all owners.
 
-    Several processes may read and write the same store. Callers must not rely on being the only one, on where the
-    data is stored, or on anything except ids, filters and times. Each method may wait; none is called on a hot
-    path. When `put` and `delete` return, their effect is durable and visible to every later call. Calls with an
-    unknown owner find nothing and create nothing. Raises a HunchError if the store cannot answer.
+    Several processes may read and write the same store. Callers must not assume that they are the only ones or that
+    the data is stored in a certain place, nor rely on anything except ids, filters and times. Each method may wait;
+    none is called on a hot path. When `put` and `delete` return, their effect is durable and visible to every later
+    call. Calls with an unknown owner find nothing and create nothing. If the store cannot answer, methods raise a
+    HunchError.
     """
 
     # Memories
 
     async def put(self, memories: Sequence[Memory]) -> None:
-        """Add memories, or overwrite those with the same id. Idempotent.
+        """Add memories, or overwrite those with the same id.
 
-        Raises StoreClosed if their project was erased.
+        Storing the same memories again changes nothing. Raises StoreClosed if their project was erased.
         """
 
     async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
@@ -130,10 +132,10 @@ class MemoryStore(Protocol):
     ) -> SearchHits:
         """Search the memories that pass `filters`, by words and, if possible, by vector.
 
-        Returns `k` hits, or `k_without_messages` hits if none of those is a message. The depth `specific` also
-        finds a memory by its id, ref or key; `deep` also follows the links of the best hits. The search waits at most
-        `embedding_wait` seconds for the vector of the query. Nobody waits for a search with `is_background`, so
-        other background work continues in parallel.
+        Returns `k` hits, or `k_without_messages` hits if none of these is a message. With the depth `specific`, a
+        memory is also found by its id, ref or key; with `deep`, the links of the best hits are followed as well. The
+        search waits at most `embedding_wait` seconds for the vector of the query. If `is_background` is True, nobody
+        is waiting for the search, so other background work continues in parallel.
         """
 
     async def search_ranked(
@@ -152,9 +154,9 @@ class MemoryStore(Protocol):
     ) -> RankedResults:
         """Search, and rank the hits together with `cached_hits`.
 
-        Returns `results` results in the form of the API, or some more if chunks of documents are among them. Facts of
-        the main line are left out if the branch in `filters` overrides them with a fact in the store or one in
-        `branch_fact_ids`.
+        Returns `results` results in the form that the API uses, or some more if chunks of documents are among them.
+        Facts of the main line are left out if the branch in `filters` overrides them, either with a fact in the store
+        or with a fact in `branch_fact_ids`.
         """
 
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
@@ -197,7 +199,7 @@ class MemoryStore(Protocol):
     # Upkeep
 
     async def optimise(self) -> None:
-        """Merge what was written since the last call."""
+        """Merge the data written since the last call."""
 
     async def snapshot(self, keep: int) -> None:
         """Back up the data of every owner and keep the newest `keep` backups.
@@ -225,15 +227,15 @@ class TextModels(Protocol):
     """Models for texts, which run in the process that has loaded them."""
 
     async def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[float, ...] | None:
-        """Return for each pair the probability that its statements contradict each other.
+        """Return, for each pair, the probability that its statements contradict each other.
 
         Returns None if there is no model.
         """
 
     async def vector(self, query: str, patience: float) -> tuple[bytes | None, tuple[str, ...]]:
-        """Return the vector of a query, or None and the reasons for that.
+        """Return the vector of a query, and the reasons if there is none.
 
-        Waits at most `patience` seconds for the vector.
+        Waits at most `patience` seconds. The vector is None if it cannot be computed in that time.
         """
 
     async def embed(self, texts: Sequence[str]) -> Sequence[bytes] | None:
@@ -243,16 +245,16 @@ class TextModels(Protocol):
         """
 
     async def rate_sentences(self, pairs: Sequence[tuple[str, str]]) -> Sequence[bytes] | None:
-        """Return the logits of each pair of context and sentence, as float32; None if there is no model.
+        """Return the logits, as float32, for each pair of context and sentence.
 
-        The labels are those of `ingestion.statement_classifier`.
+        Returns None if there is no model. The labels are those of `ingestion.statement_classifier`.
         """
 
     @property
     def seconds_since_query(self) -> float:
         """Seconds since a caller last waited for the answer to a query.
 
-        It is 0 while a caller is waiting.
+        The value is 0 while a caller is waiting.
         """
 
 
@@ -265,7 +267,10 @@ def format_cursor(at: int, identifier: str) -> str:
 
 
 def parse_cursor(cursor: str) -> tuple[int, str]:
-    """Return the time and the id that a cursor contains. Raises InvalidInput."""
+    """Return the time and the id that a cursor encodes.
+
+    Raises InvalidInput if the cursor is malformed.
+    """
     try:
         match json.loads(cursor):
             case [int(at), str(identifier)] if not isinstance(at, bool) and abs(at) <= MAX_INTEGER:

@@ -57,9 +57,9 @@ class ProjectRegistry:
     """
 
     def __init__(self, path: Path, *, files: FileOperations | None = None) -> None:
-        """Read the file; a damaged file is renamed and never overwritten.
+        """Read the file that contains the registry.
 
-        Raises StoreError if it cannot be read at all.
+        A damaged file is renamed and never overwritten. Raises StoreError if the file cannot be read at all.
         """
         self._path = path
         self._files = files or FileOperations()
@@ -72,7 +72,10 @@ class ProjectRegistry:
         return tuple(self._projects.values())
 
     def get(self, identifier: str) -> RegisteredProject:
-        """Return a project. Raises NotFound with a list of the known ids."""
+        """Return a project.
+
+        Raises NotFound, with a list of the known ids, if there is no such project.
+        """
         project = self._projects.get(identifier)
         if project is None:
             known_ids = ", ".join(self._projects) or "none"
@@ -82,8 +85,8 @@ class ProjectRegistry:
     def find(self, path: Path, *, common_dir: Path | None = None) -> RegisteredProject | None:
         """Return the project to which a folder belongs, or None.
 
-        A project matches if it has the same real path, if the folder is another worktree of its repository, or if
-        its repository was moved here from a folder that no longer exists.
+        A project matches if it has the same real path, if the folder is another worktree of the project's repository,
+        or if the project's repository was moved to this folder from a folder that no longer exists.
         """
         real_path, git_folder, fingerprint = (
             _resolve_path(path),
@@ -109,10 +112,11 @@ class ProjectRegistry:
         creation_time: datetime | None = None,
         identifier: str | None = None,
     ) -> RegisteredProject:
-        """Return the project of `path`, adding it if it is new. Idempotent.
+        """Return the project of `path`, adding it if it is new.
 
         If a project's own folder no longer exists, the project follows its repository: to the worktree being added, or
-        to the place where the repository was moved. A new project gets the id `identifier` if that is valid and unused.
+        to the place to which the repository was moved. A new project gets the id `identifier` if that id is valid and
+        unused.
         """
         existing = self.find(path, common_dir=common_dir)
         if existing is not None:
@@ -161,7 +165,10 @@ class ProjectRegistry:
         return removed_project
 
     def set_paused(self, identifier: str, *, is_paused: bool) -> None:
-        """Store whether a project is paused. Raises NotFound."""
+        """Store whether a project is paused.
+
+        Raises NotFound if there is no such project.
+        """
         self._save({**self._projects, identifier: replace(self.get(identifier), is_paused=is_paused)})
 
     def _load(self) -> list[RegisteredProject]:
@@ -236,11 +243,11 @@ def _parse_project(entry: Mapping[str, Any]) -> RegisteredProject:
 
 
 def _fingerprint_git_folder(common_dir: Path | None) -> str | None:
-    """Return a fingerprint of a git folder that survives a move.
+    """Return a fingerprint of a git folder that does not change when the folder is moved.
 
     Returns None if there is no `description` file. The fingerprint combines the inode numbers of the folder and of
-    that file, which git writes only once, with the file's modification time. Moving the folder within a file system
-    keeps them; a new clone in the same place has different ones.
+    that file, which git writes only once, with the file's modification time. These stay the same if the folder is
+    moved within a file system; a new clone in the same place has different ones.
     """
     if common_dir is None:
         return None

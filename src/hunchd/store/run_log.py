@@ -48,7 +48,7 @@ class RunLog:
     def append(self, run: str, lines: Sequence[Line]) -> None:
         """Append lines to the log of `run` durably.
 
-        Raises StorageFull; some of the lines may then be in the file.
+        Raises StorageFull if the disk is full; some of the lines may be in the file in that case.
         """
         create_private_folder(self._folder)
         path = self._path(run)
@@ -80,14 +80,15 @@ class RunLog:
     def open_spill_file(self) -> SpillFile:
         """Open a temporary file for a plan that is too large for memory.
 
-        The file is lost in a crash. Raises StorageFull.
+        The file does not survive a crash. Raises StorageFull if the disk is full.
         """
         return SpillFile(self._folder)
 
     def read_lines(self, run: str, *, changes: bool = True) -> Iterator[Line]:
         """Yield the lines of a run in the order in which they were written.
 
-        `changes=False` skips the lines of changes, which are almost all lines. Raises NotFound.
+        With `changes=False`, the lines that record changes, which are almost all lines, are skipped. Raises NotFound
+        if there is no such run.
         """
         path = self._path(run)
         try:
@@ -101,9 +102,9 @@ class RunLog:
             raise _unknown_run(run) from None
 
     def read_last_line(self, run: str) -> Line | None:
-        """Return the last complete line of a run, or None.
+        """Return the last complete line of a run, or None if there is none.
 
-        Only the end of the file is read. Raises NotFound.
+        Only the end of the file is read. Raises NotFound if there is no such run.
         """
         path = self._path(run)
         try:
@@ -121,7 +122,7 @@ class RunLog:
     def read_backwards(self, run: str) -> Iterator[Line]:
         """Yield the lines of a run from last to first, in bounded memory.
 
-        Raises NotFound.
+        Raises NotFound if there is no such run.
         """
         path = self._path(run)
         try:

@@ -66,7 +66,7 @@ class ShapeCache:
             yield ShapeEntry(path, blob, language, decompress_json(shapes))
 
     def load_entries(self, paths: Iterable[str]) -> Iterator[ShapeEntry]:
-        """Yield the entries of the given files, except of those without shapes."""
+        """Yield the entries of those of the given files that have shapes."""
         for path in paths:
             row = self._connection.execute(
                 "SELECT blob, language, shapes FROM files WHERE path = ?", (path,)
@@ -94,7 +94,7 @@ class ShapeCache:
     def update_stamps(self, stamps: Mapping[str, int]) -> None:
         """Set new stamps for files whose content is unchanged.
 
-        Such a file was touched or checked out again.
+        This is for files that were only touched or checked out again.
         """
         with self._connection:
             self._connection.executemany(

@@ -27,14 +27,20 @@ class SpillFile:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Create the file in `folder`. Raises StorageFull."""
+        """Create the file in `folder`.
+
+        Raises StorageFull if the disk is full.
+        """
         try:
             self._file = tempfile.TemporaryFile(dir=create_private_folder(folder))  # noqa: SIM115 - closed by `close`
         except OSError as error:
             raise _translate_error(error) from error
 
     def append(self, line: Any) -> None:
-        """Append a JSON value. Raises StorageFull."""
+        """Append a JSON value.
+
+        Raises StorageFull if the disk is full.
+        """
         compressed_block = zlib.compress(
             json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass"), _COMPRESSION_LEVEL
         )
@@ -44,7 +50,10 @@ class SpillFile:
             raise _translate_error(error) from error
 
     def read_lines(self) -> Iterator[Any]:
-        """Yield all values in the order in which they were appended. Raises StorageFull."""
+        """Yield all values in the order in which they were appended.
+
+        The last value may still have to be written to disk. Raises StorageFull if the disk is full.
+        """
         try:
             self._file.seek(0)
         except OSError as error:  # the last value was still in the buffer

@@ -37,8 +37,8 @@ class CacheSchema:
 def open_cache(path: Path, schema: CacheSchema) -> sqlite3.Connection:
     """Open a cache for writing, recreating it if it cannot be used.
 
-    That is the case if it is damaged or has a different version. Raises StoreError if it cannot be created, or if
-    another process locks it for longer than BUSY_SECONDS.
+    A cache cannot be used if it is damaged or has a different version. Raises StoreError if it cannot be created, or
+    if another process locks it for longer than BUSY_SECONDS.
     """
     try:
         return _connect(path, schema)
@@ -55,7 +55,7 @@ def open_cache(path: Path, schema: CacheSchema) -> sqlite3.Connection:
 
 
 class _VersionMismatch(sqlite3.DatabaseError):
-    """Error raised for an intact cache that has a different version.
+    """Raised if an intact cache has a different version.
 
     An upgrade or downgrade of hunchd leaves such a cache behind.
     """

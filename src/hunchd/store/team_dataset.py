@@ -1,8 +1,9 @@
 """Dataset of a team: LanceDB tables on an object store or in a shared folder.
 
 Many machines append to it. Commits are conditional writes of the next manifest (`If-None-Match`), so no lock is
-needed: of two writers, one is rejected and retries on top of the other's commit. Readers ask for the rows added
-after a version. Compaction does not change the answer, because row ids are stable. Used in the team process only.
+needed: of two writers, one is rejected and retries on top of the other's commit. Readers ask for the rows added after
+a version. Compaction does not change the answer, because row ids are stable. This module is used only in the team
+process.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ _LEASE_SCHEMA: Final = pa.schema([pa.field(name, pa.string(), nullable=False) fo
 
 
 class TeamDataset:
-    """Dataset of the team at one address. Every error of the object store is raised as StoreError."""
+    """Dataset of a team at a certain address.
+
+    Every error of the object store is raised as StoreError.
+    """
 
     def __init__(self, uri: str, table: Any, leases: Any) -> None:
         self._uri = uri
@@ -68,7 +72,7 @@ class TeamDataset:
     async def open(cls, uri: str, options: Mapping[str, str], *, create: bool = False) -> TeamDataset:
         """Open the dataset, creating it if `create` is True.
 
-        Raises NotFound if it does not exist, and InvalidInput for an invalid address.
+        Raises NotFound if the dataset does not exist, and InvalidInput if the address is invalid.
         """
         split_address(uri)
         folder = get_folder(uri)
@@ -127,8 +131,8 @@ class TeamDataset:
     async def erase(self, author: str, subjects: Sequence[str], keep_ids: Sequence[str]) -> int:
         """Delete an author's rows about `subjects`, except those with ids in `keep_ids`.
 
-        The files that contain the rows are rewritten. `compact` later removes the old files together with the
-        versions that reference them. Returns the number of deleted rows.
+        The files that contain the rows are rewritten. Later, `compact` removes the old files together with the
+        versions that refer to them. Returns the number of deleted rows.
         """
         await self._run(self._table.checkout_latest())
         condition = join_conditions(
@@ -148,8 +152,8 @@ class TeamDataset:
     async def claim_lease(self, name: str, holder: str) -> bool:
         """Claim the lease `name`; return True if this claim was the first.
 
-        A claim is a row. Commits are ordered, so the claim that was committed first holds the lease, in a folder and
-        on an object store alike.
+        A claim is a row. Commits are ordered, so the claim that was committed first holds the lease. This works in a
+        folder and on an object store alike.
         """
         claim = {"name": name, "holder": holder, "claim": uuid4().hex}
         await self._run(self._leases.checkout_latest())
@@ -167,8 +171,9 @@ class TeamDataset:
     async def compact(self, *, keep: timedelta) -> dict[str, int]:
         """Merge small files and drop the versions older than `keep`.
 
-        Files that only these versions reference are removed as well. Returns the numbers of merged files, of freed
-        bytes, and of old versions that are left, because the store did not let them be deleted; it reports no error.
+        Files to which only these versions refer are removed as well. Returns the number of merged files, of freed
+        bytes, and of old versions that are left. Old versions are left if the object store did not let them be
+        deleted, which it does not report as an error.
         """
         newest, oldest = await self.read_version(), datetime.now(UTC).replace(tzinfo=None) - keep
         for attempt in range(1, COMPACT_ATTEMPTS + 1):
@@ -196,7 +201,10 @@ class TeamDataset:
 
 
 def _describe_failure(uri: str, error: Exception) -> StoreError:
-    """Return the error to report, with the client's text on one line of at most 300 characters."""
+    """Convert an error of the database client to the error to raise.
+
+    The client's text is put on one line of at most 300 characters.
+    """
     text = " ".join(_SOURCE_LINE.sub("", str(error)).split())[:300]
     if "not found" in text.casefold():
         text = "the folder or bucket is missing, or it is not mounted"

@@ -97,7 +97,10 @@ class Collection(CollectionQueries):
 
     @under_write_lock(retry_after_repair=True)
     async def put(self, rows: Sequence[Row], *, into: str = MEMORIES) -> WriteResult:
-        """Add new rows to the table `into` and overwrite changed ones. Idempotent."""
+        """Add new rows to the table `into` and overwrite rows that have changed.
+
+        Storing the same rows again changes nothing.
+        """
         table = self._tables[into]
         rows_by_id = {row["id"]: row for row in rows}
         stored_digests = await self._tables.load_digests(list(rows_by_id), table)
@@ -156,9 +159,9 @@ class Collection(CollectionQueries):
 
     @under_write_lock(retry_after_repair=False)
     async def purge(self) -> None:
-        """Remove deleted rows from the disk.
+        """Remove the data of deleted rows from the disk.
 
-        Afterwards no file contains their text or vector.
+        Afterwards, no file contains their texts or vectors.
         """
         # A crash may have come between the record and the deletion.
         await self._tables.rewrite_tables(
@@ -212,9 +215,9 @@ class Collection(CollectionQueries):
     async def prune(self) -> bool:
         """Remove all versions except the newest.
 
-        Returns False, without removing any, if a reader is still active. Queries that arrive in the meantime wait for
-        a quarter of a second. Call this right after compaction: whatever has not been merged by then is merged here,
-        while queries wait.
+        Returns False, without removing any version, if a reader is still active after PRUNE_WAIT_SECONDS. Queries that
+        arrive in the meantime wait for a quarter of a second. Call this right after compaction, because writes that
+        have not been merged by then are merged by this call, while queries wait.
         """
         async with AsyncExitStack() as stack:
             try:
@@ -231,7 +234,7 @@ class Collection(CollectionQueries):
     async def index_words(self, count: CountTerms = count_all_terms) -> bool:
         """Add more rows to the word index; return True if unindexed rows remain.
 
-        An update of hunchd, for example, may leave rows unindexed.
+        There may be unindexed rows after an update of hunchd, for example.
         """
         if not self.writable or self._tables.mirror.words.is_complete:
             return False
@@ -240,7 +243,7 @@ class Collection(CollectionQueries):
         )
 
     async def snapshot(self, *, keep: int) -> Path:
-        """Take a snapshot of the tables, and keep the newest `keep` snapshots."""
+        """Take a snapshot of the tables, and delete all but the newest `keep` snapshots."""
         return await self.lock.run_write(lambda: asyncio.to_thread(snapshots.take_snapshot, self.folder, keep=keep))
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -278,7 +281,7 @@ class Collection(CollectionQueries):
         return is_compaction_due(self.counters.since_optimise, mirror.row_count, len(mirror.fresh_slots), idle=quiet)
 
     async def load_state(self, model: str) -> dict[str, int]:
-        """Return the statistics of the collection, which the status reports."""
+        """Return the statistics of the collection that the status reports."""
         figures = dict(await self.lock.run_read(self._tables.memories.load_state))
         figures["embedded"] = int(self._tables.mirror.mask_embedded(model).sum())
         figures["signals"] = await self.lock.run_read(self._tables[SIGNALS].count_rows)
@@ -288,7 +291,7 @@ class Collection(CollectionQueries):
 
     @property
     def is_word_index_complete(self) -> bool:
-        """False while some texts are not in the word index because it is being rebuilt."""
+        """True unless the word index is being rebuilt and still lacks some texts."""
         return self._tables.mirror.words.is_complete
 
     @property

@@ -41,24 +41,30 @@ class CollectionRegistry:
 
     @property
     def open_collections(self) -> dict[str | None, Collection]:
-        """Open collections, keyed by project id (None for the user)."""
+        """All collections that are open, keyed by project id (None for the user)."""
         return dict(self._collections)
 
     @property
     def projects(self) -> list[str | None]:
-        """Project ids of the collections on disk, with None for the user."""
+        """Ids of the projects that have a collection on disk.
+
+        If the user has a collection, the list starts with None.
+        """
         project_ids = sorted(path.name for path in (self._data / "projects").glob("*") if path.is_dir())
         return [*([None] if (self._data / "user").is_dir() else []), *project_ids]
 
     def has_collection(self, project: str | None) -> bool:
-        """Return True if the project has a collection. Does not create one."""
+        """Return True if the project has a collection.
+
+        This never creates a collection.
+        """
         return project in self._collections or locate_collection(self._data, project).is_dir()
 
     async def get_collection(self, project: str | None) -> Collection:
         """Return the collection of a project, opening it on first use.
 
-        Opening is completed even if the caller is cancelled, so that its repairs and erasures never overlap with
-        another attempt to open the collection.
+        The collection is opened completely even if the caller is cancelled, so that its repairs and erasures never
+        overlap with another attempt to open it.
         """
         collection = self._collections.get(project)
         return (
@@ -82,7 +88,8 @@ class CollectionRegistry:
     ) -> dict[str | None, Result]:
         """Call `work` with each collection; return the results, keyed by project.
 
-        If `projects` is given, only their collections are used. Projects that are erased in the meantime are left out.
+        If `projects` is given, only the collections of these projects are used. Projects that are erased in the
+        meantime are left out.
         """
         results: dict[str | None, Result] = {}
         for project in self.projects if projects is None else projects:
@@ -115,7 +122,7 @@ class CollectionRegistry:
 def _delete_folder(folder: Path, trash: Path) -> None:
     """Move the folder to `trash`, then delete it.
 
-    If a crash interrupts the deletion, the rest of the folder is not mistaken for a project.
+    If a crash interrupts the deletion, what is left of the folder is not mistaken for a project.
     """
     if not folder.exists():
         return

@@ -1,6 +1,6 @@
 """Decision on whether a table is due for compaction, without I/O.
 
-Compaction rewrites all rows, so its cost grows with the table; the limits grow accordingly.
+Compaction rewrites all rows, so its cost grows with the table, and the limits grow accordingly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def is_compaction_due(commits: int, rows: int, fresh_rows: int, *, idle: bool) -
     """Return True if a table is worth compacting.
 
     `commits` and `fresh_rows` are the numbers of commits and of rows written since the last compaction; `rows` is the
-    number of all rows. `idle` means that there are no queries at the moment.
+    total number of rows. `idle` means that there are no queries at the moment.
     """
     if commits == 0:
         return False

@@ -16,9 +16,10 @@ HINT_FILE: Final = "latest_version_hint.json"
 
 
 class FolderSyncer:
-    """Syncer that remembers which files in a folder it has already synced.
+    """Object that syncs a folder's files to disk, each of them once.
 
-    Each file is synced once, because the database's files never change after they are written.
+    It remembers which files it has synced. The database's files never change after they have been written, so syncing
+    them once is enough.
     """
 
     def __init__(self, folder: Path, files: FileOperations | None = None) -> None:

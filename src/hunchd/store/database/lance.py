@@ -55,9 +55,9 @@ class Database:
         return cls(folder, await lancedb.connect_async(str(folder), session=session))
 
     async def open_table(self, name: str) -> Table:
-        """Open the table, creating it with the current columns if necessary.
+        """Open the table, creating it with the current columns if it does not exist.
 
-        Raises StoreError.
+        Raises StoreError if the table cannot be opened or created.
         """
         try:
             # Checked by path, because listing tables needs the client that we did not import.
@@ -70,14 +70,17 @@ class Database:
     async def open_reader(self, name: str) -> Table:
         """Open the table for reading at its current version.
 
-        Later writes are not visible in it. Raises StoreError.
+        Later writes are not visible in it. Raises StoreError if the table cannot be opened.
         """
         table = await self.open_table(name)
         await table.pin_version()
         return table
 
     async def create_table(self, name: str, columns: Sequence[ColumnSpec], version: int) -> Table:
-        """Create a table with these columns. Raises StoreError."""
+        """Create a table with these columns.
+
+        Raises StoreError if the table cannot be created.
+        """
         try:
             table = await self._connection.create_table(name, schema=build_schema(columns, version))
         except (RuntimeError, ValueError, OSError) as error:
@@ -115,7 +118,10 @@ class Table:
         self.columns = tuple(columns or COLUMNS[name])
 
     async def check_readable(self) -> None:
-        """Raise StoreError if the table's metadata, which has no checksum, is damaged."""
+        """Raise StoreError if the table's metadata is damaged.
+
+        The metadata has no checksum, so it is read to find out.
+        """
         schema = await self._run(self._inner.schema())
         types = {field.name: field.type for field in schema}
         is_current = await self.read_schema_version() >= SCHEMA_VERSION  # older schemas still lack columns
@@ -147,9 +153,9 @@ class Table:
     async def replace(self, rows: Sequence[Row]) -> None:
         """Overwrite the rows that have the same ids as `rows`.
 
-        This takes two commits, the first of which adds the new rows. After a crash in between, both versions of a
-        row exist, and the one at the higher address is valid. The database's own merge takes three times as long
-        and uses a dozen megabytes for each 256 rows.
+        This takes two commits, the first of which adds the new rows. If a crash interrupts it in between, both
+        versions of a row exist, and the version at the higher address is valid. The database's own merge takes three
+        times as long and uses a dozen megabytes for each 256 rows.
         """
         with_id = self._inner.query().where(sql_conditions.match_ids(row["id"] for row in rows)).select(["id"])
         before = (await self._run(with_id.with_row_id().to_arrow())).column("_rowid").to_pylist()
@@ -202,7 +208,7 @@ class Table:
             yield batch
 
     async def load_rows(self, addresses: Sequence[int], columns: Sequence[str] | None = None) -> list[Row]:
-        """Return the rows at these addresses (`_rowid`), in any order.
+        """Return the rows at these addresses (`_rowid`), in no particular order.
 
         Rows that no longer exist are left out.
         """
@@ -210,7 +216,10 @@ class Table:
         return _to_rows(await self._run(query.to_arrow()))
 
     async def load_state(self) -> dict[str, int]:
-        """Return the current version number, and the numbers of rows, fragments and versions."""
+        """Return the version number of the table, and its size.
+
+        The size consists of the numbers of rows, fragments and versions.
+        """
         stats = await self._run(self._inner.stats())
         return {
             "rows": stats["num_rows"],
@@ -234,8 +243,8 @@ class Table:
     async def optimise(self, *, keep: timedelta, exclusive: bool = False) -> None:
         """Merge small files and drop versions older than `keep`.
 
-        With `exclusive`, files that no version references are removed too; this is safe only while nobody else
-        reads or writes.
+        With `exclusive`, files to which no version refers are removed too; this is safe only while nobody else reads
+        or writes.
         """
         await self._run(self._inner.optimize(cleanup_older_than=max(keep, _MIN_AGE), delete_unverified=exclusive))
 

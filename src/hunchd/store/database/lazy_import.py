@@ -1,4 +1,4 @@
-"""Import of lancedb without its REST client and Arrow's datasets.
+"""Import of lancedb without its REST client and without Arrow's datasets.
 
 hunchd never uses these modules, which account for most of the cost of the import.
 """

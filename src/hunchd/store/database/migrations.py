@@ -1,4 +1,4 @@
-"""Schema migrations, which add nullable columns in place without rebuilding tables."""
+"""Schema migrations, which add nullable columns in place instead of rebuilding tables."""
 
 from __future__ import annotations
 

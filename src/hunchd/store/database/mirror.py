@@ -2,8 +2,8 @@
 
 The mirror contains the addresses, filter columns and short vectors of all rows, because the database would scan the
 whole table for every query. Rows are read at the version of the last compaction, to which `reader` is pinned; fresh
-rows, which were written since then, are kept here as a whole. Only the word index is stored on disk. Everything else
-is loaded when the table is opened, which takes one second for 100,000 rows.
+rows, which were written since that version, are kept in the mirror as a whole. Only the word index is stored on disk.
+Everything else is loaded when the table is opened, which takes one second for 100,000 rows.
 
 A slot is the position of a row in the mirror's arrays.
 """
@@ -74,7 +74,7 @@ class _Interner:
 
 
 class TableMirror:
-    """Mirror of one table, to be used from one thread.
+    """Mirror of one table, to be used from a single thread.
 
     `reader` is the table, pinned to the version to which the addresses belong.
     """
@@ -97,7 +97,7 @@ class TableMirror:
 
     @classmethod
     async def load(cls, reader: Table) -> TableMirror:
-        """Load all rows of `reader`, which must be pinned to its version."""
+        """Load all rows of `reader`, which must be pinned to a version."""
         self = cls(reader)
         self._reserve(await reader.count_rows())
         async for batch in reader.scan_columns(LOADED_COLUMNS):
@@ -127,7 +127,7 @@ class TableMirror:
     async def find_duplicates(self) -> list[int]:
         """Return the addresses of rows that also exist at a higher address.
 
-        Such duplicates remain if a crash interrupts the replacement of rows.
+        Such duplicates are left if a crash interrupts the replacement of rows.
         """
         slots = self._ids.find_shared_slots()
         rows = await self.reader.load_rows(self._columns["address"][slots].tolist(), ("id",)) if len(slots) else []
@@ -157,7 +157,7 @@ class TableMirror:
 
     @property
     def has_many_dead_slots(self) -> bool:
-        """True if there are enough slots of deleted rows to be worth reclaiming."""
+        """True if so many slots belong to deleted rows that it is worth reclaiming them."""
         return self._count > 2 * self.row_count + MAX_FRESH_ROWS
 
     def put(self, rows: Sequence[Row]) -> None:
@@ -211,9 +211,9 @@ class TableMirror:
                 self.bodies.put(slot, body)
 
     def load_digests(self, ids: Sequence[str]) -> dict[str, bytes]:
-        """Return the digests of the rows that exist, keyed by id.
+        """Return the digests of those rows among `ids` that exist, keyed by id.
 
-        If a row's digest differs from that of a new row, the row has changed.
+        If a row's digest differs from that of a new row with the same id, the row has changed.
         """
         slots = self._ids.find_last_slots(ids)
         return {
@@ -225,27 +225,28 @@ class TableMirror:
     # -- queries ---------------------------------------------------------------------------------------------------
 
     def find_slots(self, ids: Iterable[str]) -> Slots:
-        """Return the slots of the rows that exist among `ids`."""
+        """Return the slots of those rows among `ids` that exist."""
         return self._filter_living(self._ids.find_last_slots(list(ids)))
 
     def find_by_name(self, name: str) -> Slots:
         """Return the slots of rows whose id, ref or key may be `name`.
 
-        Texts are compared by hash, so a few rows with other names may be included.
+        The names are compared by their hashes, so a few rows with other names may be included.
         """
         return self._filter_living(
             np.concatenate([keys.find_slots(name) for keys in (self._ids, self._refs, self._keys)])
         )
 
     def mask_messages(self, slots: Slots) -> Mask:
-        """Return a mask that is True for slots with a session's message."""
+        """Return a mask that is True where a slot contains a message of a session."""
         mask: Mask = self._columns["session"][slots] > 0
         return mask
 
     def find_neighbours(self, slots: Slots, reach: int) -> Slots:
-        """Return the slots of messages up to `reach` positions from those in `slots`.
+        """Return the slots of messages that are close to the messages in `slots`.
 
-        The given slots are left out. A hash collision may add a wrong message.
+        They are at most `reach` positions away in the same session. The given slots are left out. If hashes collide, a
+        wrong message may be included.
         """
         messages = slots[self.mask_messages(slots)]
         if not len(messages):
@@ -268,7 +269,7 @@ class TableMirror:
         return bytes(self._columns["digest"][slot])
 
     def get_address(self, slot: int) -> int:
-        """Return the row's address in the reader, or NO_ADDRESS."""
+        """Return the row's address in the reader, or NO_ADDRESS if it has none."""
         return int(self._columns["address"][slot])
 
     def get_times(self, slots: Slots) -> npt.NDArray[np.int64]:
@@ -281,7 +282,7 @@ class TableMirror:
         return self._mask_alive() & self._mask_values("model", [model])
 
     def mask_comparable(self, passing: Mask, model: str) -> Mask:
-        """Return a mask of the `passing` rows with a vector computed by `model`.
+        """Return a mask of those `passing` rows that have a vector computed by `model`.
 
         The latest mask is cached.
         """
@@ -301,8 +302,8 @@ class TableMirror:
     async def mask_passing(self, filters: Filters) -> Mask:
         """Return a read-only mask of the rows that pass `filters`.
 
-        Texts are compared by hash. The latest mask is cached until a row is added or removed, because most queries
-        have the same filters.
+        Texts are compared by their hashes. The latest mask is cached until a row is added or removed, because most
+        queries have the same filters.
         """
         if filters.path_prefix is not None:
             paths = await self._mask_paths(filters.path_prefix)  # first: rows may be added while the reader searches
@@ -358,7 +359,7 @@ class TableMirror:
         return self._mask_alive()
 
     def find_nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
-        """Return the `k` slots in `among` nearest to the vector, with cosine similarities."""
+        """Return the `k` slots in `among` nearest to `vector`, with cosine similarities."""
         return self._nearness.find_nearest(vector, among, k)
 
     def compute_similarities(self, slots: Slots, vector: bytes) -> npt.NDArray[np.float32]:
@@ -374,9 +375,9 @@ class TableMirror:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     async def _mask_paths(self, prefix: str) -> Mask:
-        """Return a mask of the rows about a path with this prefix.
+        """Return a mask of the rows that concern a path with this prefix.
 
-        The database searches the rows of `reader`; fresh rows are searched in the mirror.
+        Among the rows of `reader`, the database searches for them; fresh rows are searched in the mirror.
         """
         rows = await self.reader.select_rows(sql_conditions.match_path_prefix(prefix), columns=("id",))
         reader_slots = self._ids.find_last_slots([row["id"] for row in rows])

@@ -56,7 +56,7 @@ class MirroredTables:
     async def open(cls, folder: Path, session: Any, files: FileOperations) -> MirroredTables:
         """Open the tables and migrate their schema.
 
-        Tables whose schema is newer than ours are read-only.
+        A table whose schema is newer than that of this version of hunchd is read-only.
         """
         database = await Database.open(folder, session)
         repairs: list[RepairReport] = []
@@ -96,7 +96,8 @@ class MirroredTables:
     async def update_mirror(self) -> None:
         """Switch the mirror to the table's newest version.
 
-        Rows that the mirror already has are not loaded again, unless many of its slots belong to deleted rows.
+        Rows that the mirror already has are not loaded again, unless many of the mirror's slots belong to deleted
+        rows.
         """
         await self.word_index.write(self.mirror)
         if self.mirror.has_many_dead_slots:
@@ -106,7 +107,7 @@ class MirroredTables:
         return None
 
     async def load_digests(self, ids: Sequence[str], table: Table) -> dict[str, bytes]:
-        """Return the digests of the rows that exist, keyed by id."""
+        """Return the digests of those rows among `ids` that exist, keyed by id."""
         if table is self.memories:
             return self.mirror.load_digests(ids)
         rows = await table.select_rows(sql_conditions.match_ids(ids), columns=("id", "digest"))
@@ -175,7 +176,10 @@ class MirroredTables:
         self.counters.since_optimise = max(self.counters.since_optimise, 1)
 
     async def keep_newest_versions(self) -> None:
-        """Remove all versions except the newest. Requires the exclusive lock."""
+        """Remove all versions except the newest.
+
+        The caller must hold the exclusive lock.
+        """
         try:
             for table in self:
                 await table.keep_newest_version()
@@ -195,7 +199,10 @@ class MirroredTables:
     # -- repair ------------------------------------------------------------------------------------------------------
 
     async def clean_up_after_crash(self) -> None:
-        """Remove files left by unfinished writes, before anybody else has access."""
+        """Remove files left by unfinished writes.
+
+        Call this before anybody else has access to the tables.
+        """
         for table in self:
             try:
                 await table.optimise(keep=MIN_VERSION_AGE, exclusive=True)
@@ -225,7 +232,7 @@ class MirroredTables:
         await self.sync_tables()
 
     async def rebuild_table(self, name: str) -> None:
-        """Rebuild a table from rows that can be read in it or in snapshots."""
+        """Rebuild a table from its readable rows, and from rows in snapshots."""
         self._tables[name].close()
         lost_rows = await rescue.rebuild_table(self._folder, name, self._session)
         self._tables[name] = await self._database.open_table(name)

@@ -43,7 +43,7 @@ QueryVector = bytes | None | Awaitable[bytes | None] | Callable[[], bytes | None
 
 
 class CollectionQueries:
-    """The reading half of a collection.
+    """Queries on a collection: the half of its interface that only reads.
 
     `mirror()` returns the current mirror, which is replaced when the table is repaired.
     """
@@ -127,10 +127,10 @@ class CollectionQueries:
     ) -> list[SearchCandidate]:
         """Search by words and, if the query has a vector, by vector.
 
-        `select` chooses the best of the candidates. If the best `k_without_messages` rows chosen include no message,
-        only those rows are returned. The rows are followed by the messages next to the best messages chosen. While the
-        vector is computed, `on_bodies` is called in another thread with the bodies (stored JSON) that will probably be
-        found.
+        `select` chooses the best of the candidates. If the best `k_without_messages` rows that it chooses include no
+        message, only those rows are returned. The rows are followed by the messages next to the best messages that
+        were chosen. While the vector is computed, `on_bodies` is called in another thread with the bodies (stored
+        JSON) that will probably be found.
         """
         mirror, self.was_searched = self._mirror(), True
         candidate_count = min(max(k * OVERSAMPLING, MIN_CANDIDATES), MAX_CANDIDATES)
@@ -181,7 +181,10 @@ class CollectionQueries:
 
     @under_read_lock
     async def read_ahead(self, compress: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
-        """Load more bodies into memory, but only after the first search; return True if unread bodies may remain."""
+        """Load more bodies into memory; return True if unread bodies may remain.
+
+        Nothing is loaded before the first search.
+        """
         mirror = self._mirror()
         if not self.was_searched or not len(slots := mirror.find_unread_slots(READ_AHEAD_ROWS)):
             return False
@@ -241,9 +244,10 @@ def _search_words_with_bodies(
     limits: tuple[int, int | None],
     on_bodies: Callable[[Sequence[str]], object] | None,
 ) -> tuple[dict[int, float], dict[int, str]]:
-    """Search the word index; return the scores and the best cached bodies.
+    """Search the word index; return the scores and the cached bodies of the best rows.
 
-    `limits` is (k, few): `few` bodies are enough if no message is among the `few` best hits, otherwise `k` are needed.
+    `limits` is (k, few): the bodies of `few` rows are enough if no message is among the `few` best hits; otherwise
+    those of `k` rows are needed.
     """
     lexical = _search_word_index(mirror, words, passing, candidate_count)
     (k, few), slots = limits, list(lexical)
@@ -284,7 +288,7 @@ def _compute_similarities(
 
 
 def _uses_hash_comparison(filters: Filters) -> bool:
-    """Return True if a filter is compared by hash only.
+    """Return True if a filter is compared only by hash.
 
     Such a filter may let wrong rows through.
     """

@@ -33,7 +33,7 @@ _PATH = re.compile(rb"\x0a(?=([\x26-\x7f])([0-9a-z-]{32,121}\.lance))")
 class RepairReport:
     """Report on the damage to one table.
 
-    `lost_versions` are the versions newer than the one that is used now.
+    `lost_versions` are the versions that are newer than the version now in use.
     """
 
     table: str
@@ -58,7 +58,7 @@ class RepairReport:
 def repair_table(folder: Path) -> RepairReport:
     """Set aside the newest versions of a table that cannot be read.
 
-    A version hint that is wrong is deleted. `folder` is the folder of the table (`….lance`).
+    If the version hint is wrong, it is deleted. `folder` is the folder of the table (`….lance`).
     """
     manifests = _list_manifests(folder)
     newest_readable = next((at for at, (_, path) in enumerate(manifests) if not find_damaged_files(folder, path)), None)
@@ -83,9 +83,10 @@ def repair_table(folder: Path) -> RepairReport:
 
 
 def discard_newest_version(folder: Path) -> RepairReport:
-    """Set aside the newest version of a table if an older one is intact.
+    """Set aside the newest version of a table if an older version is intact.
 
-    This is for a version that appears complete but cannot be read. Returns a report.
+    This is for a version that appears complete but cannot be read. Returns a report, which is empty if nothing was set
+    aside.
     """
     manifests = _list_manifests(folder)
     if not any(not find_damaged_files(folder, path) for _, path in manifests[1:]):
@@ -105,7 +106,7 @@ def find_damaged_files(folder: Path, manifest: Path) -> tuple[str, ...]:
 
 
 def find_damaged_new_files(folder: Path, new_paths: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the new files that are cut off although the newest version needs them."""
+    """Return the names of new files that are cut off but needed by the newest version."""
     cut_off = {Path(path).name for path in new_paths if path.endswith(_CHECKED) and not _has_valid_end(Path(path))}
     manifests = _list_manifests(folder) if cut_off else []
     return tuple(name for _, path in manifests[:1] for name in find_damaged_files(folder, path) if name in cut_off)
@@ -141,7 +142,7 @@ def move_table_aside(folder: Path) -> None:
 
 
 def bound_fragment_ids(folder: Path) -> int:
-    """Return an upper bound on the fragment ids of a table."""
+    """Return a number that no fragment id of a table exceeds."""
     return len(list((folder / "data").glob("*.lance"))) + max(
         (version for version, _ in _list_manifests(folder)), default=0
     )

@@ -46,7 +46,7 @@ async def rebuild_table(folder: Path, name: str, session: Any) -> int:
 def finish_rebuild(folder: Path) -> None:
     """Complete a rebuild that a crash interrupted.
 
-    A rebuilt table that is not complete is discarded.
+    If the rebuilt table is not complete, it is discarded.
     """
     draft = folder / _DRAFT_FOLDER
     for table in draft.glob("*.lance"):

@@ -25,10 +25,7 @@ async def prepare_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def get_packed_body(row: Row) -> bytes:
-    """Return the packed body of a row.
-
-    A precomputed body is used if there is one.
-    """
+    """Return the packed body of a row, using the precomputed one if there is one."""
     body: bytes = row[_PACKED_KEY] if _PACKED_KEY in row else compress_bodies([row["body"]])[0]
     return body
 
@@ -36,7 +33,7 @@ def get_packed_body(row: Row) -> bytes:
 def get_term_counts(row: Row) -> Mapping[int, int]:
     """Return the terms in a row's text with their counts.
 
-    The precomputed counts are used if there are any.
+    If the counts were computed in advance, those are used.
     """
     counts: Mapping[int, int] = row[_TERMS_KEY] if _TERMS_KEY in row else count_terms(row["text"])
     return counts

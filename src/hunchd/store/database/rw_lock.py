@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 
 class ReadWriteLock:
-    """Lock that is either shared by many readers or held exclusively by one."""
+    """Lock that is either shared by many readers or held exclusively by one task."""
 
     def __init__(self) -> None:
         self._condition = asyncio.Condition()
@@ -17,7 +17,7 @@ class ReadWriteLock:
 
     @asynccontextmanager
     async def hold_shared(self) -> AsyncIterator[None]:
-        """Hold the lock together with other readers, once nobody holds it exclusively."""
+        """Hold the lock together with other readers, waiting while it is held exclusively."""
         async with self._condition:
             await self._condition.wait_for(lambda: not self._is_exclusive)
             self._reader_count += 1
@@ -32,7 +32,7 @@ class ReadWriteLock:
     async def hold_exclusive(self) -> AsyncIterator[None]:
         """Hold the lock exclusively.
 
-        New reads are blocked at once; the lock is held as soon as the active ones have ended.
+        New readers are blocked at once; the lock is acquired as soon as the active readers have ended.
         """
         async with self._condition:
             await self._condition.wait_for(lambda: not self._is_exclusive)

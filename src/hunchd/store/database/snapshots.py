@@ -26,7 +26,8 @@ _TIME_FORMAT: Final = "%Y%m%dT%H%M%S"
 def take_snapshot(folder: Path, *, keep: int, now: float | None = None) -> Path:
     """Take a snapshot of every table in `folder`.
 
-    The newest `keep` snapshots and the newest real copy are kept. Nobody may write in the meantime.
+    The newest `keep` snapshots and the newest real copy are kept. The caller must ensure that nobody writes in the
+    meantime.
     """
     at = time.time() if now is None else now
     snapshots = list_snapshots(folder)

@@ -17,14 +17,14 @@ def match_addresses(addresses: Iterable[int]) -> str:
 
 
 def match_older_than(before: int) -> str:
-    """Return a condition for rows older than `before`, in microseconds."""
+    """Return a condition for rows older than `before` (in microseconds since the epoch)."""
     return f"at < {before}"
 
 
 def match_text_digests(digests: Iterable[bytes]) -> str:
-    """Return a condition for rows that have a vector for one of these texts.
+    """Return a condition for rows with one of these texts that have a vector.
 
-    The texts are given by their digests.
+    The texts are identified by their digests.
     """
     literals = ", ".join(f"X'{digest.hex()}'" for digest in digests)
     return f"embedded AND text_digest IN ({literals})" if literals else "false"
@@ -44,7 +44,7 @@ def match_value(column: str, value: str) -> str:
 
 
 def match_below(column: str, value: str) -> str:
-    """Return a condition for rows whose value in a column sorts before this one."""
+    """Return a condition for rows whose value in a column sorts before `value`."""
     return f"{column} < {quote_text(value)}"
 
 
@@ -57,7 +57,7 @@ def match_one_of(column: str, values: Iterable[str]) -> str:
 
 
 def match_range(column: str, first: int, end: int) -> str:
-    """Return a condition for a column's number to be in a range.
+    """Return a condition for rows with a number in a certain range.
 
     The number must be at least `first` and less than `end`.
     """
@@ -90,6 +90,6 @@ def _quote_list(values: Iterable[str]) -> str:
 
 
 def match_path_prefix(prefix: str) -> str:
-    """Return a condition for rows about a path with this prefix."""
+    """Return a condition for rows that concern a path with this prefix."""
     # An empty prefix passes only rows that have a path, as in Python.
     return f"strpos(paths, {quote_text(chr(10) + prefix)}) > 0"

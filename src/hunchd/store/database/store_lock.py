@@ -1,6 +1,6 @@
 """Concurrency control of a store: many readers, one writer, exclusive sections.
 
-An operation that fails is retried once after a repair.
+An operation that fails is retried once, after the store has been repaired.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class StoreLock:
         return await asyncio.shield(asyncio.ensure_future(run_locked()))
 
     async def run_read(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Run a read; if it fails, retry once after a repair."""
+        """Run a read operation; if it fails, repair the store and retry once."""
         try:
             async with self.hold_shared():
                 return await work()
@@ -77,13 +77,19 @@ class StoreLock:
 
     @asynccontextmanager
     async def hold_shared(self) -> AsyncIterator[None]:
-        """Hold the shared lock. Raises StoreClosed."""
+        """Hold the shared lock.
+
+        Raises StoreClosed if the store has been closed.
+        """
         async with self._rw_lock.hold_shared():
             self._check_open()
             yield
 
     def hold_exclusive(self) -> AbstractAsyncContextManager[None]:
-        """Hold the exclusive lock, which keeps readers out. Requires the write lock."""
+        """Hold the exclusive lock, which keeps readers out.
+
+        The caller must hold the write lock.
+        """
         return self._rw_lock.hold_exclusive()
 
     async def run_repair(self) -> None:
@@ -93,8 +99,8 @@ class StoreLock:
     def should_repair(self, error: StoreError) -> bool:
         """Return True if a repair may help against `error`.
 
-        That is the case if the store is writable and open, and no repair was begun within the last REPAIR_INTERVAL
-        seconds. If True is returned, the repair counts as begun.
+        This is the case if the store is writable and open, and if no repair was begun within the last REPAIR_INTERVAL
+        seconds. If True is returned, a repair counts as begun.
         """
         is_recent = time.monotonic() - self._repaired_at < REPAIR_INTERVAL
         if not self._writable or isinstance(error, StoreClosed) or is_recent:
@@ -106,7 +112,8 @@ class StoreLock:
     async def close(self, close_tables: Callable[[], None]) -> None:
         """Call `close_tables` once active writes and reads have ended.
 
-        Later calls raise StoreClosed. If reads take longer than CLOSE_WAIT_SECONDS, their end is not awaited.
+        Later calls raise StoreClosed. If reads take longer than CLOSE_WAIT_SECONDS, the tables are closed without
+        waiting for their end.
         """
         async with self._write_lock:
             self._is_closed = True
@@ -123,7 +130,10 @@ class StoreLock:
 def under_read_lock(
     method: Callable[Concatenate[Any, Arguments], Awaitable[Result]],
 ) -> Callable[Concatenate[Any, Arguments], Awaitable[Result]]:
-    """Make a method run as a read of its object's `lock`; if it fails, it is run again after a repair."""
+    """Make a method hold the read lock of its object's `lock`.
+
+    If the method fails, it is run again after a repair.
+    """
 
     @wraps(method)
     async def run(self: Any, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -138,7 +148,10 @@ def under_write_lock(
 ) -> Callable[
     [Callable[Concatenate[Any, Arguments], Awaitable[Result]]], Callable[Concatenate[Any, Arguments], Awaitable[Result]]
 ]:
-    """Make a method run as a write of its object's `lock` (see `StoreLock.run_write`)."""
+    """Make a method hold the write lock of its object's `lock`.
+
+    See `StoreLock.run_write`.
+    """
 
     def decorate(
         method: Callable[Concatenate[Any, Arguments], Awaitable[Result]],

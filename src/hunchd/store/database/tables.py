@@ -108,7 +108,10 @@ COLUMNS: Final[Mapping[str, Sequence[ColumnSpec]]] = {MEMORIES: MEMORY_COLUMNS, 
 
 
 def build_row(memory_data: Mapping[str, Any]) -> Row:
-    """Return the complete row for a memory, given as output of `memory_to_plain`."""
+    """Return the complete row for a memory.
+
+    The memory is given as output of `memory_to_plain`.
+    """
     body = _to_json(memory_data)
     memory = get_memory({"body": body})
     row = {column.name: memory_data[column.name] for column in MEMORY_COLUMNS if column.name in memory_data}
@@ -125,9 +128,9 @@ def build_row(memory_data: Mapping[str, Any]) -> Row:
 
 
 def parse_row(body: str, digest: bytes) -> Row:
-    """Return the row with this body, which must be intact.
+    """Return the row whose body is given; the body must be intact.
 
-    The row also contains the parsed body, so that it is parsed only once.
+    The row also contains the parsed body, so that the body is parsed only once.
     """
     memory_data: Row = json.loads(body)
     parsed_values = {PLAIN_KEY: memory_data, MEMORY_KEY: memory_from_plain(memory_data)}
@@ -135,13 +138,13 @@ def parse_row(body: str, digest: bytes) -> Row:
 
 
 def get_plain(row: Mapping[str, Any]) -> Row:
-    """Return the memory in a row, in the form of `memory_to_plain`."""
+    """Return the memory that a row contains, in the form of `memory_to_plain`."""
     memory_data: Row = row[PLAIN_KEY] if PLAIN_KEY in row else json.loads(row["body"])
     return memory_data
 
 
 def get_memory(row: Mapping[str, Any]) -> Memory:
-    """Return the memory in a row."""
+    """Return the memory that a row contains."""
     memory: Memory = row[MEMORY_KEY] if MEMORY_KEY in row else memory_from_plain(get_plain(row))
     return memory
 
@@ -164,7 +167,7 @@ def signal_to_row(signal: Mapping[str, Any]) -> Row:
 
 
 def signal_from_row(row: Mapping[str, Any]) -> StoredSignal:
-    """Return the signal in a row, in the form accepted by `signal_to_row`."""
+    """Return the signal that a row contains, in the form that `signal_to_row` accepts."""
     return {
         "id": row["id"],
         "kind": row["kind"],
@@ -176,19 +179,19 @@ def signal_from_row(row: Mapping[str, Any]) -> StoredSignal:
 
 
 def set_vector(row: Mapping[str, Any], vector: bytes, model: str) -> Row:
-    """Return the row with the vector that `model` computed for its text."""
+    """Return the row with a vector, which `model` computed for the row's text."""
     return add_hash({**row, "vector": vector, "embedded": True, "model": model})
 
 
 def add_hash(row: Mapping[str, Any]) -> Row:
-    """Return the row with the hash of its columns."""
+    """Return the row with the hash of its columns added to it."""
     return {**row, "hash": compute_row_hash(row)}
 
 
 def is_intact(row: Mapping[str, Any]) -> bool:
     """Return True if the row matches its checksum.
 
-    For a row without all columns, the checksum is the digest of its body.
+    If the row does not have all columns, the checksum is the digest of its body.
     """
     if PLAIN_KEY in row:  # it was verified before it was parsed
         return True

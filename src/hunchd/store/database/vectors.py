@@ -1,4 +1,4 @@
-"""Vectors of rewritten rows; they are kept if the embedded text is unchanged."""
+"""Vectors of rewritten rows, which are kept if the embedded text is unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hunchd.store.database.tables import Row, is_intact, set_vector
 
 
 async def keep_vectors(table: Table, rows: Sequence[Row]) -> list[Row]:
-    """Return the changed `rows` with the vectors that are stored for them.
+    """Return the changed `rows`, each with the vector that is already stored for it.
 
     Rows whose embedded text has changed get no vector.
     """
@@ -27,8 +27,8 @@ async def keep_vectors(table: Table, rows: Sequence[Row]) -> list[Row]:
 async def apply_vectors(table: Table, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> list[Row]:
     """Return the stored rows with the vectors that `model` computed for them.
 
-    `vectors` maps ids to a vector and the digest of its text. Rows that were deleted, damaged or changed in the
-    meantime are left out.
+    `vectors` maps an id to a vector and the digest of the text from which it was computed. Rows that were deleted,
+    damaged or changed in the meantime are left out.
     """
     return [
         set_vector(row, vectors[row["id"]][0], model)

@@ -54,9 +54,9 @@ class WordIndexMaintainer:
                 return
 
     async def index_missing(self, mirror: TableMirror, count: CountTerms) -> bool:
-        """Index up to BATCH_ROWS missing rows; return True if more remain.
+        """Index up to BATCH_ROWS missing rows; return True if more rows remain.
 
-        Returns False also if the index has grown to its limit in memory because the file cannot be written.
+        Also returns False if the file cannot be written and the index has reached its limit in memory.
         """
         words = mirror.words
         slots = words.list_unindexed(BATCH_ROWS)

@@ -1,6 +1,6 @@
 """In-memory cache of compressed row bodies, which are the JSON of memories.
 
-With it, reading fifty bodies takes 0.5 ms instead of 4 ms. A deleted body is removed immediately.
+With this cache, reading fifty bodies takes 0.5 ms instead of 4 ms. The body of a deleted row is removed immediately.
 """
 
 from __future__ import annotations
@@ -49,12 +49,15 @@ class BodyCache:
         return self._bytes >= MAX_BYTES
 
     def get(self, slot: int) -> str | None:
-        """Return the body in this slot, or None."""
+        """Return the body in this slot, or None if it is not cached."""
         data = self._compressed_bodies[slot] if slot < len(self._compressed_bodies) else None
         return None if data is None else _DECOMPRESSOR.copy().decompress(data).decode("utf-8", "surrogatepass")
 
     def put(self, slot: int, data: bytes) -> None:
-        """Store a body that `compress_bodies` compressed, even if the cache is full."""
+        """Store a compressed body, even if the cache is full.
+
+        The body must have been compressed by `compress_bodies`.
+        """
         if slot >= len(self._compressed_bodies):
             self._compressed_bodies += [None] * (slot + slot // 4 + 1 - len(self._compressed_bodies))
         self.drop(slot)
@@ -68,7 +71,7 @@ class BodyCache:
 
 
 def compress_bodies(bodies: Iterable[str]) -> list[bytes]:
-    """Compress bodies for `BodyCache.put`. Thread-safe."""
+    """Compress bodies for `BodyCache.put`; thread-safe."""
     result = []
     for body in bodies:
         compressor = _COMPRESSOR.copy()

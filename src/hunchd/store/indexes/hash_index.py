@@ -19,7 +19,7 @@ Slots = npt.NDArray[np.intp]
 class HashIndex:
     """Multimap from texts to slots (row numbers), based on hashes.
 
-    Since two texts may have the same hash, callers must compare the text of the row.
+    Two texts may have the same hash, so callers must compare the text of the row that is found.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class HashIndex:
     def find_slots(self, text: str) -> Slots:
         """Return all slots that were added for `text`.
 
-        Slots of a text with the same hash are included.
+        Slots of other texts with the same hash are included.
         """
         text_hash = hash(text)
         begin, end = (int(np.searchsorted(self._hashes, text_hash, side)) for side in ("left", "right"))
@@ -49,7 +49,7 @@ class HashIndex:
         )
 
     def find_last_slots(self, texts: Sequence[str]) -> Slots:
-        """Return the slot added last for each text, or -1 if there is none."""
+        """Return the slot that was added last for each text, or -1 if there is none."""
         hashes = np.fromiter(map(hash, texts), np.int64, len(texts))
         last_slots = np.full(len(texts), -1, np.intp)
         if len(self._hashes):

@@ -1,8 +1,8 @@
 """Inverted index with BM25 ranking, made of arrays that may be memory-mapped.
 
-A query sums up the score of each text, term by term, which takes 1 ms for ten terms and 100,000 texts. Older texts
-are in one immutable block, which may be mapped from a file; newer texts are added to a tail in memory. From time to
-time, block and tail are merged into a new block without the deleted texts.
+For each term of a query, the index adds to the scores of the texts that contain it, which takes 1 ms for ten terms and
+100,000 texts. Older texts are in one immutable block, which may be mapped from a file; newer texts are added to a tail
+in memory. From time to time, block and tail are merged into a new block without the deleted texts.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class PostingsBlock:
     keys: KeyArray  # keys by which the owner identifies the texts
 
     def count_texts(self, begin: int = 0, end: int | None = None) -> npt.NDArray[np.int64]:
-        """Return the number of texts that contain each of the terms `begin` to `end`."""
+        """Return, for each of `terms[begin:end]`, the number of texts that contain it."""
         begins = self.begins[begin : len(self.begins) if end is None else end + 1].astype(np.int64)
         return begins[1:] - begins[:-1]
 
 
 @dataclass(frozen=True, slots=True)
 class PostingsChunk:
-    """Postings of some terms of a new block.
+    """Postings of some of the terms of a new block.
 
     Chunks are produced in the order of their terms.
     """
@@ -96,9 +96,9 @@ class WordPostings:
     def __init__(
         self, block: PostingsBlock | None = None, keys: KeyArray | None = None, living: Mask | None = None
     ) -> None:
-        """Create an index from the texts of `block` that still exist.
+        """Create an index from those texts of `block` that still exist.
 
-        `keys` has the key of each slot, and `living` is a mask of slots; a text exists if its key is that of a
+        `keys` contains the key of each slot, and `living` is a mask of slots. A text exists if its key is that of a
         living slot.
         """
         self.block = block or create_empty_block()
@@ -193,8 +193,8 @@ class WordPostings:
     def merge_blocks(self, living: Mask) -> tuple[Iterator[PostingsChunk], NumberArray, KeyArray]:
         """Return a new block with the texts that are not deleted, as chunks.
 
-        The lengths and keys of the texts are returned as well. Nothing may be added until the chunks are consumed;
-        searching is allowed.
+        The lengths and keys of these texts are returned as well. Nothing may be added to the index until the chunks
+        have been consumed; searching is allowed.
         """
         tail_slots = np.array(self._tail_slots, np.intp)
         keep, keep_added = (_mask_slots(slots, living) for slots in (self._slots, tail_slots))
@@ -250,10 +250,10 @@ _NONE: Final = np.zeros(0, np.uint32)
 def _rank_part(
     weighted_postings: Sequence[tuple[float, NumberArray]], norms: NormArray, slots: Slots, living: Mask, k: int
 ) -> tuple[Slots, ScoreArray]:
-    """Return the `k` best living texts in one part of the index, with scores.
+    """Return the `k` best living texts in one part of the index, with their scores.
 
-    The part is the block or the tail. `weighted_postings` contains the weight and the postings of each term. More than
-    `k` texts are returned if several share the last score.
+    The part is the block or the tail. `weighted_postings` contains the weight and the postings of each term. If
+    several texts share the lowest of these scores, all of them are returned, so there may be more than `k`.
     """
     if not weighted_postings:
         return np.zeros(0, np.intp), np.zeros(0, np.float64)
@@ -274,7 +274,7 @@ def _rank_part(
 
 
 def _kth_best(k: int, scores: ScoreArray) -> float:
-    """Return the k-th best score."""
+    """Return the k-th highest score."""
     return float(np.partition(scores, len(scores) - k)[len(scores) - k])
 
 
@@ -292,9 +292,9 @@ def _mask_slots(slots: Slots, living: Mask) -> Mask:
 def _renumber(
     postings: NumberArray, term_indexes: npt.NDArray[np.intp], keep: Mask, numbers: NumberArray
 ) -> tuple[NumberArray, npt.NDArray[np.intp]]:
-    """Return the postings of the texts in `keep`, and the indexes of their terms.
+    """Return the postings of those texts that `keep` selects, and their terms' indexes.
 
-    The postings contain the new numbers of the texts.
+    In the postings that are returned, the texts have their new numbers.
     """
     texts = postings >> TIMES_BITS
     is_kept = keep[texts]
@@ -311,7 +311,7 @@ def _build_chunk(terms: KeyArray, parts: Sequence[tuple[NumberArray, npt.NDArray
 
 
 def _find_living_slots(wanted_keys: KeyArray, keys: KeyArray, living: Mask) -> Slots:
-    """Return the living slot for each wanted key, or -1.
+    """Return the living slot for each wanted key, or -1 if there is none.
 
     If a wanted key is repeated, only its first occurrence gets the slot.
     """

@@ -34,7 +34,10 @@ _READ_BYTES: Final = 1 << 20
 def write_block(
     files: FileOperations, path: Path, pieces: Iterable[PostingsChunk], lengths: NumberArray, keys: KeyArray
 ) -> None:
-    """Write a block to the file at `path`, replacing it atomically. Raises OSError."""
+    """Write a block of postings to `path`, atomically replacing any existing file.
+
+    Raises OSError if writing fails.
+    """
     replace_file(files, path, _iterate_content(pieces, lengths, keys))
 
 

@@ -1,7 +1,8 @@
 """Terms in texts and queries: lowercase words without accents, stemmed and hashed.
 
 The rules are the same as in the database's full-text index, so that both find the same texts: English stems
-(Snowball), no stop words, no words of more than 64 characters. Increase `RULES_VERSION` with every change to them.
+(Snowball), no stop words, no words of more than 64 characters. Whenever the rules are changed, `RULES_VERSION` must be
+increased.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def count_terms(text: str) -> dict[int, int]:
 
 
 def clear_stem_cache() -> None:
-    """Clear the cache of stems, which grows large after many texts."""
+    """Clear the cache of stems, which grows large when many texts are indexed."""
     term_of.cache_clear()
 
 

@@ -35,7 +35,10 @@ class VectorIndex:
         self._reserved_slots = 0  # slots to allocate as soon as one has a vector
 
     def reserve(self, slots: int) -> None:
-        """Set the expected number of slots; memory is allocated with the first vector."""
+        """Set the expected number of slots.
+
+        The memory is allocated when the first vector is stored.
+        """
         self._reserved_slots = max(self._reserved_slots, slots)
         if len(self._scales):
             self._grow(self._reserved_slots)
@@ -98,7 +101,10 @@ class VectorIndex:
         return vector
 
     def _prefilter_by_signs(self, query: npt.NDArray[np.float32], passing: Mask) -> Slots:
-        """Return about RERANKED_VECTORS slots, whose sign bits agree most with the query's."""
+        """Return the slots whose sign bits agree most with those of the query.
+
+        About RERANKED_VECTORS slots are returned.
+        """
         count, dimensions = len(passing), self._bytes.shape[1]
         differing = np.empty(count, np.uint16)
         query_signs = _pack_signs(query[None]).T

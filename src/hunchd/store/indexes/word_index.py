@@ -1,4 +1,4 @@
-"""In-memory word index with BM25 ranking, updated with every signal."""
+"""In-memory word index with BM25 ranking, updated whenever a text is added or removed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def extract_query_words(question: str) -> Iterable[str]:
     """Return the words of a query without stop words.
 
     Returns all words if the query contains only stop words. Stop words must be removed because a word like "the" is
-    rare in code templates, so a search among them would consider it significant.
+    rare in code templates, so that a search among templates would consider it significant.
     """
     words = count_words(question)
     return [word for word in words if word not in INDEX_STOP_WORDS] or words
@@ -146,7 +146,7 @@ class WordIndex:
         return self._iterate_best_first(scores, query_words, missing)
 
     def _find_forms(self, word: str) -> dict[str, int]:
-        """Return the inflections of a word that are indexed, with their frequencies."""
+        """Return those inflections of a word that are indexed, with their frequencies."""
         return {form: len(postings) for form in inflect_word(word) if (postings := self._postings.get(form))}
 
     def _iterate_best_first(

@@ -28,10 +28,10 @@ class DamageRecorder:
         self.count = 0
 
     def record_range(self, path: Path, content: bytes, damage: DamagedRange, *, base_offset: int = 0) -> None:
-        """Count, log and copy a damaged range, unless that has been done already.
+        """Count and log a damaged range and save a copy of it.
 
-        `content` starts `base_offset` bytes into the file. An incomplete write at the end of a file was never
-        acknowledged, so it does not count as damage.
+        Nothing is done for a range that has been recorded already. An incomplete write at the end of a file is only
+        logged, because it was never acknowledged. `content` starts `base_offset` bytes into the file.
         """
         begin = base_offset + damage.offset
         if (path.name, begin) in self._reported_damage:
@@ -52,7 +52,7 @@ class DamageRecorder:
             logger.warning("could not save a copy of the damaged bytes of %s: %s", path.name, error)
 
     def record_gap(self, path: Path, first: int, last: int) -> None:
-        """Count a gap between segments, which a removed or emptied file has left."""
+        """Count a gap between segments, left by a file that was removed or emptied."""
         if (path.name, -1) not in self._reported_damage:
             self._reported_damage.add((path.name, -1))
             self.count += 1

@@ -32,11 +32,11 @@ class SegmentRemainder:
 def erase_records(
     content: bytes, first: int, should_erase: Callable[[JournalRecord], bool], *, up_to: int | None = None
 ) -> SegmentRemainder | None:
-    """Return the segment without the records to erase, or None if it is unchanged.
+    """Return the segment without the records to be erased.
 
-    `content` is the segment, and `first` its first sequence number. A record is erased if `should_erase` returns True
-    for it and its number is at most `up_to`. Unreadable bytes are dropped as well, since it is impossible to tell
-    whether they contain data to be erased.
+    Returns None if the segment does not change. `content` is the segment, and `first` is its first sequence number. A
+    record is erased if `should_erase` returns True for it and its number is at most `up_to`. Unreadable bytes are
+    dropped as well, since it is impossible to tell whether they contain data to be erased.
     """
     has_header = read_header(content) is not None
     pieces = [content[:HEADER_BYTES] if has_header else encode_header(first, 0)]

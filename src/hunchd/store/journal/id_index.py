@@ -17,7 +17,10 @@ Numbers = npt.NDArray[np.uint64]
 
 
 class IdIndex:
-    """Index of the newest ids: between `limit` and twice as many."""
+    """Index of the newest ids.
+
+    It holds at least `limit` ids (once that many have been added), and at most twice as many.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

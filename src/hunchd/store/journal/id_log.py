@@ -25,9 +25,9 @@ def _create_number_array() -> array[int]:
 
 @dataclass(slots=True)
 class IdEntries:
-    """Ids as columns of equal length.
+    """Ids as three columns of equal length.
 
-    The columns are ascending sequence numbers, keys (hashes) of the ids, and keys of the projects.
+    The columns contain ascending sequence numbers, the keys (hashes) of the ids, and the keys of the projects.
     """
 
     sequences: array[int] = field(default_factory=_create_number_array)
@@ -63,7 +63,8 @@ class IdLog:
     ) -> None:
         """Create the log.
 
-        `on_unreadable` is called with each file that cannot be read; an exception raised by it is propagated.
+        `on_unreadable` is called with each file that cannot be read; if it raises an exception, the exception is
+        propagated.
         """
         self._on_unreadable = on_unreadable
         self._files = files
@@ -107,7 +108,7 @@ class IdLog:
         self._drop_old_generations()
 
     def erase_entries(self, should_erase: Callable[[Numbers], np.ndarray[tuple[int], np.dtype[np.bool_]]]) -> Numbers:
-        """Erase the entries for which `should_erase` returns True; return their id keys.
+        """Erase the entries that `should_erase` selects, and return their id keys.
 
         `should_erase` gets the columns of a generation as an array and returns a mask.
         """
@@ -126,7 +127,7 @@ class IdLog:
         return np.concatenate(erased_keys)
 
     def _read_generation(self, path: Path) -> tuple[int, Numbers]:
-        """Return the newest sequence number of a generation and its entries."""
+        """Return the entries of a generation, preceded by its newest sequence number."""
         try:
             content = self._files.read(path)
         except OSError as error:

@@ -48,7 +48,7 @@ _RETRY_WHEN_BEHIND = 5.0
 
 @dataclass(slots=True)
 class _Group:
-    """Records that are written, synced, and accepted or rejected together."""
+    """Records that are written and synced together, and accepted or rejected together."""
 
     done_future: asyncio.Future[Exception | None]
     blocks: list[bytes] = field(default_factory=list)
@@ -86,8 +86,8 @@ class _TimedRunner:
 class Journal:
     """Journal of a process, to be used from one event loop.
 
-    Close it or use `async with`. As long as nothing is appended, nothing runs in the background. `failure`
-    describes the current problem, or is None.
+    Close it after use, or use `async with`. As long as nothing is appended, nothing runs in the background. `failure`
+    describes the current problem, or is None if there is none.
     """
 
     def __init__(self, log: SegmentLog, limits: JournalLimits) -> None:
@@ -118,10 +118,10 @@ class Journal:
         limits: JournalLimits | None = None,
         files: FileOperations | None = None,
     ) -> Journal:
-        """Open the journal within milliseconds; older segments are checked in the background.
+        """Open the journal within milliseconds, leaving older segments to be checked later.
 
-        The check is completed before the first append. Raises Conflict if another process has opened the journal,
-        and StoreError if the folder cannot be used.
+        They are checked in the background, before the first record is appended. Raises Conflict if another process has
+        opened the journal, and StoreError if the folder cannot be used.
         """
         journal_limits = limits or JournalLimits(reserve_bytes=reserve_bytes, max_pending=max_pending)
         log = SegmentLog(directory, journal_limits, files or FileOperations())
@@ -144,8 +144,8 @@ class Journal:
     async def append(self, records: Sequence[JournalRecord]) -> list[int]:
         """Append records durably; return their sequence numbers.
 
-        A record with a known id is not stored again; its earlier number is returned. If StorageFull, Overloaded,
-        TooLarge, InvalidInput or StoreError is raised, none of the new records was accepted.
+        A record whose id is known is not stored again; its earlier number is returned. If StorageFull, Overloaded,
+        TooLarge, InvalidInput or StoreError is raised, none of the new records has been accepted.
         """
         frames = [(hash_key(record.id), hash_project(record.project), encode_record(record)) for record in records]
         await self._wait_until_prepared()
@@ -160,7 +160,7 @@ class Journal:
     def _join_groups(self, frames: list[tuple[int, int, bytes]]) -> tuple[list[int], list[_Group]]:
         """Assign sequence numbers to records; return the numbers and the groups to wait for.
 
-        This must not await anything, because two appends with the same id must see each other.
+        This must not await anything, because an append must see the ids of the append before it.
         """
         self._log.forget_erased()
         numbers, groups = list[int](), list[_Group]()
@@ -275,7 +275,7 @@ class Journal:
     async def _wait_until_prepared(self) -> None:
         """Wait until the journal is completely open.
 
-        Waiting appends then continue in the order of their arrival.
+        Appends that were waiting then continue in the order in which they arrived.
         """
         if self._is_prepared and not self._waiting_appends:
             return
@@ -305,7 +305,7 @@ class Journal:
     def iterate_records(self, after: int | None = None) -> Iterator[tuple[int, JournalRecord]]:
         """Yield accepted records after the sequence number `after`, in order.
 
-        By default, records after the checkpoint are yielded. This reads from disk, and so blocks.
+        By default, the records after the checkpoint are yielded. This reads from disk, so it blocks.
         """
         return self._log.iterate_after(self._log.checkpoint if after is None else after)
 
@@ -328,9 +328,9 @@ class Journal:
         """Erase acknowledged records for which `should_erase` returns True.
 
         All damaged bytes that were set aside are erased as well. With `up_to`, only records up to this number are
-        erased. Returns the number of erased records, whose ids count as new again. Ids of records that left the
-        journal earlier can only be forgotten by project (`forget_projects`). Appends wait in the meantime.
-        `should_erase` runs in another thread.
+        erased. Returns the number of erased records; their ids count as new again. The ids of records that left the
+        journal earlier can only be forgotten by project (`forget_projects`). Appends have to wait in the meantime.
+        `should_erase` is called in another thread.
         """
         projects = frozenset(hash_key(project) for project in forget_projects)
         return await asyncio.shield(asyncio.to_thread(self._erase_records, should_erase, projects, up_to))
@@ -387,7 +387,10 @@ class Journal:
         return has_released
 
     async def close(self) -> None:
-        """Wait for the active write, then close the files. Idempotent."""
+        """Wait for the active write, then close the files.
+
+        Closing the journal again does nothing.
+        """
         if self._is_closed:
             return
         self._is_closed = True
@@ -419,14 +422,14 @@ class Journal:
 
     @property
     def last_sequence(self) -> int:
-        """Highest sequence number assigned so far, or 0 if there is none."""
+        """Highest sequence number assigned so far, or 0 if none has been assigned."""
         return self._log.next_sequence - 1
 
     @property
     def damage_count(self) -> int:
         """Number of damaged ranges and files found since the journal was opened.
 
-        Copies are in the folder `set-aside`.
+        Copies of them are in the folder `set-aside`.
         """
         return self._log.damage.count
 
@@ -437,7 +440,7 @@ class Journal:
 
     @property
     def is_disk_full(self) -> bool:
-        """True if the disk had no space for the last record."""
+        """True if the disk had no space for the record that was written last."""
         return self._log.is_disk_full
 
 

@@ -2,10 +2,12 @@
 
 One thread appends to the segments; a segment is dropped once the store has its records. The folder contains:
 
-`00000000000000000001.segment`: records from sequence number 1 on; new records are appended to the newest segment
-`checkpoint`: sequence number up to which the store has everything; replaced as a whole `ids-….log`: ids of records
-whose segments were dropped `set-aside/`: damaged bytes, kept for inspection `reserve`: 16 MiB that are released when
-the disk is full `lock`: held by the one process that has opened the journal
+    00000000000000000001.segment  records from sequence number 1 on; new records go to the newest segment
+    checkpoint                    sequence number up to which the store has everything; replaced as a whole
+    ids-….log                     ids of records whose segments were dropped
+    set-aside/                    damaged bytes, kept for inspection
+    reserve                       16 MiB that are released when the disk is full
+    lock                          held by the one process that has opened the journal
 """
 
 from __future__ import annotations
@@ -72,9 +74,9 @@ class JournalLimits:
 class Segment:
     """Segment: one file of the journal with consecutive records.
 
-    `size` is the number of bytes known to be on the device. `entries` lists its records, or is None until the file has
-    been read. `last` is the newest sequence number used in it, or 0 if there is none; the record with this number
-    may have been erased.
+    `size` is the number of bytes that are known to be on disk. `entries` lists the records, or is None until the file
+    has been read. `last` is the newest sequence number used in the segment, or 0 if there is none; the record with
+    this number may have been erased.
     """
 
     path: Path
@@ -85,10 +87,10 @@ class Segment:
 
 
 class SegmentLog:
-    """Files of the journal; calls block.
+    """Files of the journal; all calls block.
 
-    One thread may call `prepare`, `append_block`, `close_active` and `erase_records`, one other thread may call
-    `write_checkpoint`, and any thread may read.
+    `prepare`, `append_block`, `close_active` and `erase_records` must be called from a single thread, and
+    `write_checkpoint` from a single thread, which may be another one. Any thread may read.
     """
 
     def __init__(self, folder: Path, limits: JournalLimits, files: FileOperations) -> None:
@@ -137,7 +139,7 @@ class SegmentLog:
             raise
 
     def prepare(self) -> None:
-        """Finish opening: check older segments, load ids, reserve disk space."""
+        """Finish opening the journal: check older segments, load ids, reserve disk space."""
         self.id_index = IdIndex(self._limits.remembered_ids)
         self._ids.load_into(self.id_index)
         before = self.checkpoint
@@ -241,7 +243,7 @@ class SegmentLog:
     def append_block(self, block: bytes, entries: IdEntries) -> None:
         """Write and sync a block of records.
 
-        If OSError is raised, no part of the block is kept.
+        If OSError is raised, no part of the block has been kept.
         """
         if self.is_disk_full:
             if not self._reserve.allocate():
@@ -307,7 +309,7 @@ class SegmentLog:
     def _undo_write(self, segment: Segment) -> None:
         """Undo a failed write, and append nothing more to the segment.
 
-        After a failed sync, the cached pages of the file do not show what is on the device.
+        After a failed sync, the cached pages of the file may differ from what is on disk.
         """
         self.close_active()
         self._rejected_tails.append(segment)
@@ -360,7 +362,7 @@ class SegmentLog:
     def pending_count(self) -> int:
         """Number of records after the checkpoint.
 
-        For segments that have not been read yet, it is an upper bound.
+        If some segments have not been read yet, the number is an upper bound.
         """
         segments = list(self._segments)
         ends = [*(segment.first for segment in segments), self._newest_sequence + 1][1:]
@@ -404,8 +406,9 @@ class SegmentLog:
     def _drop_oldest(self, checkpoint: int) -> bool:
         """Delete the oldest segment if it is no longer needed; then log its ids.
 
-        The ids are logged only afterwards because not even the reserve is left. A crash in between loses them, but
-        the store, which has the records, still recognises duplicates. Returns False if nothing was deleted.
+        The ids are logged after the deletion, because the disk is full and not even the reserve is left. A crash in
+        between loses them, but the store, which has the records, still recognises duplicates. Returns False if nothing
+        was deleted.
         """
         oldest = self._segments[0] if self._segments else None
         if oldest is None or oldest is self._active or oldest.entries is None or oldest.last > checkpoint:
@@ -417,14 +420,14 @@ class SegmentLog:
 
     @property
     def is_active_checkpointed(self) -> bool:
-        """True if the active segment can be dropped once it is replaced."""
+        """True if the active segment could be dropped once a new segment replaces it."""
         active = self._active
         return active is not None and active.size >= _MIN_DROPPED_BYTES and active.last <= self.checkpoint
 
     def erase_records(
         self, should_erase: Callable[[JournalRecord], bool], project_keys: frozenset[int], up_to: int | None = None
     ) -> int:
-        """Erase records from the segments; return their number.
+        """Erase records from the segments; return how many were erased.
 
         The ids of records whose segments were dropped earlier are erased by project (`project_keys`).
         """
@@ -438,9 +441,9 @@ class SegmentLog:
         return erased_count
 
     def forget_erased(self) -> None:
-        """Forget the ids of erased records, so that they count as new again.
+        """Forget the ids of erased records, so that these ids count as new again.
 
-        The thread that uses `id_index` must call this before using it.
+        The thread that uses `id_index` must call this method before it uses the index.
         """
         if self._erased_keys:
             self.id_index.remove_ids(self._erased_keys.popleft() for _ in range(len(self._erased_keys)))

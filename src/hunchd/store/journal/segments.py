@@ -137,7 +137,7 @@ def encode_erased_frame(sequence: int) -> bytes:
 def read_header(content: bytes) -> Header | None:
     """Parse the header of a segment; return None if it is damaged or incomplete.
 
-    Raises StoreError for a file with a later format version, which is left unchanged.
+    Raises StoreError for a file with a later format version; the file is left unchanged.
     """
     if len(content) < HEADER_BYTES:
         return None
