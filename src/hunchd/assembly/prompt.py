@@ -113,7 +113,7 @@ def compile_prompt(inputs: PromptInputs) -> CompiledPrompt:
     if remaining < 0:
         raise InvalidInput(
             f"the static prefix and the message take {sum(fixed_tokens.values()):,} tokens; "
-            f"'budget' is {inputs.budget:,}",
+            f"'budget' is only {inputs.budget:,}",
             field="budget",
             hint="raise the budget, or shorten 'system', 'tools' or 'message'",
         )

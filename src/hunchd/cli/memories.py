@@ -286,7 +286,7 @@ def _describe_forgotten(member: str | None) -> str:
     if member is None:
         return "forgotten."
     name = strip_controls(member)
-    return f"hidden on this machine only, until {name} changes it. {name} said this and can forget it for all."
+    return f"hidden on this machine only, until {name} changes it. {name} said this and can forget it for all members."
 
 
 def why(arguments: Namespace) -> int:

@@ -45,7 +45,7 @@ def _wait_until_settled(client: Client, identity: str) -> dict[str, Any]:
         while True:
             status = client.get("/status")
             project = next((one for one in status["projects"] if one["id"] == identity), None)
-            if project is None:  # removed meanwhile: says so
+            if project is None:  # removed in the meantime; this request reports it
                 project = find_registered_project(client, identity)
             index_error = strip_controls(project.get("index_error", ""))
             if index_error and index_error not in shown_errors:

@@ -20,7 +20,7 @@ from typing import Final, Self
 logger = logging.getLogger(__name__)
 
 MAX_CPU_SECONDS: Final = 20.0  # seconds of CPU time for one file, after which a signal kills the process
-MAX_CRASHES: Final = 2  # crashes over a file, after which it is not parsed again
+MAX_CRASHES: Final = 2  # crashes caused by a file, after which it is not parsed again
 _numbers = count()
 
 

@@ -24,7 +24,7 @@ DecodedT = TypeVar("DecodedT")
 # Fifty episodes of a big commit fit; a line beyond this is a bug, not data.
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024  # bytes
 # Interpreter switch interval: a computing thread yields the GIL to the one that sends a response. Python's default of
-# five milliseconds would be waited for several times per response, once after each await.
+# five milliseconds would delay each response several times, once after each await.
 SWITCH_INTERVAL_SECONDS: Final = 0.0005  # seconds
 STOP_GRACE_SECONDS: Final = (
     0.8  # seconds a helper gets to end by itself once its pipe is closed; the daemon has 2 in all

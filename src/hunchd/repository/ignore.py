@@ -419,18 +419,18 @@ class TreeWalk(Iterator[tuple[str, os.stat_result]]):
         while pending:
             folder = pending.pop()
             if self.folders >= limits.folders:
-                self.truncation_reason = f"the tree has more than {limits.folders:,} folders: skipped the rest"
+                self.truncation_reason = f"the tree has more than {limits.folders:,} folders; the rest was skipped"
                 return
             self.folders += 1
             listing = rules.list_folder(folder, limits)
             self.skip_counts.update(listing.skip_counts)
             if listing.is_truncated:
                 self.truncation_reason = (
-                    f"{folder or '.'} has more than {limits.entries_per_folder:,} entries: skipped the rest"
+                    f"{folder or '.'} has more than {limits.entries_per_folder:,} entries; the rest was skipped"
                 )
             for file in listing.files:
                 if self.files >= limits.files:
-                    self.truncation_reason = f"the tree has more than {limits.files:,} files: skipped the rest"
+                    self.truncation_reason = f"the tree has more than {limits.files:,} files; the rest was skipped"
                     return
                 self.files += 1
                 yield file

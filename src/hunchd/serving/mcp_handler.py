@@ -56,7 +56,7 @@ _NAME_HEADER: Final = "Mcp-Name"
 # Parameter that a request of this method repeats in the header Mcp-Name.
 _NAME_PARAMETERS: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _SIMILAR_PATH: Final = re.compile(r"/memories/(?P<id>[^/]+)/near")
-# In the stateless era an error caused by the request has an HTTP status too.
+# In the stateless protocol, an error caused by the request has an HTTP status, too.
 _STATUSES: Final = {
     jsonrpc.METHOD_NOT_FOUND: 404,
     jsonrpc.PARSE_ERROR: 400,

@@ -44,7 +44,7 @@ class WatchOptions:
     """Options for the file watcher."""
 
     burst: float = 0.1  # seconds: changes of a file within this time are merged into one signal
-    bulk_files: int = 200  # so many files in one burst are changed by a tool, not by a person
+    bulk_files: int = 200  # if this many files change in one burst, a tool has changed them, not a person
     max_watches: int = 40_000  # folders; any further ones are polled
     opens: bool = False  # report opened files too
     limits: WalkLimits = field(default_factory=WalkLimits)

@@ -253,7 +253,7 @@ class FileWatcher:
         """Watch one folder, and compare its entries with the snapshot."""
         limits = self._options.limits
         if not self._snapshot.has_folder(folder) and self._snapshot.folder_count >= limits.folders:
-            self._truncation_reason = f"more than {limits.folders:,} folders: the rest is not watched"
+            self._truncation_reason = f"the project has more than {limits.folders:,} folders; the rest is not watched"
             return
         place = f"{self._base}/{folder}" if folder else self._base
         if not _is_folder(place) or self._rules.get_reason(folder, is_dir=True):
@@ -266,7 +266,7 @@ class FileWatcher:
             self._schedule_rescan(rules=True)  # it became a repository of its own after it was listed
         if listing.is_truncated:
             self._truncation_reason = (
-                f"{folder or '.'} has more than {limits.entries_per_folder:,} entries: not all are known"
+                f"{folder or '.'} has more than {limits.entries_per_folder:,} entries; the rest is not known"
             )
         self._compare_files(folder, listing.files)
         known_folders = set(self._snapshot.list_subfolders(folder))

@@ -142,7 +142,7 @@ class SpoolReader:
                 name = f"{path.name}:{number}"
                 too_long = len(line) > MAX_LINE_BYTES
                 entry = (
-                    SpoolMessage(name, error=f"more than {MAX_LINE_BYTES} bytes")
+                    SpoolMessage(name, error=f"the line is longer than {MAX_LINE_BYTES} bytes")
                     if too_long
                     else _parse_message(name, line)
                 )
@@ -277,8 +277,12 @@ def _parse_message(name: str, content: bytes) -> SpoolMessage:
     try:
         raw = json.loads(content, parse_constant=_reject_constant, strict=False)  # hooks write tabs unescaped
     except (ValueError, RecursionError) as error:
-        return SpoolMessage(name, error=f"not JSON: {error}"[:200])
-    return SpoolMessage(name, raw=raw) if isinstance(raw, dict) else SpoolMessage(name, error="not a JSON object")
+        return SpoolMessage(name, error=f"the message is not JSON: {error}"[:200])
+    return (
+        SpoolMessage(name, raw=raw)
+        if isinstance(raw, dict)
+        else SpoolMessage(name, error="the message is not a JSON object")
+    )
 
 
 def _reject_constant(name: str) -> float:

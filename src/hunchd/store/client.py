@@ -142,7 +142,7 @@ class StoreClient:
         self._waiting_queries = 0  # queries that wait for their answer
         self._last_answer_at = float("-inf")
         self.last_stats = StoreStats()
-        self.is_stats_outdated = False  # True if something was put since the last `fetch_stats`
+        self.is_stats_outdated = False  # True if anything was stored since the last `fetch_stats`
 
     async def put(self, memories: Sequence[Memory]) -> None:
         self.is_stats_outdated = True
@@ -279,7 +279,7 @@ class StoreClient:
         return 0 if self._child.has_idled_out and not stats.degraded else stats.pending_embeddings
 
     async def fetch_stats(self) -> StoreStats:
-        self.is_stats_outdated = False  # what is put meanwhile sets it again
+        self.is_stats_outdated = False  # anything stored in the meantime sets it again
         try:
             stats = await self._read("stats", {}, StoreStats)
         except BaseException:  # a caller that did not wait for the answer has not seen it

@@ -169,7 +169,7 @@ class RunLog:
         the log.
         """
         for run in self.list_runs():
-            with self._write_lock, suppress(NotFound):  # pruned meanwhile
+            with self._write_lock, suppress(NotFound):  # the run was deleted in the meantime
                 if any(change(line) != line for line in self.read_lines(run)):
                     after = (new_line for line in self.read_lines(run) if (new_line := change(line)) is not None)
                     replace_file(self._files, self._path(run), map(_encode_line, after))

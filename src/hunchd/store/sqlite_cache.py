@@ -96,7 +96,7 @@ def _connect(path: Path, schema: CacheSchema) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
-        # In WAL mode what is synced, at checkpoints only, is never torn.
+        # In WAL mode, the cache is synced only at checkpoints, and what has been synced is never torn.
         connection.execute("PRAGMA synchronous = NORMAL" if schema.is_synced else "PRAGMA synchronous = OFF")
         if read_version(connection) == 0:
             with connection:

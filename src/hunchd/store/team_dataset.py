@@ -177,11 +177,11 @@ class TeamDataset:
         """
         newest, oldest = await self.read_version(), datetime.now(UTC).replace(tzinfo=None) - keep
         for attempt in range(1, COMPACT_ATTEMPTS + 1):
-            await self._run(self._table.checkout_latest())  # an older version would conflict with what came after it
+            await self._run(self._table.checkout_latest())  # an older version would conflict with the commits after it
             try:
                 stats = await self._run(self._table.optimize(cleanup_older_than=keep))
                 break
-            except StoreError as error:  # somebody erased something meanwhile
+            except StoreError as error:  # somebody erased rows in the meantime
                 if not any(text in error.message for text in _CONFLICTS) or attempt == COMPACT_ATTEMPTS:
                     raise
         versions: list[Row] = await self._run(self._table.list_versions())

@@ -275,10 +275,10 @@ class ProjectIndexer:
         self._features.on_model_loaded(project)
 
     async def _update_from_files(self, project: Project) -> None:
-        project.record_indexing_step("asked what its files say")
+        project.record_indexing_step("asked for its conventions")
         params = {"scope": self._build_request(project)}
         answer = await self._indexer.call("conventions", params, StatedKnowledge, timeout=120)
-        project.record_indexing_step("what its files say")
+        project.record_indexing_step("conventions")
         project.topics = tuple(answer.topics)
         project.guides = frozenset(answer.guides)
         await self._shared_memories.update(project, answer.shared)

@@ -11,13 +11,28 @@ from hunchd.protocol.status_answers import LatencyAnswer, PrefetchAnswer
 
 SPANS: Final = {"day": DAY, "week": WEEK}  # of the scoreboard, in hours
 FORESIGHT: Final = {
-    "opened": ("hunchd_foresight_opened", "Files opened while something was suggested"),
-    "hit_rate": ("hunchd_foresight_hit_ratio", "Of those, among the ten files suggested just before"),
-    "precision": ("hunchd_foresight_precision_ratio", "Of the files suggested with confidence, opened in half an hour"),
-    "lead_seconds": ("hunchd_foresight_lead_seconds", "Mean time from the suggestion of a file to its opening"),
-    "warm_rate": ("hunchd_foresight_warm_ratio", "Of the bundles asked for, ready when asked"),
-    "ahead_bytes": ("hunchd_foresight_ahead_bytes", "Bundles built before they were asked for"),
-    "wasted_bytes": ("hunchd_foresight_wasted_bytes", "Of those, dropped unasked"),
+    "opened": ("hunchd_foresight_opened", "Number of files opened while there were suggestions"),
+    "hit_rate": (
+        "hunchd_foresight_hit_ratio",
+        "Share of the opened files that were among the ten files suggested just before",
+    ),
+    "precision": (
+        "hunchd_foresight_precision_ratio",
+        "Share of the files suggested with confidence that were opened within half an hour",
+    ),
+    "lead_seconds": (
+        "hunchd_foresight_lead_seconds",
+        "Mean time from the suggestion of a file to its opening, in seconds",
+    ),
+    "warm_rate": (
+        "hunchd_foresight_warm_ratio",
+        "Share of the requested bundles that were ready when they were requested",
+    ),
+    "ahead_bytes": ("hunchd_foresight_ahead_bytes", "Size of the bundles built before they were requested"),
+    "wasted_bytes": (
+        "hunchd_foresight_wasted_bytes",
+        "Size of the bundles that were built ahead but dropped without a request",
+    ),
 }
 
 
@@ -47,10 +62,10 @@ def render_prefetch_metrics(bundles: BundleCache, scoreboard: PrefetchMetrics, n
     """
     tally = bundles.tally
     counters = (
-        ("hunchd_bundle_hits_total", "Answers from a warm bundle", tally.hits),
-        ("hunchd_bundle_misses_total", "Answers built on request", tally.misses),
-        ("hunchd_bundles_ahead_total", "Bundles built before they were asked for", tally.built_ahead),
-        ("hunchd_bundles_wasted_total", "Of those, dropped unused", tally.wasted),
+        ("hunchd_bundle_hits_total", "Requests answered with a bundle that was ready", tally.hits),
+        ("hunchd_bundle_misses_total", "Requests for which a bundle had to be built", tally.misses),
+        ("hunchd_bundles_ahead_total", "Bundles built before they were requested", tally.built_ahead),
+        ("hunchd_bundles_wasted_total", "Bundles that were built ahead but dropped unused", tally.wasted),
     )
     lines = [f"# HELP {name} {text}\n# TYPE {name} counter\n{name} {value:g}" for name, text, value in counters]
     figures = {name: scoreboard.sum_hours(hours, now).to_answer() for name, hours in SPANS.items()}

@@ -166,7 +166,7 @@ class Collection(CollectionQueries):
         # A crash may have come between the record and the deletion.
         await self._tables.rewrite_tables(
             without=load_ids(self.folder / ERASURE_MARKER)
-        )  # takes seconds, in which others read
+        )  # takes seconds, during which others can read
         async with self.lock.hold_exclusive():
             await self._tables.keep_newest_versions()
             await self._tables.word_index.erase(self._tables.mirror)
@@ -208,7 +208,7 @@ class Collection(CollectionQueries):
         """
         if not self.writable or not await self.lock.run_read(self._has_old_versions):
             return False
-        await self.lock.run_write(self._tables.optimise)  # takes seconds, in which others read
+        await self.lock.run_write(self._tables.optimise)  # takes seconds, during which others can read
         return await self.prune()
 
     @under_write_lock(retry_after_repair=False)

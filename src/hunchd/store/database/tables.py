@@ -31,7 +31,7 @@ ColumnType = Literal["text", "texts", "integer", "number", "flag", "bytes", "vec
 SCHEMA_VERSION: Final = 1
 DIMENSIONS: Final = 384  # length of the vectors
 DIGEST_BYTES: Final = 16
-# A commit of a thousand files says nothing about each of them.
+# A commit of a thousand files says nothing about any of them.
 MAX_INDEXED_PATHS: Final = 30
 # What is embedded: the model reads 256 word pieces, which is less than this many characters of prose or code.
 MAX_EPISODE_CHARACTERS: Final = 120  # characters: a whole message takes ten times as long, and the subject suffices
