@@ -151,7 +151,7 @@ def test_import_lists_rejected_lines(fake: FakeDaemon, tmp_path: Path, capsys: O
     refused = {"code": "conflict", "message": "'m1' is the id of a memory of /shop already", "field": "data.id"}
     newer = {
         "code": "invalid",
-        "message": "the export was written by a newer hunchd in format 2; this one reads format 1",
+        "message": "the export was written by a newer hunchd in format 2; this version reads format 1",
     }
     rejected = [{"index": 6, "error": refused}, *({"index": index, "error": newer} for index in range(7, 10))]
     fake.routes["POST /import"] = (200, {"memories": 3, "rejected": rejected})

@@ -80,9 +80,9 @@ def is_word_of(name: str, text: str) -> bool:
 
 
 def list_probabilities(bundle: Bundle, gold: Set[str]) -> tuple[tuple[float, bool], ...]:
-    """Return the probability shown for each file that the bundle lists.
+    """Return two values for each file that the bundle lists with a probability.
 
-    The second value of each pair is True if the change touched the file.
+    They are the probability shown, and True if the change touched the file.
     """
     return tuple((probability, path in gold) for path, probability in bundle.list_files())
 

@@ -25,7 +25,7 @@ PUT_BATCH = 1_000  # memories
 
 @dataclass(frozen=True, slots=True)
 class SearchStore:
-    """Store process of a benchmark, with the product's search over it."""
+    """Store process of a benchmark, with the product's search running on it."""
 
     store: StoreClient
     memory_cache: MemoryCache

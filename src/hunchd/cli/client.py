@@ -184,7 +184,8 @@ def _parse_response(content: bytes) -> Any:
 def _to_request_rejected(response: http.HttpResponse) -> RequestRejected:
     """Convert an error response from the daemon to an exception.
 
-    The message is the one in the response, or states the HTTP status if the response contains none.
+    The message of the exception is the one in the response. If the response contains none, the message states the HTTP
+    status.
     """
     try:
         error = json.loads(response.read_body())["error"]

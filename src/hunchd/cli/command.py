@@ -61,7 +61,7 @@ class Argument(NamedTuple):
 class OneOf(NamedTuple):
     """Arguments of which the user may give only one.
 
-    If `required` is True, the user must give one.
+    If `required` is True, the user must give one of them.
     """
 
     arguments: tuple[Argument, ...]

@@ -53,7 +53,7 @@ def _install_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> None:
 
 
 def uninstall_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> None:
-    """Uninstall hunchd's hooks from a hooks folder and restore the previous ones."""
+    """Uninstall hunchd's hooks from a hooks folder, and restore the hooks that were there before."""
     if hooks_folder.folder.is_dir():
         for event in EVENTS:
             uninstall_hook(hooks_folder, event)

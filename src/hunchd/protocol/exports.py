@@ -72,7 +72,7 @@ def parse_export_line(raw: Any) -> ExportLine:
     if isinstance(raw.get("version"), int) and raw["version"] > EXPORT_VERSION:
         raise InvalidInput(
             f"the export was written by a newer hunchd in format {ascii(raw['version'])[:20]}; "
-            f"this one reads format {EXPORT_VERSION}",
+            f"this version reads format {EXPORT_VERSION}",
             field="version",
         )
     if raw.get("version") != EXPORT_VERSION:

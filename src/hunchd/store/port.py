@@ -204,7 +204,7 @@ class MemoryStore(Protocol):
     async def snapshot(self, keep: int) -> None:
         """Back up the data of every owner and keep the newest `keep` backups.
 
-        A store that makes its own backups does nothing here.
+        If a store makes its own backups, this does nothing.
         """
 
     async def fetch_stats(self) -> StoreStats:
