@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -16,12 +17,18 @@ import shutil
 import socket
 import subprocess
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlencode
+
+import pytest
+
+from hunchd.domain.errors import HunchError
+from hunchd.store.team_dataset import TeamDataset
 
 START = 60.0  # seconds
 _ACCOUNT = "devstoreaccount1"
@@ -96,8 +103,18 @@ def _call_iam(port: int, **parameters: str) -> str:
     return answer.decode()
 
 
-def enforce_s3_rights(port: int) -> None:
+def enforce_s3_rights(port: int, credentials: str) -> None:
+    """Let moto check signatures and policies from now on; skip the test if this moto rejects correct signatures.
+
+    Up to version 5.2.1 it does so for requests whose parameters contain a slash.
+    """
     assert exchange(port, "POST", "/moto-api/reset-auth", {}, "0")[0] == 200
+    [options] = tomllib.loads(credentials).values()
+    try:
+        asyncio.run(TeamDataset.open("s3://team-bucket/shop", options | {"client_max_retries": "1"}))
+    except HunchError as error:
+        if "SignatureDoesNotMatch" in str(error.__cause__):
+            pytest.skip("this moto_server rejects correct signatures; 5.2.5 does not")
 
 
 @contextmanager

@@ -237,7 +237,7 @@ def test_credentials_stay_in_their_file(hunchd_home: Path, tmp_path: Path) -> No
     ada = Colleague("Ada", daemon, tmp_path / "shop")
     with s3_store(tmp_path / "store") as store, ExitStack() as stack:
         credentials = create_s3_user(store.port, "ada", ("GetObject", "PutObject", "DeleteObject"))
-        enforce_s3_rights(store.port)
+        enforce_s3_rights(store.port, credentials)
         replace(store, credentials=credentials).write_credentials(daemon.places.config)
         stack.callback(daemon.start().stop)
         daemon.add(ada.folder)

@@ -63,7 +63,7 @@ def roles(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Roles]:
             return
         names = ("reader", "writer", "maintainer")
         credentials = [create_s3_user(store.port, *each) for each in zip(names, S3_ACTIONS, strict=True)]
-        enforce_s3_rights(store.port)
+        enforce_s3_rights(store.port, credentials[MAINTAIN])
         yield Roles(store, credentials)
 
 
