@@ -81,6 +81,12 @@ def test_rank_symbol_finds_its_definition(shop: Shop) -> None:
     assert shop.ask("Basket.add_item")[0] == "shop/basket.py"
 
 
+def test_question_for_callers_leaves_out_the_definition(shop: Shop) -> None:
+    shop.save({"shop/till.py": "def pay(price):\n    return apply_discount(price)\n"})
+    assert shop.ask("where is apply_discount defined?")[0] == "shop/prices.py"
+    assert shop.ask("what calls apply_discount?")[0] == "shop/till.py"
+
+
 def test_rank_long_word_finds_short_name(shop: Shop) -> None:
     assert shop.ask("implementations")[0] == "shop/impls.py"
 

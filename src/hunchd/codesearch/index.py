@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hunchd.codesearch import segment as segments
 from hunchd.codesearch.segment import Segment
-from hunchd.codesearch.terms import hash_beginnings
+from hunchd.codesearch.terms import hash_beginnings, hash_name
 from hunchd.text.bm25 import LARGEST_GAIN, compute_idf, compute_length_norms
 
 BASE: Final = "code-base.index"
@@ -114,11 +114,12 @@ class CodeIndex:
         for path, at in self.numbers.items():
             self.by_name.setdefault(path.rpartition("/")[2], []).append((path, at))
 
-    def match(self, terms: Mapping[int, float], *, tests: float = 1.0) -> Matches:
+    def match(self, terms: Mapping[int, float], *, tests: float = 1.0, left_out: Sequence[str] = ()) -> Matches:
         """Score every chunk and file by `terms`.
 
-        `terms` maps each term to its weight. The scores of chunks that are tests are multiplied by `tests`. The
-        time taken is linear in the number of postings (occurrences of the terms in chunks).
+        `terms` maps each term to its weight. The scores of chunks that are tests are multiplied by `tests`; chunks
+        that define one of the names in `left_out` score 0. The time taken is linear in the number of postings
+        (occurrences of the terms in chunks).
         """
         files, total = len(self.paths), 0.0
         best, whole, coverage = (np.zeros(files, "<f4") for _ in range(3))
@@ -142,6 +143,8 @@ class CodeIndex:
                 coverage[owners + part.first] += weight * file_rarity
         for part, score in zip(self.parts, scores, strict=True):
             score[part.segment.tests] *= np.float32(tests)
+            for name in left_out:
+                score[part.segment.get_postings(hash_name(name))[0]] = 0.0
         decayed_scores = np.zeros(files, "<f4")
         for part, score in zip(self.parts, scores, strict=True):
             span = slice(part.first, part.first + len(part.segment.paths))

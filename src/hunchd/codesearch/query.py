@@ -79,6 +79,11 @@ _TASK = re.compile(
     r"\b(?:commits?|branch\w*|pull requests?|prs?|contribut\w+|tests?|change ?log|releas\w+)\b"
     r"|\b(?:which|what)\b.*\bversions?\b.*\bsupport|\bwhat does ci\b|\bruns? (?:in ci|before (?:a|each|every) commit)\b"
 )
+# "what calls parse_query", "where is parse_query used": the question asks for all places but the definition.
+_USERS = re.compile(
+    r"(?i)^\W*(?:(?:what|who|which \w+)\s+(?:else\s+|all\s+)?(?:calls?|invokes?|uses?)\b"
+    r"|where\b[^?]*\b(?:called|used|invoked)\b)"
+)
 _SYMBOL = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*(?:\(\))?[!?]?$")
 _NAME_IN_TEXT = re.compile(r"[a-z\d][A-Z]|_|^[A-Z]+[a-z]|^[A-Z][A-Z\d]+$")
 _DOTTED_NAME = re.compile(r"\b[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)+")
@@ -106,6 +111,7 @@ class CodeQuery:
     frames: tuple[Frame, ...] = ()  # of a traceback, the raise site first
     factors: Mapping[Role, float] = field(default_factory=lambda: ROLE_FACTORS)
     form: Form = "question"
+    users_of: tuple[str, ...] = ()  # names whose uses are asked for
 
 
 def parse_query(text: str) -> CodeQuery:
@@ -116,6 +122,16 @@ def parse_query(text: str) -> CodeQuery:
     text = text.strip()
     if is_report(text):
         return _parse_report_query(text, read_report(text))
+    if _USERS.search(text) and (names := _find_symbols(text)):
+        return CodeQuery(
+            text=text,
+            gist=text,
+            intent="code",
+            terms=dict.fromkeys([extract_identifier_terms(name)[-1] for name in names], 1.0),
+            words=(),
+            factors=compute_role_factors(text),
+            users_of=tuple(names),
+        )
     plain = text.strip("`'\"?! ")
     is_symbol = _SYMBOL.match(plain) is not None
     intent: Intent = (

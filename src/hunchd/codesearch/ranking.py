@@ -98,7 +98,7 @@ def rank(
     `meaning` contains, for each file, the cosine of its vector with the vector of the question, and
     `eligible_files` says whether the file may be shown.
     """
-    matches = index.match(query.terms, tests=query.factors.get(Role.TEST, 1.0))
+    matches = index.match(query.terms, tests=query.factors.get(Role.TEST, 1.0), left_out=query.users_of)
     names, defines = _score_definitions(index, query)
     signals = _compute_signals(index, query, matches, defines, prediction, meaning)
     weights = WEIGHTS[query.form]
