@@ -461,7 +461,19 @@ def _select_links(project: Project, focus: Focus, views: Mapping[str, FileView])
 
 
 def _list_defined_names(view: FileView) -> set[str]:
-    return {line.name for line in view.lines if line.kind in DEFINITION_KINDS and is_distinctive(line.name)}
+    """Return the names in a file whose use elsewhere proves that it is this definition which is used.
+
+    A method may be called on an object of any type, and a single lower-case word may be anything.
+    """
+    return {
+        line.name
+        for line in view.lines
+        if line.kind in DEFINITION_KINDS
+        and line.kind != "method"
+        and line.outer < 0
+        and is_distinctive(line.name)
+        and not (line.name.isalpha() and line.name.islower())
+    }
 
 
 def _is_still_indexing(bundle: Bundle, project: Project) -> bool:
