@@ -66,3 +66,14 @@ def test_single_test_command_needs_selectable_file() -> None:
     assert "one:" not in state("tests", "`./gradlew test`", "app/src/main/AndroidManifest.xml")
     assert "one:" not in state("tests", "`make test`")
     assert "one:" not in state("tests", "`npm test` (jest, mocha)", "package.json")
+
+
+def test_task_runner_gets_no_command_for_a_file() -> None:
+    assert state("tests", "`make pytest`") == "`make pytest`"
+
+
+def test_option_of_another_file_is_no_test() -> None:
+    stated = Toolchain(()).state_invocation(
+        Statement("tests", "`cargo test`"), single="cargo test --manifest-path <file>"
+    )
+    assert stated.value == "`cargo test`; one: `cargo test --test <name>`"

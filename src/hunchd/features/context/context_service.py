@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -75,7 +74,6 @@ MAX_PAST_UNITS = 2  # past episodes shown
 MAX_NAMED_FILES = 30  # predicted files listed by name only, below those with signatures
 MIN_CONFIDENT = 0.5  # confidence from which a companion does not replace a predicted file
 FULL_MATCH_SCORE = 6.0  # BM25 score of a full match; relevance is the fraction of it
-_NAME = re.compile(r"\w+")
 # Share of the query's terms from which the score counts fully, and below which a match is ignored.
 FULL_TERM_SHARE = 0.5
 MIN_TERM_SHARE = 0.25
@@ -447,15 +445,9 @@ def _select_links(project: Project, focus: Focus, views: Mapping[str, FileView])
     own_names = {name for view in own_views.values() for name in _list_defined_names(view)}
     links: dict[str, FileLinks] = {}
     for path, view in views.items() if own_views else ():
-        used_there = predictor.select_used_names(path, here, own_names)
         links[path] = FileLinks(
             used_here=predictor.select_used_names(here, path, _list_defined_names(view)),
-            used_there=used_there,
-            mentioning=frozenset(
-                line.name
-                for line in (view.lines if used_there else ())
-                if line.kind in DEFINITION_KINDS and used_there & {*_NAME.findall(line.text)}
-            ),
+            used_there=predictor.select_used_names(path, here, own_names),
         )
     return links
 

@@ -63,6 +63,8 @@ _SINGLE: Final = (
     ("minitest", "-Ilib:test <file>"),
     ("test-unit", "-Ilib:test <file>"),
 )  # fmt: skip
+_TASK_RUNNERS: Final = frozenset({"make", "just", "task"})
+_OPTION_OF_FILE: Final = re.compile(r"--[\w-]*(?:manifest|config|project|path)[\w-]*[= ]<file>")  # not of a test
 _PROGRAMS: Final = {"vitest": "vitest run", "minitest": "ruby", "test-unit": "ruby"}
 SINGLE_PATTERN: Final = re.compile(r"; one: `([^`]+)`")
 _PURPOSES: Final = frozenset({"tests", "lint", "format", "types", "run everything"})
@@ -95,6 +97,7 @@ class Toolchain:
             detail = re.search(r" \([^)]*\)$", value)
             value = f"{commands}{detail[0] if detail else ''}"
         if statement.key == "tests":
+            single = "" if _OPTION_OF_FILE.search(single) else single
             single = single or self._find_single_test(value, part)
             value = f"{value}; one: `{single}`" if single else value
         return replace(statement, value=value)
@@ -130,6 +133,8 @@ class Toolchain:
             )
             if call and "gradlew" in tool and any(path.endswith("AndroidManifest.xml") for path in self.files):
                 return ""  # the plugin for Android has a task for each variant
+            if call and call[1].split()[0] in _TASK_RUNNERS:
+                return ""  # they take further words for tasks
             if call:
                 return f"{call[1]} {arguments}"
             if mentions(value, tool) and len(named_tools) == 1:  # of several, nobody knows which runs a file
