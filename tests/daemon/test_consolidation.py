@@ -176,6 +176,21 @@ def test_undo_of_single_change(filled: RunningDaemon) -> None:
     assert again == 409
 
 
+def test_undo_of_several_changes_is_one(filled: RunningDaemon) -> None:
+    done = filled.post("/consolidate", {})
+    owner = next(one["edits"][0]["id"] for one in done["changes"] if one["step"] == "history")
+    numbers = [one["change"] for one in done["changes"] if any(edit["id"] == owner for edit in one["edits"])]
+    assert len(numbers) > 1
+    path = f"/consolidate/{done['run']}/undo"
+    assert filled.request("POST", path, {"changes": [numbers[0], "1"]})[0] == 422
+
+    assert filled.post(path, {"changes": numbers}) == {"run": done["run"], "undone": len(numbers), "left": 0}
+
+    told = filled.get(f"/consolidate/{done['run']}")
+    assert [one["change"] for one in told["changes"] if one["undone"]] == numbers
+    assert filled.request("POST", path, {"changes": numbers})[0] == 409
+
+
 def test_undo_of_change_keeps_later_ones(filled: RunningDaemon) -> None:
     done = filled.post("/consolidate", {})
     histories = {edit["id"] for one in done["changes"] if one["step"] == "history" for edit in one["edits"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +19,7 @@ from hunchd.features.consolidation.change_applier import ChangeApplier
 from hunchd.features.consolidation.plan_executor import OwnerRemoved, PlanExecutor
 from hunchd.features.consolidation.run_manager import MAX_TRIES, RunManager
 from hunchd.features.consolidation.run_records import RunRecord, VerdictLine
-from hunchd.protocol.consolidation_answers import GateFigures, StoreFigures
+from hunchd.protocol.consolidation_answers import GateFigures, StoreFigures, UndoneAnswer
 from hunchd.protocol.consolidation_requests import ConsolidateRequest
 from hunchd.protocol.requests import ListSlice
 from hunchd.store.run_log import RunLog
@@ -34,8 +35,9 @@ class FakeExecutor:
         self.asked: list[tuple[str, str | None, tuple[ConsolidationStep, ...]]] = []
         self.removed: set[str | None] = set()
         self.taking_back = asyncio.Event()
-        self.back: list[tuple[str, int | None]] = []  # what was to be taken back
+        self.back: list[tuple[str, frozenset[int] | None]] = []  # what was to be taken back
         self.ends: tuple[int, int] | Exception | None = None  # how that ends; None: not by itself
+        self.crashes_before: int | None = None  # number of the change that is not undone any more
         self.refuses: Exception | None = None  # why nothing can be carried out
         self.begun, self.going_on = asyncio.Event(), asyncio.Event()
         self.going_on.set()
@@ -52,8 +54,8 @@ class FakeExecutor:
     async def return_evidence(self, record: RunRecord) -> None:
         """Keep nothing: nothing was counted."""
 
-    async def undo(self, run: str, *, only: int | None = None) -> tuple[int, int]:
-        self.back.append((run, only))
+    async def undo(self, run: str, numbers: frozenset[int] | None = None) -> tuple[int, int]:
+        self.back.append((run, numbers))
         self.taking_back.set()
         if isinstance(self.ends, Exception):
             raise self.ends
@@ -61,6 +63,15 @@ class FakeExecutor:
             await asyncio.Event().wait()
             raise AssertionError("it is cut short")
         return self.ends
+
+    async def undo_changes(self, run: str, numbers: frozenset[int]) -> AsyncIterator[int]:
+        _, left = await self.undo(run, numbers)
+        if left:
+            raise Conflict("a later change affects the same memory")
+        for number in sorted(numbers, reverse=True):
+            if number == self.crashes_before:
+                await asyncio.Event().wait()
+            yield number
 
     async def execute(self, record: RunRecord, owner: MemoryOwner, **_: Any) -> VerdictLine:
         self.begun.set()
@@ -194,8 +205,8 @@ async def test_undo_stopped_raises_conflict_and_retries(tmp_path: Path) -> None:
             await undoing
 
 
-@pytest.mark.parametrize("change", [None, 1])
-async def test_undo_interrupted_by_crash_resumes(tmp_path: Path, change: int | None) -> None:
+@pytest.mark.parametrize("change", [None, frozenset({1}), frozenset({0, 1})])
+async def test_undo_interrupted_by_crash_resumes(tmp_path: Path, change: frozenset[int] | None) -> None:
     log, work = RunLog(tmp_path), FakeExecutor()
     run = log_started_run(log, NOW - timedelta(hours=3), changes=2)
     crashed = asyncio.create_task(consolidation(log, work).undo(run, change))
@@ -240,9 +251,36 @@ async def test_undo_impossible_change_is_not_retried(tmp_path: Path) -> None:
     run = log_started_run(log, NOW - timedelta(hours=3), changes=1)
     work.ends = (0, 1)
     with pytest.raises(Conflict, match="affects the same memory"):
-        await consolidation(log, work).undo(run, 0)
+        await consolidation(log, work).undo(run, frozenset({0}))
     assert await consolidation(log, work)._resume()
-    assert work.back == [(run, 0)]
+    assert work.back == [(run, frozenset({0}))]
+
+
+async def test_undo_of_changes_resumes_with_rest(tmp_path: Path) -> None:
+    log, work = RunLog(tmp_path), FakeExecutor()
+    run = log_started_run(log, NOW - timedelta(hours=3), changes=5)
+    work.ends, work.crashes_before = (0, 0), 2
+    runs = consolidation(log, work)
+    crashed = asyncio.create_task(runs.undo(run, frozenset({1, 2, 4})))
+    while (await runs.get_run(run)).undoing != (1, 3):
+        await asyncio.sleep(0.001)
+
+    work.crashes_before = None
+    runs = consolidation(log, work)
+    await runs._find_unfinished()
+    assert await runs._resume()
+    assert work.back[1:] == [(run, frozenset({1, 2}))]
+    assert [one.undone for one in (await runs.get_run(run)).changes or ()] == [False, True, True, False, True]
+    crashed.cancel()
+
+
+async def test_second_undo_waits_for_first(tmp_path: Path) -> None:
+    log, work = RunLog(tmp_path), FakeExecutor()
+    run = log_started_run(log, NOW - timedelta(hours=3), changes=4)
+    work.ends = (0, 0)
+    runs = consolidation(log, work)
+    answers = await asyncio.gather(*(runs.undo(run, frozenset(one)) for one in ((3, 2), (2, 1), (0,))))
+    assert [one.undone for one in answers if isinstance(one, UndoneAnswer)] == [2, 1, 1]
 
 
 async def test_undo_failing_repeatedly_is_given_up(tmp_path: Path) -> None:

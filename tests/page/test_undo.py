@@ -104,11 +104,40 @@ def test_shortened_memory_is_undone_alone(visit: Visit, page_daemon: RunningDaem
     line.get_by_text("Shown to you and agents as one line").wait_for()
     assert line.get_by_text("This is undone with it").count() == 0
     line.get_by_role("button", name="Undo this change").click()
-    line.get_by_text("undone", exact=True).wait_for()
+    line.get_by_text("about to be undone", exact=True).wait_for()
 
     visit.go("figures")  # leaving the view does what was held back
     page_daemon.wait_until(lambda: len(list_undone(page_daemon, run)) == 1, within=60, what="undo")
     assert [one["what"] for one in list_undone(page_daemon, run)] == ["compress 'Paint shelf 7'"]
+
+
+def test_undo_of_night_survives_reload(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    old = datetime.now(UTC) - timedelta(days=400)
+    for number in range(40):
+        at = (old + timedelta(days=number)).isoformat()
+        files = [{"type": "file", "ref": "fence/gate.py"}]
+        draft = {"kind": "episode", "title": f"Paint gate {number}", "content": f"Paint gate {number}.\n" * 20}
+        page_daemon.post("/memories", {**draft, "project": shop["id"], "at": at, "artifacts": files})
+    run = page_daemon.post("/consolidate", {"project": shop["id"]})["run"]
+    assert {one["change"] for one in list_undone(page_daemon, run)} == set()
+    visit.go(f"nights?show={run}&step=history")
+    line = visit.page.locator(".line").first
+    line.locator("summary").click()
+    line.get_by_text("This is undone with it").wait_for()
+    line.get_by_role("button", name="Undo this change").click()
+    visit.page.get_by_text("about to be undone", exact=True).first.wait_for()
+    assert visit.page.get_by_text("undone", exact=True).count() == 0
+    number = visit.page.get_by_text("about to be undone", exact=True).count()
+    assert number > 1
+    assert list_undone(page_daemon, run) == []
+
+    visit.page.reload()
+    visit.page.locator(".line").first.get_by_text("undone", exact=True).wait_for()
+    assert visit.page.get_by_text("undone", exact=True).count() >= number
+    assert len(list_undone(page_daemon, run)) >= number
+    visit.page.reload()
+    visit.page.locator(".line").first.get_by_text("undone", exact=True).wait_for()
+    assert visit.page.get_by_text("about to be undone", exact=True).count() == 0
 
 
 def list_undone(daemon: RunningDaemon, run: str) -> list[dict[str, Any]]:

@@ -125,6 +125,10 @@ class RunAnswer(RunCounts, kw_only=True):
     ended: TimeText | UnsetType | None = UNSET
     seconds: float | UnsetType | None = UNSET
     step: Annotated[str, Meta(description="current step of a run in progress")] | UnsetType = UNSET
+    undoing: (
+        Annotated[tuple[Count, ...], Meta(description="changes that an undo in progress has undone, and is to undo")]
+        | UnsetType
+    ) = UNSET
     project: Annotated[
         str | UnsetType | None,
         Meta(description="current project of a run in progress; null: memories without a project"),

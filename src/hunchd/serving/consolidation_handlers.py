@@ -37,11 +37,11 @@ class ConsolidationHandlers:
 
     @route("POST /consolidate/{id}/undo", "undoRun", answers={JSON: UndoneAnswer}, errors=(404, 409, 507))
     async def undo_run(self, id: str, body: UndoRequest | None) -> UndoneAnswer | RunAnswer:
-        """Undo a run, or one of its changes.
+        """Undo a run, or some of its changes.
 
         Memories changed since then are left as they are.
         """
-        return await self._runs.undo(id, body.change if body else None)
+        return await self._runs.undo(id, body.numbers if body else None)
 
     @route("POST /consolidate/{id}/stop", "stopRun", errors=(404,))
     async def stop_run(self, id: str) -> RunAnswer:

@@ -34,7 +34,9 @@ let next = 1;
 const watchers = new Set<() => void>();
 const waiting = new Set<() => void>();
 
+// A page that is out of sight may be ended without a further word.
 addEventListener("pagehide", () => waiting.forEach((send) => send()));
+document.addEventListener("visibilitychange", () => document.hidden && waiting.forEach((send) => send()));
 
 function update(changed: readonly Toast[]): void {
   toasts = changed;
@@ -92,10 +94,12 @@ interface Later {
   onUndo?: () => void;
   onSent?: () => void;
   of?: Subject;
+  /** Say when it is done, where the text alone would say that it is done already. */
+  when?: string;
 }
 
 /** Do something that cannot be undone, once the time to undo it is over or the page is left; return what stops it until then. */
-export function actLater(text: string, run: () => Promise<unknown>, { onUndo = () => undefined, onSent = () => undefined, of = NOTHING }: Later = {}): () => void {
+export function actLater(text: string, run: () => Promise<unknown>, { onUndo = () => undefined, onSent = () => undefined, of = NOTHING, when }: Later = {}): () => void {
   let timer = 0;
   const fail = (error: unknown) => {
     setState(id, "undone");
@@ -117,7 +121,7 @@ export function actLater(text: string, run: () => Promise<unknown>, { onUndo = (
     setState(id, "undone");
     onUndo();
   };
-  const id = add({ text, undo: takeBack });
+  const id = add({ text: when ? `${text}. ${when}` : text, undo: takeBack });
   list({ id, text, of, state: "waiting", undo: takeBack });
   return takeBack;
 }

@@ -1,13 +1,14 @@
 /** Nights: what was tidied up and when, each change as a difference, and how to take it back. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { request, type Schemas } from "../api";
-import { useAnswer, usePages } from "../answers";
+import { useAnswer, usePages, type Loaded } from "../answers";
 import { useReadOnly } from "../components/access";
 import { Empty, Panel, Show, Table } from "../components/basics";
 import { Difference, Name, type Fields } from "../components/difference";
 import { Lazy } from "../components/lazy";
 import { Chips, More } from "../components/memory";
+import { holdUndo, settleUndo, useWanted } from "../components/night_undo";
 import { describeNightChange, STEPS } from "../components/night_words";
 import { act, actLater } from "../components/toast";
 import { useEvents } from "../events";
@@ -24,6 +25,8 @@ const PAGE = 500; // changes a request
 const MAX_CHANGES = 5_000;
 const SHOWN = 40;
 const MAX_EDITS = 5; // memories of one change that are shown
+const MAX_CHAIN = 1_000; // changes that are undone together
+const POLL = 1_000; // ms, while something is being undone
 
 const STATES: Record<string, string> = {
   done: "done",
@@ -244,7 +247,8 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
   const of = query.get("of") ?? "";
   const [words, setWords] = useState("");
   const [length, setLength] = useState(SHOWN);
-  const [gone, setGone] = useState<readonly number[]>([]);
+  const [live, setLive] = useState<Run["undoing"]>();
+  const wanted = useWanted(run);
   const readOnly = useReadOnly();
   const about = useAnswer((signal) => readPage(run, 0, signal), [run]);
   const first = about.value?.changes ?? [];
@@ -252,28 +256,40 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
   const rest = useAnswer(isLong ? (signal) => readRest(run, first, signal) : null, [run, isLong]);
   const all = [...first, ...(rest.value ?? [])];
   const reload = () => (about.reload(), rest.reload());
-  useEvents(["consolidation"], null, reload, { bundled: true, about: (event) => event.status !== "running" });
+  useEvents(["consolidation"], null, () => (setLive(undefined), reload(), onChanged()), { bundled: true, about: (event) => event.status !== "running" });
+  useEvents(["consolidation"], null, (event) => setLive(event.undoing as Run["undoing"]), { about: (event) => event.run === run && event.status === "running" });
+  const working = about.value?.status === "running" ? (live ?? about.value.undoing) : undefined;
+  const isSent = wanted.some((one) => one.sent) || working !== undefined;
+  useEffect(() => settleUndo(run, new Set(all.filter((one) => one.undone).map((one) => one.change)), working !== undefined), [about.value, rest.value]);
+  usePoll(about, isSent);
+  usePoll(rest, isSent && isLong);
   const undo = (chain?: readonly Change[]) => {
-    const hidden = (chain ?? all).map((one) => one.change);
-    setGone([...gone, ...hidden]);
-    const ask = (body: Schemas["UndoRequest"]) => request("post", "/consolidate/{id}/undo", { params: { id: run }, body, keepalive: true });
+    const numbers = (chain ?? all).map((one) => one.change);
+    const held = holdUndo(run, numbers);
     actLater(
-      chain ? "The change of that night is undone." : "The whole night is undone.",
+      chain ? "Undo of a change of that night" : "Undo of the whole night",
       async () => {
-        for (const one of chain ?? []) await ask({ change: one.change });
-        if (!chain) await ask({});
+        held.send();
+        await request("post", "/consolidate/{id}/undo", { params: { id: run }, body: chain ? { changes: numbers } : {}, keepalive: true });
         reload();
         onChanged();
       },
-      { onUndo: () => setGone((before) => before.filter((one) => !hidden.includes(one))), of: { id: "", title: chain ? describeNightChange(chain.at(-1)!) : "" } },
+      { onUndo: held.drop, of: { id: "", title: chain ? describeNightChange(chain.at(-1)!) : "" }, when: "It begins in 20 seconds, or when you leave this page." },
     );
+  };
+  /** Say how far the undo of a change is. */
+  const stateOf = (one: Change): string => {
+    if (one.undone) return "undone";
+    const its = wanted.find((each) => each.numbers.includes(one.change));
+    if (!its) return "";
+    if (!its.sent) return "about to be undone";
+    return `undoing ${((live ?? working)?.[0] ?? 0).toLocaleString("en-GB")} of ${its.numbers.length.toLocaleString("en-GB")}…`;
   };
   return (
     <Show of={about} what="the night">
       {(value) => {
         const changes = all;
         const steps = [...new Set([...COUNTS.filter(([name, , step]) => Number(value[name] ?? 0) > 0 && step !== "erase").map(([, , step]) => step), ...changes.map((one) => one.step)])];
-        const isGone = (one: Change) => one.undone || gone.includes(one.change);
         const listed = changes.filter(
           (one) => (!step || one.step === step) && (!of || one.edits.some((edit) => edit.id === of)) && (!words || `${describeNightChange(one)} ${one.why}`.toLowerCase().includes(words.toLowerCase())),
         );
@@ -291,9 +307,14 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
                 { title: "How many", number: true, cell: ([name]) => Number(value[name]).toLocaleString("en-GB") },
               ]}
             />
+            {working && (
+              <p role="status">
+                Undoing {working[0]!.toLocaleString("en-GB")} of {count(working[1]!, "change")}…
+              </p>
+            )}
             {canUndoAll && changes.length > 0 && (
               <div class="actions">
-                <button type="button" class="danger" onClick={() => undo()}>
+                <button type="button" class="danger" disabled={wanted.length > 0} onClick={() => undo()}>
                   Undo the whole night
                 </button>
               </div>
@@ -321,7 +342,7 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
                 </p>
                 <ul class="lines">
                   {listed.slice(0, length).map((one) => (
-                    <ChangeLine key={one.change} change={one} project={project} isFirst={of !== ""} isGone={isGone(one)} chainOf={(each) => listChain(each, changes.filter((other) => !isGone(other)))} undo={canUndo ? undo : undefined} />
+                    <ChangeLine key={one.change} change={one} project={project} isFirst={of !== ""} state={stateOf(one)} chainOf={(each) => listChain(each, changes.filter((other) => !stateOf(other)))} undo={canUndo ? undo : undefined} />
                   ))}
                 </ul>
                 {listed.length > length && (
@@ -339,6 +360,14 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
   );
 }
 
+/** Ask again and again, each time a while after the last answer. */
+function usePoll({ value, error, reload }: Loaded<unknown>, isWanted: boolean): void {
+  useEffect(() => {
+    const timer = isWanted ? window.setTimeout(reload, POLL) : 0;
+    return () => clearTimeout(timer);
+  }, [value, error, isWanted]);
+}
+
 function readPage(id: string, after: number, signal: AbortSignal): Promise<Run> {
   return request("get", "/consolidate/{id}", { params: { id }, query: { after, limit: after ? PAGE : FIRST }, signal });
 }
@@ -354,17 +383,17 @@ async function readRest(id: string, first: readonly Change[], signal: AbortSigna
   return changes;
 }
 
-function ChangeLine({ change, project, isFirst, isGone, chainOf, undo }: { change: Change; project: ViewProps["project"]; isFirst: boolean; isGone: boolean; chainOf: (change: Change) => Change[]; undo: ((chain: readonly Change[]) => void) | undefined }) {
+function ChangeLine({ change, project, isFirst, state, chainOf, undo }: { change: Change; project: ViewProps["project"]; isFirst: boolean; state: string; chainOf: (change: Change) => Change[]; undo: ((chain: readonly Change[]) => void) | undefined }) {
   const [isOpen, setOpen] = useState(isFirst);
   const chain = isOpen ? chainOf(change) : [];
   const edits = [...change.edits].sort((one, other) => Number(one.was !== null) - Number(other.was !== null)); // what is new first
   return (
-    <li class={isGone ? "line noted" : "line"}>
+    <li class={state ? "line noted" : "line"}>
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
           <span class="line-title">{describeNightChange(change)}</span>
           <span class="reasons">{change.why}</span>
-          {isGone && <span class="tag noted-tag">undone</span>}
+          {state && <span class="tag noted-tag">{state}</span>}
         </summary>
         {isOpen && (
           <div class="why">
@@ -379,7 +408,7 @@ function ChangeLine({ change, project, isFirst, isGone, chainOf, undo }: { chang
               </div>
             ))}
             {edits.length > MAX_EDITS && <p class="quiet-text">{count(edits.length - MAX_EDITS, "more memory", "more memories")} changed in the same way.</p>}
-            {undo && !isGone && (
+            {undo && !state && (
               <>
                 {chain.length > 1 && (
                   <p>
@@ -393,9 +422,13 @@ function ChangeLine({ change, project, isFirst, isGone, chainOf, undo }: { chang
                   </p>
                 )}
                 <div class="actions">
-                  <button type="button" class="danger" onClick={() => undo(chain)}>
-                    Undo this change
-                  </button>
+                  {chain.length > MAX_CHAIN ? (
+                    <span class="quiet-text">Too many changes build on this one. Undo the whole night instead.</span>
+                  ) : (
+                    <button type="button" class="danger" onClick={() => undo(chain)}>
+                      Undo this change
+                    </button>
+                  )}
                 </div>
               </>
             )}

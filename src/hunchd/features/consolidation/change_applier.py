@@ -7,8 +7,7 @@ are left alone. Requests and signals have priority over a run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Final
 
 from hunchd.consolidation.plan import (
@@ -22,7 +21,7 @@ from hunchd.consolidation.plan import (
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.memory.session_log import HEAD_TAG
 from hunchd.core.memory.store_writer import StoreWriter
-from hunchd.domain.errors import Overloaded, Unavailable
+from hunchd.domain.errors import Conflict, Overloaded, Unavailable
 from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Kind, Memory
 from hunchd.features.consolidation.run_records import iter_changes, make_change_line
@@ -87,17 +86,14 @@ class ChangeApplier:
         owner: str | None = None,
         of_owner: bool = False,
         steps: Collection[str] = (),
-        only: int | None = None,
     ) -> tuple[int, int]:
         """Undo the changes of a run in reverse order.
 
         By default, all changes are undone. With `of_owner`, only the changes for `owner` are undone; with `steps`,
-        only the changes made in those steps; with `only`, only the change with that number. Returns how many
-        changes were undone, and how many were left in place, fully or partly, because someone else has changed the
-        memory since. A single change is undone either completely, even if other fields of its memories have changed
-        since, or not at all.
+        only the changes made in those steps. Returns how many changes were undone, and how many were left in place,
+        fully or partly, because someone else has changed the memory since.
         """
-        batches = split_into_batches(self._iter_changes(run, only), LOG_BATCH_SIZE)
+        batches = split_into_batches(iter_changes(self._log.read_backwards(run)), LOG_BATCH_SIZE)
         undone_count = left_count = 0
         nothing: list[ChangeEntry] = []
         while entries := await asyncio.to_thread(next, batches, nothing):
@@ -107,7 +103,7 @@ class ChangeApplier:
                 if (not of_owner or entry.project == owner) and (not steps or entry.step in steps)
             ]
             memories = await self._load_memories(back)
-            applicable, done_count, in_part = _select_remaining(back, memories, allow_partial=only is None)
+            applicable, done_count, in_part = _select_remaining(back, memories, allow_partial=True)
             applied_entries = await self._apply_batches(applicable, memories)
             as_it_was = len(applied_entries) + done_count - in_part
             undone_count, left_count = undone_count + as_it_was, left_count + len(back) - as_it_was
@@ -115,11 +111,29 @@ class ChangeApplier:
         await self.wait_for_store(allowed_pending=0)
         return undone_count, left_count
 
-    def _iter_changes(self, run: str, only: int | None) -> Iterator[ChangeEntry]:
-        """Yield the changes of a run in reverse order, or only change number `only`."""
-        if only is None:
-            return iter_changes(self._log.read_backwards(run))
-        return islice(iter_changes(self._log.read_lines(run)), only, only + 1)
+    async def undo_changes(self, run: str, numbers: Collection[int]) -> AsyncIterator[int]:
+        """Undo the changes with these numbers, last first, and yield the number of each one that is undone.
+
+        Each is undone completely, even if other fields of its memories have changed since. Raises Conflict, and undoes
+        none, if one of them cannot be undone.
+        """
+        changes = await asyncio.to_thread(self._read_changes, run, numbers)
+        back = [entry.inverse for _, entry in changes]
+        memories = await self._load_memories(back)
+        applicable, done_count, _ = _select_remaining(back, memories, allow_partial=False)
+        if len(applicable) + done_count < len(back):
+            raise Conflict("a later change affects the same memory; undo that one first")
+        for number, entry in changes:
+            remaining, _, _ = _select_remaining([entry.inverse], memories, allow_partial=False)
+            if len(await self._apply_batches(remaining, memories)) < len(remaining):
+                raise Conflict("a memory was changed meanwhile; the other changes are undone")
+            yield number
+        await self.wait_for_store(allowed_pending=0)
+
+    def _read_changes(self, run: str, numbers: Collection[int]) -> Sequence[tuple[int, ChangeEntry]]:
+        """Return the changes with these numbers, last first."""
+        lines = enumerate(iter_changes(self._log.read_lines(run)))
+        return [(number, entry) for number, entry in lines if number in numbers][::-1]
 
     async def wait_for_store(self, *, allowed_pending: int) -> None:
         """Wait for the store, then release memories cached only because of the run.

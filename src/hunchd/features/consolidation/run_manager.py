@@ -20,7 +20,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, UnsetType, structs
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import ARCHIVE_REASON
@@ -64,6 +64,7 @@ MAX_RUNS: Final = 200  # runs that are listed
 MAX_MEMORY_CHANGES: Final = 20  # listed changes of one memory
 # Seconds before an interrupted run is retried: at first, a helper process may merely have been slow to start.
 RETRY_DELAYS_SECONDS: Final = (3.0, 30.0)
+UNDO: Final = "undo"  # step of an undo in progress
 MAX_TRIES: Final = 4  # times that a run is continued before it is rolled back
 # A nightly run counts as missed when the last run is older than a day and a bit.
 DUE_AFTER: Final = timedelta(hours=26)
@@ -84,7 +85,12 @@ class _CurrentRun:
     owner: str = ""
     step: str = ""
     done_count: int = 0
+    undoing_count: int = 0  # changes that an undo is to undo
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTERS, 0))
+
+    @property
+    def undoing(self) -> tuple[int, int] | UnsetType:
+        return (self.done_count, self.undoing_count) if self.undoing_count else UNSET
 
     def to_answer(
         self, status: RunStatus = "running", *, counts: bool = False, dry_run: bool | None = None
@@ -97,6 +103,7 @@ class _CurrentRun:
             project=self.owner or None,
             changes=[],  # available when the run has ended
             total=self.done_count,
+            undoing=self.undoing,
             began=format_iso(self.began),
         ).with_counts(self.counts if counts else {})
 
@@ -146,24 +153,35 @@ class RunManager:
             return current.to_answer(dry_run=request.dry_run)
         return await _wait_for_result(task)
 
-    async def undo(self, run: str, change: int | None = None) -> UndoneAnswer | RunAnswer:
-        """Undo a whole run, or only the change with the number `change`.
+    async def undo(self, run: str, numbers: frozenset[int] | None = None) -> UndoneAnswer | RunAnswer:
+        """Undo a whole run, or only the changes with these numbers: all of them or none.
 
-        Raises NotFound if there is no such run or change. Raises Conflict if another run is in progress, if the run
-        has not ended or has already been undone, or if the memory of the single change has been changed since.
+        An undo in progress is finished first. Raises NotFound if there is no such run or change. Raises Conflict if a
+        run is in progress, if the run has not ended or has already been undone, or if a memory of the changes has been
+        changed since.
         """
-        record = await asyncio.to_thread(load_run_record, self._log, run)
+        record = await self._load_after_undo(run)
         self._reject_second_run()
         if record.end is None:
             raise Conflict(f"run '{run}' has not ended", hint=f"stop it first: POST /consolidate/{run}/stop")
-        if record.is_undone or (change is not None and change in record.undone_changes):
-            raise Conflict(f"run '{run}' is already undone" if change is None else f"change {change} is already undone")
-        if change is not None and not 0 <= change < record.changes:
+        if record.is_undone or (numbers is not None and numbers <= record.undone_changes):
+            raise Conflict(f"run '{run}' is already undone" if numbers is None else "this is already undone")
+        if numbers is not None and (last := max(numbers)) >= record.changes:
             raise NotFound(
-                f"run '{run}' has no change {change}; it has {record.changes} changes, numbered from 0", field="change"
+                f"run '{run}' has no change {last}; it has {record.changes} changes, numbered from 0", field="change"
             )
-        current = self._current = _CurrentRun(run, False, self._now(), step="undo")
-        return await _wait_for_result(self._start_task(self._undo(current, record, change)))
+        remaining = None if numbers is None else numbers - record.undone_changes
+        current = self._current = _CurrentRun(run, False, self._now(), step=UNDO)
+        return await _wait_for_result(self._start_task(self._undo(current, record, remaining)))
+
+    async def _load_after_undo(self, run: str) -> RunRecord:
+        """Load a run when no undo is in progress; clients send one undo after the other."""
+        while True:
+            while self._current is not None and self._current.step == UNDO:
+                await self._current.finish_event.wait()
+            record = await asyncio.to_thread(load_run_record, self._log, run)
+            if self._current is None or self._current.step != UNDO:
+                return record
 
     async def stop(self, run: str) -> RunAnswer:
         """Stop the current run after the change that it is making.
@@ -180,13 +198,15 @@ class RunManager:
     async def get_run(self, run: str, *, after: int = 0, limit: int = MAX_CHANGES) -> RunAnswer:
         """Return one run with its changes, starting at number `after`.
 
-        At most `limit` changes are listed, and none while the run is in progress.
+        At most `limit` changes are listed, and none while the run is in progress, unless it is being undone.
         """
-        if self._current is not None and self._current.run == run:
-            return self._current.to_answer(counts=True)
+        current = self._current if self._current is not None and self._current.run == run else None
+        if current is not None and current.step != UNDO:
+            return current.to_answer(counts=True)
         record = await asyncio.to_thread(load_run_record, self._log, run)
         changes = await asyncio.to_thread(self._list_changes, record, after, limit)
-        return structs.replace(record.to_answer(), changes=changes)
+        answer = structs.replace(record.to_answer(), changes=changes)
+        return answer if current is None else structs.replace(answer, status="running", undoing=current.undoing)
 
     async def list_runs(self, part: ListSlice) -> PageAnswer[RunAnswer]:
         """Return a page of the recorded runs, newest first."""
@@ -459,26 +479,48 @@ class RunManager:
         more = max(0, self._last_record.changes - len(changes))
         return structs.replace(self._last_record.to_answer(), changes=changes, more=more)
 
-    async def _undo(self, current: _CurrentRun, record: RunRecord, change: int | None) -> UndoneAnswer:
-        await self._append_line(record.run, UndoingLine(at=format_iso(self._now()), change=change))
+    async def _undo(self, current: _CurrentRun, record: RunRecord, numbers: frozenset[int] | None) -> UndoneAnswer:
+        change = None if numbers is None else max(numbers)
         try:
-            done_count, left_count = await self._applier.undo(record.run, only=change)
-            if change is None:
+            if numbers is not None:
+                done_count, left_count = await self._undo_changes(current, record, numbers), 0
+            else:
+                await self._append_line(record.run, self._make_undoing_line(None))
+                done_count, left_count = await self._applier.undo(record.run)
                 await self._executor.return_evidence(record)
+                await self._append_line(
+                    record.run, UndoneLine(at=format_iso(self._now()), change=None, left=left_count)
+                )
         except asyncio.CancelledError:
             if not self._is_closing:  # it was stopped; otherwise it continues at the next start
                 await self._append_half_done(record.run, change)
             raise
-        if change is not None and left_count:
+        except Conflict:
             await self._append_half_done(record.run, change)
-            raise Conflict("a later change affects the same memory; undo that one first")
-        await self._append_line(record.run, UndoneLine(at=format_iso(self._now()), change=change, left=left_count))
+            raise
         self._last_record = await asyncio.to_thread(load_run_record, self._log, record.run)
         self._events.publish("consolidation", run=current.run, status="undone")
         return UndoneAnswer(run=record.run, undone=done_count, left=left_count)
 
-    async def _append_line(self, run: str, line: RunLine) -> None:
-        await asyncio.to_thread(self._log.append, run, [to_json(line)])
+    async def _undo_changes(self, current: _CurrentRun, record: RunRecord, numbers: frozenset[int]) -> int:
+        """Undo some changes; the log tells at any time which of them remain, for a start after a crash."""
+        await self._append_line(record.run, self._make_undoing_line(numbers))
+        current.undoing_count, remaining = len(numbers), numbers
+        async for number in self._applier.undo_changes(record.run, numbers):
+            remaining -= {number}
+            lines: list[RunLine] = [UndoneLine(at=format_iso(self._now()), change=number)]
+            lines += [self._make_undoing_line(remaining)] if remaining else []
+            await self._append_line(record.run, *lines)
+            current.done_count += 1
+            self._events.publish("consolidation", **to_json(current.to_answer()))
+        return current.done_count
+
+    def _make_undoing_line(self, numbers: frozenset[int] | None) -> UndoingLine:
+        at, several = format_iso(self._now()), numbers or frozenset()
+        return UndoingLine(at=at, change=max(several, default=None), changes=several)
+
+    async def _append_line(self, run: str, *lines: RunLine) -> None:
+        await asyncio.to_thread(self._log.append, run, [to_json(line) for line in lines])
 
     async def _append_half_done(self, run: str, change: int | None) -> None:
         await self._append_line(run, LeftHalfDoneLine(at=format_iso(self._now()), change=change))
@@ -510,7 +552,7 @@ class RunManager:
             record = await asyncio.to_thread(load_run_record, self._log, run)
             if self._current is not None:
                 return False
-            step = "undo" if record.is_undoing else ""
+            step = UNDO if record.is_undoing else ""
             current = self._current = _CurrentRun(run, False, record.began, step=step)
             current.counts |= record.counts
             try:
@@ -522,13 +564,13 @@ class RunManager:
     async def _resume_run(self, current: _CurrentRun, record: RunRecord) -> UndoneAnswer | RunAnswer:
         if record.is_undoing:
             if record.tries < MAX_TRIES:
-                return await self._undo(current, record, record.undo_change)
+                return await self._undo(current, record, record.undoing_changes)
             logger.warning(
                 "could not undo run %s after %d attempts; some of its changes are still in place",
                 record.run,
                 record.tries,
             )
-            await self._append_half_done(record.run, record.undo_change)
+            await self._append_half_done(record.run, max(record.undoing_changes or (), default=None))
             return record.to_answer()
         await self._append_line(current.run, ResumedLine(at=format_iso(self._now())))
         if record.tries < MAX_TRIES:

@@ -103,6 +103,7 @@ class NoRoomLine(_Line, frozen=True, kw_only=True, tag="no room"):
 class UndoingLine(_Line, frozen=True, kw_only=True, tag="undoing"):
     at: TimeText
     change: int | None
+    changes: frozenset[int] = frozenset()  # if there are several, `change` is one of them
 
 
 class LeftHalfDoneLine(_Line, frozen=True, kw_only=True, tag="left half done"):
@@ -171,7 +172,7 @@ class RunRecord:
     is_undone: bool = False
     undone_changes: set[int] = field(default_factory=set)
     is_undoing: bool = False  # an undo is unfinished
-    undo_change: int | None = None  # number of the change being undone; None if all are
+    undoing_changes: frozenset[int] | None = None  # numbers of the changes being undone; None if all are
 
     def is_change_undone(self, number: int, owner: str | None, step: str) -> bool:
         """Return True if a change was undone by the user or by the gate.
@@ -254,7 +255,8 @@ def load_run_record(log: RunLog, run: str, *, changes: bool = True) -> RunRecord
                 record.tries -= 1
             case UndoingLine() as line:
                 record.tries = record.tries + 1 if record.is_undoing else 0
-                record.is_undoing, record.undo_change = True, line.change
+                record.is_undoing = True
+                record.undoing_changes = None if line.change is None else line.changes | {line.change}
             case LeftHalfDoneLine():
                 record.is_undoing = False
             case EndedLine() as line:
