@@ -8,6 +8,7 @@ import pytest
 
 from tests.daemon.running import RunningDaemon
 from tests.page.conftest import Visit, get_address
+from tests.page.test_actions import store_fact
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
@@ -91,3 +92,18 @@ def test_address_without_session_is_locked(browser: Any, page_daemon: RunningDae
     second.get_by_text("already been used").wait_for()
     for page in (first, second):
         page.context.close()
+
+
+def test_knowledge_as_of_shows_replaced_values(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    for at, day in (("2026-03-02", "Monday"), ("2026-05-04", "Wednesday"), ("2026-07-06", "Thursday")):
+        said = f"Harvest is on {day}."
+        store_fact(page_daemon, shop, said, key="harvest_day", value=day, at=f"{at}T10:00:00Z")
+    for then, day in (("2026-04-01", "Monday"), ("2026-06-01", "Wednesday"), ("2026-08-01", "Thursday")):
+        visit.go(f"knowledge?as_of={then}T23:59:59Z")
+        its = visit.page.locator(".result", has_text="arvest")
+        its.first.wait_for()
+        assert [day in one for one in its.all_inner_texts()] == [True]
+        its.locator("a").click()
+        visit.page.locator(".panel", has_text="Who sees it").get_by_text(f"Harvest is on {day}.").first.wait_for()
+    visit.go("knowledge?as_of=2026-02-01T23:59:59Z")
+    assert visit.page.locator(".result", has_text="arvest").count() == 0

@@ -82,7 +82,8 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
         query: {
           project: project.id,
           kind: part === "archived" ? ["fact", "episode", "workflow", "pattern", "error"] : ["fact"],
-          status: part === "archived" ? ["archived"] : ["active", "suspect"],
+          // What held then may have been replaced since.
+          status: part === "archived" ? ["archived"] : asOf ? ["active", "suspect", "superseded"] : ["active", "suspect"],
           category: part === "archived" ? "" : part,
           as_of: asOf,
           limit: 100,
