@@ -67,7 +67,7 @@ from hunchd.features.team.feature import TeamFeature
 from hunchd.features.workflows.command_learning import CommandLearner
 from hunchd.protocol.knowledge_answers import FeedbackAnswer, IdsAnswer, MemoryUsageAnswer
 from hunchd.protocol.memories import MemoryDraft, MemoryRecord, memory_to_record
-from hunchd.protocol.paths import to_relative_prefix
+from hunchd.protocol.paths import to_relative_path, to_relative_prefix
 from hunchd.protocol.predictions import PredictionAnswer
 from hunchd.protocol.requests import (
     ContextRequest,
@@ -78,6 +78,7 @@ from hunchd.protocol.requests import (
     SearchRequest,
 )
 from hunchd.protocol.responses import (
+    FileAnswer,
     FocusAnswer,
     ForgottenAnswer,
     PageAnswer,
@@ -335,6 +336,16 @@ class Engine:
         A prediction states the rank and the probability that the file had before it was opened.
         """
         return self._context_service.get_focus(*self._projects.find(project))
+
+    async def find_file(self, project: str, path: str) -> FileAnswer:
+        """Tell whether a file exists on disk or in the last commit, and find similar names if it does not."""
+        found, tree = self._projects.find(project)
+        relative = to_relative_path(path, tree.root)
+        predictor = found.predictor
+        if await asyncio.to_thread((tree.root / relative).is_file) or (predictor and predictor.has_file(relative)):
+            return FileAnswer(path=relative, exists=True, similar=[])
+        similar = await asyncio.to_thread(predictor.list_similar_files, relative) if predictor else []
+        return FileAnswer(path=relative, exists=False, similar=similar)
 
     async def get_context(self, request: ContextRequest) -> Bundle:
         """Return the bundle for a request.

@@ -107,3 +107,11 @@ def test_knowledge_as_of_shows_replaced_values(visit: Visit, page_daemon: Runnin
         visit.page.locator(".panel", has_text="Who sees it").get_by_text(f"Harvest is on {day}.").first.wait_for()
     visit.go("knowledge?as_of=2026-02-01T23:59:59Z")
     assert visit.page.locator(".result", has_text="arvest").count() == 0
+
+
+def test_file_that_does_not_exist_is_named(visit: Visit, page_daemon: RunningDaemon) -> None:
+    visit.go("file?path=baskt.py")
+    visit.page.get_by_role("heading", name="There is no such file").wait_for()
+    assert visit.page.get_by_text("Context of this file").count() == 0
+    visit.page.locator(".panel", has_text="Did you mean").locator("a[title='shop/basket.py']").click()
+    visit.page.get_by_role("heading", name="Context of this file").wait_for()

@@ -312,6 +312,14 @@ KeyError: 'x'"""
     assert "raised the error" in prediction.files[0].reasons
 
 
+def test_similar_files_come_nearest_first(predictor: Predictor) -> None:
+    predictor.learn_unit(unit(20, "copy", changes=(PathChange("A", "lib/views.py"), PathChange("D", "lib/view.py"))))
+
+    assert predictor.list_similar_files("lib/views.py")[:2] == ["lib/views.py", "src/views.py"]
+    assert predictor.list_similar_files("src/vews.py")[0] == "src/views.py"
+    assert "lib/view.py" not in predictor.list_similar_files("lib/view.py")
+
+
 def test_renamed_file_keeps_history(predictor: Predictor) -> None:
     moved = unit(20, "move", changes=(PathChange("R", "src/web/views.py", "src/views.py"),))
     predictor.learn_unit(moved)

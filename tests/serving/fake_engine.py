@@ -41,6 +41,7 @@ from hunchd.protocol.requests import (
 )
 from hunchd.protocol.responses import (
     AcceptedAnswer,
+    FileAnswer,
     FocusAnswer,
     ForgottenAnswer,
     PageAnswer,
@@ -156,6 +157,10 @@ class FakeEngine:
     def get_focus(self, project: str) -> FocusAnswer:
         self._work()
         return FocusAnswer(branch="main", open_files=[], opened=[], ready_files=[])
+
+    async def find_file(self, project: str, path: str) -> FileAnswer:
+        self._work()
+        return FileAnswer(path=path, exists=True, similar=[])
 
     def describe_settings(self) -> SettingsAnswer:
         return SettingsAnswer(file="/config.toml", problem="", items=[])

@@ -5,7 +5,9 @@ A process that only learns and saves, such as the indexer, imports this module w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,15 @@ from hunchd.prediction.state import PredictorState
 
 # Co-changes by releases, bots and dependency updates say little about work: they count a quarter.
 CHORE_WEIGHT = 0.25
+MAX_SIMILAR_FILES = 6
+MIN_NAME_SIMILARITY = 0.6  # share of common characters, as difflib counts them
 MIN_PACKED_PAIRS = 50_000  # postings added for saved files, some 4 MB in each of a few indexes
+
+
+def _count_lacking(parts: Sequence[str], path: str) -> int:
+    """Return how many components of `path` are not in `parts`, those in `parts` counted against it."""
+    known = path.split("/")
+    return len(known) - 2 * len(set(known).intersection(parts))
 
 
 def _weight_of(unit: Unit) -> float:
@@ -60,6 +70,20 @@ class Learner:
         """Return the existing files with this name, in any folder."""
         files, ending = self.state.files, f"/{name}"
         return [path for number, path in enumerate(files.paths) if path.endswith(ending) and files.alive.view[number]]
+
+    def list_similar_files(self, path: str) -> list[str]:
+        """Return the existing files that somebody who wrote `path` may have meant, nearest first.
+
+        Files with the same name come first, then those with a similar one.
+        """
+        files, parts = self._state.files, path.split("/")
+        paths_by_name: dict[str, list[str]] = {}
+        for number, known in enumerate(list(files.paths)):
+            if files.alive.view[number]:
+                paths_by_name.setdefault(known.rpartition("/")[2], []).append(known)
+        names = get_close_matches(parts[-1], paths_by_name, n=MAX_SIMILAR_FILES, cutoff=MIN_NAME_SIMILARITY)
+        found = [known for name in names for known in sorted(paths_by_name[name], key=partial(_count_lacking, parts))]
+        return found[:MAX_SIMILAR_FILES]
 
     def has_file(self, path: str) -> bool:
         """Return True if this file is known and has not been removed."""

@@ -322,6 +322,13 @@ class FocusQuery(Request, frozen=True, kw_only=True):
     project: ProjectRef
 
 
+class FileQuery(Request, frozen=True, kw_only=True):
+    """Query parameters for GET /files."""
+
+    project: ProjectRef
+    path: Annotated[PathText, Meta(min_length=1, description="absolute, or relative to the project")]
+
+
 class PageCodeRequest(Request, frozen=True, kw_only=True):
     """Request for a code that opens the web page."""
 

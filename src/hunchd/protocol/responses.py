@@ -114,6 +114,12 @@ class FocusAnswer(Struct, frozen=True, kw_only=True):
     ready_files: Annotated[list[str], Meta(description="files whose bundle is ready, the newest bundle first")]
 
 
+class FileAnswer(Struct, frozen=True, kw_only=True):
+    path: Annotated[str, Meta(description="relative to the project")]
+    exists: Annotated[bool, Meta(description="on disk, or in the last commit")]
+    similar: Annotated[list[str], Meta(description="if it does not exist: files with a similar name, nearest first")]
+
+
 class PageCodeAnswer(Struct, frozen=True, kw_only=True):
     code: Annotated[str, Meta(description="single-use")]
     path: Annotated[str, Meta(description="path of the page")]

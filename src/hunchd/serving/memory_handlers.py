@@ -25,6 +25,7 @@ from hunchd.protocol.requests import (
     ContextQuery,
     ExpandRequest,
     Feedback,
+    FileQuery,
     FocusQuery,
     ForgetRequest,
     ListSlice,
@@ -37,6 +38,7 @@ from hunchd.protocol.requests import (
 )
 from hunchd.protocol.responses import (
     BundleAnswer,
+    FileAnswer,
     FocusAnswer,
     ForgottenAnswer,
     ForgottenManyAnswer,
@@ -106,6 +108,11 @@ class MemoryHandlers:
         Each of the most recently opened files comes with the rank that was predicted for it.
         """
         return self._engine.get_focus(query.project)
+
+    @route("GET /files", "findFile", errors=(404,))
+    async def find_file(self, query: FileQuery) -> FileAnswer:
+        """Tell whether a file exists, and which ones have a similar name if it does not."""
+        return await self._engine.find_file(query.project, query.path)
 
     @route("POST /memories", "remember", body=MemoryBody | MemoryDrafts, status=201, errors=(404, 409, 429, 507))
     async def add_memories(self, raw: Any) -> IdsAnswer:

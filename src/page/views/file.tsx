@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { request, type Answer } from "../api";
 import { useAnswer } from "../answers";
-import { EditorLink, FileLink, Panel, Show, Table, Timeline } from "../components/basics";
+import { EditorLink, Empty, FileLink, Panel, Show, Table, Timeline } from "../components/basics";
 import { countTogether, monthOf, nameMonth, type PastChange } from "../components/cochange";
 import { Lazy } from "../components/lazy";
 import { isMemory, Lines, MemoryDetails } from "../components/line";
@@ -26,7 +26,7 @@ export default function File({ project, route }: ViewProps) {
   return (
     <>
       <FileBox key={path} project={project} path={path} />
-      {path ? <AboutFile key={`${project.id} ${path}`} project={project} path={path} /> : <Recent project={project} />}
+      {path ? <Checked key={`${project.id} ${path}`} project={project} path={path} /> : <Recent project={project} />}
     </>
   );
 }
@@ -105,6 +105,39 @@ function PathList({ project, paths }: { project: Project; paths: readonly string
         </li>
       ))}
     </ul>
+  );
+}
+
+/** The file, or that there is none: a context for a wrong path would be believed. */
+function Checked({ project, path }: { project: Project; path: string }) {
+  const file = useAnswer((signal) => request("get", "/files", { query: { project: project.id, path }, signal }), [project.id, path]);
+  useEvents(["indexed"], project.id, file.reload, { bundled: true });
+  const similar = file.value?.similar ?? [];
+  return (
+    <Show of={file} what="the file">
+      {(value) =>
+        value.exists ? (
+          <AboutFile project={project} path={path} />
+        ) : (
+          <div class="columns">
+            <Panel title="There is no such file">
+              <p role="status">
+                <code>{path}</code> is neither on disk nor in the last commit of {project.name}.
+              </p>
+              {similar.length > 0 ? (
+                <>
+                  <h3>Did you mean</h3>
+                  <PathList project={project} paths={similar} />
+                </>
+              ) : (
+                <Empty>No file has a similar name.</Empty>
+              )}
+            </Panel>
+            <Past project={project} path={path} />
+          </div>
+        )
+      }
+    </Show>
   );
 }
 
