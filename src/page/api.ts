@@ -48,6 +48,21 @@ export async function request<M extends Method, P extends PathsWith<M>>(
   return (await answer.json()) as Answer<P, M>;
 }
 
+/** A request that can be kept in the session's storage, and sent later. */
+export interface Call {
+  method: string;
+  address: string;
+  body?: unknown;
+}
+
+export function prepare<M extends Method, P extends PathsWith<M>>(method: M, path: P, options: Request<Operation<P, M>> = {}): Call {
+  return { method: method.toUpperCase(), address: buildAddress(path as string, options.params, options.query), body: options.body };
+}
+
+export async function sendPrepared({ method, address, body }: Call): Promise<unknown> {
+  return (await send(method, address, { body })).json();
+}
+
 /** Read the metrics, which are text. */
 export async function readMetrics(signal: AbortSignal): Promise<string> {
   return (await send("GET", "/metrics", { signal })).text();

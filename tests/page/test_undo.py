@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -64,6 +65,26 @@ def test_own_changes_are_undone_later(visit: Visit, page_daemon: RunningDaemon, 
     visit.page.get_by_text("Undone.").last.wait_for()
     own.locator(".tag", has_text="undone").nth(1).wait_for()
     assert page_daemon.get(f"/memories/{identifier}")["content"] == "Lizards like warm stones."
+
+
+def test_own_changes_survive_reload(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    identifier = store_fact(page_daemon, shop, "Ask Tom before changing the basket.", category="constraint")
+    visit.go("file?path=shop/basket.py")
+    line = visit.page.locator(".line", has_text="Ask Tom before")
+    line.locator("summary").first.click()
+    line.get_by_role("button", name="never again").click()
+    visit.page.get_by_role("link", name=re.compile("of this project (is|are) put away")).wait_for()
+    visit.page.reload()
+    visit.page.get_by_role("link", name=re.compile("of this project (is|are) put away")).wait_for()
+    assert line.count() == 0
+
+    own = visit.page.locator(".own-changes")
+    own.locator("summary").click()
+    own.get_by_role("button", name="Undo").click()
+    own.get_by_text("undone", exact=True).wait_for()
+    line.first.wait_for()
+    assert get_status(page_daemon, identifier) == "active"
+    page_daemon.request("DELETE", f"/memories/{identifier}")
 
 
 def test_history_takes_last_change_back(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:

@@ -1,14 +1,14 @@
 /** One line of a context: what it says, why it is there, where it comes from, and how to put it right. */
 
 import { useState } from "preact/hooks";
-import { request, type Schemas } from "../api";
+import { prepare, request, type Schemas } from "../api";
 import { useAnswer } from "../answers";
 import { count, dayAndTime, KINDS, percent, TIERS, TRUST } from "../format";
 import type { Project } from "../project";
 import { href } from "../router";
 import { useReadOnly } from "./access";
 import { EditorLink, Empty, FileLink, Show } from "./basics";
-import { act, actLater, NotedTag, type Noted } from "./toast";
+import { act, actLater, NotedTag, useUndone, type Noted } from "./toast";
 
 export type Item = Schemas["Bundle"]["items"][number];
 export type Memory = Schemas["Memory"];
@@ -207,7 +207,7 @@ export function LineActions({ item, project, onNoted, onChanged }: ActionProps) 
       () => request("patch", "/memories/{id}", { params: { id: item.id }, body }),
       () => request("post", "/memories/{id}/undo", { params: { id: item.id } }).then(() => onNoted(null)),
       onChanged,
-      of,
+      { ...of, undo: () => prepare("post", "/memories/{id}/undo", { params: { id: item.id } }) },
     );
     if (undo) onNoted({ text: word, undo });
   };
@@ -294,6 +294,7 @@ interface NotedItem {
 /** All lines of a bundle under their tiers; one that was put away stays in its place, with its undo, while the view is open. */
 export function Lines({ items, project, onChanged }: { items: readonly Item[]; project: Project; onChanged: () => void }) {
   const [changed, setChanged] = useState<ReadonlyMap<string, NotedItem>>(new Map());
+  useUndone(onChanged);
   const note = (item: Item, noted: Noted | null) =>
     setChanged((before) => {
       const after = new Map(before);

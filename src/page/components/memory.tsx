@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { request, type Schemas } from "../api";
+import { prepare, request, type Schemas } from "../api";
 import { useAnswer, type Listed } from "../answers";
 import { count, dayAndTime, describeSource, KINDS, percent, SCOPES, sentence, STATUSES, TRUST } from "../format";
 import type { Project } from "../project";
@@ -11,7 +11,7 @@ import { useReadOnly } from "./access";
 import { FileLink, Panel, Show, Timeline } from "./basics";
 import { describeUsage, LineActions } from "./line";
 import { describeNightChange } from "./night_words";
-import { act, actLater, NotedTag, type Noted } from "./toast";
+import { act, actLater, NotedTag, useUndone, type Noted } from "./toast";
 
 export type Memory = Schemas["Memory"];
 
@@ -117,6 +117,7 @@ export function MemoryPanel({ id, project, asOf, onChanged, title = "Details", b
     memory.reload();
     onChanged();
   };
+  useUndone(changed);
   return (
     <Panel title={title}>
       <Show of={memory} what="the memory">
@@ -172,7 +173,7 @@ function Sharing({ memory, project, onChanged }: { memory: Memory; project: Proj
       async () => (moved = (await request("patch", "/memories/{id}", { params: { id: memory.id }, body: { scope: isShared ? "user-private" : "project-shared" } })).id),
       () => request("post", "/memories/{id}/undo", { params: { id: moved } }).then(() => show(memory.id)),
       onChanged,
-      { id: memory.id, title: memory.title },
+      { id: memory.id, title: memory.title, undo: () => prepare("post", "/memories/{id}/undo", { params: { id: moved } }) },
     );
     if (moved !== memory.id) show(moved);
   };
@@ -301,10 +302,21 @@ function Usage({ id, project }: { id: string; project: Project }) {
   );
 }
 
+/** Ask for what was put away; earlier versions, what was brought back, and what a night archived were not put away by anyone. */
+export async function listPutAway(project: Project, query: { as_of?: string; limit: number; cursor?: string }, signal: AbortSignal) {
+  const kinds: Memory["kind"][] = ["fact", "episode", "workflow", "pattern", "error"];
+  const page = await request("get", "/memories", { query: { project: project.id, kind: kinds, status: ["archived"], ...query }, signal });
+  const items = page.items.filter((one) => !isVersion(one.id) && one.source.goes_after === undefined && !one.links.some((link) => link.type === "undone"));
+  return { ...page, items };
+}
+
 /** Show a memory again that was put away. */
 export function showAgain(memory: Pick<Memory, "id" | "title">, onChanged: () => void, onShown: () => void = () => undefined): Promise<unknown> {
   const set = (status: Memory["status"]) => request("patch", "/memories/{id}", { params: { id: memory.id }, body: { status } });
-  return act("It is shown again.", () => set("active").then(onShown), () => set("archived"), onChanged, memory);
+  return act("It is shown again.", () => set("active").then(onShown), () => set("archived"), onChanged, {
+    ...memory,
+    undo: () => prepare("patch", "/memories/{id}", { params: { id: memory.id }, body: { status: "archived" } }),
+  });
 }
 
 function Removal({ memory, onNoted, onChanged }: { memory: Memory; onNoted: (noted: Noted | null) => void; onChanged: () => void }) {

@@ -1,7 +1,7 @@
 /** Form that stores a fact. */
 
 import { useState } from "preact/hooks";
-import { request, type Schemas } from "../api";
+import { prepare, request, type Schemas } from "../api";
 import type { Project } from "../project";
 import { useReadOnly } from "./access";
 import { act } from "./toast";
@@ -32,7 +32,7 @@ export function AddFact({ project, category, onAdded }: { project: Project; cate
       },
       () => request("delete", "/memories/{id}", { params: { id: added } }),
       onAdded,
-      { id: "", title: content },
+      { id: "", title: content, undo: () => prepare("delete", "/memories/{id}", { params: { id: added } }) },
     );
   };
   return (

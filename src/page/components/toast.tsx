@@ -1,7 +1,7 @@
 /** Actions that can be undone: done at once and undone by the daemon, or held back for a while. Each stays listed with its undo. */
 
-import { useEffect, useState } from "preact/hooks";
-import { RequestFailed } from "../api";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { RequestFailed, sendPrepared, type Call } from "../api";
 import { clock } from "../format";
 
 interface Toast {
@@ -14,24 +14,30 @@ interface Toast {
 interface Subject {
   id: string;
   title: string;
+  /** What undoes the change after a reload, when what was on the page is gone; asked for when the change is done. */
+  undo?: () => Call;
 }
-/** Something that was changed on this page since it was opened. */
+/** Something that was changed in this tab. */
 interface Done {
   id: number;
   at: string;
   text: string;
   of: Subject;
   state: "done" | "waiting" | "final" | "undone";
-  undo: () => void;
+  call: Call | null;
+  /** Missing after a reload where nothing is kept that could undo it. */
+  undo?: () => void;
 }
 
 const UNDO_MS = 20_000; // long enough to read what happened, and to reach the button with a keyboard
 const MAX_DONE = 200;
 const NOTHING: Subject = { id: "", title: "" };
 let toasts: readonly Toast[] = [];
-let done: readonly Done[] = [];
-let next = 1;
+const KEY = "hunchd-changes"; // the session's storage: it ends with the tab
+let done: readonly Done[] = readDone();
+let next = Math.max(0, ...done.map((one) => one.id)) + 1;
 const watchers = new Set<() => void>();
+const undoWatchers = new Set<() => void>();
 const waiting = new Set<() => void>();
 
 // A page that is out of sight may be ended without a further word.
@@ -43,14 +49,46 @@ function update(changed: readonly Toast[]): void {
   watchers.forEach((show) => show());
 }
 
-function list(entry: Omit<Done, "at">): void {
-  done = [{ at: new Date().toISOString(), ...entry }, ...done].slice(0, MAX_DONE);
+/** Read what was changed before a reload; what was held back then was sent. */
+function readDone(): Done[] {
+  const kept = JSON.parse(sessionStorage.getItem(KEY) ?? "[]") as Done[];
+  return kept.map((one) => ({ ...one, state: one.state === "waiting" ? "final" : one.state, ...(one.call ? { undo: () => void undoKept(one.id, one.call!) } : {}) }));
+}
+
+async function undoKept(id: number, call: Call): Promise<void> {
+  try {
+    await sendPrepared(call);
+  } catch (error) {
+    return addError(error);
+  }
+  setState(id, "undone");
+  add({ text: "Undone." }, 4_000);
+  undoWatchers.forEach((then) => then());
+}
+
+/** Call `then` when a change was undone that was made before a reload: nothing on the page knows of it. */
+export function useUndone(then: () => void): void {
+  const call = useRef(then);
+  call.current = then;
+  useEffect(() => {
+    const watcher = () => call.current();
+    undoWatchers.add(watcher);
+    return () => void undoWatchers.delete(watcher);
+  }, []);
+}
+
+function setDone(changed: readonly Done[]): void {
+  done = changed.slice(0, MAX_DONE);
+  sessionStorage.setItem(KEY, JSON.stringify(done));
   watchers.forEach((show) => show());
 }
 
+function list(entry: Omit<Done, "at">): void {
+  setDone([{ at: new Date().toISOString(), ...entry }, ...done]);
+}
+
 function setState(id: number, state: Done["state"]): void {
-  done = done.map((one) => (one.id === id ? { ...one, state } : one));
-  watchers.forEach((show) => show());
+  setDone(done.map((one) => (one.id === id ? { ...one, state } : one)));
 }
 
 function dismiss(id: number): void {
@@ -86,7 +124,7 @@ export async function act(text: string, run: () => Promise<unknown>, undo: (() =
     undo().then(() => (setState(id, "undone"), add({ text: "Undone." }, 4_000), after()), addError);
   };
   const id = add({ text, undo: takeBack });
-  list({ id, text, of, state: "done", undo: takeBack });
+  list({ id, text, of: { id: of.id, title: of.title }, state: "done", call: of.undo?.() ?? null, undo: takeBack });
   return takeBack;
 }
 
@@ -122,7 +160,7 @@ export function actLater(text: string, run: () => Promise<unknown>, { onUndo = (
     onUndo();
   };
   const id = add({ text: when ? `${text}. ${when}` : text, undo: takeBack });
-  list({ id, text, of, state: "waiting", undo: takeBack });
+  list({ id, text, of: { id: of.id, title: of.title }, state: "waiting", call: null, undo: takeBack });
   return takeBack;
 }
 
@@ -160,11 +198,16 @@ const STATES: Record<Done["state"], string> = { done: "changed again since", wai
 
 /** Tell whether a change is still to be undone, and no later one of the same subject stands. */
 function canUndo(change: Done, changes: readonly Done[]): boolean {
-  if (change.state === "waiting") return true;
+  if (!change.undo || change.state === "waiting") return change.undo !== undefined;
   return change.state === "done" && !changes.some((one) => one.id > change.id && one.state === "done" && one.of.id !== "" && one.of.id === change.of.id);
 }
 
-/** What was changed here since the page was opened, each with its undo until it is undone. */
+/** Say why there is no undo. */
+function nameState(change: Done): string {
+  return change.state === "done" && !change.undo ? "undo it where it was done" : STATES[change.state];
+}
+
+/** What was changed in this tab, each with its undo until it is undone. */
 export function OwnChanges() {
   useChanges();
   const [isOpen, setOpen] = useState(false);
@@ -183,7 +226,7 @@ export function OwnChanges() {
                 Undo
               </button>
             ) : (
-              <span class="tag">{STATES[one.state]}</span>
+              <span class="tag">{nameState(one)}</span>
             )}
           </li>
         ))}

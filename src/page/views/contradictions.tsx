@@ -1,7 +1,7 @@
 /** Contradictions: both sides beside each other, decided in a click. */
 
 import { useState } from "preact/hooks";
-import { request, type Schemas } from "../api";
+import { prepare, request, type Schemas } from "../api";
 import { usePages } from "../answers";
 import { useReadOnly } from "../components/access";
 import { Panel, Show } from "../components/basics";
@@ -59,7 +59,11 @@ function Pair({ pair, project, onChanged }: { pair: Contradiction; project: View
   const [isMerging, setMerging] = useState(false);
   const undo = () => request("post", "/contradictions/{id}/undo", { params: { id: pair.id } });
   const decide = (body: Resolution) =>
-    act(`Decided: ${DECIDED[body.resolution]!.toLowerCase()}.`, () => request("post", "/contradictions/{id}/resolve", { params: { id: pair.id }, body }), undo, onChanged, { id: pair.id, title: pair.a.title });
+    act(`Decided: ${DECIDED[body.resolution]!.toLowerCase()}.`, () => request("post", "/contradictions/{id}/resolve", { params: { id: pair.id }, body }), undo, onChanged, {
+      id: pair.id,
+      title: pair.a.title,
+      undo: () => prepare("post", "/contradictions/{id}/undo", { params: { id: pair.id } }),
+    });
   const isOpen = pair.status === "open";
   const subject = pair.a.key && pair.a.key === pair.b.key ? `About ${pair.a.key.replace(/[_.-]+/g, " ")}` : "Only one can be true";
   return (

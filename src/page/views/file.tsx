@@ -7,6 +7,7 @@ import { EditorLink, Empty, FileLink, Panel, Show, Table, Timeline } from "../co
 import { countTogether, monthOf, nameMonth, type PastChange } from "../components/cochange";
 import { Lazy } from "../components/lazy";
 import { isMemory, Lines, MemoryDetails } from "../components/line";
+import { listPutAway } from "../components/memory";
 import { useEvents } from "../events";
 import { count, percent, sentence } from "../format";
 import type { Project } from "../project";
@@ -16,6 +17,7 @@ import type { ViewProps } from "../views";
 type Prediction = Answer<"/context/predict", "post">;
 const MAX_TWINS = 8;
 const NEIGHBOURS = 12;
+const MAX_AWAY = 1_000;
 const SECOND = 4; // neighbours whose own neighbours are asked for
 
 const loadGraph = () => import("../components/graph");
@@ -144,6 +146,8 @@ function Checked({ project, path }: { project: Project; path: string }) {
 function AboutFile({ project, path }: { project: Project; path: string }) {
   const bundle = useAnswer((signal) => request("get", "/context", { query: { project: project.id, file: path }, signal }), [project.id, path]);
   useEvents(["indexed"], project.id, bundle.reload, { bundled: true });
+  const away = useAnswer((signal) => listPutAway(project, { limit: MAX_AWAY }, signal), [project.id]);
+  const awayCount = away.value?.items.length ?? 0;
   return (
     <div class="columns">
       <div class="main-column">
@@ -159,10 +163,17 @@ function AboutFile({ project, path }: { project: Project; path: string }) {
             {(value) => (
               <>
                 <p class="quiet-text">{count(value.token_count, "token")}</p>
-                <Lines items={value.items} project={project} onChanged={bundle.reload} />
+                <Lines items={value.items} project={project} onChanged={() => (bundle.reload(), away.reload())} />
               </>
             )}
           </Show>
+          {awayCount > 0 && (
+            <p class="quiet-text">
+              <a href={href("knowledge", { project: project.id, part: "archived" })}>
+                {count(awayCount, "line")} of this project {awayCount === 1 ? "is" : "are"} put away: show {awayCount === 1 ? "it" : "them"}
+              </a>
+            </p>
+          )}
         </Panel>
         <Together project={project} path={path} />
       </div>

@@ -4,7 +4,7 @@ import { request } from "../api";
 import { useAnswer, usePages } from "../answers";
 import { useReadOnly } from "../components/access";
 import { Empty, Panel, Show } from "../components/basics";
-import { Chips, Choices, isVersion, MemoryPanel, More, showAgain } from "../components/memory";
+import { Chips, Choices, listPutAway, MemoryPanel, More, showAgain } from "../components/memory";
 import { AddFact } from "../components/new_fact";
 import { Documents } from "../components/documents";
 import { useEvents } from "../events";
@@ -78,24 +78,25 @@ interface FactsProps {
 function Facts({ project, part, asOf, shown, address }: FactsProps) {
   const facts = usePages(
     (cursor, signal) =>
-      request("get", "/memories", {
-        query: {
-          project: project.id,
-          kind: part === "archived" ? ["fact", "episode", "workflow", "pattern", "error"] : ["fact"],
-          // What held then may have been replaced since.
-          status: part === "archived" ? ["archived"] : asOf ? ["active", "suspect", "superseded"] : ["active", "suspect"],
-          category: part === "archived" ? "" : part,
-          as_of: asOf,
-          limit: 100,
-          cursor: cursor ?? "",
-        },
-        signal,
-      }),
+      part === "archived"
+        ? listPutAway(project, { as_of: asOf, limit: 100, cursor: cursor ?? "" }, signal)
+        : request("get", "/memories", {
+            query: {
+              project: project.id,
+              kind: ["fact"],
+              // What held then may have been replaced since.
+              status: asOf ? ["active", "suspect", "superseded"] : ["active", "suspect"],
+              category: part,
+              as_of: asOf,
+              limit: 100,
+              cursor: cursor ?? "",
+            },
+            signal,
+          }),
     [project.id, part, asOf],
   );
   useEvents(["memory", "consolidation"], project.id, facts.reload, { bundled: true });
-  // Earlier versions, what was brought back, and what a night archived were not put away by anyone.
-  const items = (facts.value?.items ?? []).filter((one) => part !== "archived" || (!isVersion(one.id) && one.source.goes_after === undefined && !one.links.some((link) => link.type === "undone")));
+  const items = facts.value?.items ?? [];
   const readOnly = useReadOnly();
   const chosen = items.some((one) => one.id === shown) ? shown : shown || items[0]?.id;
   return (

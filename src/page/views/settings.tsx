@@ -1,7 +1,7 @@
 /** Settings and projects: what is watched, what holds, where it is changed, and what is wrong. */
 
 import { useState } from "preact/hooks";
-import { request, type Answer } from "../api";
+import { prepare, request, type Answer } from "../api";
 import { useAnswer } from "../answers";
 import { useReadOnly } from "../components/access";
 import { Panel, Show, Table } from "../components/basics";
@@ -52,7 +52,11 @@ function Projects({ status, onChanged }: { status: Status; onChanged: () => void
   };
   const pause = (one: Status["projects"][number]) => {
     const set = (paused: boolean) => request("patch", "/projects/{id}", { params: { id: one.id }, body: { paused } });
-    void act(one.paused ? `${one.name} is watched again.` : `${one.name} is paused: nothing is read or noted until you resume it.`, () => set(!one.paused), () => set(Boolean(one.paused)), onChanged, { id: one.id, title: one.name });
+    void act(one.paused ? `${one.name} is watched again.` : `${one.name} is paused: nothing is read or noted until you resume it.`, () => set(!one.paused), () => set(Boolean(one.paused)), onChanged, {
+      id: one.id,
+      title: one.name,
+      undo: () => prepare("patch", "/projects/{id}", { params: { id: one.id }, body: { paused: Boolean(one.paused) } }),
+    });
   };
   return (
     <>
