@@ -24,23 +24,39 @@ export function count(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString("en-GB")} ${number === 1 ? one : many}`;
 }
 
-const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
-  ["second", 60],
-  ["minute", 60],
-  ["hour", 24],
-  ["day", 30],
-  ["month", 12],
-  ["year", Infinity],
-];
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
 
+/** Say how long ago, in the daemon's own steps, so that a time reads the same here and in the reasons of a line. */
 export function ago(iso: string, now = Date.now()): string {
-  let amount = (Date.parse(iso) - now) / 1000;
-  for (const [unit, size] of STEPS) {
-    if (Math.abs(amount) < size) return unit === "second" && Math.abs(amount) < 10 ? "just now" : RELATIVE.format(Math.round(amount), unit);
-    amount /= size;
-  }
-  return iso;
+  const elapsed = Math.max(0, now - Date.parse(iso));
+  if (elapsed < 10 * MINUTE) return "just now";
+  if (elapsed < HOUR) return `${10 * Math.floor(elapsed / (10 * MINUTE))} min ago`;
+  if (elapsed < DAY) return `${Math.floor(elapsed / HOUR)} h ago`;
+  if (elapsed < 2 * DAY) return "yesterday";
+  if (elapsed < 60 * DAY) return `${Math.floor(elapsed / DAY)} days ago`;
+  return new Date(iso).toLocaleDateString("en-GB", { month: "long", year: "numeric" });
+}
+
+interface Dated {
+  at: string;
+  kind: string;
+  status: string;
+  valid_from?: string | null | undefined;
+  updated?: string | null | undefined;
+}
+
+/** Say since when a memory holds, by when it was said and not by when hunchd read it; or since when it is put away, or when it happened. */
+export function describeSince(memory: Dated): string {
+  if (memory.status === "archived") return `put away since ${dayAndTime(memory.updated ?? memory.at)}`;
+  if (memory.kind === "episode" || memory.kind === "error") return dayAndTime(memory.at);
+  return `since ${dayAndTime(memory.valid_from ?? memory.at)}`;
+}
+
+/** Return when a version of a memory came to be. */
+export function timeOf(version: Dated): string {
+  return version.valid_from ?? version.updated ?? version.at;
 }
 
 export function day(iso: string): string {

@@ -87,6 +87,28 @@ def test_own_changes_survive_reload(visit: Visit, page_daemon: RunningDaemon, sh
     page_daemon.request("DELETE", f"/memories/{identifier}")
 
 
+def test_fact_shown_again_keeps_its_date(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    said = {"category": "constraint", "at": "2026-03-02T10:00:00Z"}
+    identifier = store_fact(page_daemon, shop, "Ask Rita before changing the basket.", **said)
+    fact = visit.page.locator(".result", has_text="Ask Rita")
+    visit.go(f"knowledge?show={identifier}")
+    visit.page.get_by_role("button", name="never again").click()
+    visit.page.get_by_text("Put away: it is not shown again.").first.wait_for()
+    visit.go("knowledge?part=archived")
+    assert "put away since" in fact.inner_text()
+    fact.get_by_role("button", name="Undo: show").click()
+    visit.page.get_by_text("It is shown again.").wait_for()
+
+    visit.go(f"knowledge?show={identifier}")
+    assert "since 2 Mar 2026" in fact.inner_text()
+    visit.page.locator(".panel dd", has_text="Since 2 Mar 2026").wait_for()
+    visit.go("file?path=shop/basket.py")
+    line = visit.page.locator(".line", has_text="Ask Rita")
+    line.locator("summary").first.click()
+    line.get_by_text("Since 2 Mar 2026").wait_for()
+    page_daemon.request("DELETE", f"/memories/{identifier}")
+
+
 def test_history_takes_last_change_back(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
     for value in ("oak", "ash"):
         identifier = store_fact(page_daemon, shop, f"The bench is made of {value}.", key="bench_wood", value=value)

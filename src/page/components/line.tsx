@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { prepare, request, type Schemas } from "../api";
 import { useAnswer } from "../answers";
-import { count, dayAndTime, KINDS, percent, TIERS, TRUST } from "../format";
+import { count, dayAndTime, describeSince, KINDS, percent, sentence, TIERS, timeOf, TRUST } from "../format";
 import type { Project } from "../project";
 import { href } from "../router";
 import { useReadOnly } from "./access";
@@ -143,7 +143,7 @@ export function MemoryDetails({ id }: { id: string }) {
           </pre>
           <p class="quiet-text">
             {value.confidence !== undefined && `${percent(value.confidence)} sure. `}
-            {value.created && `Known since ${dayAndTime(value.created)}. `}
+            {sentence(describeSince(value))}.{" "}
             {describeUsage(value.usage)}
           </p>
           {(history.value?.items.length ?? 0) > 1 && (
@@ -152,7 +152,7 @@ export function MemoryDetails({ id }: { id: string }) {
               <ol>
                 {history.value!.items.map((version) => (
                   <li key={version.id}>
-                    {version.updated && dayAndTime(version.updated)}: {version.content}
+                    {dayAndTime(timeOf(version))}: {version.content}
                   </li>
                 ))}
               </ol>

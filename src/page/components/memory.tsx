@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { prepare, request, type Schemas } from "../api";
 import { useAnswer, type Listed } from "../answers";
-import { count, dayAndTime, describeSource, KINDS, percent, SCOPES, sentence, STATUSES, TRUST } from "../format";
+import { count, dayAndTime, describeSince, describeSource, KINDS, percent, SCOPES, sentence, STATUSES, timeOf, TRUST } from "../format";
 import type { Project } from "../project";
 import { href, navigate, pin } from "../router";
 import { useReadOnly } from "./access";
@@ -214,9 +214,9 @@ function Facts({ memory, project, onChanged }: { memory: Memory; project: Projec
         <dd>{TRUST[memory.trust] ?? memory.trust}</dd>
         <dt>How sure</dt>
         <dd>{percent(memory.confidence)}</dd>
-        <dt>Holds</dt>
+        <dt>{memory.kind === "episode" || memory.kind === "error" ? "When" : "Holds"}</dt>
         <dd>
-          since {dayAndTime(memory.valid_from ?? memory.created ?? memory.at)}
+          {sentence(describeSince(memory))}
           {memory.valid_to && ` until ${dayAndTime(memory.valid_to)}`}
           {memory.branch && `, on branch ${memory.branch}`}
         </dd>
@@ -227,10 +227,6 @@ function Facts({ memory, project, onChanged }: { memory: Memory; project: Projec
       </dl>
     </div>
   );
-}
-
-function timeOf(version: Memory): string {
-  return version.valid_from ?? version.updated ?? version.at;
 }
 
 /** State while the version held: every earlier one is marked as replaced since. */
@@ -313,7 +309,9 @@ export async function listPutAway(project: Project, query: { as_of?: string; lim
 /** Show a memory again that was put away. */
 export function showAgain(memory: Pick<Memory, "id" | "title">, onChanged: () => void, onShown: () => void = () => undefined): Promise<unknown> {
   const set = (status: Memory["status"]) => request("patch", "/memories/{id}", { params: { id: memory.id }, body: { status } });
-  return act("It is shown again.", () => set("active").then(onShown), () => set("archived"), onChanged, {
+  // Undoing also brings back since when it holds; where there is nothing to undo, only its state changes.
+  const show = () => request("post", "/memories/{id}/undo", { params: { id: memory.id } }).then((told) => (told.status === "active" ? told : set("active")), () => set("active"));
+  return act("It is shown again.", () => show().then(onShown), () => set("archived"), onChanged, {
     ...memory,
     undo: () => prepare("patch", "/memories/{id}", { params: { id: memory.id }, body: { status: "archived" } }),
   });

@@ -8,7 +8,7 @@ import { Panel, Show } from "../components/basics";
 import { Chips, More, Source, type Memory } from "../components/memory";
 import { act } from "../components/toast";
 import { useEvents } from "../events";
-import { count, dayAndTime, percent, sentence, TRUST } from "../format";
+import { count, dayAndTime, describeSince, percent, sentence, TRUST } from "../format";
 import { href } from "../router";
 import type { ViewProps } from "../views";
 
@@ -134,7 +134,7 @@ function Side({ memory, project, isLoser, keep, name }: { memory: Memory; projec
         </pre>
       )}
       <p class="quiet-text">
-        <Source memory={memory} project={project} /> on {dayAndTime(memory.valid_from ?? memory.at)}. {sentence(TRUST[memory.trust] ?? memory.trust)}. {percent(memory.confidence)} sure.
+        <Source memory={memory} project={project} />, {describeSince(memory)}. {sentence(TRUST[memory.trust] ?? memory.trust)}. {percent(memory.confidence)} sure.
       </p>
       {keep && (
         <button type="button" class="primary" onClick={keep} aria-label={`This one holds: ${memory.title.slice(0, 80)}`}>

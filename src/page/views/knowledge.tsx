@@ -8,7 +8,7 @@ import { Chips, Choices, listPutAway, MemoryPanel, More, showAgain } from "../co
 import { AddFact } from "../components/new_fact";
 import { Documents } from "../components/documents";
 import { useEvents } from "../events";
-import { count, dayAndTime, KINDS, percent, TRUST } from "../format";
+import { count, describeSince, KINDS, percent, TRUST } from "../format";
 import { href, navigate } from "../router";
 import type { ViewProps } from "../views";
 
@@ -139,7 +139,7 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
                       <span class="line-title">{one.title}</span>
                       <span class="tag">{KINDS[one.category ?? ""] ?? one.category ?? "fact"}</span>
                       <span class="reasons">
-                        {TRUST[one.trust]} · since {dayAndTime(one.valid_from ?? one.created ?? one.at)} · {percent(one.confidence)} sure{one.status === "suspect" && " · in doubt"}
+                        {TRUST[one.trust]} · {describeSince(one)} · {percent(one.confidence)} sure{one.status === "suspect" && " · in doubt"}
                       </span>
                     </>
                   )}

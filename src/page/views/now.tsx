@@ -7,7 +7,7 @@ import { Bar, Empty, FileLink, Panel, Show, Time } from "../components/basics";
 import { Lines } from "../components/line";
 import { useEvents, type HunchEvent } from "../events";
 import { fixesOf, isFix } from "../fixes";
-import { count, percent, TIERS } from "../format";
+import { clock, count, percent, TIERS } from "../format";
 import type { ViewProps } from "../views";
 import { href } from "../router";
 
@@ -236,7 +236,7 @@ function Signals({ project }: { project: ViewProps["project"] }) {
         <ol class="signals" tabIndex={0} aria-label="Reported events">
           {seen.map(({ key, at, event }) => (
             <li key={key}>
-              <Time at={at} /> {describe(event)}
+              <time dateTime={at}>{clock(at)}</time> {describe(event)}
             </li>
           ))}
         </ol>

@@ -157,7 +157,7 @@ function Preview({ result, project }: { result: Result; project: Project }) {
     <Panel title="Preview">
       <p class="preview-title">{result.title}</p>
       <NotedTag noted={noted} />
-      {result.at && (
+      {result.at && !isMemory(id) && (
         <p class="quiet-text">
           <Time at={result.at} />
         </p>

@@ -300,7 +300,7 @@ def _build_contradiction_candidate(
         tier=1,
         value=max(own, *(user_candidates[side].value for side in sides if side in user_candidates), 0.0),
         forms=(("summary", conflict.content), ("index", conflict.levels.index or conflict.title)),
-        reasons=(f"open since {format_age(conflict.created, now)}", f"hunch contradictions resolve {conflict.id}"),
+        reasons=(f"found {format_age(conflict.created, now)}", f"hunch contradictions resolve {conflict.id}"),
         source={"type": "contradiction", "key": conflict.key, "sides": sides},
         trust=conflict.trust,
         paths=_get_files(conflict),
