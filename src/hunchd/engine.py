@@ -338,7 +338,7 @@ class Engine:
         return self._context_service.get_focus(*self._projects.find(project))
 
     async def find_file(self, project: str, path: str) -> FileAnswer:
-        """Tell whether a file exists on disk or in the last commit, and find similar names if it does not."""
+        """Tell whether a file exists; if not, find similar names."""
         found, tree = self._projects.find(project)
         relative = to_relative_path(path, tree.root)
         predictor = found.predictor

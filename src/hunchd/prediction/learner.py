@@ -29,7 +29,7 @@ MIN_PACKED_PAIRS = 50_000  # postings added for saved files, some 4 MB in each o
 
 
 def _count_lacking(parts: Sequence[str], path: str) -> int:
-    """Return how many components of `path` are not in `parts`, those in `parts` counted against it."""
+    """Count the components of `path` that `parts` lack."""
     known = path.split("/")
     return len(known) - 2 * len(set(known).intersection(parts))
 
@@ -72,10 +72,7 @@ class Learner:
         return [path for number, path in enumerate(files.paths) if path.endswith(ending) and files.alive.view[number]]
 
     def list_similar_files(self, path: str) -> list[str]:
-        """Return the existing files that somebody who wrote `path` may have meant, nearest first.
-
-        Files with the same name come first, then those with a similar one.
-        """
+        """Return the existing files with a similar name, nearest first."""
         files, parts = self._state.files, path.split("/")
         paths_by_name: dict[str, list[str]] = {}
         for number, known in enumerate(list(files.paths)):

@@ -111,7 +111,7 @@ class MemoryHandlers:
 
     @route("GET /files", "findFile", errors=(404,))
     async def find_file(self, query: FileQuery) -> FileAnswer:
-        """Tell whether a file exists, and which ones have a similar name if it does not."""
+        """Tell whether a file exists, or which have similar names."""
         return await self._engine.find_file(query.project, query.path)
 
     @route("POST /memories", "remember", body=MemoryBody | MemoryDrafts, status=201, errors=(404, 409, 429, 507))

@@ -112,10 +112,9 @@ class ChangeApplier:
         return undone_count, left_count
 
     async def undo_changes(self, run: str, numbers: Collection[int]) -> AsyncIterator[int]:
-        """Undo the changes with these numbers, last first, and yield the number of each one that is undone.
+        """Undo changes completely, last first, and yield their numbers.
 
-        Each is undone completely, even if other fields of its memories have changed since. Raises Conflict, and undoes
-        none, if one of them cannot be undone.
+        Raises Conflict, and undoes none, if one of them cannot be undone.
         """
         changes = await asyncio.to_thread(self._read_changes, run, numbers)
         back = [entry.inverse for _, entry in changes]

@@ -175,7 +175,7 @@ class RunManager:
         return await _wait_for_result(self._start_task(self._undo(current, record, remaining)))
 
     async def _load_after_undo(self, run: str) -> RunRecord:
-        """Load a run when no undo is in progress; clients send one undo after the other."""
+        """Load a run once no undo is in progress."""
         while True:
             while self._current is not None and self._current.step == UNDO:
                 await self._current.finish_event.wait()
@@ -503,7 +503,7 @@ class RunManager:
         return UndoneAnswer(run=record.run, undone=done_count, left=left_count)
 
     async def _undo_changes(self, current: _CurrentRun, record: RunRecord, numbers: frozenset[int]) -> int:
-        """Undo some changes; the log tells at any time which of them remain, for a start after a crash."""
+        """Undo some changes, and log after each which remain."""
         await self._append_line(record.run, self._make_undoing_line(numbers))
         current.undoing_count, remaining = len(numbers), numbers
         async for number in self._applier.undo_changes(record.run, numbers):
