@@ -151,7 +151,7 @@ def test_absent_store_is_not_felt(team: list[Colleague], tmp_path: Path) -> None
 
     ada.state("cache", "memcached")
     wait_for(lambda: ada.team()["progress"]["state"] != "in step" and bob.team()["progress"]["state"] != "in step")
-    wait_for(lambda: ada.team()["unsent"])
+    wait_for(lambda: ada.team()["unsent"] and ada.team()["progress"]["failure"])
     progress = ada.team()["progress"]
     assert str(tmp_path / "dataset") + " is not reachable" in progress["failure"]
     assert ".rs" not in progress["failure"]

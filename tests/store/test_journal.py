@@ -257,7 +257,7 @@ async def test_checkpoint_of_everything_drops_active_segment(folder: Path) -> No
 async def test_checkpoint_beyond_last_raises_value_error(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         await journal.append(records([1]))
-        with pytest.raises(ValueError, match="no record 2"):
+        with pytest.raises(ValueError, match="record 2 has not been accepted"):
             await journal.write_checkpoint(2)
 
 
