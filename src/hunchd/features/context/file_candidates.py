@@ -44,11 +44,13 @@ MAX_SIGNATURES = 2  # of the definitions that link a file to the current one, on
 class FileLinks:
     """Names of the definitions that link a file to the current one.
 
-    `used_here` are defined in the file and used by the current one, `used_there` the reverse.
+    `used_here` are defined in the file and used by the current one, `used_there` the reverse. `mentioning` are
+    defined in the file, and their signature mentions a definition of the current one.
     """
 
     used_here: frozenset[str] = frozenset()
     used_there: frozenset[str] = frozenset()
+    mentioning: frozenset[str] = frozenset()
 
 
 def iterate_file_candidates(
@@ -71,7 +73,7 @@ def iterate_file_candidates(
     for rank, one in enumerate(first):
         view = views.get(one.path) if names_definitions else None
         link = links.get(one.path)
-        yield _build_outline_candidate(one, rank, view, link.used_here if link else ())
+        yield _build_outline_candidate(one, rank, view, link.used_here | link.mentioning if link else ())
     expected_files = [one for one in prediction.expected if one.probability >= EXPECTED]
     if expected_files:
         yield _build_expected_candidate(expected_files)
