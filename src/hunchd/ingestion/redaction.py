@@ -185,10 +185,16 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
             yield from (
                 _Span(*match.span("secret"), "password")
                 for match in pattern.finditer(text)
-                if looks_secret(match["secret"], "password", is_quoted=" " in match["secret"])
-                or is_respelt(match["secret"])
-                or match["secret"][:4].isdigit()
+                if looks_secret(match["secret"], "password", is_quoted=False) or is_respelt(match["secret"])
             )
+    if any(stem in lower for stem in rules.CODE_STEMS):
+        yield from (_Span(*match.span("secret"), "password") for match in rules.CODE.finditer(text))
+    if any(stem in lower for stem in rules.PHRASE_STEMS):
+        yield from (
+            _Span(*match.span("secret"), "password")
+            for match in rules.PHRASE.finditer(text)
+            if looks_secret(match["secret"], "password", is_quoted=True)
+        )
     if "authorization" in lower or "bearer" in lower or "basic " in lower:
         yield from _find_in_headers(text)
     if rules.has_stem(lower):
@@ -268,13 +274,10 @@ def _find_chosen(text: str, lower: str) -> Iterator[_Span]:
         starts = (word.start(), *(text.rfind(mark, word.start(), end) + 1 or end for mark in ":="))
         for start in starts:
             value = text[start:end]
-            if is_mixed(value) or (_is_chosen(value) and _is_announced_near(text, lower, start, end)):
+            has_shape = is_decorated_word(value) or is_scrambled(value)
+            if is_mixed(value) or (has_shape and _is_announced_near(text, lower, start, end)):
                 yield _Span(start, end, "password")
                 break
-
-
-def _is_chosen(value: str) -> bool:
-    return is_decorated_word(value) or is_scrambled(value)
 
 
 def _is_announced_near(text: str, lower: str, start: int, end: int) -> bool:
@@ -356,9 +359,7 @@ def _find_unquoted(match: re.Match[str], kind: str) -> _Span | None:
 
 def _is_literal(match: re.Match[str]) -> bool:
     """Return True if no code can stand at the place of the value of an assignment."""
-    groups = match.groupdict()
-    sign = "=" if match.string[match.start() : match.start("bare")] == "=" else groups["sign"]
-    if groups.get("rest") or match.string[match.start() : match.start("bare")] != sign or sign not in ("=", ">"):
+    if match.string[match.start() : match.start("bare")] not in ("=", ">"):
         return False
     line_start = max(match.string.rfind("\n", 0, match.start()) + 1, match.start() - _LONGEST_NAME)
     return rules.LITERAL_NAME.search(match.string[line_start : match.start()]) is not None

@@ -96,25 +96,23 @@ LOGINS = (
         ),
     ),
     (
-        ("pin", "puk", "code"),
-        re.compile(
-            r"\b(?:pin|puk|(?:alarm|door|gate|entry|safe|access|security|verification)[ -]?code)\b[^\n\d:=]{0,30}?"
-            rf"(?:[:=]|\b(?:{COPULAS})\b)[ \t]{{0,3}}(?P<secret>\d{{4,8}}(?:-[A-Z][a-z]{{3,12}})?)(?![\w.:/-])",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        ("phrase", "seed"),
-        re.compile(
-            r"\b(?:pass[ -]?phrase|recovery phrase|seed (?:phrase|words))\b[^\n:=]{0,40}?[:=][ \t]{0,3}"
-            r"(?P<secret>[a-z]{3,12}(?: [a-z]{3,12}){3,23})",
-            re.IGNORECASE,
-        ),
-    ),
-    (
         (":*:", "432:", "306:"),
         re.compile(r"^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<secret>[^\s:]{8,64})$", re.MULTILINE),
     ),
+)
+
+# A PIN or the code of a door, in digits, and words that follow the name of a pass phrase.
+CODE_STEMS = ("pin", "puk", "code")
+CODE = re.compile(
+    r"\b(?:pin|puk|(?:alarm|door|gate|entry|safe|access|security|verification)[ -]?code)\b[^\n\d:=]{0,30}?"
+    rf"(?:[:=]|\b(?:{COPULAS})\b)[ \t]{{0,3}}(?P<secret>\d{{4,8}}(?:-[A-Z][a-z]{{3,12}})?)(?![\w.:/-])",
+    re.IGNORECASE,
+)
+PHRASE_STEMS = ("phrase", "seed")
+PHRASE = re.compile(
+    r"\b(?:pass[ -]?phrase|recovery phrase|seed (?:phrase|words))\b[^\n:=]{0,40}?[:=][ \t]{0,3}"
+    r"(?P<secret>[a-z]{3,12}(?: [a-z]{3,12}){3,23})",
+    re.IGNORECASE,
 )
 
 # The same rows keyed by literal, so that each literal is searched for only once per text.
