@@ -36,8 +36,10 @@ class HiddenWork:
         self._hidden_ids.pop(project_id, None)
 
     def show_again(self, project_id: str, ids: Iterable[str]) -> None:
-        self._put_away.discard(project_id, ids)
-        self._hidden_ids.pop(project_id, None)
+        """Show those of the episodes again that were put away; forgotten ones stay hidden."""
+        if put_away := self._put_away.load(project_id).intersection(ids):
+            self._put_away.discard(project_id, put_away)
+            self._hidden_ids.pop(project_id, None)
 
     async def forget(self, project_id: str, ids: Iterable[str]) -> None:
         """Hide episodes permanently."""
