@@ -360,6 +360,8 @@ Use make for everything.
          "Mock with MSW", "We use msw.", ""),
         ("## ADR-7: Cache\n\n**Context:** It is slow.\n\n**Decision:** Cache in Redis,\nfor an hour.\n\n**Status:** Accepted\n",
          "Cache", "Cache in Redis, for an hour.", "accepted"),
+        ("# 8. Ask\n\n**Question.** Which of the two processes answers?\n\n**Decision.** The daemon answers.\n\n**What it costs.** Time.\n",
+         "Ask", "The daemon answers.", ""),
         ("# 5. Keep\n\n**Status:** Accepted\n**Owner:** Platform\n\nWe keep the old format until 3.0.\n",
          "Keep", "We keep the old format until 3.0.", "accepted"),
         ("# 6. Mail\n\n## Decision\n\nWe send:\n\n- receipts\n- reminders\n\n**Nothing else is sent.**\n\nThe rest.\n",

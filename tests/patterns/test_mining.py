@@ -187,6 +187,13 @@ def test_history_yields_companions(past: Path) -> None:
     assert set(pattern.commits) == set(git(past, "log", "--format=%H").split())
 
 
+def test_siblings_are_no_companion(past: Path) -> None:
+    units = list(iter_units(Git(past)))
+
+    assert "changes/*.md" in [one.target for one in find_companions([(unit, ["formats/a.py"]) for unit in units])]
+    assert "changes/*.md" not in [one.target for one in find_companions([(unit, ["changes/a.md"]) for unit in units])]
+
+
 def test_removed_file_is_no_companion(past: Path) -> None:
     files = {path: (past / path).read_bytes() for path in project("python")}
     known = {unit.sha: unit for unit in iter_units(Git(past))}

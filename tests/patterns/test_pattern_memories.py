@@ -54,6 +54,7 @@ def test_hint_tells_what_else_changes() -> None:
         ("functions named load_…", (), ""),
         ("functions named load_…", (Companion("formats/registry.py", 2, 2),), ""),
         ("functions", PATTERN.companions, ""),
+        ("methods named open_resource", PATTERN.companions, ""),
         ("tests named test_…", PATTERN.companions, ""),
     ],
 )

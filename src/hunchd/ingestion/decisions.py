@@ -37,7 +37,8 @@ _BACKGROUND_SECTION = re.compile(
 )
 # A decision without a heading, and a line that contains only metadata.
 _LABELLED_LINE = re.compile(
-    r"^\W{0,4}(?:the )?decision\W{0,3}:(.+?)(?:\n\s*\n|\Z)", re.IGNORECASE | re.MULTILINE | re.DOTALL
+    r"^\W{0,4}(?:the )?decision(?:\W{0,3}:|\.(?=\*\*|__))[*_]{0,2}(.+?)(?:\n\s*\n|\Z)",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
 _METADATA_LINE = re.compile(r"[*_]*[A-Z][\w /-]{1,24}[*_]*:(?!.*[.!?]$)")
 _DECIDING_HEADING = re.compile(

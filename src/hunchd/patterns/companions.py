@@ -134,6 +134,7 @@ def _iter_touched(unit: Unit, own_paths: Sequence[str]) -> Iterable[tuple[str, s
     before is also yielded by its path.
     """
     stems = {extract_stem(path) for path in own_paths}
+    own_kinds = {get_path_kind(path) for path in own_paths}  # that others of it change too says nothing
     is_in_tests = any(is_test(path) for path in own_paths)
     for change in unit.changes:
         path = change.path
@@ -141,7 +142,9 @@ def _iter_touched(unit: Unit, own_paths: Sequence[str]) -> Iterable[tuple[str, s
             continue
         if extract_stem(path) in stems and is_test(path) != is_in_tests:
             yield ("source" if is_in_tests else "test"), ""
-        elif "/" in path:  # files of the root folder may have nothing in common but their extension
+        elif (
+            "/" in path and get_path_kind(path) not in own_kinds
+        ):  # files of the root folder may have nothing in common but their extension
             yield "kind", get_path_kind(path)
         if change.status != "A":
             yield "file", path

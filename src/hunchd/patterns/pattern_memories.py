@@ -60,7 +60,7 @@ def describe_new_instance(
     The advice is a sentence that states what else to change or, for subclasses and the like, into which folder to
     put the instance. Returns "" if there is no advice to give, or if `example` is None.
     """
-    if example is None or title in _UNSPECIFIC or title.startswith("tests"):
+    if example is None or title in _UNSPECIFIC or title.startswith("tests") or _has_one_name(title):
         return ""
     like = f"like {example.name} ({example.path}:{example.line})"
     if usual := [one for one in companions if one.is_usual][:MAX_LISTED_COMPANIONS]:
@@ -70,6 +70,11 @@ def describe_new_instance(
     if title.startswith(_PLACED) and place.is_informative and not place.file:
         return f"new {title} go in {place.text}; {like}"
     return ""
+
+
+def _has_one_name(title: str) -> bool:
+    """Return True for functions that all have the same name: an interface implies them, nobody adds a new one."""
+    return title.startswith(("functions", "methods")) and " named " in title and "…" not in title
 
 
 def has_sentence(pattern: CodePattern) -> bool:
