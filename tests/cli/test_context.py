@@ -174,6 +174,21 @@ def test_predict_prints_probability_path_reasons(fake: FakeDaemon, repository: P
     ]
 
 
+@pytest.mark.parametrize(("changed", "told"), [([], "no change to review"), (["a.py"], "nothing seems to be missing")])
+def test_review_complete_change_notes_only_terminal(
+    fake: FakeDaemon, repository: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch, changed: list[str], told: str
+) -> None:
+    fake.routes["POST /context/review"] = (200, {"missing": [], "changed": changed})
+
+    assert main(["review"]) == 0
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert main(["review"]) == 0
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert told in output.err
+
+
 def test_error_response_prints_daemons_message(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     error = {"code": "invalid", "message": "budget must be at most 64000", "field": "budget", "hint": "Ask for less."}
     fake.routes["GET /context"] = (400, {"error": error})

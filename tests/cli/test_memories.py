@@ -264,9 +264,11 @@ def test_why_file_lists_items_with_reasons(fake: FakeDaemon, repository: Path, c
     tier, file_line, reason, convention_line, _ = capsys.readouterr().out.splitlines()
     assert tier == "Likely next:"
     assert file_line.startswith("  src/tax.py  file · ")
+    assert file_line.endswith("% likely")
     assert "file:" not in file_line
     assert reason.strip() == "changed together 9 of 11 times"
     assert convention_line.startswith("  lint: ruff  convention · ")
+    assert "%" not in convention_line
     assert convention_line.endswith(" · m1")
 
 

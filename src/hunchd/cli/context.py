@@ -97,7 +97,7 @@ def predict(arguments: Namespace) -> int:
 def review(arguments: Namespace) -> int:
     """Print the files that the uncommitted change probably still lacks.
 
-    Prints nothing if the change looks complete.
+    If it looks complete, nothing is printed; in a terminal, a note on stderr says so.
     """
     client = connect(start=not arguments.no_start)
     root = find_project_root(str(Path.cwd()), client)
@@ -112,6 +112,9 @@ def review(arguments: Namespace) -> int:
         print(f"{one['probability']:4.0%}  {colourize(path, BOLD)}{' ' * (width - len(path))}  {reasons}".rstrip())
     for reason in answer.get("degraded", ()):
         print_note(strip_controls(reason))
+    if not answer["missing"] and not answer.get("degraded") and sys.stderr.isatty():
+        count = len(answer["changed"])
+        print_note(f"nothing seems to be missing ({count} changed)." if count else "there is no change to review.")
     return 0
 
 

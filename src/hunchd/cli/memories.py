@@ -366,7 +366,8 @@ def _format_item(item: Mapping[str, Any]) -> str:
     details = [
         item["kind"],
         f"{format_number(item['tokens'])} tokens",
-        f"{item['score']:.0%}",
+        # Only of one file it is a probability, that the file is needed next; the ranking of the rest is no share.
+        *([f"{item['score']:.0%} likely"] if item["id"].startswith("file:") else []),
         *(["others' words"] if item["trust"] == "untrusted" else []),
         *([] if is_path else [item["id"]]),
     ]
