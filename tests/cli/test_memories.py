@@ -68,7 +68,7 @@ def test_remember_shows_similar_statements(fake: FakeDaemon, repository: Path, c
     told = capsys.readouterr()
     assert told.out == "m2\n"
     assert ", m1)" in told.err
-    assert "already known: Sessions stay signed cookies." in told.err
+    assert "similar statement: Sessions stay signed cookies." in told.err
     assert "hunch contradictions open m2 m1" in told.err
 
     fake.routes["GET /memories/m2/near"] = (200, {"items": [], "degraded": ["the store is still starting"]})

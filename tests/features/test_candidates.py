@@ -291,6 +291,18 @@ def test_user_fact_is_always_critical() -> None:
     assert (piece.tier, piece.reasons) == (1, ("you asked to remember it",))
 
 
+def test_user_statement_is_shown_as_said() -> None:
+    said, line = "we never print in library code; use the logger", "never print in library code"
+    rule = fact("f1", said, category="instruction", key="print in library code", value="never", trust=Trust.USER)
+    story = replace(rule, id="f2", content=said + " and so on" * 40)
+
+    told = [
+        build_candidates(make_input(facts=(replace(one, levels=Levels(summary=line)),)))[0].forms[0][1]
+        for one in (rule, story)
+    ]
+    assert told == [said, line]
+
+
 def test_fact_quoting_error_is_offered() -> None:
     said = "the test zic::tests::all needs TZDIR, or it fails with 'No such file or directory (os error 2)'"
     kept = fact("f1", said, trust=Trust.DERIVED, source={"client": "mcp"})  # as the server sends it

@@ -95,7 +95,7 @@ def _print_similar(client: Client, understanding: Mapping[str, Any]) -> None:
         similar = client.get(f"{_memory_path(identifier)}/near", limit=_MAX_SIMILAR)["items"]
     for memory in similar:
         age = format_age(memory["at"])
-        print_note(f"already known: {format_line(memory['content'], 120)} ({age}, {strip_controls(memory['id'])})")
+        print_note(f"similar statement: {format_line(memory['content'], 120)} ({age}, {strip_controls(memory['id'])})")
     if similar:
         identifier_shown = strip_controls(similar[0]["id"]) if len(similar) == 1 else "ID"
         print_note(
@@ -113,9 +113,9 @@ def _describe_understanding(understanding: dict[str, Any]) -> str:
     other = f" (not {understanding['instead_of']})" if understanding.get("instead_of") else ""
     because = f", because {understanding['reason']}" if understanding.get("reason") else ""
     category = f"{understanding['category']}, " if understanding.get("category") else ""
-    sentence = strip_controls(
-        f"understood as {category}{understanding['key']}: {understanding.get('value', '')}{other}{because}"
-    )
+    key, value = understanding["key"], understanding.get("value", "")
+    statement = f"{value} {key}" if value in ("always", "never") else f"{key}: {value}"
+    sentence = strip_controls(f"understood as {category}{statement}{other}{because}")
     match understanding.get("verdict"):
         case "same":
             sentence += "; already known"

@@ -68,6 +68,7 @@ MIN_IMPORTANCE = 0.5  # minimum importance of the user's statements; others are 
 MAX_CONTRADICTIONS = 3
 MAX_PROFILE_LINES = 4  # lines
 MAX_PROFILE_LINE_LENGTH = 240  # characters in a line; longer lines are stories
+MAX_VERBATIM = 240  # characters of a user's statement that is quoted whole
 _PREFERENCES_PATH = "/profile/preferences"
 _DELETED_PATTERN = re.compile(r"[\w./-]{1,120} is gone$|`\w{1,60}` is defined nowhere any more")
 _MIN_WORD_LENGTH = 4  # letters
@@ -590,6 +591,9 @@ def extract_words(text: str) -> frozenset[str]:
 
 
 def _render_sentence(fact: Memory) -> str:
+    """Return the text of a fact: what the user said as it was said if it is short, otherwise its summary."""
+    if fact.trust is Trust.USER and fact.content.strip() and len(fact.content) <= MAX_VERBATIM:
+        return " ".join(fact.content.split())
     if fact.kind is Kind.FACT and fact.key and fact.value and fact.category not in ("decision", "instruction"):
         summary = fact.levels.summary
         return summary if summary.startswith(f"{fact.key}: {fact.value}") else f"{fact.key}: {fact.value}"
