@@ -70,6 +70,24 @@ def predicted(text: str, predictor: Predictor, file: str | None = None) -> list[
     return [file.path for file in told.files]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ModuleNotFoundError: No module named 'nowhere'",
+        "E: Unable to locate package: work on mail and the price of a cart",
+        "Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\nKeyError: 'no_such_key'",
+    ],
+)
+def test_unrelated_error_changes_no_prediction(text: str, predictor: Predictor) -> None:
+    without = predictor.predict(Focus(project="p", file=PATHS[0]), now=10)
+    assert predictor.predict(Focus(project="p", file=PATHS[0], errors=(text,)), now=10) == without
+
+
+@pytest.mark.parametrize("text", ["error: `send_receipt` takes 2 arguments", "undefined: shop.send_receipt"])
+def test_error_naming_definition_predicts_its_file(text: str, predictor: Predictor) -> None:
+    assert predicted(text, predictor, file=PATHS[0])[0] == "src/shop/mail.py"
+
+
 @pytest.mark.parametrize("text", [NATIVE, SHORT], ids=["native", "short"])
 def test_raise_site_is_first_without_libraries(text: str, predictor: Predictor) -> None:
     assert named(text, predictor) == ["src/shop/price.py", "src/shop/cart.py", "tests/test_cart.py"]

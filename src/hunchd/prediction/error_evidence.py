@@ -11,7 +11,7 @@ from hunchd.prediction import evidence
 from hunchd.prediction.file_table import DOCUMENT, TEST
 from hunchd.prediction.packed_arrays import Array
 from hunchd.prediction.state import PredictorState
-from hunchd.prediction.traces import ErrorTrace
+from hunchd.prediction.traces import MAX_DEFINERS, ErrorTrace
 
 SIGN_NAMES = (
     "raised",  # the source nearest to the raise site
@@ -29,7 +29,6 @@ SIGN_NAMES = (
     "test",
     "document",
 )
-MAX_DEFINERS = 8  # files: names that more of them define are not informative
 MAX_SOURCES = 3
 
 

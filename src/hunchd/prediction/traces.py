@@ -20,6 +20,7 @@ MAX_TEXTS = 3
 MAX_NAMES = 64  # of each kind
 MAX_FILES = 12
 MAX_LINES = 3  # of a message
+MAX_DEFINERS = 8  # files: names that more of them define are not informative
 MAX_MESSAGE_CHARACTERS = 400  # characters
 
 # "path/to/file.py", line 12 · at fn (/path/file.ts:3:4) · src/main.rs:10:5 · (File.java:12) · file.go:12
@@ -38,6 +39,8 @@ _TOOL_MESSAGE = re.compile(
     r"""^\s*(?:vet: )?[\w.\-@+/\\:]*\w\.[A-Za-z]{1,5}(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)):? +([A-Za-z'"`].*)$"""
 )
 _MODULE = re.compile(r"""(?:from|module|named|package) ['"`]([\w.]+(?:/[\w.\-]+)*)['"`]""")
+# What is a name and not a word of a sentence: it is quoted, or has an underscore or a capital inside.
+_CODE_NAME = re.compile(r"""['"`]([\w.]+)(?:\(\))?['"`]|\b(\w*?(?:[A-Za-z\d]_[A-Za-z]|[a-z][A-Z])\w*)""")
 INSTALLED_FOLDER = re.compile(r"(?:^|/)(?:site-packages|dist-packages|node_modules)/")
 _THIRD_PARTY = re.compile(
     r"(?:^|/)lib/python[\d.]+/|^<|(?:^|/)(?:rustc|\.cargo/registry|go/pkg/mod|usr/local/go)/|^node:"
@@ -72,10 +75,12 @@ NO_TRACE = ErrorTrace()
 def parse_errors(texts: Iterable[str], state: PredictorState) -> ErrorTrace:
     """Parse error texts, which must be sorted from newest to oldest.
 
+    A text without a file, module or name of the project is ignored: its words alone would only lead to guesses.
     Files named in older texts come after those named in newer ones. Names and the message are taken from the newest
     text only.
     """
-    texts = [shorten_runs(text[-MAX_CHARACTERS:]) for text in texts if text.strip()][:MAX_TEXTS]
+    shortened = [shorten_runs(text[-MAX_CHARACTERS:]) for text in texts if text.strip()][:MAX_TEXTS]
+    texts = [text for text in shortened if _concerns_project(text, state)]
     if not texts:
         return NO_TRACE
     places = dict.fromkeys(file for text in texts for file in list_files(text, state))
@@ -89,6 +94,14 @@ def parse_errors(texts: Iterable[str], state: PredictorState) -> ErrorTrace:
         tuple(_find_blamed_files(message, state))[:MAX_FILES],
         " ".join((*message[:MAX_LINES], *dict.fromkeys(_TEST_NAME.findall(texts[0]))))[:MAX_MESSAGE_CHARACTERS],
     )
+
+
+def _concerns_project(text: str, state: PredictorState) -> bool:
+    """Return True if an error names a file or module of the project, or something that few of its files define."""
+    if list_files(text, state) or next(_find_blamed_files(text.splitlines(), state), None) is not None:
+        return True
+    names = _hash_names([(quoted or name).rsplit(".", 1)[-1] for quoted, name in _CODE_NAME.findall(text)])
+    return any(0 < len(state.contents.definitions.find_holders(name)[0]) <= MAX_DEFINERS for name in names)
 
 
 def list_files(text: str, state: PredictorState) -> list[int]:
