@@ -34,7 +34,7 @@ class BundleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReviewCounts:
-    """Numbers of files from reviewing half of a change, and from reviewing all of it."""
+    """Counts of files that a review named when given half of a change, and when given all of it."""
 
     rest: int  # files of the change that are not in the half
     correct_count: int  # files of the rest that were reported

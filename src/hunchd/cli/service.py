@@ -204,7 +204,8 @@ def _detect_manager() -> str:
     if shutil.which("systemctl"):
         return "systemd"
     raise CommandError(
-        "this system has neither systemd nor launchd.", hint="Any command starts the daemon; docs/service.md has more."
+        "this system has neither systemd nor launchd.",
+        hint="No service is needed: any `hunch` command starts the daemon. See docs/service.md.",
     )
 
 

@@ -40,7 +40,7 @@ def export(arguments: Namespace) -> int:
     if arguments.json:
         print_json({"file": arguments.file, "lines": count})
     else:
-        print_note(f"{format_number(count)} lines in {arguments.file}")
+        print_note(f"wrote {format_number(count)} lines to {arguments.file}")
     return 0
 
 

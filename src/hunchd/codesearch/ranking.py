@@ -137,9 +137,9 @@ def _compute_signals(
     prediction: PredictionScores,
     meaning: Array | None,
 ) -> dict[str, Array]:
-    """Return the signals for each file, keyed by name.
+    """Return the ranking signals, keyed by signal name.
 
-    The values are between 0 and 1.
+    Each array has one value between 0 and 1 for each file.
     """
     nothing = np.zeros(len(index.paths), "<f4")
     exact = query.form == "symbol" and bool(defines.any())

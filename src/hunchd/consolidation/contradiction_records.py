@@ -219,8 +219,8 @@ def close_overtaken(
 def needs_no_question(contradiction: Memory) -> bool:
     """Return True if the user need not be asked about the contradiction again.
 
-    The user still has to be asked if the contradiction was closed only because a source changed its claim, since
-    nobody has resolved it.
+    A contradiction that was closed only because a source changed its claim was resolved by nobody, so the user must
+    still be asked.
     """
     return contradiction.status is Status.ACTIVE or contradiction.source.get("note") != OVERTAKEN
 

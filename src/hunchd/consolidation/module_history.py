@@ -322,7 +322,7 @@ def _parse_year_count(line: str) -> tuple[str, int] | None:
 
 
 def _join_best_titles(episodes: Iterable[Memory], vocabulary: Vocabulary) -> str:
-    """Join the titles of the best episodes: important, cited, or with rare words.
+    """Join the titles of the best episodes: those that are important, are cited, or contain rare words.
 
     At most SUMMARY_EPISODES titles are joined, oldest first.
     """

@@ -124,7 +124,7 @@ class StoreMaintenance:
             except StoreClosed:
                 more = True
             except Exception:  # as in `_run_safely`
-                logger.exception("loading rows ahead of time failed; retrying in %.0f s", RETRY_DELAY_SECONDS)
+                logger.exception("could not preload rows; retrying in %.0f s", RETRY_DELAY_SECONDS)
                 pause = RETRY_DELAY_SECONDS
             if had_more and not more:  # the database read it all through its own buffers
                 release_free_memory()

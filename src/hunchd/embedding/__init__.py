@@ -1,9 +1,9 @@
 """Text embedding on this machine, without a network.
 
-Without precautions, the libraries used would report on their users: onnxruntime 1.29 and later sends session and model
-events to its maker and keeps a device id below `~/.cache`, unless a variable is set before the library is loaded, and
-huggingface_hub adds usage data to downloads. Every module that loads them is therefore imported through this package,
-which sets the variables.
+By default, the libraries used send telemetry: onnxruntime 1.29 and later sends session and model events to its vendor
+and keeps a device id under `~/.cache`, and huggingface_hub adds usage data to downloads. Environment variables disable
+this, but they must be set before the libraries are loaded. This package sets them, so every module that loads these
+libraries is imported through it.
 """
 
 import os

@@ -344,7 +344,8 @@ def _outranks(statement: Statement, current: Statement) -> bool:
 def _is_informative(statement: Statement, project_values: Mapping[str, str]) -> bool:
     """Return False for CI facts that add nothing to what is known.
 
-    Such facts are the default runner system, and a single version that the project's own statement also names.
+    Such facts are the operating system of the default runner, and a single tool version that the project itself also
+    declares.
     """
     if not statement.key.startswith(CI_PREFIX) or ", " in statement.value:
         return True

@@ -1,7 +1,7 @@
 """Outlines of files that no tree-sitter grammar covers.
 
-An outline lists the headings of a document, the sections and targets in small formats such as Makefiles, or
-definitions.
+An outline lists the headings of a document, the sections of a configuration file, the targets of a Makefile, or the
+definitions in a source file.
 """
 
 from __future__ import annotations

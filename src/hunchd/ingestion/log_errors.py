@@ -45,9 +45,9 @@ def split_errors(lines: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def close_block(block: Sequence[str]) -> list[str]:
-    """Return the unfinished error that `split_errors` left.
+    """Return the last error, which `split_errors` left incomplete.
 
-    Call this function once no more lines follow. The list is empty if there is no unfinished error.
+    Call this function at the end of the input. The list is empty if no error was pending.
     """
     return [_strip_logger_prefix(block)] if block else []
 

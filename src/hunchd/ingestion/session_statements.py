@@ -314,7 +314,7 @@ def _is_question(sentence: str) -> bool:
 
 
 def _join_adjacent(sentences: Sequence[_JudgedSentence]) -> Iterator[_JudgedSentence]:
-    """Join adjacent sentences that both decide, demand or explain something.
+    """Join adjacent sentences if each states a decision, a requirement or a reason.
 
     Sentences are joined only while the result has at most LONGEST_TOGETHER characters.
     """

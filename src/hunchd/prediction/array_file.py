@@ -76,7 +76,9 @@ def read_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
         start = begin + length + -(begin + length) % ALIGNMENT
         return {entry[0]: _read_array(content, start, entry) for entry in header["arrays"]}, header["about"]
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise StoreError(f"{path} cannot be used: {error}", hint="it is rebuilt from the repository") from error
+        raise StoreError(
+            f"{path} cannot be used: {error}", hint="it will be rebuilt from the repository automatically"
+        ) from error
 
 
 def _read_array(content: bytearray, start: int, entry: list[Any]) -> np.ndarray[Any, Any]:

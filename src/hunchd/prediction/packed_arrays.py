@@ -99,7 +99,7 @@ def sum_each_by_number(parts: Sequence[Scores]) -> list[Scores]:
 
 
 def _prefers_counting(numbers: Array) -> bool:
-    """Return True if counting these numbers is faster than sorting them."""
+    """Return True if a counting sort of these numbers is faster than a comparison sort."""
     return int(np.maximum.reduce(numbers)) < COUNTING_FACTOR * len(numbers) + COUNTING_OFFSET
 
 

@@ -180,10 +180,9 @@ class ReasonBuilder:
                     yield Reason(weight, to_here if is_here else to_another.format(self._get_name(seed)))
 
     def _is_proven(self, source: str, file: int, seed: int) -> bool:
-        """Return True unless a link may be a coincidence.
+        """Return True if a link between two files is unlikely to be a coincidence.
 
-        A link may be a coincidence if the names in common are too frequent, or if several modules have the imported
-        name.
+        It may be one if the names that they share are too common, or if the imported name matches several modules.
         """
         user, other = (seed, file) if source in ("imports", "defines") else (file, seed)
         if source in ("imports", "importers"):
@@ -239,7 +238,7 @@ class ReasonBuilder:
         return [max(strongest)] if strongest else []
 
     def _count_lately(self, seed: int) -> Counter[int]:
-        """Count how many of the newest changes to a seed touched each file."""
+        """For each file, count how many of the most recent changes to the seed file also touched it."""
         if seed not in self._lately:
             units = self._state.messages.list_units_of_file(seed, LATELY)
             self._lately[seed] = Counter(self._state.messages.flatten_files(units)[0].tolist())

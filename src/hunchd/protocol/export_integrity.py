@@ -26,7 +26,7 @@ def build_closing_line(lines: int) -> ExportLine:
 
 
 class ExportIntegrity:
-    """Check that an import contains complete exports, fed line by line.
+    """Checker that verifies, line by line, that each export in an import is complete.
 
     One import may contain several exports, one after the other.
     """

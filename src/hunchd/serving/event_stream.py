@@ -72,7 +72,9 @@ class EventListeners:
         except TimeoutError:
             self.dropped_count += 1
             response.force_close()
-            logger.info("an event listener has not read for %.0f s; disconnecting it", self._limits.write_seconds)
+            logger.info(
+                "a client of the event stream has read nothing for %.0f s; disconnecting it", self._limits.write_seconds
+            )
         except ConnectionError:
             logger.debug("an event listener disconnected")
         finally:

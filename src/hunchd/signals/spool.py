@@ -234,7 +234,7 @@ class SpoolWatcher:
             for folder in self._folders:
                 self._thread.watch_folder(folder, self)
         except UnwatchableFolder as error:
-            logger.warning("the spool cannot be watched; polling it every %.0f s: %s", POLL_SECONDS, error)
+            logger.warning("cannot watch the spool: %s; polling it every %.0f s instead", error, POLL_SECONDS)
             self._schedule(POLL_SECONDS)
         self._notify()
 

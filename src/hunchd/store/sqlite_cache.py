@@ -45,7 +45,7 @@ def open_cache(path: Path, schema: CacheSchema) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:  # another process is writing
             raise StoreError(f"{path} is in use: {error}") from error
-        logger.warning("%s %s; recreating it", path, _describe_error(error))
+        logger.warning("the cache %s %s; recreating it", path, _describe_error(error))
         for ending in ("", "-wal", "-shm"):
             Path(f"{path}{ending}").unlink(missing_ok=True)
     try:

@@ -11,9 +11,9 @@ MAX_TAIL_BYTES: Final = 48 * 1024  # bytes
 
 
 class OutputTail:
-    """Buffer for the last `max_bytes` bytes of an output.
+    """Buffer that keeps the last `max_bytes` bytes of a command's output.
 
-    It may hold up to twice that many bytes. Two threads may add to it.
+    It may hold up to twice that many bytes. Two threads may append to it concurrently.
     """
 
     def __init__(self, max_bytes: int = MAX_TAIL_BYTES) -> None:

@@ -104,7 +104,7 @@ class ProjectIndexer:
         except (OSError, ValueError, KeyError, TypeError, HunchError) as error:
             ours = isinstance(error, HunchError)  # no traceback is needed: the file may be from an earlier version
             logger.warning(
-                "could not load the models of %s; rebuilding them: %s", project.name, error, exc_info=not ours
+                "could not load the models of %s: %s; rebuilding them", project.name, error, exc_info=not ours
             )
             project.learned_sha, project.predictor = None, None
         if project.code is not None:

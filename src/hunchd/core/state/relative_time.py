@@ -1,4 +1,4 @@
-"""Coarse relative times, so that the text of an unchanged answer stays the same."""
+"""Coarse relative times ("2 days ago"), so that an answer does not change merely because time has passed."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class VerdictLine(_Line, frozen=True, kw_only=True, tag="verdict"):
     gate: GateFigures
 
     def undoes(self, step: str) -> bool:
-        """Return True if the gate undid the changes of a step."""
+        """Return True if the regression gate rolled back the changes made by a step."""
         return self.rolled_back or step in (self.gate.undone_steps or ())
 
 

@@ -123,10 +123,10 @@ def _sort_newest_first(errors: Sequence[KnownError]) -> list[KnownError]:
 
 
 def _list_current_units(candidate_input: CandidateInput) -> list[PredictedUnit]:
-    """Return the predicted past units of work that are worth showing.
+    """Return the past units of work that were predicted to be relevant and are worth showing.
 
-    Units that are too old or touched no other file than the current one are left out, unless the user has asked a
-    question or has errors.
+    Units that are too old, or that touched only the current file, are left out unless the user has asked a question
+    or has errors.
     """
     units, focus = candidate_input.prediction.units, candidate_input.focus
     if focus.query or focus.errors:

@@ -245,10 +245,10 @@ def _is_outdated(fact: Memory, now: datetime) -> bool:
 
 
 def _is_old_renaming(fact: Memory, spoken_text: str, now: datetime) -> bool:
-    """Return True for an old renaming that `spoken_text` does not mention.
+    """Return True if `fact` is a rename older than OUTDATED_AFTER and `spoken_text` mentions neither name.
 
-    The code contains only the new name, so after OUTDATED_AFTER the renaming is shown only to people who use one of
-    the names.
+    By then the code contains only the new name, so the rename matters only to a user who still mentions one of the
+    names.
     """
     if fact.source.get("rule") != "renamed" or now - fact.at <= OUTDATED_AFTER:
         return False

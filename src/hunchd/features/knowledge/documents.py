@@ -184,7 +184,7 @@ class DocumentService:
             )
 
     async def _add_chunks(self, page: Memory, change: MemoryChange) -> MemoryChange:
-        """Add the changes to a document's chunks to `change`.
+        """Extend `change` with the updates for a document's chunks.
 
         New chunks are stored and outdated ones are deleted.
         """

@@ -38,7 +38,7 @@ def read_package_json(text: str) -> Iterator[Statement]:
 
 
 def _read_scripts(scripts: Mapping[str, str], dependencies: Mapping[str, Any]) -> Iterator[Statement]:
-    """Yield the known tools that the scripts in `package.json` call, for each purpose."""
+    """Yield a statement for each purpose that names the known tools that the scripts in `package.json` call for it."""
     for key, names in TOOLS_BY_PURPOSE:
         lines = " ; ".join(line for name, line in scripts.items() if classify_task(name) in (key, "tests", EVERYTHING))
         tools = [name for name in names if mentions(lines, name) or (name in dependencies and key == "tests")]

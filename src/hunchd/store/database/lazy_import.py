@@ -42,7 +42,7 @@ def import_without(
         return importlib.import_module(name)
     except Exception:
         logger.exception(
-            "could not import %s while leaving out %s; importing the whole package",
+            "could not import %s without %s; importing the whole package instead",
             name,
             ", ".join(excluded_modules),
         )

@@ -107,9 +107,10 @@ class TableMirror:
         return self
 
     async def switch_reader(self, reader: Table) -> None:
-        """Switch to a newer `reader` that contains everything written so far.
+        """Switch to `reader`, a newer one that contains everything written so far.
 
-        All rows get their addresses in the new reader, and no row counts as fresh any more.
+        The address of each row becomes its position in the new reader, and no row is marked as written since the reader
+        was opened.
         """
         addresses = np.full(self._count, NO_ADDRESS, np.uint64)
         async for batch in reader.scan_columns(("id",)):

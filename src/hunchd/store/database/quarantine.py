@@ -1,4 +1,4 @@
-"""Quarantine of damaged rows, which are never returned.
+"""Quarantine for damaged rows, which are excluded from all query results.
 
 Their ids are remembered across restarts.
 """

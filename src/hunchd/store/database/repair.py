@@ -94,7 +94,7 @@ def discard_newest_version(folder: Path) -> RepairReport:
     move_aside(folder, [manifests[0][1]])
     (folder / "_versions" / HINT_FILE).unlink(missing_ok=True)
     report = repair_table(folder)
-    logger.warning("%s: version %d cannot be read and was set aside", folder.name, manifests[0][0])
+    logger.warning("table %s: version %d is unreadable and was set aside", folder.name, manifests[0][0])
     return RepairReport(report.table, (manifests[0][0], *report.lost_versions), report.damaged_files)
 
 

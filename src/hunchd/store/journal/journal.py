@@ -373,7 +373,7 @@ class Journal:
                     raise Unavailable("the journal is closed")
                 yield
         except OSError as error:
-            logger.warning("could not change the journal's files: %s", error)
+            logger.warning("could not write the journal files: %s", error)
             raise _translate_error(error) from error
 
     def release_reserve(self) -> bool:
