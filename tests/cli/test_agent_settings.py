@@ -149,9 +149,9 @@ def test_install_writes_absolute_command(user: Path, hunchd_home: Path) -> None:
     assert starts(tomllib.loads((user / ".codex/config.toml").read_text())["mcp_servers"]["hunch"])
     assert starts(jsonc.parse((user / ".config/zed/settings.json").read_text()).to_value()["context_servers"]["hunch"])
     hooks = json.loads((user / ".claude/settings.json").read_text())["hooks"]
-    assert set(hooks) == {"SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SessionEnd"}
+    tool_hooks = {"PreToolUse", "PostToolUse", "PostToolUseFailure"}
+    assert set(hooks) == {"SessionStart", "UserPromptSubmit", *tool_hooks, "PreCompact", "Stop", "SessionEnd"}
     assert len(hooks["Stop"]) == 2
-    assert "UserPromptSubmit" not in hooks  # nothing is pushed on each prompt
 
 
 def test_install_unparsable_file_is_not_changed(user: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,6 +42,40 @@ def test_context_shown_before_is_not_repeated(daemon: RunningDaemon, shop: Path)
     assert "tests/test_basket.py" in other, "it is told of each file that it belongs to"
 
 
+def count_messages(daemon: RunningDaemon, session: str) -> int:
+    status, answer = daemon.request("GET", f"/sessions/{session}/messages")
+    return len(answer["items"]) if status == 200 else 0
+
+
+def test_prompt_becomes_fact_when_history_is_compacted(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    said = "From now on we write change-log entries in the past tense."
+    event = {"session_id": "s-hook", "cwd": str(shop)}
+    daemon.post("/agents/claude-code/events", event | {"hook_event_name": "PreCompact", "trigger": "auto"})
+    for name, text in (("UserPromptSubmit", {"prompt": said}), ("Stop", {"last_assistant_message": "Understood."})):
+        daemon.post("/agents/claude-code/events", event | {"hook_event_name": name} | text)
+    daemon.wait_until(lambda: count_messages(daemon, "s-hook") == 2, within=10, what="log both")
+    daemon.post("/agents/claude-code/events", event | {"hook_event_name": "PreCompact", "trigger": "auto"})
+
+    def facts() -> list[str]:
+        found = daemon.post("/search", {"project": str(shop), "query": "tense of change-log entries"})["results"]
+        return [str(one) for one in found if one["kind"] == "fact"]
+
+    daemon.wait_until(lambda: any("past tense" in one for one in facts()), within=20, what="know what was said")
+
+
+def test_imported_transcript_repeats_no_hook_message(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    event = {"session_id": "s-twice", "cwd": str(shop), "hook_event_name": "UserPromptSubmit", "prompt": "Go on."}
+    for _ in range(2):  # it may be said again
+        daemon.post("/agents/claude-code/events", event)
+
+    daemon.wait_until(lambda: count_messages(daemon, "s-twice") == 2, within=10, what="log both")
+    imported = [{"role": "user", "content": text, "ref": ref} for ref, text in (("1", "Go on."), ("2", "Stop."))]
+    answer = daemon.post("/sessions/s-twice/messages", {"project": str(shop), "messages": imported})
+    assert (answer["accepted"], count_messages(daemon, "s-twice")) == (1, 3)
+
+
 def test_session_end_closes_agents_files(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     own = {"kind": "file_opened", "project": str(shop), "path": "docs/colours.md"}

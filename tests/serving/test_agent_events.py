@@ -203,8 +203,27 @@ async def test_stop_stores_message_and_session_end(daemon: Daemon, shop: Path) -
     assert [message["content"] for message in page["items"]] == ["Totals are in cents."]
 
 
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        ("claude-code", "UserPromptSubmit"),
+        ("codex", "UserPromptSubmit"),
+        ("cursor", "beforeSubmitPrompt"),
+        ("gemini", "BeforeAgent"),
+    ],
+)
+async def test_prompt_is_logged_and_answered_emptily(daemon: Daemon, shop: Path, agent: str, name: str) -> None:
+    prompt = {"hook_event_name": name, "session_id": "s1", "cwd": str(shop), "prompt": "Totals are in cents."}
+    assert await send_event(daemon, agent, prompt) in ("", "{}")
+    while (response := await daemon.get("/sessions/s1/messages")).status != 200:
+        await asyncio.sleep(0.01)
+    assert [(one["role"], one["content"]) for one in (await response.json())["items"]] == [
+        ("user", "Totals are in cents.")
+    ]
+
+
 async def test_irrelevant_event_returns_empty_response(daemon: Daemon, shop: Path, tmp_path: Path) -> None:
-    assert await send_event(daemon, "claude-code", claude("UserPromptSubmit", shop, prompt="go on")) == ""
+    assert await send_event(daemon, "claude-code", claude("SubagentStop", shop)) == ""
     assert await send_event(daemon, "gemini", {"hook_event_name": "Notification", "cwd": str(shop)}) == "{}"
     assert await send_event(daemon, "cursor", {"hook_event_name": "beforeSubmitPrompt"}) == "{}"
     assert await send_event(daemon, "claude-code", claude("SessionStart", tmp_path)) == "", "no repository"

@@ -13,7 +13,9 @@ from typing import Any, Final, Literal, NamedTuple
 AGENTS: Final = ("claude-code", "codex", "cursor", "gemini")  # agents with hooks
 # Empty replies: these agents expect output for every event.
 EMPTY_REPLIES: Final[Mapping[str, str]] = {"cursor": "{}", "gemini": "{}"}
-EventKind = Literal["began", "opens", "edits", "failed", "passed", "checked_out", "paused", "ended", ""]
+EventKind = Literal[
+    "began", "prompted", "opens", "edits", "failed", "passed", "checked_out", "compacts", "paused", "ended", ""
+]
 
 _READ_TOOLS: Final = frozenset({"Read", "read_file"})
 _EDIT_TOOLS: Final = frozenset(
@@ -42,7 +44,7 @@ class HookEvent(NamedTuple):
     session: str
     path: str = ""
     command: str = ""
-    text: str = ""  # text of an error, or the agent's last message
+    text: str = ""  # text of an error, the user's prompt, or the agent's last message
 
 
 def parse_event(agent: str, payload: Any) -> HookEvent | None:
@@ -62,6 +64,10 @@ def parse_event(agent: str, payload: Any) -> HookEvent | None:
             return event._replace(kind="began")
         case "sessionEnd":
             return event._replace(kind="ended")
+        case "userPromptSubmit" | "beforeSubmitPrompt" | "beforeAgent":
+            return event._replace(kind="prompted", text=_get_text(payload, "prompt"))
+        case "preCompact" | "preCompress":
+            return event._replace(kind="compacts")
         case "stop" | "afterAgent":
             return event._replace(
                 kind="paused",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,6 +43,7 @@ _MAX_CONTEXTS_PER_SESSION: Final = 24  # contexts per session
 _MAX_SESSIONS: Final = 64  # sessions remembered; an older one may get repetitions
 _MAX_FAILED_COMMANDS: Final = 256  # failed commands remembered
 _MAX_KEY_CHARACTERS: Final = 200  # characters of a key
+_ROLES: Final[Mapping[str, str]] = {"prompted": "user", "paused": "assistant"}  # whose words an event carries
 # Seconds, of the 0.06 and 0.4 that a hook waits: later responses may not have been received.
 _DELIVERY_SECONDS: Final = 0.05
 _DELIVERY_SECONDS_AT_START: Final = 0.35
@@ -162,9 +164,12 @@ class AgentHandlers:
 
         If the project is unknown, it is registered, so that the next event finds it.
         """
-        if event.kind == "paused":
+        if event.kind in _ROLES:
             if event.session and event.text.strip():
-                await self._append_message(_sanitize_name(event.session), event.text, root)
+                await self._append_message(_sanitize_name(event.session), event, root)
+            return
+        if event.kind == "compacts":  # the agent forgets what was said: read it now; the next message goes on
+            self._engine.conversations.request_end(_sanitize_name(event.session))
             return
         if event.kind == "ended":
             self._sessions.pop(event.session[:_MAX_KEY_CHARACTERS], None)
@@ -191,8 +196,8 @@ class AgentHandlers:
             if len(self._failed_commands) > _MAX_FAILED_COMMANDS:
                 self._failed_commands.popitem(last=False)
 
-    async def _append_message(self, session: str, text: str, root: str) -> None:
-        body = {"messages": [{"role": "assistant", "content": text}], "project": root}
+    async def _append_message(self, session: str, event: HookEvent, root: str) -> None:
+        body = {"messages": [{"role": _ROLES[event.kind], "content": event.text}], "project": root}
         try:
             await self._engine.conversations.append(session, parse_append_body(body))
         except NotFound:

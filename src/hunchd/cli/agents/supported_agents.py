@@ -145,9 +145,11 @@ def _claude_code_settings(launch: LaunchCommand) -> tuple[SettingsFile, ...]:
     hooks = _group_hooks(
         launch.build_hook_line("claude-code"),
         SessionStart="",
+        UserPromptSubmit="",
         PreToolUse="Read|Edit|MultiEdit|Write|NotebookEdit",
         PostToolUse="Bash",
         PostToolUseFailure="Bash",
+        PreCompact="",
         Stop="",
         SessionEnd="",
     )
@@ -160,7 +162,14 @@ def _claude_code_settings(launch: LaunchCommand) -> tuple[SettingsFile, ...]:
 def _codex_settings(launch: LaunchCommand) -> tuple[SettingsFile, ...]:
     folder = _config_folder("CODEX_HOME", ".codex")
     path = ("mcp_servers", SERVER_NAME)
-    hooks = _group_hooks(launch.build_hook_line("codex"), SessionStart="", PostToolUse="Bash|apply_patch", Stop="")
+    hooks = _group_hooks(
+        launch.build_hook_line("codex"),
+        SessionStart="",
+        UserPromptSubmit="",
+        PostToolUse="Bash|apply_patch",
+        PreCompact="",
+        Stop="",
+    )
     return (
         SettingsFile(
             folder / "config.toml",
@@ -176,9 +185,11 @@ def _cursor_settings(launch: LaunchCommand) -> tuple[SettingsFile, ...]:
     hook = {"command": launch.build_hook_line("cursor"), "timeout": _HOOK_TIMEOUT_SECONDS}
     hooks: dict[str, JsonObject] = {
         "sessionStart": hook,
+        "beforeSubmitPrompt": hook,
         "preToolUse": hook | {"matcher": "Read|Write"},
         "postToolUse": hook | {"matcher": "Shell"},
         "postToolUseFailure": hook | {"matcher": "Shell"},
+        "preCompact": hook,
         "stop": hook,
         "sessionEnd": hook,
     }
@@ -209,7 +220,9 @@ def _gemini_settings(launch: LaunchCommand) -> tuple[SettingsFile, ...]:
         launch.build_hook_line("gemini"),
         timeout=_HOOK_TIMEOUT_SECONDS * 1000,  # milliseconds here
         SessionStart="",
+        BeforeAgent="",
         AfterTool="read_file|replace|write_file|run_shell_command",
+        PreCompress="",
         AfterAgent="",
         SessionEnd="",
     )

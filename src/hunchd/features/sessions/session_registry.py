@@ -188,11 +188,13 @@ class SessionRegistry:
         """Return the ids for all drafts, and the new messages with their numbers.
 
         For a draft whose ref is already known, the id of the stored message is returned, and no new message is
-        created.
+        created. The same goes for a draft with a ref that repeats a message without one: what an agent's hook logged
+        is in the agent's transcript too.
         """
         ids: list[str] = []
         fresh: list[Message] = []
         refs = {ref: message.id for ref, message in log.refs.items()}
+        unmatched = {(message.event, message.text): message.id for message in log.messages if message.ref is None}
         number, now = log.next_number, self._now()
         for draft in drafts:
             ref = redact_name(draft.ref) if draft.ref else None
@@ -203,6 +205,9 @@ class SessionRegistry:
             is_long = len(draft.text) >= LONG_TEXT_LENGTH
             message = await asyncio.to_thread(draft_to_message, *place) if is_long else draft_to_message(*place)
             message = mask_message(message) if self._masks_log else message
+            if ref is not None and (known := unmatched.pop((message.event, message.text), None)) is not None:
+                ids.append(known)
+                continue
             fresh.append(message)
             ids.append(message.id)
             number += 1
