@@ -303,6 +303,23 @@ def test_user_statement_is_shown_as_said() -> None:
     assert told == [said, line]
 
 
+def test_remembered_statements_precede_what_was_said() -> None:
+    said = [
+        fact(f"s{n}", f"always sign release {n}", trust=Trust.USER, source={"type": "session"}, importance=0.9)
+        for n in range(8)
+    ]
+    own = fact("own", "never print", category="instruction", trust=Trust.USER, importance=0.6)
+    name = fact("name", "Hi, I'm Jana", category="identity", trust=Trust.USER, importance=0.9)
+
+    told = [piece.id for piece in build_candidates(make_input(facts=(*said, own, name)))]
+    assert told[0] == "own"
+    assert "name" not in told
+    assert "name" in [
+        piece.id
+        for piece in build_candidates(make_input(facts=(name,), focus=Focus(project="p", query="who is Jana?")))
+    ]
+
+
 def test_fact_quoting_error_is_offered() -> None:
     said = "the test zic::tests::all needs TZDIR, or it fails with 'No such file or directory (os error 2)'"
     kept = fact("f1", said, trust=Trust.DERIVED, source={"client": "mcp"})  # as the server sends it

@@ -69,6 +69,7 @@ MAX_CONTRADICTIONS = 3
 MAX_PROFILE_LINES = 4  # lines
 MAX_PROFILE_LINE_LENGTH = 240  # characters in a line; longer lines are stories
 MAX_VERBATIM = 240  # characters of a user's statement that is quoted whole
+_ABOUT_PEOPLE = ("identity", "person")
 _PREFERENCES_PATH = "/profile/preferences"
 _DELETED_PATTERN = re.compile(r"[\w./-]{1,120} is gone$|`\w{1,60}` is defined nowhere any more")
 _MIN_WORD_LENGTH = 4  # letters
@@ -141,13 +142,18 @@ def _build_stated_candidates(
     """Build candidates from the user's statements, keyed by the fact's id.
 
     Statements that quote an error or mention the current work come first. Their number is limited separately from
-    the number of other statements, so that statements about other things never displace those about this file.
+    the number of other statements, so that statements about other things never displace those about this file. Of
+    these, what the user asked to remember comes before what was said in a session; who somebody is has no place here.
     """
     here = [fact for fact in facts if fact.id in quoting or _mentions_focus(fact, focus)]
     here.sort(key=lambda fact: (fact.id not in quoting, -len(at_hand & extract_words(f"{fact.title} {fact.content}"))))
     ids = {fact.id for fact in here}
-    elsewhere = [fact for fact in facts if fact.id not in ids and _is_relevant_user_fact(fact, at_hand)]
-    elsewhere.sort(key=lambda fact: (-fact.importance, -fact.at.timestamp()))
+    elsewhere = [
+        fact
+        for fact in facts
+        if fact.id not in ids and fact.category not in _ABOUT_PEOPLE and _is_relevant_user_fact(fact, at_hand)
+    ]
+    elsewhere.sort(key=lambda fact: (fact.source.get("type") == "session", -fact.importance, -fact.at.timestamp()))
     return {
         **{fact.id: _build_fact_candidate(fact, now, here=True) for fact in here[:MOST_STATED_HERE]},
         **{fact.id: _build_fact_candidate(fact, now) for fact in elsewhere[:MOST_STATED_ELSEWHERE]},
