@@ -6,12 +6,14 @@ This is the only module that imports APScheduler.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.cron import CronTrigger
 
+logging.getLogger("apscheduler").setLevel(logging.WARNING)  # what is scheduled is shown by the status
 # A laptop that slept through the night catches up when it wakes, once, however many nights it missed.
 CATCH_UP_SECONDS = 20 * 3600  # seconds
 
