@@ -3,8 +3,8 @@
     python benchmarks/error_pairs.py OUTPUTS.jsonl [--pairs 300] [--recurrences 150] [--show 10]
 
 A line of OUTPUTS is one output of a tool that failed: {"tool", "text"}, best from the golden files of the tools' own
-tests. Two outputs of one tool are unlike if they still differ without numbers and paths: their fingerprints have to
-differ. A recurrence is an output as it would come back: its lines shifted, its tree elsewhere, behind the prefix of a
+tests. Two outputs of one tool are unlike if, without numbers and paths, neither contains the other: their fingerprints
+have to differ. A recurrence is an output as it would come back: its lines shifted, its tree elsewhere, behind the prefix of a
 log collector, with CRLF, behind other lines; its fingerprint has to stay. `--pairs` and `--recurrences` draw a sample,
 as many of each tool as of every other; 0 takes all.
 """
@@ -141,7 +141,9 @@ def _shift(text: str, step: int) -> str:
 
 def _unlike(outputs: Sequence[Any], numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     plain = {number: _without_places(outputs[number]["text"]) for number in numbers}
-    yield from ((a, b) for a, b in itertools.combinations(numbers, 2) if plain[a] != plain[b])
+    for a, b in itertools.combinations(numbers, 2):
+        if plain[a] not in plain[b] and plain[b] not in plain[a]:
+            yield a, b
 
 
 def _without_places(text: str) -> str:

@@ -78,6 +78,13 @@ _REDACTED_NUMBER: Final = re.compile(r"\[redacted:(?:card|account|identity)\]")
 _FEWEST_DIGITS: Final = 6
 
 
+def redact_identity_numbers(text: str) -> str:
+    """Replace card, account and identity numbers by placeholders."""
+    for start, end, kind in sorted(find_identity_numbers(text), reverse=True):
+        text = f"{text[:start]}[redacted:{kind}]{text[end:]}"
+    return text
+
+
 def find_identity_numbers(text: str) -> list[tuple[int, int, str]]:
     """Return (start, end, kind) for each card, account or identity number in `text`.
 

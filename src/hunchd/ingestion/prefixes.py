@@ -75,6 +75,8 @@ _BEGINS = re.compile(
     r"|(?:[A-Z]\w+ |[A-Z][A-Z\d-]*\d: )?(?i:error|fatal|panic)(?:\[\w+\]| [#A-Z]{0,2}\d{1,6})?:(?: |$)"
     r"|\[(?i:error|fatal)\] |[A-Z]\w+(?:Error|Exception): |Traceback \()"
 )
+# A package in its scope (lerna), a package and its task (turbo), a folder and its script (pnpm).
+_TASK = re.compile(r"@[\w.-]+/[\w.-]+:|[a-z][\w.-]*:[a-z][\w:.-]*:|[\w.-]+(?:/[\w.-]+)+ [a-z][\w:-]*:")
 _LEVEL = re.compile(r"\[(?:error|warn|info|debug)\]")
 _QUOTED_RUN = re.compile(r"(?:^ {1,12}> .*\n){2,}", re.MULTILINE)
 _QUOTED_MARK = re.compile(r"^ +> ", re.MULTILINE)
@@ -125,7 +127,7 @@ def _strip(lines: Sequence[str], element: _Element) -> list[str] | None:
     if element.is_source and not _are_sources(sources, len(prefix_matches)):
         return None
     rests = [line[match.end() :] if match is not None else line for line, match in zip(lines, matches, strict=True)]
-    if element.is_weak and not _is_foreign(lines, rests, len(prefix_matches)):
+    if element.is_weak and not (_is_foreign(lines, rests, len(prefix_matches)) or _is_runner(sources)):
         return None
     if all(rest.startswith(" ") for rest in rests if rest.strip()):
         rests = [rest[1:] for rest in rests]
@@ -153,6 +155,12 @@ def _strip_shared(lines: Sequence[str]) -> list[str] | None:
 
 def _are_sources(sources: Counter[str], lines: int) -> bool:
     return len(sources) == 1 or (len(sources) <= _MOST_SOURCES and lines >= 2 * len(sources))
+
+
+def _is_runner(sources: Counter[str]) -> bool:
+    """Return True if all lines have one name, and it is that of a task of a workspace."""
+    name, often = next(iter(sources.items()))
+    return len(sources) == 1 and _TASK.fullmatch(name) is not None and (often >= _FEWEST_LINES or name[0] == "@")
 
 
 def _is_foreign(lines: Sequence[str], rests: Sequence[str], often: int) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 
 from hunchd.ingestion import redaction_rules as rules
 from hunchd.ingestion.redaction_commands import find_in_commands
+from hunchd.ingestion.redaction_prose import find_in_prose
 from hunchd.ingestion.redaction_values import (
     is_chosen,
     is_decorated_word,
@@ -32,6 +33,8 @@ from hunchd.ingestion.redaction_values import (
     is_random,
     is_respelt,
     is_scrambled,
+    is_short_phrase,
+    is_short_scramble,
     is_stand_in,
     is_words,
     looks_secret,
@@ -187,14 +190,7 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
                 for match in pattern.finditer(text)
                 if looks_secret(match["secret"], "password", is_quoted=False) or is_respelt(match["secret"])
             )
-    if any(stem in lower for stem in rules.CODE_STEMS):
-        yield from (_Span(*match.span("secret"), "password") for match in rules.CODE.finditer(text))
-    if any(stem in lower for stem in rules.PHRASE_STEMS):
-        yield from (
-            _Span(*match.span("secret"), "password")
-            for match in rules.PHRASE.finditer(text)
-            if looks_secret(match["secret"], "password", is_quoted=True)
-        )
+    yield from (_Span(*span, "password") for span in find_in_prose(text, lower))
     if "authorization" in lower or "bearer" in lower or "basic " in lower:
         yield from _find_in_headers(text)
     if rules.has_stem(lower):
@@ -274,6 +270,8 @@ def _find_chosen(text: str, lower: str) -> Iterator[_Span]:
         starts = (word.start(), *(text.rfind(mark, word.start(), end) + 1 or end for mark in ":="))
         for start in starts:
             value = text[start:end]
+            if value.startswith("SHA256:") or text.endswith("SHA256:", 0, start):
+                break  # the fingerprint of a key
             has_shape = is_decorated_word(value) or is_scrambled(value)
             if is_mixed(value) or (has_shape and _is_announced_near(text, lower, start, end)):
                 yield _Span(start, end, "password")
@@ -313,8 +311,9 @@ def _find_announced_secret(text: str, position: int, kind: str) -> _Span | None:
         span = _find_assigned(match, kind)
         if span:
             return span
-    if kind != "key" and (match := rules.SENTENCE.match(text, position)):
-        return _find_in_sentence(match, kind)
+    for sentence in rules.SENTENCES if kind != "key" else ():
+        if (match := sentence.match(text, position)) and (span := _find_in_sentence(match, kind)):
+            return span
     return None
 
 
@@ -338,10 +337,15 @@ def _find_in_sentence(match: re.Match[str], kind: str) -> _Span | None:
         return None
     if match.group("sign") is None and not (
         is_random(value)
+        or is_scrambled(value)
         or is_generated(value, density=0.3 if kind == "password" else 0.4)
         or (match.group("words") == "" and (is_respelt(value) or is_phrase(value) or is_chosen(value)))
+        or (match.group("words") == "" and kind == "password" and is_short_scramble(value))
     ):
         return None
+    is_short = is_respelt(value) or is_short_scramble(value) or is_short_phrase(value)
+    if kind == "password" and is_short and not is_placeholder(value):
+        return _Span(match.start("bare"), match.start("bare") + len(value), kind)
     return _find_unquoted(match, kind)
 
 

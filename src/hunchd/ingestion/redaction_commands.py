@@ -1,19 +1,30 @@
 """Detection of secrets that are recognised only by their position.
 
-Such positions are command options, variables, cookies, URL parameters and pipes. Each row of `_COMMANDS` lists the
-options of a command that take a secret. For most programs `-p` is a port, and for a few it is a password, so
+Such positions are command options, variables, cookies, URL parameters and pipes. The tables of
+commands are in secret_commands.toml. For most programs `-p` is a port, and for a few it is a password, so
 nothing is inferred from an option without its command. This module does no I/O.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Final
 
-from hunchd.ingestion.redaction_values import is_generated, is_phrase, is_placeholder, is_random, is_words
+from hunchd.ingestion.redaction_values import (
+    is_generated,
+    is_letters,
+    is_phrase,
+    is_placeholder,
+    is_random,
+    is_scrambled,
+    is_short_phrase,
+    is_words,
+)
 
 SecretSpan = tuple[int, int, str]  # start, end, kind
 
@@ -24,74 +35,7 @@ _VALUE: Final = (
 )
 _ARGUMENTS: Final = r"(?:'[^'\n]{0,300}'|\"[^\"\n]{0,300}\"|\\\n|[^\n|;&'\"]){0,600}"
 
-# Commands, their subcommand, and the options that take a secret. After `*`, the secret may also follow without a blank;
-# after `!`, it must.
-_COMMANDS: Final = (
-    ("docker podman buildah skopeo nerdctl oras crane", r"(?:auth )?login", "-p --password"),
-    ("helm regctl", r"(?:registry )?(?:login|repo add)", "-p --password"),
-    ("mysql mysqldump mysqladmin mysqlimport mysqlsh mycli mariadb mariadb-dump mariadb-admin", "", "-p! --password"),
-    ("sshpass", "", "-p*"),
-    ("zip zipcloak unzip", "", "-P* --password"),
-    ("7z 7za 7zz 7zr rar unrar", "", "-p! -hp!"),
-    ("redis-cli redis-benchmark valkey-cli keydb-cli", "", "-a* --pass"),
-    ("ldapsearch ldapadd ldapmodify ldapdelete ldappasswd ldapwhoami ldapcompare ldapmodrdn", "", "-w* -s"),
-    ("mongo mongosh mongodump mongorestore mongoexport mongoimport mongostat", "", "-p* --password"),
-    ("sqlcmd bcp osql isql sqsh mosquitto_pub mosquitto_sub ipmitool ssh-keygen", "", "-P* --pw -N"),
-    ("twine rdesktop couchbase-cli cypher-shell snowsql rabbitmqadmin nxc netexec crackmapexec evil-winrm", "", "-p"),
-    ("cqlsh", "", "-p*"),
-    ("codecov doctl", "", "-t"),
-    ("ncftpput ncftpget psexec psexec.exe elasticsearch-users ncftp kadmin useradd usermod", "", "-p -w"),
-    ("cf oc ibmcloud", "login", "-p -t --token"),
-    ("az", r"\w+", "-p"),
-    ("plink pscp psftp", "", "-pw"),
-    ("snmpget snmpwalk snmpset snmpbulkwalk snmpgetnext", "", "-A -X -c"),
-    ("keytool jarsigner", "", "-storepass -keypass -srcstorepass -deststorepass -srckeypass -destkeypass"),
-    ("gpg gpg2 influx", "", "--passphrase -password"),
-    ("gh glab wrangler vercel", r"(?:secret|variable|env) (?:set|put|add)", "-b --body -v --value"),
-    ("aws az", r"(?:ssm put-parameter|keyvault secret set)", "--value"),
-    ("openssl", "", "-k -K -passin -passout -pass"),
-    ("xfreerdp xfreerdp3 wfreerdp mstsc", "", "/p:*"),
-)
-# user:password, user%password, user,password: the secret is what follows the mark.
-_PAIRS: Final = (
-    ("curl wget siege ab", "-u* --user -U* --proxy-user", ":"),
-    ("http https xh xhs etcdctl aria2c lynx elinks", "-a* --auth --user --http-user -auth -A", ":"),
-    ("smbclient rpcclient smbmap net wmiexec wmiexec.py", "-U*", "%"),
-    ("lftp ftp", "-u*", ","),
-)
-# Positional arguments: the words that begin a call, and a pattern for what follows them up to the secret.
-_POSITIONAL_COMMANDS: Final = (
-    ("htpasswd", rf" (?:-\w+ )*-\w*b\w* (?:-\w+ )*\S+ (?:\S+ )?{_VALUE}(?=\s|$)"),
-    ("rabbitmqctl", rf" (?:add_user|change_password|authenticate_user) \S+ {_VALUE}"),
-    ("wpa_passphrase", rf" (?:'[^'\n]+'|\"[^\"\n]+\"|\S+) {_VALUE}"),
-    ("nmcli mysqladmin mariadb-admin", rf"[^\n|;]{{1,200}}? password {_VALUE}"),
-    ("net", rf" use [^\n|;]{{0,100}}?/user:\S+ {_VALUE}"),
-    ("net", rf" use \S+ \S+ {_VALUE}(?= /user)"),
-    ("net", rf" user \S+ (?!/){_VALUE}(?= /|[ \t]*$)"),
-    (
-        "aws gcloud git npm pip poetry yarn pnpm",
-        rf" config(?:ure)? (?:set )?(?:--\S+ )*\S*(?i:secret|token|password|passw|apikey|api_key"
-        rf"|http-basic)\S*[ =]{_VALUE}",
-    ),
-    ("mc", rf" (?:alias|config host) (?:set|add) \S+ \S+ \S+ {_VALUE}"),
-    ("vault cargo", rf" (?:login|(?:operator )?unseal) (?:-\S+ )*{_VALUE}"),
-    ("vault", rf" write [^\n|;]{{0,200}}?\bsecret_id={_VALUE}"),
-    ("openssl", rf" passwd (?:-\w+ )*(?!-){_VALUE}"),
-    ("mkpasswd", rf" (?:-m \S+ |--\S+ )*(?!-){_VALUE}"),
-    ("poetry composer", rf" config (?:-\w )?http-basic\.\S+ \S+ {_VALUE}"),
-    ("bundle", rf" config (?:set )?(?:--\w+ )?\S+ [^\s:]{{1,60}}:{_VALUE}"),
-    ("rclone", rf" obscure {_VALUE}"),
-    ("dotnet", rf" user-secrets set (?:-\S+ \S+ )*\S+ {_VALUE}"),
-    ("ConvertTo-SecureString", rf" (?:-String )?{_VALUE}"),
-    ("snmp-server", rf" community {_VALUE}"),
-    ("bw fly flyctl ngrok", rf" (?:unlock|auth token|config add-authtoken) (?:-\S+ )*{_VALUE}"),
-    ("doppler", rf" secrets set \w+[ =]{_VALUE}"),
-    (
-        "sqlplus expdp impdp sqlldr rman",
-        r" (?:-\w+ )*[\w$#]+/(?:\"(?P<double>[^\"\n]{1,200})\"|(?P<bare>[^\s'\"|;&<>()@]{1,200}))",
-    ),
-    ("SET ALTER CREATE", rf" [^\n;]{{0,120}}?(?i:identified by|password) (?:= ?)?{_VALUE}"),
-)
+_TABLES: Final = tomllib.loads(Path(__file__).with_name("secret_commands.toml").read_text("utf-8"))
 # Output that is piped into a program that reads a secret.
 _PIPED_SECRET: Final = re.compile(
     rf"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)*(?:'%s(?:\\n)?'[ \t]+)?{_VALUE}[ \t]*\|[ \t]*(?:\w+=\S+[ \t]+)*"
@@ -103,9 +47,15 @@ _PIPED_SECRET: Final = re.compile(
     re.MULTILINE,
 )
 _PRINTED_SECRET: Final = re.compile(rf"\b(?:echo|printf|yes)[ \t]+(?:-\w+[ \t]+)*{_VALUE}[ \t]*[|);]")
+_STRING: Final = re.compile(rf"<<<[ \t]*{_VALUE}")
+# What a script types at a prompt.
+_PROMPTED: Final = re.compile(
+    r"ass(?:word|phrase)[^\n]{0,20}[\s;{}]{1,6}(?:exp_)?send(?:line)?(?: --)? ?"
+    r"[\"{(]{1,2}(?P<bare>[^\"\n]{4,64}?)(?:\\[rn])+"
+)
 _HERE_STRING: Final = re.compile(
     r"(?:\b(?:kinit|su|sudo|passwd|chpasswd|cryptsetup|[^\n|;]{0,80}?(?:login|secret|stdin|token))\b[^\n|;]{0,80}?"
-    rf"|\bcat[ \t])<<<[ \t]*{_VALUE}"
+    rf")<<<[ \t]*{_VALUE}"
 )
 
 _COOKIE: Final = re.compile(
@@ -118,7 +68,7 @@ _COOKIE_PAIR: Final = re.compile(
 )
 # Cookies of frameworks outside a header, and a line of a file of cookies.
 _SESSION_COOKIE: Final = re.compile(
-    r"(?i:\b(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|laravel_session|_?session_?id)=)"
+    r"(?i:(?<![\w-])(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|__(?:host|secure)-[\w.-]{1,40}|\w{0,24}session(?:_?id)?)=)"
     r"(?P<value>[\w%.+/-]{16,2000})"
     r"|\t(?:TRUE|FALSE)\t\d+\t[^\t\n]{1,80}\t(?P<stored>[\w%.+/=-]{16,2000})"
 )
@@ -145,12 +95,19 @@ _VARIABLE: Final = re.compile(
     r"|SSHPASS|APIKEY|SALT|PEPPER|(?<=_)(?:PW|KEY|PAT|PIN|DSN|COOKIE|SESSION|HMAC|JWT|SIG))(?:_[A-Z0-9]{1,12})?)="
     rf"{_VALUE}"
 )
+# A field of a list of options or of a connection string, where no code stands.
+_FIELD: Final = re.compile(
+    r"(?:^|(?<=[\s,;]))(?i:passw(?:or)?d|passphrase|pass|pwd|pw)=(?:\{(?P<braced>[^{}\n]{4,100})\}(?=;|$)"
+    r"|(?P<bare>[A-Za-z-]{8,64})(?=[\s,;\"'&]|$))",
+    re.MULTILINE,
+)
 _LONG_OPTION: Final = re.compile(
     r"(?<![\w-])--?(?P<name>(?:[a-z]+-)*(?:pass(?:word|wd|phrase|code)?|pw|pwd|secret|token|api-?key|secret-key"
     r"|access-key|key"
     r"|auth-?key|private-key|credentials?|client-secret|otp|pin)(?:-(?!file|path|name|id|url"
     r"|type)[a-z]{1,12})?)(?:[ \t]+|=)"
-    rf"{_VALUE}"
+    rf"{_VALUE}",
+    re.IGNORECASE,
 )
 _OPTION_NAMES: Final = ("pass", "pw", "secret", "token", "key", "credential", "otp", "pin")
 _VARIABLE_NAMES: Final = (
@@ -176,9 +133,16 @@ def find_in_commands(text: str, lower: str) -> Iterator[SecretSpan]:
         yield from (
             (*_get_value_span(match), "secret")
             for match in _PRINTED_SECRET.finditer(text)
-            if is_random(_get_value(match)) or is_generated(_get_value(match))
+            if _looks_generated(_get_value(match))
         )
+    if "send" in text:
+        yield from ((*match.span("bare"), "password") for match in _PROMPTED.finditer(text))
     if "<<<" in text:
+        yield from (
+            (*_get_value_span(match), "secret")
+            for match in _STRING.finditer(text)
+            if _looks_generated(_get_value(match))
+        )
         for match in _HERE_STRING.finditer(text):
             yield from _find_after_mark(match, ":" if "chpasswd" in match[0] else "", "password")
     if "://" in text:
@@ -186,7 +150,7 @@ def find_in_commands(text: str, lower: str) -> Iterator[SecretSpan]:
             group = "path" if match["path"] else "value"
             if is_random(match[group]):
                 yield (*match.span(group), "url-parameter")
-    if "sess" in lower or "\tTRUE\t" in text or "connect.sid" in lower:
+    if "sess" in lower or "__" in text or "\tTRUE\t" in text or "connect.sid" in lower:
         yield from (
             (*match.span(match.lastgroup or 0), "cookie")
             for match in _SESSION_COOKIE.finditer(text)
@@ -210,6 +174,13 @@ def _find_in_assignments(text: str, lower: str) -> Iterator[SecretSpan]:
         for match in _PARAMETER.finditer(text):
             if _is_parameter(match["name"], match["value"]):
                 yield (*match.span("value"), "url-parameter")
+    for match in _FIELD.finditer(text):
+        if (
+            not _NAME.fullmatch(_get_value(match))
+            or is_short_phrase(_get_value(match))
+            or is_letters(_get_value(match))
+        ):
+            yield (*_get_value_span(match), "password")
     if any(name in text for name in _VARIABLE_NAMES):
         for match in _VARIABLE.finditer(text):
             if _is_assigned(match["name"], _get_value(match)):
@@ -279,6 +250,10 @@ def _is_given(value: str) -> bool:
     )
 
 
+def _looks_generated(value: str) -> bool:
+    return is_random(value) or is_generated(value) or is_scrambled(value)
+
+
 def _has_digit(value: str) -> bool:
     return any(map(str.isdigit, value)) and not value.isdigit()
 
@@ -343,7 +318,7 @@ def _compile_pattern(source: str) -> re.Pattern[str]:
 
 def _index_rows() -> dict[str, tuple[_CommandRule, ...]]:
     """Return the rows of _COMMANDS and _PAIRS, keyed by command name."""
-    rows = [*_COMMANDS, *((words, "", options, mark) for words, options, mark in _PAIRS)]
+    rows = [*_TABLES["options"], *((words, "", options, mark) for words, options, mark in _TABLES["pairs"])]
     rows_by_word: dict[str, list[_CommandRule]] = {}
     for words, subcommand, options, *mark in rows:
         names = "|".join(map(re.escape, words.split()))
@@ -357,9 +332,9 @@ def _index_rows() -> dict[str, tuple[_CommandRule, ...]]:
 
 def _index_positions() -> dict[str, tuple[str, ...]]:
     patterns_by_word: dict[str, list[str]] = {}
-    for words, pattern in _POSITIONAL_COMMANDS:
+    for words, pattern in _TABLES["positions"]:
         for word in words.split():
-            patterns_by_word.setdefault(word, []).append(rf"(?<![\w./-]){word}{pattern}")
+            patterns_by_word.setdefault(word, []).append(rf"(?<![\w./-]){word}{pattern.replace('<value>', _VALUE)}")
     return {word: tuple(patterns) for word, patterns in patterns_by_word.items()}
 
 

@@ -24,7 +24,9 @@ from hunchd.ingestion.redaction_words import (
     JOINED_COPULAS,
     KEY_WORDS,
     LOGIN_WORDS,
+    MARKS,
     NOUNS,
+    TARGETS,
 )
 
 
@@ -101,20 +103,6 @@ LOGINS = (
     ),
 )
 
-# A PIN or the code of a door, in digits, and words that follow the name of a pass phrase.
-CODE_STEMS = ("pin", "puk", "code")
-CODE = re.compile(
-    r"\b(?:pin|puk|(?:alarm|door|gate|entry|safe|access|security|verification)[ -]?code)\b[^\n\d:=]{0,30}?"
-    rf"(?:[:=]|\b(?:{COPULAS})\b)[ \t]{{0,3}}(?P<secret>\d{{4,8}}(?:-[A-Z][a-z]{{3,12}})?)(?![\w.:/-])",
-    re.IGNORECASE,
-)
-PHRASE_STEMS = ("phrase", "seed")
-PHRASE = re.compile(
-    r"\b(?:pass[ -]?phrase|recovery phrase|seed (?:phrase|words))\b[^\n:=]{0,40}?[:=][ \t]{0,3}"
-    r"(?P<secret>[a-z]{3,12}(?: [a-z]{3,12}){3,23})",
-    re.IGNORECASE,
-)
-
 # The same rows keyed by literal, so that each literal is searched for only once per text.
 FORMATS_BY_LITERAL: tuple[tuple[str, SecretFormat], ...] = tuple(
     (literal, row) for row in FORMATS for literal in row.literals
@@ -125,7 +113,7 @@ AUTHORIZATION = re.compile(
     r"(?:(?:bearer|basic|token|apikey|digest|negotiate|bot|ssws|key)[ \t]+)?([A-Za-z0-9_.~+/=:-]{8,4000})",
     re.IGNORECASE,
 )
-BEARER = re.compile(r"\b(?:bearer|basic),?[ \t]{1,2}([A-Za-z0-9_.~+/-]{16,4000}={0,2})", re.IGNORECASE)
+BEARER = re.compile(r"\b(?:bearer|basic),?[ \t]{1,2}([A-Za-z0-9_.~+/-]{12,4000}={0,2})", re.IGNORECASE)
 # scheme://user:password@host: the password may contain anything but its delimiters.
 URL_PASSWORD = re.compile(r"://[^\s/:@\"'<>?#]{0,120}:([^\s/\"'<>]{1,200})@")
 # scheme://token@host
@@ -159,25 +147,9 @@ ANNOUNCERS = re.compile(
 )
 # Announcers are searched for only if one of these stems is in the lower-case text.
 ANNOUNCER_STEMS = (
-    *(
-        "pass",
-        "login",
-        "code",
-        "verifier",
-        "pwd",
-        "pw",
-        "psk",
-        "identified",
-        "secret",
-        "token",
-        "cred",
-        "key",
-        "auth",
-        "dsn",
-        "connection",
-    ),
-    *ASCII_STEMS,
-)
+    "pass", "login", "code", "verifier", "pwd", "pw", "psk", "identified", "secret", "token", "cred", "key", "auth",
+    "dsn", "connection", *ASCII_STEMS,
+)  # fmt: skip
 
 
 def has_stem(lower: str) -> bool:
@@ -201,7 +173,8 @@ OTHER_MEANING_SUFFIX = re.compile(
 # From the end of the announcing word to the value: the rest of the name, closing marks, an assignment operator.
 ASSIGNMENT = re.compile(
     r"(?P<rest>[\w.-]{0,40})(?P<marks>[\"'`\])]{0,3})[ \t]{0,12}"
-    r"(?P<sign>value[ \t]{0,2}=|:=|=>|->|={1,3}|:|：|＝|>|,)[ \t]{0,12}(?:!\w{1,20}[ \t]{1,4})?"
+    r"(?P<sign>value[ \t]{0,2}=|:=|=>|->|={1,3}|:|：|＝|>|,)[ \t]{0,12}"
+    r"(?:!\w{1,20}[ \t]{1,4}|[|>][+-]?\r?\n[ \t]{1,12})?"
     r"(?:[bfru]{0,2}(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\\\n]|\\.){1,2000})(?:(?P=quote)|$)"
     r"|(?P<bare>[^\s\"'`<>(){}\[\],;&#|]{4,300}))(?P<after>\(|\[|\.?)",
 )
@@ -212,13 +185,16 @@ LITERAL_NAME = re.compile(
     r"|^[a-z][\w-]{0,30}(?:\.[\w-]{1,30}){0,5}\.(?:password|passwd|pwd)$|<(?:[\w.-]{1,30}:)?(?i:password|passphrase)$"
 )
 # The same in a sentence: a few words, then the value. On a command line, the value follows a flag directly.
-SENTENCE = re.compile(
-    r"(?:[^\W\d_]{0,3}|[^\x00-\x7f：]{1,8})"
-    rf"(?P<words>(?:[ \t]{{1,2}}(?:[^\W\d_]{{1,14}}|\d|`[^`\n]{{1,40}}`)){{0,8}}?)"
-    rf"(?:[ \t]{{0,2}}(?P<sign>[ \t](?:{COPULAS})[ \t]:?|[:：=]|{JOINED_COPULAS})[ \t]{{0,3}}"
-    rf"|(?:[ \t]{{1,2}}|(?<=[^\x00-\x7f]))(?=\S{{0,60}}\d))"
-    r"[\"'`「『“„«]?"
-    r"(?!\S{1,60}[:：]\s)(?P<bare>[^\s\"'`<>(){}\[\],;|，。；、！？）」』”»]{8,300})"
+SENTENCES = tuple(
+    re.compile(
+        r"(?:[^\W\d_]{0,3}|['’]s|[^\x00-\x7f：]{1,8})"
+        rf"(?P<words>(?:[ \t]{{1,2}}(?:[^\W\d_]{{1,14}}(?:['’][^\W\d_]{{1,8}})?|\d|`[^`\n]{{1,40}}`)){{0,8}}?)"
+        rf"(?:[ \t]{{0,2}}(?P<sign>[ \t](?:{copulas})[ \t]:?|[:：=]|{JOINED_COPULAS})[ \t]{{0,3}}"
+        rf"|(?:[ \t]{{1,2}}|(?<=[^\x00-\x7f]))(?=\S{{0,60}}\d))"
+        r"[\"'`「『“„«]?"
+        r"(?!\S{1,60}[:：]\s)(?P<bare>[^\s\"'`<>(){}\[\],;|，。；、！？）」』”»]{6,300})"
+    )
+    for copulas in (f"{COPULAS}|{MARKS}", TARGETS)
 )
 # A word with a digit that may be a password: it stands between spaces, quotes or brackets.
 _MIXED = r"A-Za-z0-9!#$%^&*~?+=@_.:§€£-"

@@ -41,11 +41,13 @@ _MARK = re.compile(r"[!#$%^&*~?@+=]")
 _CODE = re.compile(r"a-z|A-Z|0-9|&#|%[0-9A-F]{2}|\*=|\$[A-Z_]{2}")  # of regular expressions, entities and quoted URLs
 _CHANGES_PER_CHARACTER = 0.4
 _ANNOUNCED_DENSITY = 0.3  # changes per character right behind a word for a password
+_FEWEST_CHANGES = 3  # of a short word
 _SHORTEST_SCRAMBLED = 12
 _LONG_SCRAMBLED = 20
 _LETTERS_OF_SCRAMBLED, _LETTERS_OF_LONG = 2.3, 3.0  # average length of runs of letters, split at camel case
 _LONG_DENSITY = 0.25
-_WORD_AND_YEAR = re.compile(r"[A-Za-z][a-z]{4,}\d{2,4}")
+_WORD_AND_YEAR = re.compile(r"[A-Za-z][a-z]{4,}\d{2,4}|[A-Za-z][a-z]{3}\d{3,4}")
+_WORD_MARK_NUMBER = re.compile(r"[A-Za-z][a-z]{2,}(?:[!$^*?~]\d{2,4}[a-z]{0,4}|[#&%@+]\d{2,4}[a-z]{1,4})")
 # Words with a number behind them, or a mark and a number among them: `gravel-174`, `Turnip?41nvq`.
 _WORDS_AND_NUMBER = re.compile(
     r"[A-Za-z]{4,}(?:[-_.][A-Za-z]{3,}){0,3}[-_.]\d{3,4}|[A-Za-z]{4,}(?:[-_.][A-Z]{3,}|[-_.][a-z]{3,}){1,3}\d{3,4}"
@@ -53,15 +55,16 @@ _WORDS_AND_NUMBER = re.compile(
 )
 # Words joined by hyphens with a number among them, or four longer words: what a generator of pass phrases writes.
 _PHRASE = re.compile(r"[A-Za-z]{3,12}(?:-[A-Za-z]{3,12})*-\d{1,4}(?:-[A-Za-z]{3,12})+|[a-z]{4,12}(?:-[a-z]{4,12}){3,7}")
+_SHORT_PHRASE = re.compile(r"[a-z]{4,12}(?:-[a-z]{4,12}){2}")
 # A pass phrase of lower-case words, and words that occur in every sentence but in no such phrase.
 _WORD_PHRASE = re.compile(r"[a-z]{3,12}(?: [a-z]{3,12}){3,11}")
 _FUNCTION_WORD = re.compile(r"\b(?:the|for|your|not|and|with|must|that|this|from|are|has|can|was|should|please|when)\b")
 _LITERAL = re.compile(r"[^\s$/(){}\[\]][^\s(){}\[\]]*")
-_LETTERED_DIGIT = re.compile(r"(?<=[a-z])[013457](?=[a-z])")  # as in `dr4gon`
+_LETTERED_DIGIT = re.compile(r"(?<=[a-z])[013457]{1,2}(?=[a-z])")  # as in `dr4gon`
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*")
 _FIXTURE = re.compile(
-    r"^(?:test|user|foo|bar|baz|pass|pwd|secret|token|key|abc|admin|default|demo|my|some|new|old|valid|invalid|wrong"
-    r"|hello|api|id|client|access|refresh|bearer|auth|session|csrf|asdf|qwerty|root|guest|bad|good|initial|super|value|name)",
+    r"^(?:test|user|foo|bar(?![a-z])|baz|pass|pwd|secret|token|key|abc|admin|default|demo|my|some|new|old|valid|invalid|wrong"
+    r"|hello|api|id(?![a-z])|client|access|refresh|bearer|auth|session|csrf|asdf|qwerty|root|guest|bad|good|initial|super|value|name)",
     re.IGNORECASE,
 )
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
@@ -98,6 +101,7 @@ def is_literal_password(value: str) -> bool:
         and not _FIXTURE.match(value)
         and not _NUMBERS.fullmatch(value)
         and _LITERAL.fullmatch(value) is not None
+        and not re.fullmatch(r"[a-z_]+(?:\.[a-z_]+)+", value)
     )
 
 
@@ -127,7 +131,9 @@ def is_chosen(value: str) -> bool:
 
 def is_decorated_word(value: str) -> bool:
     """Return True for a word extended to satisfy password rules, such as `Summer2024!`."""
-    return len(value) >= 8 and re.fullmatch(r"[A-Za-z]{3,}\d+[A-Za-z]*[!#%^&*?@+=~§€£]+", value) is not None
+    return (len(value) >= 6 and _WORD_MARK_NUMBER.fullmatch(value) is not None) or (
+        len(value) >= 8 and re.fullmatch(r"[A-Za-z]{3,}\d+[A-Za-z]*[!#%^&*?@+=~§€£]+", value) is not None
+    )
 
 
 def is_mixed(value: str) -> bool:
@@ -174,10 +180,31 @@ def is_phrase(value: str) -> bool:
     return _PHRASE.fullmatch(value) is not None and not _FIXTURE.match(value)
 
 
+def is_letters(value: str) -> bool:
+    """Return True for letters of both cases without readable words."""
+    is_mixed_case = value.isalpha() and not value.islower() and not value.isupper()
+    return is_mixed_case and len(value) <= _LETTERS_OF_SCRAMBLED * len(split_ascii_letters(value))
+
+
+def is_short_phrase(value: str) -> bool:
+    """Return True for three words joined by hyphens, which are a password only right behind a word for one."""
+    return _SHORT_PHRASE.fullmatch(value) is not None and not _FIXTURE.match(value) and not is_placeholder(value)
+
+
 def is_respelt(value: str) -> bool:
     """Return True for words with digits for some letters, such as `dr4g0nfire`."""
     plain = value.replace("-", "")
     return len(value) >= 8 and plain.isalnum() and value.isascii() and _LETTERED_DIGIT.search(value) is not None
+
+
+def is_short_scramble(value: str) -> bool:
+    """Return True for a short word of both cases and digits that no word for a name has, such as `UEX4eihLIM`."""
+    return (
+        8 <= len(value) <= 16
+        and value.isalnum()
+        and _mixes_characters(value)
+        and not (is_words(value) or is_placeholder(value) or len(_CHANGE.findall(value)) < _FEWEST_CHANGES)
+    )
 
 
 def _has_inner_digits(value: str) -> bool:

@@ -143,6 +143,11 @@ def is_foreign(text: str) -> bool:
     return bool(_find_foreign_stop_words(dict.fromkeys(find_words(normalize_letters(text).lower()))))
 
 
+def is_function_word(word: str) -> bool:
+    """Return True for a word that carries no meaning in some language."""
+    return word in INDEX_STOP_WORDS or any(word in each for each in _FOREIGN_STOP_WORDS)
+
+
 def _find_foreign_stop_words(words: Collection[str]) -> frozenset[str]:
     """Return the stop words of the language to which `words` belong.
 

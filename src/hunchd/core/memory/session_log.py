@@ -14,8 +14,8 @@ from hunchd.domain.json_values import JsonObject
 from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.session import Message, MessageType, message_ref
 from hunchd.ingestion.contact_masking import mask_contacts
+from hunchd.ingestion.personal_data import redact_identity_numbers
 from hunchd.ingestion.redaction import redact, redact_name, redact_values
-from hunchd.ingestion.spoken_secrets import redact_speech
 from hunchd.protocol.memories import derive_title
 from hunchd.protocol.session_requests import MessageDraft
 
@@ -90,7 +90,7 @@ def draft_to_message(draft: MessageDraft, session: str, project: str | None, num
     """
     text = redact(draft.text).text
     if draft.event in (MessageType.USER, MessageType.ASSISTANT):
-        text = redact_speech(text)
+        text = redact_identity_numbers(text)
     return Message(
         number=number,
         id=memory_id(project, f"session:{session}:{number}"),
