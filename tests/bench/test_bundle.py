@@ -73,12 +73,6 @@ def test_bundle_cache_gives_the_same_figures(project: Path, tmp_path: Path, caps
     assert told[0] == told[1]
 
 
-def test_grouped_paths_are_spelled_out() -> None:
-    text = "less likely: src/a/{b.py,c.py}, d.py, {e}"
-
-    assert bundle_report.spell_out(text) == "less likely: src/a/b.py, src/a/c.py, d.py, {e}"
-
-
 @pytest.mark.parametrize(
     ("text", "named"),
     [

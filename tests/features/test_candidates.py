@@ -114,6 +114,8 @@ def test_only_code_has_narrow_tests() -> None:
     test, narrow = "src/cart.test.ts", f"{one}; one: `npx vitest run <file>`"
     assert offered(test, narrow) == [f"tests: `npx vitest run {test}` for this file; all: {one}"]
     assert offered(test, several) == [f"tests: {several}"]
+    assert offered("tests/cart.test-d.ts", narrow) == [f"tests: {narrow}"], "a compiler checks it"
+    assert offered("playground/cart.ts", narrow) == [f"tests: {narrow}"], "no test"
     assert offered("tests/data/cart.csv", narrow) == []
     assert offered(".github/workflows/test-cart.yml", narrow) == []  # a workflow of another language
 
@@ -474,14 +476,15 @@ def test_episode_lists_code_files_first() -> None:
 
 
 def test_file_without_specific_reason_is_only_listed() -> None:
-    lately = PredictedFile("a.py", 1.0, 0.15, ("changed lately",), is_specific=False)
-    tied = PredictedFile("b.py", 1.0, 0.15, ("imports this file",))
+    weak = PredictedFile("a.py", 1.0, 0.15, ("changed together 1 of 9 times",), is_specific=False)
+    tied = PredictedFile("b.py", 1.0, 0.07, ("imports this file",))
     likely = PredictedFile("c.py", 1.0, 0.3, ("same folder",), is_specific=False)
+    lately = PredictedFile("d.py", 1.0, 0.3, ("changed lately",), is_specific=False)
 
-    offered = build_candidates(make_input(prediction=Prediction((likely, lately, tied))))
+    offered = build_candidates(make_input(prediction=Prediction((likely, lately, weak, tied))))
 
     assert [piece.id for piece in offered] == ["file:c.py", "file:b.py", "files:less likely"]
-    assert offered[-1].source["paths"] == ["a.py"]
+    assert offered[-1].source["paths"] == ["a.py"], "nothing ties d.py to the open file"
 
 
 def test_unlikely_first_file_is_listed() -> None:
@@ -568,38 +571,47 @@ def test_vague_sentences_of_guides_are_not_offered() -> None:
     assert [piece.id for piece in build_candidates(make_input(facts=(vague,)))] == []
 
 
-def test_other_files_are_listed_by_folder() -> None:
+def test_other_files_are_listed_with_reasons() -> None:
     first = PredictedFile("a.py", 3.0, 0.4, ("changed together 3 of 4 times",))
-    others = [PredictedFile(f"lib/{number}.py", 1.0, 0.05, ("same folder",)) for number in range(3)]
-    others += [
-        PredictedFile("b.py", 0.0, 0.04),
-        PredictedFile("lib/3.py", 0.0, 0.03),
-        PredictedFile("x.py", 0.0, 0.001),
+    untied = [
+        PredictedFile(f"lib/{number}.py", 1.0, 0.06 - 0.02 * number, ("same folder",), False) for number in (0, 1)
+    ]
+    tied = [
+        PredictedFile("b.py", 0.0, 0.04, ("changed together 2 of the last 20 times",), is_specific=False),
+        PredictedFile("c.py", 0.0, 0.04, ("imports this file",)),
+        PredictedFile("once.py", 0.0, 0.04, ("changed together 1 of 9 times",), is_specific=False),
+        PredictedFile("yarn.lock", 0.0, 0.04, ("changed together 2 of 4 times",)),
+        *(PredictedFile(f"{number}.py", 0.0, 0.03, ("imports this file",)) for number in range(9)),
+        PredictedFile("x.py", 0.0, 0.02, ("imports this file",)),
     ]
 
-    prediction = Prediction((first, *others))
+    prediction = Prediction((first, *untied, *tied))
     offered = {piece.id: piece for piece in build_candidates(make_input(prediction=prediction, outline_count=1))}
 
     assert set(offered) == {"file:a.py", "files:less likely"}
     listed = offered["files:less likely"]
-    assert listed.forms[0][1] == "less likely: lib/{0.py,1.py,2.py,3.py}, b.py"
-    assert abs(listed.value - 0.22) < 1e-9
+    assert listed.forms[0][1] == (
+        "less likely: lib/0.py (same folder), b.py (2 of the last 20 changes), "
+        "c.py, 0.py, 1.py, 2.py (imports this file)"
+    )
+    assert abs(listed.value - 0.23) < 1e-9
 
 
 def test_reasons_name_the_linking_definitions() -> None:
     def reasons(links: FileLinks) -> tuple[str, ...]:
         prediction = Prediction((PredictedFile("src/a.py", 1.0, 0.3, ("uses its names", "defines names it uses")),))
         given = {"prediction": prediction, "links": {"src/a.py": links}, "focus": Focus(project="p", file="src/b.py")}
-        return build_candidates(make_input(**given))[0].reasons
+        return next((one.reasons for one in build_candidates(make_input(**given))), ())
 
     both = FileLinks(used_here=frozenset({"Sampler", "add", "LevelSampler"}), used_there=frozenset({"Hook"}))
     assert reasons(both) == ("uses `Hook` of this file", "defines `LevelSampler`, `Sampler`, used here")
     assert reasons(FileLinks(used_there=frozenset({"Hook"}))) == ("uses `Hook` of this file",)
-    assert reasons(FileLinks()) == ("less likely",)
+    assert reasons(FileLinks()) == ("same folder",), "no definition proves the reasons"
 
 
 def test_only_linking_signatures_are_shown() -> None:
     lines = tuple(ViewLine(f"def f_{n}(x)", f"f_{n}", 1.0, kind="function") for n in range(30))
+    lines += (ViewLine("class Cart(Basket)", "Cart", 5.0, kind="class"),)
     view = FileView("src/a.py", "b", lines, 0, "")
 
     def forms(confidence: float, *used: str, file: str = "src/b.py") -> list[str]:
@@ -616,22 +628,27 @@ def test_only_linking_signatures_are_shown() -> None:
     assert [text.count("def ") for text in forms(0.15, *(f"f_{n}" for n in range(9)))] == [2, 0]
     assert forms(0.3) == ["src/a.py"]
     assert forms(0.3, "f_3", file="CHANGES.md") == ["src/a.py"]
+    assert forms(0.3, "Cart") == ["src/a.py"], "the head of a class says no more than its name"
 
 
 def test_expected_files_stand_on_one_line_with_counts() -> None:
     expected = (
         ExpectedFile("CHANGES.md", 0.7, 15, 20, of_file=True),
         ExpectedFile("news.d/", 0.5, 30, 60, of_file=False),
-        ExpectedFile("yarn.lock", 0.06, 2, 20, of_file=True),
+        ExpectedFile("HISTORY.md", 0.5, 1, 60, of_file=False),
+        ExpectedFile("yarn.lock", 0.4, 20, 60, of_file=False),
     )
 
-    offered = {piece.id: piece for piece in build_candidates(make_input(prediction=Prediction(expected=expected)))}
+    def offered(file: str) -> list[str]:
+        given = {"prediction": Prediction(expected=expected), "focus": Focus(project="p", file=file)}
+        return [piece.forms[0][1] for piece in build_candidates(make_input(**given))]
 
-    assert offered["files:also expected"].forms[0][1] == (
+    beside_code = (
         "also expected: CHANGES.md (15 of the last 20 changes of this file), "
         "an entry in news.d/ (30 of the last 60 changes)"
     )
-    assert offered["files:less likely"].forms[0][1] == "less likely: yarn.lock"
+    assert offered("shop/basket.py") == [beside_code]
+    assert offered("package.json") == [f"{beside_code}, yarn.lock (20 of the last 60 changes)"]
 
 
 def test_old_and_broad_units_are_left_out() -> None:

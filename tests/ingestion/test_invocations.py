@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+from hunchd.ingestion.manifests.command_sources import read_commands, read_page_commands
+from hunchd.ingestion.manifests.commands import CI_WEIGHT, choose_commands, make_commands
 from hunchd.ingestion.manifests.invocations import SINGLE_PATTERN, Toolchain, fill_single_test
 from hunchd.ingestion.manifests.tools import Statement
 
 
 def state(
-    key: str, value: str, *files: str, hooks: str = "", dependencies: str = "phpunit ruff rubocop ruby eslint"
+    key: str, value: str, *files: str, hooks: str = "", dependencies: str = "phpunit ruff rubocop ruby rspec eslint"
 ) -> str:
     return Toolchain(files, dependencies, hooks).state_invocation(Statement(key, value)).value
 
@@ -72,8 +74,56 @@ def test_task_runner_gets_no_command_for_a_file() -> None:
     assert state("tests", "`make pytest`") == "`make pytest`"
 
 
-def test_option_of_another_file_is_no_test() -> None:
-    stated = Toolchain(()).state_invocation(
-        Statement("tests", "`cargo test`"), single="cargo test --manifest-path <file>"
+def test_features_of_ci_reach_single_test() -> None:
+    assert state("tests", "`cargo test`, `cargo test --all-features`") == (
+        "`cargo test`, `cargo test --all-features`; one: `cargo test --all-features --test <name>`"
     )
-    assert stated.value == "`cargo test`; one: `cargo test --test <name>`"
+    bare = "`cargo test --no-default-features --features a`"
+    assert state("tests", bare) == f"{bare}; one: `cargo test --test <name>`"
+
+
+def test_appraisals_come_before_rspec() -> None:
+    assert state("tests", "rspec", "Gemfile", "Appraisals").startswith("`bundle exec appraisal rspec`; one:")
+    assert state("lint", "rubocop", "Gemfile", "Appraisals") == "`bundle exec rubocop`"
+
+
+@pytest.mark.parametrize(
+    ("line", "purpose"),
+    [
+        ("cargo test --manifest-path tests/Cargo.toml", ""),  # a file that is no test, and part of the project
+        ("bundle exec rspec spec/cart_spec.rb", "one test"),
+        ("TRYBUILD=overwrite cargo test", ""),
+        ("UPDATE_SNAPSHOTS=1 npm test", ""),
+        ("cargo build -Z minimal-versions", ""),
+        ("cargo +nightly build -Z minimal-versions", "build"),
+        ("cargo hack test --feature-powerset", "tests"),
+    ],
+)
+def test_command_that_would_fail_is_not_told(line: str, purpose: str) -> None:
+    made = [one.purpose for one in make_commands([line], CI_WEIGHT, "ci.yml") if one.weight > 1]
+    assert made == ([purpose] if purpose else [])
+
+
+def test_filtered_tests_yield_to_all() -> None:
+    commands = [*make_commands(["cargo test pass"], CI_WEIGHT, "ci.yml"), *make_commands(["cargo test"], 1.9, "c")]
+    commands += make_commands(["go test -tags cbor ./..."], CI_WEIGHT, "go.yml")
+    values = {statement.value for statement, *_ in choose_commands(commands, {"rust": 9})}
+    assert "`cargo test`" in values
+
+
+def test_discouraged_command_is_not_read() -> None:
+    page = "Use `bundle exec zeus rspec` instead of using `bundle exec rspec`.\n\nRun `make test` before a commit.\n"
+    assert [one.line for one in read_page_commands("MAINTAINING.md", page)][-1:] == ["make test"]
+    assert all(one.line != "bundle exec rspec" for one in read_page_commands("MAINTAINING.md", page))
+
+
+def test_multiplatform_kotlin_runs_all_tests() -> None:
+    lines = [one.line for one in read_commands("gradlew", "", ["src/commonMain/kotlin/A.kt"])]
+    assert lines == ["./gradlew allTests"]
+
+
+def test_script_that_rewrites_files_formats() -> None:
+    manifest = '{"scripts": {"lint": "prettier -c src", "lint:fix": "eslint --fix . && prettier -w src"}}'
+    found = {(one.purpose, one.line) for one in read_commands("package.json", manifest, ["pnpm-lock.yaml"])}
+    assert ("format", "pnpm run lint:fix") in found
+    assert ("format", "pnpm run lint") not in found

@@ -96,14 +96,31 @@ def test_library_for_tests_has_a_test(predictor: Predictor) -> None:
     assert "tested by this file" in reasons("spec/rack/test/jar_spec.rb", "lib/rack/test/jar.rb")
 
 
-def test_rising_cochange_counts_newest_changes(predictor: Predictor) -> None:
-    for number in range(20, 24):
-        predictor.learn_unit(unit(number, f"views need models {number}", "src/views.py", "src/models.py"))
+def test_test_of_nearer_namesake_is_named_alike() -> None:
+    predictor = Predictor()
+    paths = ("shop/utils.py", "shop/tax/utils.py", "tests/test_utils.py", "tests/tax/test_cart.py", "shop/cart.py")
+    paths += ("shop/tax/cart.py", "benches/cart.py")
+    predictor.learn_unit(unit(0, "start", *paths, status="A"))
+
+    def reasons(file: str, other: str) -> tuple[str, ...]:
+        return next(one.reasons for one in predictor.predict(focus(file), now=NOW).files if one.path == other)
+
+    assert "tests this file" in reasons("shop/utils.py", "tests/test_utils.py")
+    assert "named alike" in reasons("shop/tax/utils.py", "tests/test_utils.py")
+    assert "tested by this file" in reasons("tests/tax/test_cart.py", "shop/tax/cart.py")
+    assert "named alike" in reasons("tests/tax/test_cart.py", "shop/cart.py")
+    assert "named alike" in reasons("benches/cart.py", "tests/tax/test_cart.py"), "nobody tests a benchmark"
+
+
+def test_cochange_counts_newest_changes_only(predictor: Predictor) -> None:
+    for number in range(20, 35):
+        paths = ("src/views.py", "src/models.py") if number > 30 else ("src/views.py",)
+        predictor.learn_unit(unit(number, f"views need models {number}", *paths))
 
     told = {one.path: one.reasons for one in predictor.predict(focus("src/views.py"), now=NOW, k=20).files}
 
-    assert "changed together 4 of the last 10 times" in told["src/models.py"]
-    assert "changed together 10 of 14 times" in told["tests/test_views.py"], "it was more often before"
+    assert "changed together 4 of the last 20 times" in told["src/models.py"]
+    assert "changed together 5 of the last 20 times" in told["tests/test_views.py"], "it was more often before"
 
 
 def test_link_reason_names_linked_file(predictor: Predictor) -> None:

@@ -33,6 +33,11 @@ def context(daemon: RunningDaemon, repository: Path, file: str = "shop/basket.py
     return answer
 
 
+def titles(daemon: RunningDaemon, repository: Path, query: str) -> str:
+    results = daemon.post("/search", {"project": str(repository), "query": query, "kinds": ["code"]})["results"]
+    return "\n".join(result["title"] for result in results)
+
+
 def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -53,7 +58,7 @@ def test_repository_programs_are_never_executed(
         (repository / "shop/checkout.py").write_text(
             "from shop.basket import Basket\n\n\ndef refund(basket: Basket) -> None:\n    pass\n"
         )
-        daemon.wait_until(lambda: "def refund" in context(daemon, repository)["context"], within=60, what="see a save")
+        daemon.wait_until(lambda: "def refund" in titles(daemon, repository, "refund"), within=60, what="see a save")
         armed.commit_by_hand("Vouchers for the basket", {"shop/voucher.py": "def redeem() -> None:\n    pass\n"})
         armed.checkout_by_hand("vouchers")
         daemon.wait_until(
@@ -81,7 +86,7 @@ def test_git_index_is_never_locked(shared_daemon: RunningDaemon, shop: Path, tmp
                 f"from shop.basket import Basket\n\n\ndef pay{number}(basket: Basket) -> None:\n    pass\n"
             )
             context(daemon, repository)
-        daemon.wait_until(lambda: "pay99" in context(daemon, repository)["context"], within=60, what="see the last")
+        daemon.wait_until(lambda: "pay99" in titles(daemon, repository, "pay99"), within=60, what="see the last")
         assert seen.names() == set()
         (repository / ".git/index.lock").touch()
         assert seen.names() == {"index.lock"}

@@ -35,20 +35,19 @@ class _Section:
     topics: str = ""
 
     @property
+    def heading(self) -> str:
+        return rendering.render_section_heading(self.tier, [choice.option.block for choice in self.choices])
+
+    @property
     def text(self) -> str:
         blocks = [choice.option.block for choice in self.choices]
-        return (
-            "".join((rendering.render_section_heading(self.tier), *blocks, self.topics))
-            if blocks or self.topics
-            else ""
-        )
+        return "".join((self.heading, *blocks, self.topics)) if blocks or self.topics else ""
 
     @property
     def tokens(self) -> int:
         if not (self.choices or self.topics):
             return 0
-        title = _count_block(rendering.render_section_heading(self.tier))
-        return title + sum(choice.tokens for choice in self.choices) + _count_block(self.topics)
+        return _count_block(self.heading) + sum(choice.tokens for choice in self.choices) + _count_block(self.topics)
 
 
 def _count_block(block: str) -> int:

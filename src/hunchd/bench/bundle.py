@@ -195,13 +195,12 @@ def measure_answer(
     request = ContextRequest(project=past.project.id, file=question.file, budget=budget)
     began = time.perf_counter()
     bundle = past.answers.get_context(request, past.project, past.tree)
-    text = bundle_report.spell_out(bundle.context)
     took = (time.perf_counter() - began) * 1e3
     return BundleAnswer(
         context=bundle.context,
         tokens=bundle.token_count,
         milliseconds=took,
-        named_files=tuple(path for path in question.gold if bundle_report.is_named(path, text)),
+        named_files=tuple(path for path in question.gold if bundle_report.is_named(path, bundle.context)),
         symbols=_count_shown_symbols(bundle, symbols),
         probabilities=bundle_report.list_probabilities(bundle, frozenset(question.gold)),
     )

@@ -13,7 +13,6 @@ from hunchd.domain.context import Bundle
 
 DEPTHS = (10, 20, 30)
 WIDTH = 24  # column width of a repository's name
-_GROUPED_PATHS = re.compile(r"([^\s{},]*/)\{([^{}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +57,6 @@ class QuestionOutcome:
     together: tuple[str, ...]
     answers: Mapping[int, BundleAnswer]
     review_counts: ReviewCounts
-
-
-def spell_out(text: str) -> str:
-    """Write out paths that are grouped by folder.
-
-    For example, `src/{a.py,b.py}` becomes `src/a.py, src/b.py`.
-    """
-    return _GROUPED_PATHS.sub(
-        lambda group: ", ".join(f"{group[1]}{name.strip()}" for name in group[2].split(",")), text
-    )
 
 
 def is_named(path: str, text: str) -> bool:

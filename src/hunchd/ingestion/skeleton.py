@@ -33,7 +33,7 @@ _GENERIC_KEYS = frozenset(
     """$schema apiVersion kind metadata name version description author authors contributors license homepage keywords
     repository bugs funding""".split()  # noqa: SIM905 - a word list reads better as words
 )
-_SELF = re.compile(r"(?<=\()(?:self|cls|&(?:'\w+ )?(?:mut )?self|mut self)(?:, ?|(?=\)))")
+_SELF = re.compile(r"(?<=\()(?:self|cls)(?:, ?|(?=\)))")  # the receiver in Python; those in Rust say who may call
 _TEST_CALL = re.compile(r"(?:RSpec\.)?(\w+)")  # call that declares a test or suite
 _INDENT = "    "
 _BARE_NAME_END = "= …"  # end of a line that shows only a name

@@ -96,12 +96,12 @@ def _build_expected_files(
     """Yield the file with its counts, unless its probability is below LEAST.
 
     Each count is a pair of the number of changes that touched the hub and the changes considered. The counts for
-    the current file (`of_file`) are used if that file changed at least FEWEST times, or never without the hub;
-    otherwise those for the whole project (`of_all`) are used.
+    the current file (`of_file`) are used if that file changed at least FEWEST times, or twice and never without the
+    hub; otherwise those for the whole project (`of_all`) are used.
     """
     if probability < LEAST:
         return
-    own = of_file[0] > 0 and (len(of_file[1]) >= FEWEST or of_file[0] == len(of_file[1]))
+    own = of_file[0] > 0 and (len(of_file[1]) >= FEWEST or of_file[0] == len(of_file[1]) > 1)
     times, units = of_file if own else of_all
     yield ExpectedFile(path, round(min(probability, 1.0), 4), int(times), len(units), own)
 

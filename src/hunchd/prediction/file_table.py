@@ -35,15 +35,18 @@ _ENTRY = (
     r"(^|/)(newsfragments|topfiles|changelogs/fragments|releasenotes/notes|(changelog|changes|news)\.d|\.change(s|sets?))/[^/]+$"
     r"|(^|/)(changelogs?|changes|news)/\+?\d[^/]*$"
 )
+_LOCK_FILE = (
+    r"(^|/)(uv\.lock|poetry\.lock|cargo\.lock|pdm\.lock|pipfile\.lock|package-lock\.json|yarn\.lock|pnpm-lock\.yaml"
+    r"|go\.sum|composer\.lock|gemfile\.lock|npm-shrinkwrap\.json|bun\.lockb?|[^/]*\.lock)$"
+)
 _ALWAYS_HUB = re.compile(
     r"(^|/)(change(s|log)?|history|news|releases?|changes?[_-]?log)([^/.]*|[^/]*\.(md|mdx|markdown|rst|txt|adoc|org|rdoc|textile))$"
-    r"|(^|/)(uv\.lock|poetry\.lock|cargo\.lock|pdm\.lock|pipfile\.lock|package-lock\.json|yarn\.lock|pnpm-lock\.yaml"
-    r"|go\.sum|composer\.lock|gemfile\.lock|npm-shrinkwrap\.json|bun\.lockb?|[^/]*\.lock)$"
-    rf"|{_ENTRY}",
+    rf"|{_LOCK_FILE}|{_ENTRY}",
     re.IGNORECASE,
 )
 
 _IS_ENTRY = re.compile(_ENTRY, re.IGNORECASE)
+_IS_LOCK_FILE = re.compile(_LOCK_FILE, re.IGNORECASE)
 
 # Nobody writes or reads these by hand to make a change.
 _ASSET = re.compile(
@@ -72,6 +75,11 @@ def is_asset(path: str) -> bool:
     Examples are licences, images and fonts.
     """
     return _ASSET.search(path) is not None and _CODE.search(path) is None
+
+
+def is_lock_file(path: str) -> bool:
+    """Return True if a package manager writes the file."""
+    return _IS_LOCK_FILE.search(path) is not None
 
 
 def is_log_entry(path: str) -> bool:

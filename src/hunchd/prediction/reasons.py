@@ -5,8 +5,10 @@ A seed is a file that the query starts from, such as an open file; a unit is a u
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -24,14 +26,16 @@ MAX_REASONS = 3
 MAX_NAMESAKES = 8  # above this number of files with the same stem, the stem is not informative
 FEWEST_TOGETHER = 3  # common changes from which co-change is a specific reason …
 LEAST_TOGETHER = 0.2  # … if they are at least this share of the changes to the open file
-LATELY = 10  # newest changes to the open file; given as the reason if the share is higher among them
+LATELY = 20  # newest changes to the open file, among which common changes are counted
 MIN_LEAD_SHARE = 0.3  # share of a lead's changes above which co-change is mentioned
 DAY = 86_400  # seconds
 TESTS_REASON = "tests this file"
 USES_REASON, DEFINES_REASON = "uses its names", "defines names it uses"
+COCHANGE_REASON = "changed together"  # begins every reason that counts common changes
 FALLBACK_REASON = "changed lately"  # the only reason for a file unrelated to the query
 
 
+_EXAMPLES = re.compile(r"(?:^|/)(?:bench(?:es|marks?)?|examples?|demos?|samples?)/")  # tests are not about these
 _NEVER_IMPORTED = (".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".mm")
 
 
@@ -150,11 +154,30 @@ class ReasonBuilder:
         file_is_test, seed_is_test = (bool(traits[one] & TEST) for one in (file, seed))
         if file_is_test and seed_is_test:  # below a folder `test`, which may be a library
             file_is_test, seed_is_test = (has_test_name(self._state.files.paths[one]) for one in (file, seed))
-        if file_is_test and not seed_is_test:
+        is_example = any(_EXAMPLES.search(self._state.files.paths[one]) for one in (file, seed))
+        if file_is_test == seed_is_test or is_example or not self._is_nearest(file, seed):
+            return "named alike"
+        if file_is_test:
             return TESTS_REASON if seed == self._current_file else f"tests {self._get_name(seed)}"
-        if seed_is_test and not file_is_test:
-            return f"tested by {self._describe_seed(seed)}"
-        return "named alike"
+        return f"tested by {self._describe_seed(seed)}"
+
+    def _is_nearest(self, file: int, seed: int) -> bool:
+        """Return True if neither has another namesake in a folder more like its own."""
+        paths = self._state.files.paths
+        closeness = _rate_closeness(paths[file], paths[seed])
+        return not any(
+            _rate_closeness(paths[other], paths[one]) > closeness
+            for one, replaced in ((seed, file), (file, seed))
+            for other in self._list_namesakes(replaced)
+            if other != one
+        )
+
+    def _list_namesakes(self, file: int) -> list[int]:
+        """Return the existing files with the stem of a file that are code, or tests, as it is."""
+        files = self._state.files
+        stem, kinds = files.stem.view, files.traits.view & (CODE | TEST)
+        namesakes: list[int] = ((stem == stem[file]) & files.alive.view & (kinds == kinds[file])).nonzero()[0].tolist()
+        return namesakes
 
     def _is_near(self, file: int, seed: int) -> bool:
         """Return True if two files are in related folders.
@@ -166,10 +189,7 @@ class ReasonBuilder:
         return bool(short) and (f"{long}/".startswith(f"{short}/") or short.split("/")[-1] == long.split("/")[-1])
 
     def _iterate_link_reasons(self, file: int, row: list[float]) -> Iterator[Reason]:
-        """Yield a reason for each type of link.
-
-        Each reason names the newest seed that has such a link to the file.
-        """
+        """Yield a reason for each type of link, naming the newest seed that has it."""
         for source, weight, to_here, to_another in self._list_link_types(file):
             if row[FEATURE_INDEX[source]] > 0:
                 seed_links = reversed(self._evidence.seed_links)
@@ -227,13 +247,13 @@ class ReasonBuilder:
             changes = max(int(self._state.files.count.view[first.seed]), times)
             with_whom = "" if first.seed == self._current_file else f" with {self._get_name(first.seed)}"
             weight = 3.0 * float(first.long[place]) / (first.own_long + PRIOR) + 1.0
-            lately = self._count_lately(first.seed)[file]
-            if changes > LATELY and lately * changes > times * LATELY:
-                times, changes, ever = lately, LATELY, "the last "
-            else:
-                ever = ""
+            ever = ""
+            if changes > LATELY:
+                times, changes, ever = self._count_lately(first.seed)[file], LATELY, "the last "
+            if not times:
+                continue
             is_specific = times >= FEWEST_TOGETHER and times >= LEAST_TOGETHER * changes
-            text = f"changed together{with_whom} {times} of {ever}{changes} times"
+            text = f"{COCHANGE_REASON}{with_whom} {times} of {ever}{changes} times"
             strongest.append(Reason(weight, text, is_specific))
         return [max(strongest)] if strongest else []
 
@@ -245,10 +265,7 @@ class ReasonBuilder:
         return self._lately[seed]
 
     def _find_lead(self, file: int) -> str:
-        """Return the name of the lead that changed most often with a file.
-
-        Returns "" if no lead ever changed with the file.
-        """
+        """Return the name of the lead that changed most often with a file, or ""."""
         if self._evidence.topic is None:
             return ""
         leads = self._evidence.topic.leads
@@ -260,10 +277,7 @@ class ReasonBuilder:
         return "" if place > 0 else self._get_name(int(leads[-place]))
 
     def _find_supporting_unit(self, file: int) -> int | None:
-        """Return the most similar past unit that touched a file.
-
-        The subject of the unit must be descriptive. Returns None if there is no such unit.
-        """
+        """Return the most similar past unit with a descriptive subject that touched a file, or None."""
         nearest, subjects = self._evidence.nearest, self._state.messages.subjects
         units = nearest.units[nearest.which[nearest.files == file]].tolist()
         return next((unit for unit in units if is_descriptive(subjects[unit])), None)
@@ -289,7 +303,7 @@ _PATH_WORDS, _OPENED_NEXT, _INTEREST = (
     FEATURE_INDEX["opened_next"],
     FEATURE_INDEX["interest"],
 )
-_AUTHOR, _LIKENESS, _SAME_FOLDER = FEATURE_INDEX["author"], FEATURE_INDEX["likeness"], FEATURE_INDEX["same_folder"]
+_LIKENESS, _SAME_FOLDER = FEATURE_INDEX["likeness"], FEATURE_INDEX["same_folder"]
 # Feature, weight, and the phrases for "this file" and for other files.
 _IMPORTS_IT = ("importers", 1.4, "imports this file", "imports {}")
 _IMPORT_REASON = ("imports", 1.3, "imported by this file", "imported by {}")
@@ -297,9 +311,14 @@ _USES = ("uses", 1.1, USES_REASON, "uses names of {}")
 _DEFINES = ("defines", 1.1, DEFINES_REASON, "defines names that {} uses")
 
 
+def _rate_closeness(path: str, other: str) -> tuple[int, int]:
+    """Return how many innermost folders two paths share, and how little they differ in depth."""
+    folders, others = path.split("/")[-2::-1], other.split("/")[-2::-1]
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(folders, others, strict=False)))
+    return common, -abs(len(folders) - len(others))
+
+
 def _build_fallback_reason(row: list[float]) -> Reason:
-    if row[_AUTHOR] > 0:
-        return Reason(0.5, "among your latest changes", is_specific=False)
     if row[_LIKENESS] > 0.3:
         return Reason(0.5, "similar contents", is_specific=False)
     if row[_SAME_FOLDER]:
@@ -308,10 +327,7 @@ def _build_fallback_reason(row: list[float]) -> Reason:
 
 
 def _shorten_subject(subject: str, most: int = 60) -> str:
-    """Shorten a subject for quotation.
-
-    Characters that would end the quotation are removed.
-    """
+    """Shorten a subject for quotation, without characters that would end the quotation."""
     subject = subject.translate({ord("«"): None, ord("»"): None})
     return subject if len(subject) <= most else subject[: most - 1].rstrip() + "…"
 

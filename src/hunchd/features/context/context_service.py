@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -70,7 +69,6 @@ MAX_QUERY_MATCHES = 4  # maximum number of memories that a question adds
 QUERIED_KINDS = select_kinds(lambda one: one.answers_queries)
 MAX_QUERY_HITS = 24  # number of best matches among which they are chosen
 LONGEST_ERROR = 4_000  # characters at the end of an error in which words of facts are searched for
-_NAME = re.compile(r"\w+")
 MAX_LIKELY_FILES = 10  # predicted files shown with signatures under "Likely next"
 MAX_PAST_UNITS = 2  # past episodes shown
 MAX_NAMED_FILES = 30  # predicted files listed by name only, below those with signatures
@@ -447,15 +445,9 @@ def _select_links(project: Project, focus: Focus, views: Mapping[str, FileView])
     own_names = {name for view in own_views.values() for name in _list_defined_names(view)}
     links: dict[str, FileLinks] = {}
     for path, view in views.items() if own_views else ():
-        used_there = predictor.select_used_names(path, here, own_names)
         links[path] = FileLinks(
             used_here=predictor.select_used_names(here, path, _list_defined_names(view)),
-            used_there=used_there,
-            mentioning=frozenset(
-                line.name
-                for line in (view.lines if used_there else ())
-                if line.kind in DEFINITION_KINDS and used_there & {*_NAME.findall(line.text)}
-            ),
+            used_there=predictor.select_used_names(path, here, own_names),
         )
     return links
 

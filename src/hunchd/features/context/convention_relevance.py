@@ -26,6 +26,7 @@ from hunchd.ingestion.languages import detect_language
 from hunchd.ingestion.manifests.invocations import SINGLE_PATTERN, fill_single_test
 from hunchd.ingestion.manifests.tools import find_languages
 from hunchd.prediction.file_table import CODE, DOCUMENT, TEST, classify_path
+from hunchd.prediction.words import has_test_name
 
 MAX_PARTS: Final = 4  # parts shown without a current file; with more, the bundle would be a list of folders
 _RUNNER: Final = re.compile(r"^(?:bundle exec|npx|poetry run|uv run|pipenv run|python3? -m) ")
@@ -74,6 +75,8 @@ _CI_FILE: Final = re.compile(r"^\.github/workflows/|(?:^|/)\.(?:gitlab-ci|travis
 _CHANGELOG_FILE: Final = re.compile(r"(?:^|/)(?:changelog|changes|news|history|releas)[^/]*$", re.IGNORECASE)
 _DEPENDENCY_LIST: Final = re.compile(r"(?:^|/)(?:requirements|constraints)(?:[^/]*|/[^/]*)\.(?:txt|in)$")
 _DOCS_FOLDER: Final = re.compile(r"(?:^|/)docs?/")
+_TEST_FOLDER: Final = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__)/")
+_TESTS_OF_ANY_NAME: Final = (".js", ".ts", ".mjs", ".cjs", ".jsx", ".tsx", ".mts", ".rs")  # other runners go by names
 _BENCHMARK: Final = re.compile(r"bench", re.IGNORECASE)
 
 
@@ -120,10 +123,7 @@ def find_roles(file: str | None, activity: str = "", open_files: Sequence[str] =
 
 
 def _list_roles(fact: Memory) -> frozenset[str]:
-    """Return the roles for which a convention or rule is meant.
-
-    It applies to every file with at least one of these roles.
-    """
+    """Return the roles for which a convention or rule is meant; one of them suffices."""
     if _is_instruction(fact):
         topic = get_topic(fact)
         if not topic and is_for_agents(fact):
@@ -200,11 +200,16 @@ def narrow_tests(text: str, fact: Memory, file: str | None, test: str | None = N
         return text
     is_package = "<folder>" in single[1]
     part = f"{get_part(fact)}/" if get_part(fact) else ""
-    if not classify_path(file) & CODE or not (is_package or classify_path(file) & TEST):
+    if not classify_path(file) & CODE or not (is_package or _is_runnable_test(file)):
         return text
     command = fill_single_test(single[1], file.removeprefix(part))
     where = f"{f' in {part}' if part else ''} for {'this package' if is_package else subject}"
     return f"{fact.key}: `{command}`{where}; all: {SINGLE_PATTERN.sub('', fact.value or '')}" if command else text
+
+
+def _is_runnable_test(file: str) -> bool:
+    """Return True unless a test runner would find no test in `file`, such as in a helper of tests."""
+    return has_test_name(file) or bool(_TEST_FOLDER.search(file) and file.endswith(_TESTS_OF_ANY_NAME))
 
 
 def tells_enough(fact: Memory, text: str) -> bool:

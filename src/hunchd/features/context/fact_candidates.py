@@ -50,7 +50,7 @@ DOUBT_FACTOR = 0.6  # factor for doubtful facts: half as likely to be valid, but
 MOST_STATED_HERE = 10  # maximum of the user's statements about the current work
 MOST_STATED_ELSEWHERE = 5  # … and about other things, among them general rules
 MAX_CONVENTIONS = 9  # stated by manifests and commands
-MIN_SHARED_WORDS = 2  # of a sentence with the current work
+MIN_SHARED_WORDS = 2  # of a sentence with the question
 MAX_SENTENCES = 2  # from guides for people; twice as many for a whole change, like the next two
 MAX_AGENT_RULES = 5  # from guides for agents
 MAX_OF_TOPIC = 2  # sentences about one topic, in a guide for agents
@@ -172,10 +172,7 @@ def _iter_branch_facts(facts: Iterable[Memory], branch: str) -> Iterator[Memory]
 
 
 def _find_quoting_facts(errors: Iterable[str], facts: Sequence[Memory]) -> frozenset[str]:
-    """Return the ids of facts that quote consecutive words of an error.
-
-    The quoted words may be, for example, part of the error's message or the name of the failed test.
-    """
+    """Return the ids of facts that quote consecutive words of an error, such as the name of a failed test."""
     runs = frozenset[tuple[str, ...]]().union(*map(_extract_word_runs, errors))
     return frozenset(fact.id for fact in facts if _contains_run(f"{fact.title} {fact.content}", runs))
 
@@ -210,10 +207,7 @@ def _is_shown_on_match(fact: Memory) -> bool:
 
 
 def _is_decision(fact: Memory) -> bool:
-    """Return True if a fact records a single decision, not standing practice.
-
-    The source of a decision is a decision record or a commit.
-    """
+    """Return True if a fact records a single decision, from a record or a commit, not standing practice."""
     return fact.category == "decision" or fact.source.get("type") == "commit"
 
 
@@ -229,10 +223,7 @@ def _count_shared_words(fact: Memory, specific_words: frozenset[str]) -> int:
 
 
 def _get_fact_words(fact: Memory) -> frozenset[str]:
-    """Return the significant words of a fact.
-
-    For an on-demand rule, these include the words of its description.
-    """
+    """Return the significant words of a fact, and of the description of an on-demand rule."""
     about = " ".join(fact.tags) if is_on_demand(fact) else ""
     return extract_words(f"{fact.title} {fact.content} {about}")
 
@@ -268,10 +259,7 @@ def _is_relevant_user_fact(fact: Memory, at_hand: frozenset[str]) -> bool:
 
 
 def _mentions_focus(fact: Memory, focus: Focus) -> bool:
-    """Return True if a fact mentions what the user is working on.
-
-    It may name the current file, or share a word with the file's name, the branch or the question.
-    """
+    """Return True if a fact names the current file, or shares a word with it, the branch or the question."""
     path = PurePosixPath(focus.file or "")
     text = f"{fact.title} {fact.content}"
     at_hand = extract_words(f"{path.stem} {focus.branch} {focus.query}")
@@ -281,10 +269,7 @@ def _mentions_focus(fact: Memory, focus: Focus) -> bool:
 def _select_contradictions(
     conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str]
 ) -> list[tuple[Memory, bool]]:
-    """Select at most MAX_CONTRADICTIONS open contradictions, most relevant first.
-
-    Each comes with a flag that is True if the contradiction concerns the current work.
-    """
+    """Select the open contradictions that are shown; True marks one about the current work."""
     ranked_conflicts = []
     for conflict in conflicts:
         here = focus.file in _get_files(conflict) or bool(at_hand & extract_words(conflict.content))
@@ -295,10 +280,7 @@ def _select_contradictions(
 def _build_contradiction_candidate(
     conflict: Memory, here: bool, user_candidates: Mapping[str, ContextCandidate], now: datetime
 ) -> ContextCandidate:
-    """Build the candidate for a contradiction.
-
-    It replaces the candidates for the two contradicting facts, so its value is at least as high as theirs.
-    """
+    """Build the candidate for a contradiction, worth as much as the two facts that it replaces."""
     sides = tuple(str(link["ref"]) for link in conflict.links)
     own = CONTRADICTION_RELEVANT_VALUE if here else CONTRADICTION_OTHER_VALUE
     return ContextCandidate(
@@ -327,10 +309,7 @@ def _get_files(conflict: Memory) -> tuple[str, ...]:
 
 
 def _build_profile_candidates(pages: Iterable[Memory], at_hand: frozenset[str]) -> Iterator[ContextCandidate]:
-    """Yield profile lines that concern the current work, then preferences.
-
-    At most MAX_PROFILE_LINES lines are yielded.
-    """
+    """Yield profile lines that concern the current work, then preferences."""
     lines = []
     for page in sorted(pages, key=lambda page: page.key or ""):
         for number, line in enumerate(page.content.splitlines()):
@@ -374,9 +353,7 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str], focus:
     is_whole_change = focus.file is None or focus.activity == "reviewing"
     more = 2 if is_whole_change else 1
     for_people = [
-        fact
-        for fact in guide_sentences
-        if not is_for_agents(fact) and (is_whole_change or _is_about_work(fact, focus, at_hand))
+        fact for fact in guide_sentences if not is_for_agents(fact) and (is_whole_change or _is_about_work(fact, focus))
     ]
     guide_sentences = [
         *_limit_topics(filter(is_for_agents, guide_sentences), more * MAX_AGENT_RULES, more * MAX_OF_TOPIC),
@@ -392,12 +369,12 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str], focus:
     return [fact for fact in best if fact.id in selected_ids]
 
 
-def _is_about_work(fact: Memory, focus: Focus, at_hand: frozenset[str]) -> bool:
-    """Return True for a sentence about the open file or its folder, or with several words of the current work.
+def _is_about_work(fact: Memory, focus: Focus) -> bool:
+    """Return True for a sentence about the open file or its folder, or with several words of the question.
 
     Readers of forty answers called every other sentence of a guide for people noise beside a single file.
     """
-    shared_words = at_hand & extract_words(fact.content)
+    shared_words = extract_words(focus.query) & extract_words(fact.content)
     return names_file(fact, focus.file) or get_depth(fact) > 0 or len(shared_words) >= MIN_SHARED_WORDS
 
 
@@ -453,10 +430,7 @@ def _is_tool(fact: Memory) -> bool:
 
 
 def _join_tools(tools: Sequence[ContextCandidate]) -> Iterator[ContextCandidate]:
-    """Yield one candidate that joins the texts of `tools` into one line.
-
-    Tools that do not fit on the line are left out. Yields nothing if `tools` is empty.
-    """
+    """Yield one candidate that joins the texts of `tools` into one line, as far as they fit."""
     line = ""
     places: dict[str, None] = {}
     for one in tools:
@@ -524,10 +498,7 @@ def _format_user_origin(fact: Memory, now: datetime) -> str:
 
 
 def _format_client_origin(fact: Memory) -> str:
-    """Describe the source of a fact that a client or a session stored.
-
-    Returns "" for facts from other sources, such as files and commits, which are described elsewhere.
-    """
+    """Describe the source of a fact that a client or a session stored, or return ""."""
     if fact.source.get("type") == "session":
         return "said in a session"
     if fact.source.get("client") == "mcp":
@@ -536,10 +507,7 @@ def _format_client_origin(fact: Memory) -> str:
 
 
 def _format_shared_origin(fact: Memory) -> str:
-    """Describe who shared a fact, and where.
-
-    Returns "" if the fact was not shared.
-    """
+    """Describe who shared a fact, and where, or return ""."""
     by = fact.source.get("by")
     if fact.trust is Trust.TEAM:
         return f"{by} said so, {fact.at:%Y-%m}"
@@ -578,10 +546,7 @@ def _get_folder_and_stem(path: str) -> str:
 
 
 def _find_common_words(decisions: Sequence[Memory]) -> frozenset[str]:
-    """Return the words that are too frequent in decisions to be specific.
-
-    One example is the project's name.
-    """
+    """Return the words that are too frequent in decisions to be specific, such as the project's name."""
     word_counts = Counter(word for fact in decisions for word in _get_fact_words(fact))
     return frozenset(word for word, count in word_counts.items() if count > max(MAX_DECISIONS, len(decisions) // 10))
 

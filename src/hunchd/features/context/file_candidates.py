@@ -1,8 +1,8 @@
 """Candidates for a bundle from predicted files.
 
-Every line must be worth reading by itself. A file gets its own line if the probability that the work needs the file
-is at least WORTH_A_LINE. A less likely file, or a file that nothing links to the current file, is only named in a
-list, which is one line however many files it names.
+Every line must be worth reading by itself. A file gets its own line if something that a reader can check ties it to
+the current file and the probability that the work needs it is at least WORTH_A_LINE. Of the less likely files, those
+that stand out are named in a list, each with what ties it to the current file.
 """
 
 from __future__ import annotations
@@ -15,27 +15,31 @@ from hunchd.assembly.selection import MINIMUM_VALUE
 from hunchd.domain.code import FileView
 from hunchd.domain.context import ContextCandidate, ExpectedFile, Level, PredictedFile, Prediction
 from hunchd.domain.memory import Trust
+from hunchd.ingestion.conventions import is_manifest
 from hunchd.ingestion.skeleton import render_lines
-from hunchd.prediction.file_table import CODE, TEST, classify_path, is_asset
-from hunchd.prediction.reasons import DEFINES_REASON, TESTS_REASON, USES_REASON
+from hunchd.prediction.file_table import ALWAYS_HUB, CODE, TEST, classify_path, is_asset, is_lock_file, is_log_entry
+from hunchd.prediction.reasons import COCHANGE_REASON, DEFINES_REASON, FALLBACK_REASON, TESTS_REASON, USES_REASON
 
 LIST = "files"  # kind of a piece that names several files
-# Of the files predicted with a probability of .1 to .2, one in fifteen was changed, whatever the reason; of those
-# below .1, one in thirty (80 changes in five histories). A reader accepts such a file only if something ties it to the
-# current file.
-WORTH_A_LINE = 0.1
+# Between .06 and .1, one file in ten is needed if something ties it to the current file (254 changes of 16 histories).
+WORTH_A_LINE = 0.06
 LIKELY = 0.2  # probability from which a file is shown whatever the reason
-EXPECTED = 0.3  # probability from which a file that most changes include is expected now
-# Probability from which a file is named in a list. With .008 the list is twice as long and names .95 of the needed
-# files instead of .89 (five histories of five languages); with .025 it is hardly shorter and names .86.
-LEAST_NAMED = 0.015
-# The list ends here even so: twenty further names contain a needed file in one list of fifteen (twelve histories).
-MOST_NAMED = 20
-# Share of the list that each level keeps. The likeliest files come first, so a part is worth more than its share.
-SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed": 0.3, "index": 0.1}
+# Probability from which a file that many changes include is expected now: between .2 and .3, one in three came.
+EXPECTED = 0.2
+EXPECTED_LOCK = 0.3  # … and a lock file, which only manifests need, or files with such a habit
+LEAST_OFTEN, LOCK_OFTEN = 0.15, 0.5  # share of the counted changes that touched the file, and the lock file
+# Probability from which a file is named in a list. Readers called lists of twenty files noise. The first six with such
+# a probability hold two thirds of the needed ones; a longer list names more of them, but one in twenty-five is needed.
+LEAST_NAMED = 0.03
+MOST_NAMED = 6
+LEAST_UNTIED = 0.05  # … if at most one common change ties the file to the current one
+LEAST_HUB = 0.1  # … for a file that many changes include, such as a change log
 LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"
-_HAS_PARAMETER = re.compile(r"\(\s*[^)\s]")  # a signature without one says no more than the name
+# A signature without a parameter says no more than the name, nor does the head of a class.
+_HAS_PARAMETER = re.compile(r"\(\s*(?!&?(?:'\w+ )?(?:mut )?self\s*\))[^)\s]")
+_COMMON_CHANGES = re.compile(rf"{COCHANGE_REASON}.* (?!1 of )\d+ of ")
+CALLABLE_KINDS = frozenset({"function", "method", "macro"})
 MAX_NAMED = 2  # definitions that a reason names
 MAX_SIGNATURES = 2  # of the definitions that link a file to the current one, on one line
 
@@ -44,13 +48,11 @@ MAX_SIGNATURES = 2  # of the definitions that link a file to the current one, on
 class FileLinks:
     """Names of the definitions that link a file to the current one.
 
-    `used_here` are defined in the file and used by the current one, `used_there` the reverse. `mentioning` are
-    defined in the file, and their signature mentions a definition of the current one.
+    `used_here` are defined in the file and used by the current one, `used_there` the reverse.
     """
 
     used_here: frozenset[str] = frozenset()
     used_there: frozenset[str] = frozenset()
-    mentioning: frozenset[str] = frozenset()
 
 
 def iterate_file_candidates(
@@ -61,45 +63,81 @@ def iterate_file_candidates(
     links: Mapping[str, FileLinks],
     outline_count: int,
 ) -> Iterator[ContextCandidate]:
-    """Yield the files that deserve their own line, then lists of the other files.
+    """Yield the files that deserve their own line, then lists of other files.
 
     Both are ordered by probability, likeliest first. At most `outline_count` files have a line of their own.
     `links` maps the path of a file to the definitions that link it to `file`, the current one. If `file` is not code,
     such as a page or a manifest, it uses no definitions.
     """
-    files = [_name_links(one, links.get(one.path)) for one in prediction.files if not is_asset(one.path)]
+    files = [_name_links(one, links.get(one.path), file or "") for one in prediction.files if not is_asset(one.path)]
     first = [one for one in files if _is_worth_a_line(one)][:outline_count]
     names_definitions = file is None or bool(classify_path(file) & CODE)
     for rank, one in enumerate(first):
         view = views.get(one.path) if names_definitions else None
         link = links.get(one.path)
-        yield _build_outline_candidate(one, rank, view, link.used_here | link.mentioning if link else ())
-    expected_files = [one for one in prediction.expected if one.probability >= EXPECTED]
+        yield _build_outline_candidate(one, rank, view, link.used_here if link else ())
+    expected_files = [one for one in prediction.expected if _is_expected(one, file)]
     if expected_files:
         yield _build_expected_candidate(expected_files)
-    others = {one.path: one.confidence for one in files if one not in first and one.confidence >= LEAST_NAMED}
-    others |= {
-        one.path: one.probability
+    hubs = [
+        PredictedFile(one.path, 0.0, one.probability, (f"{COCHANGE_REASON} {one.times} of the last {one.of} times",))
         for one in prediction.expected
-        if one not in expected_files and not one.path.endswith("/")
-    }
-    if others:
-        likeliest = sorted(others.items(), key=lambda pair: -pair[1])[:MOST_NAMED]
-        yield _build_others_candidate(dict(likeliest))
+        if one not in expected_files and _is_possible(one)
+    ]
+    if others := [*_select_others([one for one in files if one not in first]), *hubs]:
+        yield _build_others_candidate(sorted(others, key=lambda one: -one.confidence)[:MOST_NAMED])
 
 
-def _name_links(one: PredictedFile, links: FileLinks | None) -> PredictedFile:
+def _is_expected(one: ExpectedFile, file: str | None) -> bool:
+    """Return True if a file that most changes include is worth naming beside `file`.
+
+    The changes to `file` must say so, unless the file is a change log. A lock file follows the manifests.
+    """
+    if not is_lock_file(one.path):
+        is_own = one.of_file or one.path.endswith("/") or bool(classify_path(one.path) & ALWAYS_HUB)
+        return is_own and one.probability >= EXPECTED and one.times >= LEAST_OFTEN * one.of
+    has_habit = one.of_file and one.times >= LOCK_OFTEN * one.of
+    return one.probability >= EXPECTED_LOCK and (has_habit or is_manifest(file or ""))
+
+
+def _is_possible(one: ExpectedFile) -> bool:
+    """Return True if a file that many changes include is worth naming in the list of less likely files."""
+    return one.of_file and one.probability >= LEAST_HUB and not (is_lock_file(one.path) or is_log_entry(one.path))
+
+
+def _select_others(files: Sequence[PredictedFile]) -> list[PredictedFile]:
+    """Return the files without a line of their own that are worth naming."""
+    return [
+        one
+        for one in files
+        if {*one.reasons} - {FALLBACK_REASON}
+        and one.confidence >= (LEAST_NAMED if one.is_specific or _is_counted(one) else LEAST_UNTIED)
+        and not is_lock_file(one.path)
+    ]
+
+
+def _is_counted(one: PredictedFile) -> bool:
+    """Return True if more than one common change ties a file to the current one."""
+    return any(_COMMON_CHANGES.match(reason) for reason in one.reasons)
+
+
+def _name_links(one: PredictedFile, links: FileLinks | None, file: str) -> PredictedFile:
     """Name the definitions that a reason speaks of, and drop a reason without any.
+
+    If no reason is left, a common folder is one, though not a specific one.
 
     The predictor knows names by their hashes only, so it also counts words such as `all` that modules are named by.
     """
-    if links is None or not {USES_REASON, DEFINES_REASON} & {*one.reasons}:
+    if not {USES_REASON, DEFINES_REASON} & {*one.reasons}:
         return one
+    there, here = (links.used_there, links.used_here) if links else ((), ())
     phrases = {
-        USES_REASON: links.used_there and f"uses {_quote_names(links.used_there)} of this file",
-        DEFINES_REASON: links.used_here and f"defines {_quote_names(links.used_here)}, used here",
+        USES_REASON: there and f"uses {_quote_names(there)} of this file",
+        DEFINES_REASON: here and f"defines {_quote_names(here)}, used here",
     }
     reasons = tuple(reason for each in one.reasons if (reason := phrases.get(each, each)))
+    if not reasons and one.path.rpartition("/")[0] == file.rpartition("/")[0]:
+        return replace(one, reasons=("same folder",), is_specific=False)
     return replace(one, reasons=reasons, is_specific=one.is_specific and bool(reasons))
 
 
@@ -109,7 +147,7 @@ def _quote_names(names: Collection[str]) -> str:
 
 
 def _is_worth_a_line(one: PredictedFile) -> bool:
-    if not one.reasons:  # nothing that a reader could check ties it to the current file
+    if not one.reasons or FALLBACK_REASON in one.reasons:  # nothing ties it to the current file
         return False
     if TESTS_REASON in one.reasons:
         return one.confidence >= MINIMUM_VALUE  # the test of a file is useful even if it will not change
@@ -122,7 +160,11 @@ def _build_outline_candidate(
     forms: list[tuple[Level, str]] = [("index", one.path)]
     # What a test file defines is hardly ever needed.
     if view is not None and classify_path(one.path) & (CODE | TEST) == CODE:
-        telling = {line.name for line in view.lines if line.name in linking and _HAS_PARAMETER.search(line.text)}
+        telling = {
+            line.name
+            for line in view.lines
+            if line.name in linking and line.kind in CALLABLE_KINDS and _HAS_PARAMETER.search(line.text)
+        }
         signatures = render_lines(view, telling, MAX_SIGNATURES).splitlines()
         if signatures:
             forms.insert(0, ("full", f"{one.path}\n{'; '.join(signatures)}"))
@@ -142,55 +184,34 @@ def _build_outline_candidate(
 
 def _build_expected_candidate(files: Sequence[ExpectedFile]) -> ContextCandidate:
     """Build one line listing the files that most changes include, with counts."""
-    file_list = ", ".join(f"{_format_expected_name(one)} ({_format_occurrences(one)})" for one in files)
-    paths = {one.path: one.probability for one in files}
-    return _build_list(EXPECTED_HEADING, (("full", f"{EXPECTED_HEADING}: {file_list}"),), paths, rank=0)
+    names = (f"an entry in {one.path}" if one.path.endswith("/") else one.path for one in files)
+    counts = (f"{one.times} of the last {one.of} changes{' of this file' if one.of_file else ''}" for one in files)
+    file_list = ", ".join(f"{name} ({count})" for name, count in zip(names, counts, strict=True))
+    return _build_list(EXPECTED_HEADING, file_list, {one.path: one.probability for one in files}, rank=0)
 
 
-def _format_expected_name(one: ExpectedFile) -> str:
-    return f"an entry in {one.path}" if one.path.endswith("/") else one.path
+def _build_others_candidate(files: Sequence[PredictedFile]) -> ContextCandidate:
+    """Build the list of the less likely files, which are given likeliest first; those with one reason share it."""
+    groups: dict[str, list[str]] = {}
+    for one in files:
+        groups.setdefault(_shorten_reason(one.reasons[0]), []).append(one.path)
+    file_list = ", ".join(f"{', '.join(paths)} ({reason})" for reason, paths in groups.items())
+    return _build_list(LESS_LIKELY, file_list, {one.path: one.confidence for one in files}, rank=1)
 
 
-def _format_occurrences(one: ExpectedFile) -> str:
-    return f"{one.times} of the last {one.of} changes{' of this file' if one.of_file else ''}"
+def _shorten_reason(reason: str) -> str:
+    """Return `2 of 9 changes` for a reason such as `changed together 2 of 9 times`."""
+    counts = reason.removeprefix(f"{COCHANGE_REASON} ").removesuffix(" times")
+    return f"{counts} changes" if counts != reason and counts[0].isdigit() else reason
 
 
-def _build_others_candidate(paths: Mapping[str, float]) -> ContextCandidate:
-    """Build the list of the less likely files.
-
-    `paths` maps them to their probabilities, likeliest first.
-    """
-    lengths = {level: max(1, round(share * len(paths))) for level, share in SHARE_OF_LIST.items()}
-    forms = tuple(
-        (level, f"{LESS_LIKELY}: {group_by_folder(list(paths)[:length])}") for level, length in lengths.items()
-    )
-    return _build_list(LESS_LIKELY, forms, paths, rank=1)
-
-
-def group_by_folder(paths: Sequence[str]) -> str:
-    """Return the paths as one line, with files in the same folder together.
-
-    For example: `src/{a.py,b.py}, README.md`.
-    """
-    names: dict[str, list[str]] = {}
-    for path in paths:
-        folder, slash, name = path.rpartition("/")
-        names.setdefault(folder + slash, []).append(name)
-    return ", ".join(
-        f"{folder}{{{','.join(names)}}}" if folder and len(names) > 1 else ", ".join(folder + name for name in names)
-        for folder, names in names.items()
-    )
-
-
-def _build_list(
-    name: str, forms: tuple[tuple[Level, str], ...], paths: Mapping[str, float], rank: int
-) -> ContextCandidate:
+def _build_list(name: str, file_list: str, paths: Mapping[str, float], rank: int) -> ContextCandidate:
     return ContextCandidate(
         id=f"{LIST}:{name}",
         kind=LIST,
         tier=2,
         value=min(1.0, sum(paths.values())),
-        forms=forms,
+        forms=(("full", f"{name}: {file_list}"),),
         reasons=(name,),  # equal to the heading in the text, so it is not rendered twice
         source={"type": LIST, "paths": list(paths), "probabilities": dict(paths)},
         trust=Trust.PROJECT,

@@ -14,6 +14,7 @@ from hunchd.ingestion.manifests.commands import (
     DEFAULT_WEIGHT,
     GUIDE_WEIGHT,
     ONE_TEST,
+    PART_WEIGHT,
     README_WEIGHT,
     TASK_WEIGHT,
     Command,
@@ -45,6 +46,9 @@ _DEVELOPING: Final = re.compile(
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~)\s*([\w+-]*)")
 _SHELL: Final = frozenset(("", "sh", "bash", "shell", "console", "shell-session", "zsh", "text", "shellsession", "cmd"))
 _SPAN: Final = re.compile(r"`([^`\n]{3,90})`")
+_DISCOURAGED: Final = re.compile(  # a command that is named because it is not to be typed
+    r"\b(?:instead of|rather than|do(?: not|n't|n’t)|never|avoid)(?: \w+){0,2} `[^`\n]*`", re.IGNORECASE
+)
 _HEADING: Final = re.compile(r"^(?:#{1,6}|={1,6})\s+(.+?)\s*#*$")
 _ITEM_START: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 
@@ -74,7 +78,6 @@ _DEFAULTS: Final = {
     "pom.xml": ("mvn test",),
     "gradlew": ("./gradlew test", "./gradlew build"),
 }
-
 _GEM_TASKS: Final = re.compile(r"bundler/gem_tasks|GemHelper\.install_tasks")
 # A script of package.json that calls a test runner which takes the path of a file; the groups are its environment and
 # its call. The paths and options after it that a single test does not need are removed.
@@ -82,6 +85,7 @@ _TEST_RUNNER: Final = re.compile(r"((?:[A-Z_]\w*=\S+\s+)*)(?:.*\s)?((?:vitest|je
 _TEST_PATHS: Final = re.compile(
     r"\s(?:\S*\*\S*|[\"']?(?:\./)?(?:tests?|specs?|src|__tests__)(?:/\S*)?(?=\s|$)|--?(?:watch|coverage)\b)"
 )
+_REWRITES: Final = re.compile(r"\b(?:prettier|oxfmt|biome|dprint)\b[^&|;]*\s(?:-w|--write|--fix|fmt)\b")
 _LOCK_FILES: Final = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
 _SCRIPT_RUNNERS: Final = {"npm": "npx", "pnpm": "pnpm exec", "bun": "bunx"}
 
@@ -108,7 +112,10 @@ def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[C
     elif name in ("package.json", "composer.json", "deno.json"):
         yield from _read_scripts(path, text, folder, tasks)
     else:
-        yield from make_commands(_DEFAULTS.get(name, ()), DEFAULT_WEIGHT, path, folder)
+        if name == "gradlew" and any("/commonMain/" in one for one in tasks):  # Kotlin for several platforms
+            yield Command("tests", "./gradlew allTests", DEFAULT_WEIGHT, path, folder)
+        else:
+            yield from make_commands(_DEFAULTS.get(name, ()), DEFAULT_WEIGHT, path, folder)
         if name == "pyproject.toml" and "[build-system]" in text:
             manager = next((one for one in ("uv", "poetry", "pdm") if f"{one}.lock" in tasks), "python -m")
             yield Command("build", f"{manager} build", DEFAULT_WEIGHT, path, folder)
@@ -140,6 +147,8 @@ def _read_scripts(path: str, text: str, folder: str, tasks: Sequence[str]) -> It
             for match in filter(None, map(_TEST_RUNNER.match, _JOINT.split(script))):
                 single = f"{match[1]}{_SCRIPT_RUNNERS.get(program, program)} {_TEST_PATHS.sub('', match[2])} <file>"
                 yield Command(ONE_TEST, single, rate_task(name), path, folder)
+        if _REWRITES.search(script):
+            yield Command("format", f"{program} {run}{name}", PART_WEIGHT, path, folder)
         if name == "release":
             yield Command("release", f"{program} {run}{name}", TASK_WEIGHT, path, folder)
 
@@ -234,5 +243,5 @@ def read_page_commands(
                     folder = part_folder
                     yield from make_commands([part], weight, path, folder)
         elif not is_readme or _SPAN.search(line):
-            spans = _SPAN.findall(line.replace("``", "`"))
+            spans = _SPAN.findall(_DISCOURAGED.sub("", line.replace("``", "`")))
             yield from make_commands((span for span in spans if " " in span or "/" in span), weight - 0.2, path)

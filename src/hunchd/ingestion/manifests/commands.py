@@ -62,7 +62,7 @@ _RUNNERS: Final = re.compile(
     r"hatch(?: run)?|pixi run|mise run|(?:\./)?gradlew?(?:\s+-\S+)*(?:\s+:?clean)?|"
     r"(?:\./)?mvnw?(?:\s+-\S+)*(?:\s+clean)?|"
     r"mix|sbt|dune|stack|cabal|swift|zig(?:\s+build)?|bazel(?:isk)?|lerna run|nx run|turbo(?:\s+run)?|"
-    r"cargo(?:\s+\+\S+)?|go(?= (?:test|build|vet|fmt) ?)|"
+    r"cargo(?:\s+\+\S+)?(?:\s+hack)?|go(?= (?:test|build|vet|fmt) ?)|"
     r"dotnet|flutter|dart|rebar3|gleam|opam|earthly|grunt|gulp)\s+[:+]?(?P<task>[A-Za-z][\w:.@/-]*)"
 )
 _OTHER_PURPOSES: Final = tuple(
@@ -117,6 +117,9 @@ _EXAMPLE_FILE: Final = re.compile(
     r"path/to/[\w./-]+\.\w+|(?:\./)?(?:tests?|spec)/[\w./-]+\.\w+|"
     r"[\w./-]+_(?:test|spec)\.\w+)(?:(?:::|:\d|\[)\S*)?(?=\s|$)"
 )
+_OPTION_OF_FILE: Final = re.compile(r"--[\w-]*(?:manifest|config|project|path)[\w-]*[= ]<file>")  # not of a test
+# A command that rewrites what the tests expect, or that only an unstable compiler accepts.
+_UNFIT: Final = re.compile(r"\b\w*(?:UPDATE|BLESS|OVERWRITE)\w*=|=overwrite\b|^(?!.*\+nightly).* -Z[ \w]")
 _PROJECT_TASK: Final = re.compile(
     r"(?:bundle exec |uv run )?(?:(?:npm|pnpm|yarn|bun) run|make|just|task|tox (?:r |run )?-e|nox -s|rake|"
     r"bundle exec appraisal|"
@@ -130,7 +133,12 @@ _SCRIPT: Final = re.compile(
 )
 _SHELL: Final = re.compile(r"^(?:ba|z)?sh (?=\./)")
 _VARIANT: Final = re.compile(
-    r" (?:--(?:target|manifest-path|package|projects?|exclude|activate-profiles)\b|-[DP][\w.]|-pl )"
+    r"(?: (?:--(?:target|manifest-path|package|projects?|exclude|activate-profiles)\b|-tags\b|-[DP][\w.]|-pl )|"
+    r"cargo test \w)"
+)
+# Options without which cargo leaves out the code that depends on features.
+FEATURES_PATTERN: Final = re.compile(
+    r"(?<!--no-default-features) --(?:all-features|features[ =](?:\"[^\"]*\"|[^\s`]+))(?!.*--no-default)"
 )
 _RUN: Final = re.compile(r"^(npm|pnpm|yarn|composer|hatch|pdm) run ")  # `bun test` and `deno test` are not `… run test`
 _PROPERTY: Final = re.compile(r" -[DP][\w.]+(?:=\S*)?")
@@ -180,8 +188,9 @@ def make_commands(lines: Iterable[str], weight: float, path: str, part: str = ""
         weight_here = weight - _rate_inexactness(command, purpose)
         if purpose and weight_here >= MIN_WEIGHT:
             penalty = VARIANT_PENALTY if _VARIANT.search(command) else 0.0
-            if _PLACEHOLDER.search(command) and purpose == "tests":
-                purpose, command = ONE_TEST, _EXAMPLE_FILE.sub("<file>", command)
+            single = _EXAMPLE_FILE.sub("<file>", command)
+            if _PLACEHOLDER.search(command) and purpose == "tests" and not _OPTION_OF_FILE.search(single):
+                purpose, command = ONE_TEST, single
             elif _PLACEHOLDER.search(command):
                 penalty += PLACEHOLDER_PENALTY
             yield Command(purpose, command, weight_here - penalty, path, part)
@@ -213,7 +222,7 @@ def clean_command(line: str) -> str:
     arguments = command.split(" ")
     is_plain = (
         0 < len(command) <= MAX_COMMAND
-        and not command.endswith((" --version", " --help", " -h", " -V"))
+        and not (command.endswith((" --version", " --help", " -h", " -V")) or _UNFIT.search(command))
         and len(arguments) <= MAX_ARGUMENTS
         and all(map(_ARGUMENT.fullmatch, arguments))
         and sum(map(bool, map(_BARE_WORD.fullmatch, arguments[1:]))) <= MAX_BARE_WORDS
@@ -306,10 +315,7 @@ def choose_commands(
 
 
 def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]:
-    """Return the best commands on one line, and the evidence for the first.
-
-    The evidence is that occurrence of the best command which has the greatest weight.
-    """
+    """Return the best commands on one line, and the strongest evidence for the first."""
     by_line: dict[str, list[Command]] = {}
     for command in commands:
         by_line.setdefault(_normalize(command.line), []).append(command)
@@ -325,7 +331,11 @@ def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]
         for one in groups
         if (line := _get_line(one)) and (_is_strong(one, least) or f"{_get_line(groups[0])} ".startswith(f"{line} "))
     ]
-    distinct = [line for at, line in enumerate(lines) if not any(line.startswith(f"{one} ") for one in lines[:at])]
+    distinct = [
+        line
+        for at, line in enumerate(lines)
+        if FEATURES_PATTERN.search(line) or not any(line.startswith(f"{one} ") for one in lines[:at])
+    ]
     chosen_lines = sorted(distinct[:limit], key=lambda line: _find_longer(line, distinct))
     return ", ".join(f"`{line}`" for line in chosen_lines), best
 

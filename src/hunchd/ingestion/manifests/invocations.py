@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
+from hunchd.ingestion.manifests.commands import FEATURES_PATTERN
 from hunchd.ingestion.manifests.tools import Statement, mentions, split_names
 
 # What is typed before a tool, by the first file that the project has; tools of other languages are typed alone.
@@ -25,7 +26,8 @@ _PREFIXES: Final = tuple(
             "eslint oxlint biome xo prettier oxfmt dprint vitest jest mocha ava tsc vue-tsc",
             "pnpm-lock.yaml=pnpm exec , yarn.lock=yarn , bun.lock=bunx , bun.lockb=bunx , package.json=npx ",
         ),
-        ("rspec rubocop ruby", "Gemfile=bundle exec "),
+        ("rspec ruby", "Appraisals=bundle exec appraisal , Gemfile=bundle exec "),
+        ("rubocop", "Gemfile=bundle exec "),
         ("spotlessApply detekt", "gradlew=./gradlew "),
         ("phpunit pest phpstan psalm php-cs-fixer pint", "composer.json=vendor/bin/"),
     )
@@ -64,7 +66,6 @@ _SINGLE: Final = (
     ("test-unit", "-Ilib:test <file>"),
 )  # fmt: skip
 _TASK_RUNNERS: Final = frozenset({"make", "just", "task"})
-_OPTION_OF_FILE: Final = re.compile(r"--[\w-]*(?:manifest|config|project|path)[\w-]*[= ]<file>")  # not of a test
 _PROGRAMS: Final = {"vitest": "vitest run", "minitest": "ruby", "test-unit": "ruby"}
 SINGLE_PATTERN: Final = re.compile(r"; one: `([^`]+)`")
 _PURPOSES: Final = frozenset({"tests", "lint", "format", "types", "run everything"})
@@ -97,7 +98,6 @@ class Toolchain:
             detail = re.search(r" \([^)]*\)$", value)
             value = f"{commands}{detail[0] if detail else ''}"
         if statement.key == "tests":
-            single = "" if _OPTION_OF_FILE.search(single) else single
             single = single or self._find_single_test(value, part)
             value = f"{value}; one: `{single}`" if single else value
         return replace(statement, value=value)
@@ -136,7 +136,8 @@ class Toolchain:
             if call and call[1].split()[0] in _TASK_RUNNERS:
                 return ""  # they take further words for tasks
             if call:
-                return f"{call[1]} {arguments}"
+                features = FEATURES_PATTERN.search(value) if tool == "cargo test" else None
+                return f"{call[1]}{features[0] if features else ''} {arguments}"
             if mentions(value, tool) and len(named_tools) == 1:  # of several, nobody knows which runs a file
                 program = _PROGRAMS.get(tool, tool)
                 return f"{self._find_prefix(program, part)}{program} {arguments}"
@@ -150,7 +151,7 @@ def fill_single_test(command: str, file: str) -> str:
     """
     folder, _, name = file.rpartition("/")
     stem = name.partition(".")[0]
-    if "cargo" in command and folder != "tests":
+    if ("cargo" in command and folder != "tests") or ".test-d." in name:  # a compiler checks tests of types
         return ""
     if "gradlew" in command or "mvn" in command:  # the folder of a source set has the name of its task
         module, separator, below = f"/{file}".rpartition("/src/")
