@@ -484,7 +484,7 @@ def test_file_without_specific_reason_is_only_listed() -> None:
     offered = build_candidates(make_input(prediction=Prediction((likely, lately, weak, tied))))
 
     assert [piece.id for piece in offered] == ["file:c.py", "file:b.py", "files:less likely"]
-    assert offered[-1].source["paths"] == ["a.py"], "nothing ties d.py to the open file"
+    assert offered[-1].source["paths"] == ["d.py", "a.py"], "nothing ties d.py to the open file"
 
 
 def test_unlikely_first_file_is_listed() -> None:
@@ -579,7 +579,7 @@ def test_other_files_are_listed_with_reasons() -> None:
     tied = [
         PredictedFile("b.py", 0.0, 0.04, ("changed together 2 of the last 20 times",), is_specific=False),
         PredictedFile("c.py", 0.0, 0.04, ("imports this file",)),
-        PredictedFile("once.py", 0.0, 0.04, ("changed together 1 of 9 times",), is_specific=False),
+        PredictedFile("late.py", 0.0, 0.04, ("changed lately",), is_specific=False),
         PredictedFile("yarn.lock", 0.0, 0.04, ("changed together 2 of 4 times",)),
         *(PredictedFile(f"{number}.py", 0.0, 0.03, ("imports this file",)) for number in range(9)),
         PredictedFile("x.py", 0.0, 0.02, ("imports this file",)),

@@ -204,10 +204,7 @@ def _is_private(symbol: Symbol, language: str) -> bool:
 
 
 def _drop_duplicates(symbols: Sequence[Symbol]) -> list[Symbol]:
-    """Drop overloads and repeated implementations of the same symbol.
-
-    The first symbol with each name is kept in each container.
-    """
+    """Keep only the first symbol with each name in each container, without overloads."""
     first: dict[tuple[str, str], Symbol] = {}
     for symbol in symbols:
         first.setdefault((symbol.container, symbol.name), symbol)
@@ -219,10 +216,7 @@ def _rank_by_weight(weights: Sequence[float]) -> list[int]:
 
 
 def _choose_symbols(symbols: Sequence[Symbol], weights: Sequence[float], max_lines: int) -> set[int]:
-    """Return the indexes of the best symbols that fit into `max_lines`.
-
-    Their containers are included, and count towards the limit.
-    """
+    """Return the indexes of the best symbols that fit into `max_lines` with their containers."""
     containers = {symbol.name: index for index, symbol in reversed(list(enumerate(symbols))) if symbol.kind != "method"}
     chosen_indexes: set[int] = set()
     for index in _rank_by_weight(weights):

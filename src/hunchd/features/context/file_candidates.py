@@ -32,13 +32,12 @@ LEAST_OFTEN, LOCK_OFTEN = 0.15, 0.5  # share of the counted changes that touched
 # a probability hold two thirds of the needed ones; a longer list names more of them, but one in twenty-five is needed.
 LEAST_NAMED = 0.03
 MOST_NAMED = 6
-LEAST_UNTIED = 0.05  # … if at most one common change ties the file to the current one
+LEAST_UNTIED = 0.05  # … if nothing ties the file to the current one
 LEAST_HUB = 0.1  # … for a file that many changes include, such as a change log
 LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"
 # A signature without a parameter says no more than the name, nor does the head of a class.
 _HAS_PARAMETER = re.compile(r"\(\s*(?!&?(?:'\w+ )?(?:mut )?self\s*\))[^)\s]")
-_COMMON_CHANGES = re.compile(rf"{COCHANGE_REASON}.* (?!1 of )\d+ of ")
 CALLABLE_KINDS = frozenset({"function", "method", "macro"})
 MAX_NAMED = 2  # definitions that a reason names
 MAX_SIGNATURES = 2  # of the definitions that link a file to the current one, on one line
@@ -80,7 +79,7 @@ def iterate_file_candidates(
     if expected_files:
         yield _build_expected_candidate(expected_files)
     hubs = [
-        PredictedFile(one.path, 0.0, one.probability, (f"{COCHANGE_REASON} {one.times} of the last {one.of} times",))
+        PredictedFile(one.path, 0.0, one.probability, (_format_occurrences(one),))
         for one in prediction.expected
         if one not in expected_files and _is_possible(one)
     ]
@@ -102,7 +101,8 @@ def _is_expected(one: ExpectedFile, file: str | None) -> bool:
 
 def _is_possible(one: ExpectedFile) -> bool:
     """Return True if a file that many changes include is worth naming in the list of less likely files."""
-    return one.of_file and one.probability >= LEAST_HUB and not (is_lock_file(one.path) or is_log_entry(one.path))
+    is_written = not (is_lock_file(one.path) or is_log_entry(one.path) or one.path.endswith("/"))
+    return is_written and one.times > 1 and one.probability >= LEAST_HUB
 
 
 def _select_others(files: Sequence[PredictedFile]) -> list[PredictedFile]:
@@ -110,15 +110,15 @@ def _select_others(files: Sequence[PredictedFile]) -> list[PredictedFile]:
     return [
         one
         for one in files
-        if {*one.reasons} - {FALLBACK_REASON}
+        if one.reasons
         and one.confidence >= (LEAST_NAMED if one.is_specific or _is_counted(one) else LEAST_UNTIED)
         and not is_lock_file(one.path)
     ]
 
 
 def _is_counted(one: PredictedFile) -> bool:
-    """Return True if more than one common change ties a file to the current one."""
-    return any(_COMMON_CHANGES.match(reason) for reason in one.reasons)
+    """Return True if common changes tie a file to the current one."""
+    return any(reason.startswith(COCHANGE_REASON) for reason in one.reasons)
 
 
 def _name_links(one: PredictedFile, links: FileLinks | None, file: str) -> PredictedFile:
@@ -185,9 +185,12 @@ def _build_outline_candidate(
 def _build_expected_candidate(files: Sequence[ExpectedFile]) -> ContextCandidate:
     """Build one line listing the files that most changes include, with counts."""
     names = (f"an entry in {one.path}" if one.path.endswith("/") else one.path for one in files)
-    counts = (f"{one.times} of the last {one.of} changes{' of this file' if one.of_file else ''}" for one in files)
-    file_list = ", ".join(f"{name} ({count})" for name, count in zip(names, counts, strict=True))
+    file_list = ", ".join(f"{name} ({_format_occurrences(one)})" for name, one in zip(names, files, strict=True))
     return _build_list(EXPECTED_HEADING, file_list, {one.path: one.probability for one in files}, rank=0)
+
+
+def _format_occurrences(one: ExpectedFile) -> str:
+    return f"{one.times} of the last {one.of} changes{' of this file' if one.of_file else ''}"
 
 
 def _build_others_candidate(files: Sequence[PredictedFile]) -> ContextCandidate:
