@@ -648,7 +648,9 @@ def test_expected_files_stand_on_one_line_with_counts() -> None:
         "an entry in news.d/ (30 of the last 60 changes)"
     )
     assert offered("shop/basket.py") == [beside_code]
-    assert offered("package.json") == [f"{beside_code}, yarn.lock (20 of the last 60 changes)"]
+    assert offered("package.json") == [
+        "also expected: CHANGES.md (15 of the last 20 changes of this file), yarn.lock (20 of the last 60 changes)"
+    ]
 
 
 def test_old_and_broad_units_are_left_out() -> None:

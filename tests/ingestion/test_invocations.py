@@ -127,3 +127,5 @@ def test_script_that_rewrites_files_formats() -> None:
     found = {(one.purpose, one.line) for one in read_commands("package.json", manifest, ["pnpm-lock.yaml"])}
     assert ("format", "pnpm run lint:fix") in found
     assert ("format", "pnpm run lint") not in found
+    types = '{"scripts": {"test": "vitest --run --typecheck.only"}}'
+    assert all(one.purpose != "one test" for one in read_commands("package.json", types)), "it checks only types"

@@ -158,11 +158,7 @@ def _find_main_containers(symbols: Sequence[Symbol], lines: int) -> frozenset[st
 
 
 def _flag_test_helpers(symbols: Sequence[Symbol]) -> list[bool]:
-    """Return, for each symbol, True if it only helps the file's tests.
-
-    In a file that has tests, this applies to every symbol that is neither a test nor contains tests, such as a
-    class, a command or a fixture.
-    """
+    """Return, for each symbol, True if it only helps the file's tests: it neither is a test nor contains one."""
     tests = [symbol.kind == "test" or _TEST.search(symbol.name) is not None for symbol in symbols]
     if not any(tests):
         return tests

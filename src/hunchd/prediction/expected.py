@@ -103,11 +103,7 @@ def _build_expected_files(
 
 
 def _find_first_unit(state: PredictorState, file: int) -> int:
-    """Return the first unit that touched a file.
-
-    Returns 0 if no unit touched the file, or if at least MAX_UNITS_PER_FILE units did, because only so many are
-    remembered.
-    """
+    """Return the first unit that touched a file, or 0 if more units did than are remembered, or none."""
     units = state.messages.list_units_of_file(file, MAX_UNITS_PER_FILE)
     return int(units[-1]) if 0 < len(units) < MAX_UNITS_PER_FILE else 0
 

@@ -461,7 +461,7 @@ def _list_defined_names(view: FileView) -> set[str]:
         and line.kind != "method"
         and line.outer < 0
         and is_distinctive(line.name)
-        and not (line.name.isalpha() and line.name.islower())
+        and not (line.name.islower() and "_" not in line.name)
     }
 
 

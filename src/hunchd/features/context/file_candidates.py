@@ -90,10 +90,12 @@ def iterate_file_candidates(
 def _is_expected(one: ExpectedFile, file: str | None) -> bool:
     """Return True if a file that most changes include is worth naming beside `file`.
 
-    The changes to `file` must say so, unless the file is a change log. A lock file follows the manifests.
+    The changes to `file` must say so, unless `file` is code and the other a change log. A lock file follows the
+    manifests.
     """
     if not is_lock_file(one.path):
-        is_own = one.of_file or one.path.endswith("/") or bool(classify_path(one.path) & ALWAYS_HUB)
+        is_change_log = one.path.endswith("/") or bool(classify_path(one.path) & ALWAYS_HUB)
+        is_own = one.of_file or (is_change_log and bool(classify_path(file or "") & CODE))
         return is_own and one.probability >= EXPECTED and one.times >= LEAST_OFTEN * one.of
     has_habit = one.of_file and one.times >= LOCK_OFTEN * one.of
     return one.probability >= EXPECTED_LOCK and (has_habit or is_manifest(file or ""))

@@ -81,7 +81,9 @@ _DEFAULTS: Final = {
 _GEM_TASKS: Final = re.compile(r"bundler/gem_tasks|GemHelper\.install_tasks")
 # A script of package.json that calls a test runner which takes the path of a file; the groups are its environment and
 # its call. The paths and options after it that a single test does not need are removed.
-_TEST_RUNNER: Final = re.compile(r"((?:[A-Z_]\w*=\S+\s+)*)(?:.*\s)?((?:vitest|jest|mocha|ava|tap)(?:\s.*)?)$")
+_TEST_RUNNER: Final = re.compile(
+    r"((?:[A-Z_]\w*=\S+\s+)*)(?:.*\s)?((?:vitest|jest|mocha|ava|tap)(?!.*--typecheck)(?:\s.*)?)$"
+)
 _TEST_PATHS: Final = re.compile(
     r"\s(?:\S*\*\S*|[\"']?(?:\./)?(?:tests?|specs?|src|__tests__)(?:/\S*)?(?=\s|$)|--?(?:watch|coverage)\b)"
 )

@@ -331,11 +331,7 @@ def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]
         for one in groups
         if (line := _get_line(one)) and (_is_strong(one, least) or f"{_get_line(groups[0])} ".startswith(f"{line} "))
     ]
-    distinct = [
-        line
-        for at, line in enumerate(lines)
-        if FEATURES_PATTERN.search(line) or not any(line.startswith(f"{one} ") for one in lines[:at])
-    ]
+    distinct = [line for at, line in enumerate(lines) if not any(_covers(one, line) for one in lines[:at])]
     chosen_lines = sorted(distinct[:limit], key=lambda line: _find_longer(line, distinct))
     return ", ".join(f"`{line}`" for line in chosen_lines), best
 
@@ -346,6 +342,12 @@ def _get_line(witnesses: Sequence[Command]) -> str:
 
 def _is_strong(witnesses: Sequence[Command], least: float) -> bool:
     return max(each.weight for each in witnesses) >= least
+
+
+def _covers(line: str, longer: str) -> bool:
+    """Return True if a command only adds arguments to another, unless it adds the features of the project."""
+    adds_features = FEATURES_PATTERN.search(longer) and not FEATURES_PATTERN.search(line)
+    return longer.startswith(f"{line} ") and not adds_features
 
 
 def _find_longer(line: str, lines: Sequence[str]) -> tuple[int, int]:
