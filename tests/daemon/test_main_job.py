@@ -180,9 +180,7 @@ def test_watcher_detects_save_commit_checkout(daemon: RunningDaemon, shop: Path)
     daemon.add(shop)
     saved = "from shop.basket import Basket\n\n\ndef refund(basket: Basket) -> None:\n    pass\n"
     (shop / "shop/checkout.py").write_text(saved)
-    daemon.wait_until(
-        lambda: "def refund" in found_titles(daemon, shop, "refund"), within=60, what="see the save"
-    )
+    daemon.wait_until(lambda: "def refund" in found_titles(daemon, shop, "refund"), within=60, what="see the save")
     commit(shop, "Vouchers", {"shop/voucher.py": "def redeem() -> None:\n    pass\n", "docs/colours.md": "Red.\n"})
     daemon.wait_until(
         lambda: "shop/voucher.py" in predicted(daemon, shop, file_opened="docs/colours.md"),

@@ -76,12 +76,17 @@ def test_digest_leaves_out_personal_statements() -> None:
         "order ids begin at 40000000",
         "the limit is 104857600 bytes",
         "the seed is 1732612345",
+        "the belt listens at 10.20.30.40:8080.",
+        "the network 192.168.0.0/24",
+        "archives begin at the stamp 1764000000123",
     ],
 )
 def test_contact_data_technical_number_false(text: str) -> None:
     assert not holds_contact_data(text)
 
 
-@pytest.mark.parametrize("text", ["reach Bo at 017612345678", "his account is 532013417", "Bo: 0151 2345 6789"])
+@pytest.mark.parametrize(
+    "text", ["reach Bo at 017612345678", "Bo: 415.555.12.34", "his account is 532013417", "Bo: 0151 2345 6789"]
+)
 def test_contact_data_long_number_true(text: str) -> None:
     assert holds_contact_data(text)

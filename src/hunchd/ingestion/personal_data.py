@@ -37,8 +37,11 @@ _PRIVATE_MAIL: Final = re.compile(
 _ANY_MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+\.\w+")
 _LONG_NUMBER: Final = re.compile(r"(?<![\w.])(?<!\d,)\+?\d(?:[ ().\-/]{0,2}\d){7,}")
 _DATE: Final = re.compile(r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b|\b\d{1,2}[-/.]\d{1,2}[-/.]\d{4}\b")
-# Long numbers that are not contact data: a date with a counter, a round number, the number of a thing, an amount.
+# Long numbers that are not contact data: a network address, seconds since 1970 (or milliseconds, microseconds), a date
+# with a counter, a round number, the number of a thing, an amount.
 _TECHNICAL_NUMBER: Final = re.compile(
+    r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!\s)|(?![\d.]))){4}(?:[:/]\d{1,5})?(?!\w)"
+    r"|(?<![\w+])1[4-9]\d{8}(?:\d{3}){0,2}(?!\w)|"
     r"(?<![\w+])(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[-T_.]?\d{1,6})?(?!\w)"
     r"|(?<![\w+])[1-9]\d{0,5}0{5,}(?!\w)"
     r"|\b(?:build|version|revision|release|run|job|commit|id|ids|seed|offset|epoch|port|size|limit"
