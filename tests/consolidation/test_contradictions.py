@@ -104,6 +104,12 @@ def test_entry_of_file_is_read_as_sentence() -> None:
     assert extract_statement(entry_from_file("m1", "module", "shop")) == "module: shop"
 
 
+@pytest.mark.parametrize("tail", [" now", " since last week", ", as of v2", " since March"])
+def test_statement_omits_when_it_began(tail: str) -> None:
+    memory = replace(entry_from_file("m1", "limit", "4 MiB"), key=None, value=None, content=f"The limit is 4 MiB{tail}.")
+    assert extract_statement(memory) == "The limit is 4 MiB."
+
+
 def test_repeated_statement_opens_contradiction_once() -> None:
     old, new = claim("old", "The database is PostgreSQL"), claim("new", "The database is MySQL", days=3)
     again = claim("again", "the database is MySQL.", days=4)

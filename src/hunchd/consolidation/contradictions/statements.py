@@ -38,6 +38,13 @@ _SENTENCES: Final[Mapping[str, str]] = {
     name.lower(): f"{name} {{}} is required."
     for name in ("Python", "Node", "PHP", "Ruby", "Go", "Java", "Rust", "Deno", "Bun")
 }
+# When a statement began to hold. The model reads "4 MiB since last week" as no contradiction to "1 MiB" (logit -8; 4
+# without these words).
+_BEGAN: Final = re.compile(
+    r",? (?:now|these days|nowadays|currently|from now on|(?:since|as of) (?:(?:last|this) \w+|v?\d+(?:\.\w+)*|yesterday|today"
+    r"|now|\w+day|(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)\w*))(?=[.;!]?\s*$)",
+    re.IGNORECASE,
+)
 _DIGITS: Final = re.compile(r"\d+")
 _WORD: Final = re.compile(r"[\w./@+#-]*\w")
 _ARTICLES: Final = frozenset({"a", "an", "the"})
@@ -61,10 +68,10 @@ def is_statement(memory: Memory) -> bool:
 def extract_statement(memory: Memory) -> str:
     """Return the text of a memory to compare with others.
 
-    This is the beginning of the memory's content, at most MAX_STATEMENT_CHARACTERS, or a text made from its key and
-    value.
+    This is the beginning of the memory's content, at most MAX_STATEMENT_CHARACTERS, without the time from which it
+    holds, or a text made from its key and value.
     """
-    text = memory.content[:MAX_STATEMENT_CHARACTERS]
+    text = _BEGAN.sub("", memory.content[:MAX_STATEMENT_CHARACTERS])
     if memory.category == "instruction" or not (memory.key and memory.value):  # keys of instructions are generated
         return text
     entry = f"{memory.key}: {memory.value}"
