@@ -75,7 +75,16 @@ def test_chunks_small_definition_is_found_in_container() -> None:
 
     assert "salt" not in chunks
     assert hash_name("salt") in chunks["Signer"].terms
-    assert hash_name("LIMIT") in chunks[""].terms
+
+
+def test_chunks_adjacent_constants_share_a_chunk() -> None:
+    text = "package log\n\n// Levels, most severe first.\nconst (\n\tPanic = iota\n\n\tError\n)\n\nvar std = 1\n"
+    chunks = cut("level.go", text)
+
+    assert (chunks["Panic"].start, chunks["Panic"].end) == (3, 7)
+    assert chunks["Panic"].title == "Panic, Error"
+    assert hash_name("Error") in chunks["Panic"].terms
+    assert chunks["std"].start == 10
 
 
 def test_chunks_without_grammar_extend_to_next() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from hunchd.codesearch.query import ROLE_FACTORS, compute_role_factors, parse_query
 from hunchd.codesearch.roles import Role, classify_role
-from hunchd.codesearch.terms import extract_identifier_terms
+from hunchd.codesearch.terms import extract_identifier_terms, extract_terms
 
 ISSUE = (
     """Session cookie is dropped when SameSite is None
@@ -104,6 +104,19 @@ def test_query_hostile_text_is_read_quickly() -> None:
 )
 def test_role_of_path_is_told(path: str, role: Role) -> None:
     assert classify_role(path) is role
+
+
+def test_query_function_words_carry_no_weight() -> None:
+    weights = parse_query("where is it decided whether a price applies?").terms
+
+    assert weights[extract_terms("price")[0]] == 1.0
+    assert weights[extract_terms("decided")[0]] < 0.5
+    assert not {*extract_terms("where"), *extract_terms("why")} & weights.keys()
+
+
+@pytest.mark.parametrize(("british", "american"), [("coloured", "colors"), ("serialise", "serialized")])
+def test_terms_spelling_variants_are_equal(british: str, american: str) -> None:
+    assert extract_terms(british) == extract_terms(american)
 
 
 def test_query_task_prefers_documents() -> None:

@@ -88,7 +88,30 @@ def test_question_for_callers_leaves_out_the_definition(shop: Shop) -> None:
 
 
 def test_rank_long_word_finds_short_name(shop: Shop) -> None:
-    assert shop.ask("implementations")[0] == "shop/impls.py"
+    assert shop.ask("where are the implementations?")[0] == "shop/impls.py"
+
+
+def test_rank_question_for_list_prefers_constants(shop: Shop) -> None:
+    shop.save(
+        {
+            "shop/pay.py": "def pay(currency):\n    return convert(currency)\n",
+            "shop/codes.py": "# Each currency\nCODES = ('eur', 'usd')\n",
+        }
+    )
+
+    assert shop.ask("which currencies are supported?")[0] == "shop/codes.py"
+
+
+def test_rank_body_stands_before_setter(shop: Shop) -> None:
+    body = "".join(f"        step_{number}(gift)\n" for number in range(14))
+    setter = "    def set_wrapping(self, wrapping):\n        self.wrapping = wrapping\n        return self\n"
+    shop.save({"shop/gift.py": f"class Gift:\n{setter}\n    def wrap(self, gift):\n{body}"})
+    query = parse_query("where is the wrapping of a gift done?")
+    ranking = rank(shop.index, query, PredictionScores())
+
+    results = build_results(shop.index, query, ranking.files, ranking.matches, frozenset())
+
+    assert results[0].name == "wrap"
 
 
 def test_rank_traceback_leads_to_its_file(shop: Shop) -> None:

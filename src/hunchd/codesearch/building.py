@@ -17,10 +17,7 @@ CHANGED_SHARE: Final = 0.2  # of all files
 
 
 class ChunkCache(Protocol):
-    """Cache of packed chunks, keyed by file.
-
-    Each change to the cache gets a serial number, which is higher than all earlier ones.
-    """
+    """Cache of packed chunks by file; changes raise the serial number."""
 
     def chunk_cache_id(self) -> str: ...
 

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 from hunchd.codesearch.terms import count_terms, hash_name, split_path_words
@@ -32,6 +33,8 @@ _KINDS = frozenset({"function", "method", "class", "struct", "interface", "trait
 _WORTH = dict.fromkeys(("class", "struct", "interface", "trait", "enum", "union", "type", "module"), 4) | dict.fromkeys(
     ("function", "method", "macro"), 2
 )
+_CONSTANTS = frozenset({"constant", "variable"})
+MOST_LISTED: Final = 4  # constants in the title of a run of them
 TOP_LEVEL: Final = 1  # added for a symbol that no other contains
 _COMMENT = re.compile(r"\s*(?:///?|//!|#(?!include|define|if|end|el|pragma|un)|/?\*|--|;;|@|\[|\"\"\")")
 # A test among the sources is marked by an attribute or annotation above it, or by the module that contains it.
@@ -45,12 +48,23 @@ MOST_LICENCE: Final = 40  # lines
 _FAR: Final = 80  # lines above a definition that are searched for its comment
 
 
+class ChunkClass(IntEnum):
+    """Class of a chunk, which decides its weight for a question; the index stores the numbers of the members."""
+
+    CODE = 0
+    TEST = 1
+    LIST = 2  # constants, enumerations, tables
+    NAMELESS = 3  # imports and other lines between definitions
+
+
+CLASSES: Final = {"": ChunkClass.NAMELESS, TEST: ChunkClass.TEST} | dict.fromkeys(
+    ("constant", "variable", "enum", "field"), ChunkClass.LIST
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Range of lines with weighted term counts.
-
-    Line numbers start at 1, and both ends are included.
-    """
+    """Range of lines, counted from 1, with weighted term counts."""
 
     name: str
     kind: str  # kind of the symbol; "" for a range of lines that defines nothing
@@ -71,14 +85,12 @@ class _Span:
 
 
 def build_chunks(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
-    """Split `text` into chunks.
-
-    `outline` must have been made from the same content.
-    """
+    """Split `text`, from which `outline` was made, into chunks."""
     lines = text.splitlines()
     if not lines:
         return ()
-    spans = _find_spans(outline, lines)[:MOST_CHUNKS]
+    spans = _find_spans(outline, lines)
+    spans = sorted([*spans, *_group_constants(outline, spans, lines)], key=lambda span: span.start)[:MOST_CHUNKS]
     path = count_terms(split_path_words(outline.path))
     if not spans:
         spans = [_Span(None, at + 1, min(at + WINDOW, len(lines))) for at in range(0, len(lines), WINDOW)]
@@ -108,12 +120,10 @@ def build_chunks(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
 
 
 def _find_spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
-    """Return the spans of the chunks, ordered by start.
-
-    A nested span comes after the one that contains it.
-    """
+    """Return the spans of the chunks, ordered by start."""
     symbols = [symbol for symbol in outline.symbols if 0 < symbol.line <= len(lines)]
     flat = all(symbol.end_line <= symbol.line for symbol in symbols)  # no grammar says where they end
+    flat = flat and any(symbol.kind not in _CONSTANTS for symbol in symbols)
     spans: list[_Span] = []
     for at, symbol in enumerate(symbols):
         above = symbols[at - 1].line if at else 0
@@ -129,6 +139,36 @@ def _find_spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
         if spans[0].start > 1:
             spans.insert(0, _Span(None, 1, spans[0].start - 1))
     return spans
+
+
+def _group_constants(outline: FileOutline, spans: Sequence[_Span], lines: Sequence[str]) -> list[_Span]:
+    """Return a span for each run of top-level constants that are too small for a separate chunk.
+
+    A blank line ends a run, except in an indented block.
+    """
+    owner = _find_owners(spans, len(lines))
+    runs: list[list[Symbol]] = []
+    for symbol in outline.symbols:
+        is_constant = symbol.kind in _CONSTANTS and not symbol.container and symbol.name != "_"
+        if is_constant and 0 < symbol.line <= len(lines) and owner[symbol.line - 1] < 0:
+            between = lines[runs[-1][-1].end_line : symbol.line] if runs else [""]
+            if (
+                not (all(map(str.strip, between)) or all(line[:1].isspace() or not line for line in between))
+                or not runs
+            ):
+                runs.append([])
+            runs[-1].append(symbol)
+    return [_build_run(run, lines) for run in runs]
+
+
+def _build_run(run: Sequence[Symbol], lines: Sequence[str]) -> _Span:
+    start, end = _find_comment_start(lines, run[0].line, 0), run[-1].end_line
+    if start > 1 and lines[start - 2].rstrip().endswith(("(", "{")):  # the line that opens the block
+        start = _find_comment_start(lines, start - 1, 0)
+    if len(run) == 1:
+        return _Span(run[0], start, end)
+    title = ", ".join([*(one.name for one in run[:MOST_LISTED]), *["…"][: len(run) - MOST_LISTED]])
+    return _Span(Symbol(run[0].name, "constant", start, end, title), start, end)
 
 
 def _find_comment_start(lines: Sequence[str], line: int, above: int) -> int:
@@ -148,10 +188,7 @@ def _find_comment_start(lines: Sequence[str], line: int, above: int) -> int:
 
 
 def _find_owners(spans: Sequence[_Span], count: int) -> list[int]:
-    """Return, for each line, the innermost span that contains it.
-
-    A span is given by its index; -1 means that no span contains the line.
-    """
+    """Return the index of the innermost span, or -1, by line."""
     owner = [-1] * count
     for at, span in sorted(enumerate(spans), key=lambda one: (one[1].start, -one[1].end)):
         owner[span.start - 1 : span.end] = [at] * (min(span.end, count) - span.start + 1)
@@ -177,10 +214,7 @@ def _find_test_lines(spans: Sequence[_Span], lines: Sequence[str]) -> set[int]:
 def _find_small_definitions(
     outline: FileOutline, spans: Sequence[_Span], owner: Sequence[int]
 ) -> dict[int, list[Symbol]]:
-    """Return the definitions that are too small for a separate chunk.
-
-    The definitions are keyed by the index of the span that contains them.
-    """
+    """Return the definitions without a separate chunk, by containing span."""
     own = {id(span.symbol) for span in spans}
     symbols_by_line: dict[int, list[Symbol]] = {}
     for symbol in outline.symbols:
@@ -236,10 +270,7 @@ def _count_licence_lines(lines: Sequence[str], rest: Sequence[int]) -> int:
 
 
 def _find_first_block_end(rest: Sequence[int]) -> int:
-    """Return the line at which the first continuous block of lines ends.
-
-    Up to two blank lines do not end a block.
-    """
+    """Return the last line before the first three blank lines."""
     end = rest[0]
     for number in rest:
         if number > end + 3:

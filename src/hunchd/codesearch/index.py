@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from hunchd.codesearch import segment as segments
+from hunchd.codesearch.chunks import ChunkClass
 from hunchd.codesearch.segment import Segment
-from hunchd.codesearch.terms import hash_beginnings, hash_name
+from hunchd.codesearch.terms import hash_name
 from hunchd.text.bm25 import LARGEST_GAIN, compute_idf, compute_length_norms
 
 BASE: Final = "code-base.index"
@@ -26,6 +28,12 @@ SATURATION: Final = (
 )
 # The score of a file comes from its best chunks, each counting less than the one before: a single chunk often only
 # mentions the subject.
+NAMELESS: Final = np.float32(0.7)  # factor of imports and other lines between definitions, which are shown less
+COVERED: Final = 0.7  # share of a chunk's score that depends on how much of the question it contains
+LEAST_MAIN: Final = 0.5  # weight of a term from which it counts as part of the question
+# A function of fewer lines, such as a setter or a declaration, seldom decides anything. An empty one keeps this share.
+FULL_BODY: Final = 16  # lines
+EMPTY_BODY: Final = 0.35
 DECAY: Final = np.array([1.0, 0.6, 0.4, 0.3, 0.2], "<f4")
 MOST_CHUNKS: Final = 2_000  # chunks with a score that are considered
 Array = npt.NDArray[Any]
@@ -43,6 +51,7 @@ class Part:
     alive: Array  # by file
     norms: Array  # by chunk
     file_norms: Array
+    bodies: Array  # by chunk: factor for how short it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +66,7 @@ class Matches:
 
 
 class CodeIndex:
-    """Index of a project's code.
-
-    It is opened on first use and reopened after updates.
-    """
+    """Index of a project's code, reopened after updates."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -114,16 +120,24 @@ class CodeIndex:
         for path, at in self.numbers.items():
             self.by_name.setdefault(path.rpartition("/")[2], []).append((path, at))
 
-    def match(self, terms: Mapping[int, float], *, tests: float = 1.0, left_out: Sequence[str] = ()) -> Matches:
+    def match(
+        self,
+        terms: Mapping[int, float],
+        factors: Mapping[ChunkClass, float] = MappingProxyType({}),
+        *,
+        prefers_bodies: bool = False,
+        left_out: Sequence[str] = (),
+    ) -> Matches:
         """Score every chunk and file by `terms`.
 
-        `terms` maps each term to its weight. The scores of chunks that are tests are multiplied by `tests`; chunks
-        that define one of the names in `left_out` score 0. The time taken is linear in the number of postings
-        (occurrences of the terms in chunks).
+        `terms` maps each term to its weight. The scores of chunks of a class are multiplied by its factor, and, if
+        `prefers_bodies` is True, those of short chunks are reduced; chunks that define one of the names in `left_out`
+        score 0. The time taken is linear in the number of postings (occurrences of the terms in chunks).
         """
-        files, total = len(self.paths), 0.0
+        files, total, chunk_total = len(self.paths), 0.0, 1e-6
         best, whole, coverage = (np.zeros(files, "<f4") for _ in range(3))
         scores = [np.zeros(len(part.segment.file_of), "<f4") for part in self.parts]
+        covered = [np.zeros(len(score), "<f4") for score in scores]
         chunks = sum(map(len, scores))
         for term, weight in terms.items():
             postings_by_part = [part.segment.get_postings(term) for part in self.parts]
@@ -133,16 +147,22 @@ class CodeIndex:
             ]
             file_rarity = compute_idf(files, sum(len(holders) for holders, _ in scores_by_part))
             total += weight * file_rarity
-            for part, (holders, weights), (owners, sums), score in zip(
-                self.parts, postings_by_part, scores_by_part, scores, strict=True
+            main_rarity = weight * rarity if weight >= LEAST_MAIN else 0.0
+            chunk_total += main_rarity
+            for part, (holders, weights), (owners, sums), score, cover in zip(
+                self.parts, postings_by_part, scores_by_part, scores, covered, strict=True
             ):
                 tf = weights.astype("<f4")
                 score[holders] += weight * rarity * tf * (SATURATION + 1) / (tf + part.norms[holders])
+                cover[holders] += main_rarity
                 gain = weight * file_rarity * sums * LARGEST_GAIN / (sums + part.file_norms[owners])
                 whole[owners + part.first] += gain
                 coverage[owners + part.first] += weight * file_rarity
-        for part, score in zip(self.parts, scores, strict=True):
-            score[part.segment.tests] *= np.float32(tests)
+        weighed_classes = np.array([factors.get(one, 1.0) for one in ChunkClass], "<f4")
+        for part, score, cover in zip(self.parts, scores, covered, strict=True):
+            score *= weighed_classes[part.segment.classes] * (1 - COVERED + COVERED * cover / np.float32(chunk_total))
+            if prefers_bodies:
+                score *= part.bodies
             for name in left_out:
                 score[part.segment.get_postings(hash_name(name))[0]] = 0.0
         decayed_scores = np.zeros(files, "<f4")
@@ -173,33 +193,18 @@ class CodeIndex:
         starts = np.flatnonzero(np.concatenate(([True], every[1:] != every[:-1])))
         return every[starts], np.maximum.reduceat(value, starts)
 
-    def score_abbreviations(self, words: Sequence[str]) -> Array:
-        """Return 1 for files whose name abbreviates one of `words`.
-
-        The name of the file's folder counts as well; all other files get 0. Examples of abbreviations are `impl`
-        and `auth`.
-        """
-        beginnings = np.array(hash_beginnings(words), "<u4")
-        shares = [_compute_shares(one.segment.parts, one.segment.part_begins, beginnings) for one in self.parts]
-        return (np.concatenate([np.zeros(0, "<f4"), *shares]) > 0).astype("<f4")
-
     def score_file_names(self, terms: Mapping[int, float]) -> Array:
-        """Return, for each file, how much of its name `terms` cover.
-
-        The result is the share of the terms in the name that are among `terms`.
-        """
+        """Return the share of each file name that `terms` cover."""
         term_keys = np.array(list(terms), "<u4")
         shares = [_compute_shares(one.segment.stems, one.segment.stem_begins, term_keys) for one in self.parts]
         return np.concatenate([np.zeros(0, "<f4"), *shares])
 
     def find_best_chunks(self, file: int, matches: Matches, most: int) -> list[tuple[Segment, int, float]]:
-        """Return the best chunks of a file with their scores.
-
-        At most `most` chunks are returned, best first.
-        """
+        """Return at most `most` chunks with their scores, best first."""
         part, number = self.find_part(file)
         begin, end = np.searchsorted(part.segment.file_of, (number, number + 1))
-        scores = matches.scores[self.parts.index(part)][begin:end]
+        is_named = part.segment.classes[begin:end] != ChunkClass.NAMELESS
+        scores = matches.scores[self.parts.index(part)][begin:end] * np.where(is_named, np.float32(1.0), NAMELESS)
         order = np.argsort(-scores, kind="stable")[:most]
         return [(part.segment, int(begin + at), float(scores[at])) for at in order]
 
@@ -216,12 +221,14 @@ class CodeIndex:
 def _build_part(segment: Segment, first: int, alive: Array) -> Part:
     lengths = np.bincount(segment.file_of, weights=segment.lengths, minlength=len(segment.paths)).astype("<f4")
     mean = float(lengths.mean()) if len(lengths) else 1.0
+    sizes = segment.lines[:, 1].astype("<f4") - segment.lines[:, 2] + 1
     return Part(
         segment=segment,
         first=first,
         alive=alive,
         norms=compute_length_norms(segment.lengths, segment.mean_length, saturation=SATURATION).astype("<f4"),
         file_norms=compute_length_norms(lengths, max(mean, 1.0)).astype("<f4"),
+        bodies=(EMPTY_BODY + (1 - EMPTY_BODY) * np.minimum(sizes / FULL_BODY, 1.0)).astype("<f4"),
     )
 
 
@@ -237,10 +244,7 @@ def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
 
 
 def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the files that contain a term, with the term's weights.
-
-    The chunks that contain the term must be ordered by file.
-    """
+    """Return the files that contain a term, with its weights."""
     owners = segment.file_of[chunks]
     if not len(owners):
         return owners, weights.astype("<f4")

@@ -9,14 +9,21 @@ from typing import Final, Literal
 
 from hunchd.codesearch.report import Frame, Report, is_report, read_report
 from hunchd.codesearch.roles import Role
-from hunchd.codesearch.terms import extract_identifier_terms, extract_terms, find_identifiers
-from hunchd.text.identifiers import split_code_words
+from hunchd.codesearch.terms import extract_abbreviations, extract_identifier_terms, extract_terms, find_identifiers
+from hunchd.text.words import QUESTION_STOP_WORDS
 
 Intent = Literal["code", "history", "symbol", "task"]
 Form = Literal["question", "symbol", "report"]
 
 BODY_WEIGHT: Final = 0.3  # weight of a word that occurs only in the prose of an error report
 CODE_WEIGHT: Final = 0.7  # weight of a name in the code of an error report
+ABBREVIATION_WEIGHT: Final = 0.35  # weight of the beginning of a word, which may be an abbreviation
+ASKING_WEIGHT: Final = 0.25  # weight of a word with which people ask, although it is rare in code
+_ASKING_WORDS: Final = frozenset(
+    """actually choose chosen decide decided decides determine determined determines exactly exist exists given happen
+    happened happens keep keeps kind kinds mean means meant need needed needs place places possible thing things
+    want wanted way ways whether work works""".split()  # noqa: SIM905 - a word list reads better as words
+)
 MOST_TERMS: Final = 48
 
 # How much a file of each role counts if the question does not ask for that role.
@@ -84,6 +91,12 @@ _USERS = re.compile(
     r"(?i)^\W*(?:(?:what|who|which \w+)\s+(?:else\s+|all\s+)?(?:calls?|invokes?|uses?)\b"
     r"|where\b[^?]*\b(?:called|used|invoked)\b)"
 )
+# "which levels are supported", "what is the default size": the question asks for names or values.
+_LIST = re.compile(
+    r"(?i)^\W*(?:which|what)(?: are)?(?: the)?\b(?! (?:is|does|happens|calls)\b)(?: [\w-]+){1,4}? "
+    r"(?:is|are|may|can|exist|does|do)\b"
+    r"|\b(?:list|names?|values?|kinds?|types?) of (?:all|the)\b|\b(?:defaults?|available|supported|allowed)\b"
+)
 _SYMBOL = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*(?:\(\))?[!?]?$")
 _NAME_IN_TEXT = re.compile(r"[a-z\d][A-Z]|_|^[A-Z]+[a-z]|^[A-Z][A-Z\d]+$")
 _DOTTED_NAME = re.compile(r"\b[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)+")
@@ -105,20 +118,17 @@ class CodeQuery:
     gist: str
     intent: Intent
     terms: Mapping[int, float]
-    words: tuple[str, ...]  # parts of the question's identifiers, in lower case
     symbols: Mapping[str, float] = field(default_factory=dict)
     paths: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()  # of a traceback, the raise site first
     factors: Mapping[Role, float] = field(default_factory=lambda: ROLE_FACTORS)
     form: Form = "question"
+    asks_list: bool = False  # constants, enumerations and tables answer it
     users_of: tuple[str, ...] = ()  # names whose uses are asked for
 
 
 def parse_query(text: str) -> CodeQuery:
-    """Parse `text` into a query.
-
-    A long text is parsed as an error report.
-    """
+    """Parse a question, or a long text as an error report."""
     text = text.strip()
     if is_report(text):
         return _parse_report_query(text, read_report(text))
@@ -128,7 +138,6 @@ def parse_query(text: str) -> CodeQuery:
             gist=text,
             intent="code",
             terms=dict.fromkeys([extract_identifier_terms(name)[-1] for name in names], 1.0),
-            words=(),
             factors=compute_role_factors(text),
             users_of=tuple(names),
         )
@@ -141,20 +150,17 @@ def parse_query(text: str) -> CodeQuery:
         text=text,
         gist=text,
         intent=intent,
-        terms=dict.fromkeys(extract_terms(text), 1.0),
-        words=_extract_words(text),
+        terms=dict.fromkeys(extract_terms(text), 1.0) if is_symbol else _weigh_terms(text),
         symbols={plain.removesuffix("()"): 1.0} if is_symbol else dict.fromkeys(_find_symbols(text), 1.0),
         paths=tuple(_PATH.findall(text)),
         factors=compute_role_factors(text),
         form="symbol" if is_symbol else "question",
+        asks_list=intent == "code" and _LIST.search(text) is not None,
     )
 
 
 def compute_role_factors(text: str) -> dict[Role, float]:
-    """Map each file role to the weight that a question gives it.
-
-    The scores of files with that role are multiplied by the weight.
-    """
+    """Map each file role to its factor for a question."""
     factors = dict(ROLE_FACTORS)
     for role, pattern in _ROLE_WORDS:
         if pattern.search(text):
@@ -188,7 +194,6 @@ def _parse_report_query(text: str, report: Report) -> CodeQuery:
         gist=report.title,
         intent="code",
         terms=terms,
-        words=_extract_words(f"{report.title} {report.spans}"),
         symbols=symbols,
         paths=tuple(dict.fromkeys(_PATH.findall(f"{report.title}\n{report.spans}\n{report.prose}"))),
         frames=report.frames,
@@ -206,9 +211,19 @@ def _find_symbols(text: str) -> list[str]:
     return list(dict.fromkeys([*names, *_DOTTED_NAME.findall(text)]))
 
 
-def _extract_words(text: str) -> tuple[str, ...]:
-    return tuple(
-        dict.fromkeys(
-            part for name in find_identifiers(text) if extract_identifier_terms(name) for part in split_code_words(name)
-        )
-    )
+def _weigh_terms(question: str) -> dict[int, float]:
+    """Return the terms of a question with their weights.
+
+    Words with which people ask weigh little, and function words nothing, unless there are no others.
+    """
+    terms: dict[int, float] = {}
+    words = [word for word in find_identifiers(question) if word.lower() not in QUESTION_STOP_WORDS]
+    for word in words:
+        weight = ASKING_WEIGHT if word.lower() in _ASKING_WORDS else 1.0
+        for term in extract_identifier_terms(word):
+            terms[term] = max(terms.get(term, 0.0), weight)
+    for word in words:
+        if word.isalpha() and word.lower() not in _ASKING_WORDS:
+            for term in extract_abbreviations(word):
+                terms.setdefault(term, ABBREVIATION_WEIGHT)
+    return terms or dict.fromkeys(extract_terms(question), 1.0)

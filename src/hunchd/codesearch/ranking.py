@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from hunchd.codesearch.chunks import ChunkClass
 from hunchd.codesearch.index import Array, CodeIndex, Matches
 from hunchd.codesearch.query import NAMED_ROLE_WEIGHT, CodeQuery
 from hunchd.codesearch.roles import Role
@@ -23,7 +24,6 @@ _QUESTION: Final = {
     "predicted_whole": 0.0,
     "meaning": 0.5,
     "named": 0.3,
-    "abbreviated": 0.4,
     "defines": 0.3,
     "mentioned": 1.5,
     "traced": 1.5,
@@ -40,9 +40,9 @@ WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
         "predicted_whole": 0.8,
         "meaning": 0.8,
         "named": 0.0,
-        "abbreviated": 0.1,
     },
 }
+LISTED: Final = 2.5  # factor of constants, enumerations and tables, if the question asks for a list
 NEAREST: Final = 50  # number of nearest files that get a value above 0
 # Weight of the definition of a type; that of a function is half of it, and that of a field a quarter.
 FULL_WORTH: Final = 4.0
@@ -62,10 +62,7 @@ class PredictionScores:
 
 @dataclass(frozen=True, slots=True)
 class RankedFile:
-    """File with its score.
-
-    A score of 1.0 means that every signal has its maximum.
-    """
+    """File with its score, which is at most 1.0."""
 
     path: str
     number: int
@@ -98,7 +95,12 @@ def rank(
     `meaning` contains, for each file, the cosine of its vector with the vector of the question, and
     `eligible_files` says whether the file may be shown.
     """
-    matches = index.match(query.terms, tests=query.factors.get(Role.TEST, 1.0), left_out=query.users_of)
+    matches = index.match(
+        query.terms,
+        {ChunkClass.TEST: query.factors.get(Role.TEST, 1.0), ChunkClass.LIST: LISTED if query.asks_list else 1.0},
+        prefers_bodies=query.form == "question" and query.intent == "code" and not query.asks_list,
+        left_out=query.users_of,
+    )
     names, defines = _score_definitions(index, query)
     signals = _compute_signals(index, query, matches, defines, prediction, meaning)
     weights = WEIGHTS[query.form]
@@ -137,10 +139,7 @@ def _compute_signals(
     prediction: PredictionScores,
     meaning: Array | None,
 ) -> dict[str, Array]:
-    """Return the ranking signals, keyed by signal name.
-
-    Each array has one value between 0 and 1 for each file.
-    """
+    """Return the signals by name, each from 0 to 1."""
     nothing = np.zeros(len(index.paths), "<f4")
     exact = query.form == "symbol" and bool(defines.any())
     return {
@@ -151,7 +150,6 @@ def _compute_signals(
         "predicted_whole": _scale_prediction(index, prediction.whole),
         "meaning": nothing if meaning is None or exact else _scale_cosines(meaning),
         "named": index.score_file_names(query.terms),
-        "abbreviated": index.score_abbreviations(query.words),
         "defines": np.minimum(defines / np.float32(FULL_WORTH), 1.0),
         "mentioned": _score_mentions(index, query),
         "traced": _score_trace_frames(index, query),
@@ -160,10 +158,7 @@ def _compute_signals(
 
 
 def _score_named_role(index: CodeIndex, query: CodeQuery) -> Array:
-    """Return 1 for change logs, if the question asks about them.
-
-    The words in the change logs do not matter. All other files get 0.
-    """
+    """Return 1 for change logs that the question asks about."""
     if query.factors.get(Role.CHANGELOG, 0.0) < NAMED_ROLE_WEIGHT:
         return np.zeros(len(index.paths), "<f4")
     near = np.array([path.count("/") < 2 for path in index.paths], "?")
@@ -243,10 +238,7 @@ def find_files_ending(index: CodeIndex, partial_path: str) -> Sequence[int]:
 
 
 def _scale_prediction(index: CodeIndex, prediction_scores: Mapping[str, float]) -> Array:
-    """Scale the predicted scores to the range from 0 to 1.
-
-    Files without a score get 0.
-    """
+    """Scale the predicted scores to the range from 0 to 1."""
     values = np.zeros(len(index.paths), "<f4")
     if prediction_scores:
         low, high = min(prediction_scores.values()), max(prediction_scores.values())
@@ -257,10 +249,7 @@ def _scale_prediction(index: CodeIndex, prediction_scores: Mapping[str, float]) 
 
 
 def _scale_cosines(cosines: Array) -> Array:
-    """Scale cosines to the range from 0 to 1.
-
-    The nearest file gets 1; the file at rank NEAREST and all files after it get 0.
-    """
+    """Scale the cosines of the NEAREST files from 0 to 1."""
     if not len(cosines):
         return cosines
     nearest = np.partition(cosines, -min(NEAREST, len(cosines)))[-NEAREST:]

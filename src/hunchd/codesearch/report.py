@@ -56,10 +56,7 @@ class Report:
 
 
 def is_report(text: str) -> bool:
-    """Return True if `text` looks like an error report.
-
-    This is the case if the text is too long to be a question, or contains a traceback.
-    """
+    """Return True if `text` is long or contains a traceback."""
     return len(text.split()) > LONG or _PYTHON_FRAME.search(text) is not None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -29,9 +29,9 @@ RELATED_COSINE: Final = 0.4  # cosine from which a file is an answer without con
 LOOKED_AT: Final = 8  # chunks of a file that may be shown
 # Share of the best chunk's score from which a definition of a name in the question is shown instead.
 DEFINING: Final = 0.7
-NAMELESS: Final = 0.6  # imports and other lines between definitions
-TYPE: Final = 0.8  # a type, if the question asks where something is done
-_TYPES: Final = frozenset({"interface", "type", "struct", "enum", "module"})
+# A second definition of a file is shown if it scores nearly as well as the first; it ranks a little lower.
+SECOND_SHARE: Final = 0.6
+SECOND: Final = 0.75
 _ROLES: Final = {
     Role.TEST: "a test",
     Role.DOCS: "documentation",
@@ -45,10 +45,7 @@ _ROLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CodeResult:
-    """Search result with its range of lines, which start at 1.
-
-    `terms` are those terms of the query that occur in the chunk shown.
-    """
+    """Search result with its lines and the terms found there."""
 
     path: str
     start: int
@@ -71,14 +68,21 @@ def build_results(
     The results are in the order of `files`. `predicted_paths` are files that past work suggests. Files with far too
     low a score are left out.
     """
-    return [_build_result(index, query, file, matches, predicted_paths) for file in drop_weak(files) if is_answer(file)]
+    shown = [
+        (file.score * share, file, segment, chunk)
+        for file in drop_weak(files)
+        if is_answer(file)
+        for segment, chunk, share in _select_chunks(index, query, file, matches)
+    ]
+    shown.sort(key=lambda one: -one[0])
+    return [
+        _build_result(index, query, replace(file, score=score), segment, chunk, predicted_paths)
+        for score, file, segment, chunk in shown
+    ]
 
 
 def drop_weak(files: Sequence[RankedFile]) -> Sequence[RankedFile]:
-    """Drop files that score far below the best one.
-
-    Files that the question or a traceback names are always kept.
-    """
+    """Drop unnamed files that score far below the best one."""
     least = LEAST_SHARE * files[0].score if files else 0.0
     return [file for file in files if file.score >= least or file.is_mentioned or file.is_traced]
 
@@ -95,9 +99,13 @@ def is_answer(file: RankedFile) -> bool:
 
 
 def _build_result(
-    index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches, predicted_paths: frozenset[str]
+    index: CodeIndex,
+    query: CodeQuery,
+    file: RankedFile,
+    segment: Segment,
+    chunk: int,
+    predicted_paths: frozenset[str],
 ) -> CodeResult:
-    segment, chunk = _select_chunk(index, query, file, matches)
     name, kind, title, container = segment.get_texts(chunk)
     start, end, line = (int(number) for number in segment.lines[chunk])
     part, number = index.find_part(file.number)
@@ -117,22 +125,22 @@ def _build_result(
     )
 
 
-def _select_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches) -> tuple[Segment, int]:
-    """Return the segment and the number of the chunk to show.
+Shown = tuple[Segment, int, float]  # the number of a chunk in its segment, and its share of the file's score
 
-    This is the definition of a name in the question if it scores almost as well as the best chunk, and otherwise
+
+def _select_chunks(index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches) -> list[Shown]:
+    """Return the chunks of a file to show, best first.
+
+    The first is the definition of a name in the question if it scores almost as well as the best chunk, and otherwise
     the best chunk. For a file in the traceback, it is the chunk of its first frame; for a change log, if the
     question describes a task, the newest section.
     """
     part, number = index.find_part(file.number)
     if file.is_traced and (traced_chunk := _find_traced_chunk(index, query, file)) is not None:
-        return part.segment, traced_chunk
+        return [(part.segment, traced_chunk, 1.0)]
     if file.role is Role.CHANGELOG and query.intent == "task":
-        return part.segment, _find_newest_section(part.segment, number)
-    chunk_candidates = index.find_best_chunks(file.number, matches, LOOKED_AT)
-    segment, best, score = max(
-        chunk_candidates, key=lambda one: one[2] * _rate_suitability(query, one[0].get_texts(one[1]))
-    )
+        return [(part.segment, _find_newest_section(part.segment, number), 1.0)]
+    (segment, best, score), *others = index.find_best_chunks(file.number, matches, LOOKED_AT)
     scores = matches.scores[index.parts.index(part)]
     for symbol in file.defines:
         chunks, weights = part.segment.get_postings(hash_name(symbol))
@@ -140,8 +148,14 @@ def _select_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile, matches:
         if own.any():
             defining = int(chunks[own][int(np.argmax(weights[own]))])
             if query.form == "symbol" or scores[defining] >= DEFINING * score:
-                return part.segment, defining
-    return segment, best
+                return [(part.segment, defining, 1.0)]
+    start, end = segment.lines[best][:2]
+    seconds = [
+        (segment, other, SECOND * value / score)
+        for _, other, value in others
+        if value > SECOND_SHARE * score and not (segment.lines[other][0] <= start and end <= segment.lines[other][1])
+    ]
+    return [(segment, best, 1.0), *seconds[:1]]
 
 
 def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> int | None:
@@ -166,23 +180,9 @@ def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> 
 
 
 def _find_newest_section(segment: Segment, file: int) -> int:
-    """Return the newest section of a change log.
-
-    This is the first section below the title, where new entries are added.
-    """
+    """Return the newest, and therefore first, section of a change log."""
     begin, end = (int(at) for at in np.searchsorted(segment.file_of, (file, file + 1)))
     return next((at for at in range(begin, end) if segment.get_texts(at)[3]), begin)
-
-
-def _rate_suitability(query: CodeQuery, texts: tuple[str, str, str, str]) -> float:
-    """Return a factor for how well a chunk's kind suits the question's intent.
-
-    It is below 1 for chunks without a name, and for types if the question asks where something is done.
-    """
-    name, kind, _, _ = texts
-    if not name:
-        return NAMELESS
-    return TYPE if query.intent == "code" and kind in _TYPES else 1.0
 
 
 def _chunk_has_term(segment: Segment, chunk: int, term: int) -> bool:
@@ -192,10 +192,7 @@ def _chunk_has_term(segment: Segment, chunk: int, term: int) -> bool:
 
 
 def _render_title(title: str, kind: str, container: str) -> str:
-    """Render the title of a chunk with its container.
-
-    For a heading, the container is the heading above it.
-    """
+    """Render the title of a chunk with its container."""
     if kind == "heading":
         plain = title.lstrip("# ")
         return f"{container} › {plain}" if container else plain

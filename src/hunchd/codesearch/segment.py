@@ -14,12 +14,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from hunchd.codesearch.chunks import TEST
+from hunchd.codesearch.chunks import CLASSES, ChunkClass
 from hunchd.codesearch.records import FileRecord
 from hunchd.codesearch.roles import classify_role
-from hunchd.codesearch.terms import hash_short_parts, stem_terms
+from hunchd.codesearch.terms import stem_terms
 
-VERSION: Final = 2
+VERSION: Final = 3
 _MAGIC: Final = b"hunchcs1"
 _HEAD: Final = struct.Struct("<8sIQ")  # magic, version, size in bytes of the JSON that locates the arrays
 _ALIGNMENT: Final = 64
@@ -39,7 +39,7 @@ class Segment:
     serials: Array  # by file: serial number of its content in the cache
     file_of: Array  # by chunk, ascending
     lines: Array  # by chunk: start, end, line
-    tests: Array  # by chunk: whether it is a test
+    classes: Array  # by chunk: its ChunkClass
     lengths: Array  # by chunk: sum of its weights
     texts: Array  # texts of all chunks, each as JSON
     text_begins: Array
@@ -49,8 +49,6 @@ class Segment:
     weights: Array
     stems: Array  # terms in the file names; those of file n are stems[stem_begins[n]:stem_begins[n + 1]]
     stem_begins: Array
-    parts: Array  # hashes of the parts of file and folder names that may be abbreviations
-    part_begins: Array
     mean_length: float
 
     def get_postings(self, term: int) -> tuple[Array, Array]:
@@ -69,8 +67,8 @@ class Segment:
 
 
 _ARRAYS: Final = (
-    "roles", "serials", "file_of", "lines", "tests", "lengths", "texts", "text_begins", "terms", "begins", "chunks",
-    "weights", "stems", "stem_begins", "parts", "part_begins",
+    "roles", "serials", "file_of", "lines", "classes", "lengths", "texts", "text_begins", "terms", "begins", "chunks",
+    "weights", "stems", "stem_begins",
 )  # fmt: skip
 
 
@@ -94,7 +92,6 @@ def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
     keys, starts = np.unique(terms[order], return_index=True)
     lengths = np.bincount(owners, weights=weights, minlength=len(counts)).astype("<f4")
     stems, stem_begins = _pack_lists([stem_terms(path) for path in paths])
-    parts, part_begins = _pack_lists([hash_short_parts(path) for path in paths])
     texts = [json.dumps(text, ensure_ascii=False).encode("utf-8", "replace") for one in records for text in one.texts]
     return Segment(
         paths=tuple(paths),
@@ -103,7 +100,7 @@ def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
         serials=np.array(serials, "<i8"),
         file_of=np.repeat(np.arange(len(paths), dtype="<i4"), sizes),
         lines=_join_arrays([record.lines for record in records], "<u4").reshape(-1, 3),
-        tests=np.array([text[1] == TEST for one in records for text in one.texts], "?"),
+        classes=np.array([CLASSES.get(text[1], ChunkClass.CODE) for one in records for text in one.texts], "<u1"),
         lengths=lengths,
         texts=np.frombuffer(b"".join(texts), "<u1"),
         text_begins=np.concatenate((np.zeros(1, "<i8"), np.cumsum([len(text) for text in texts], dtype="<i8"))),
@@ -113,17 +110,12 @@ def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
         weights=weights[order],
         stems=stems,
         stem_begins=stem_begins,
-        parts=parts,
-        part_begins=part_begins,
         mean_length=float(lengths.mean()) if len(lengths) else 1.0,
     )
 
 
 def write(segment: Segment, path: Path, header: Mapping[str, Any]) -> None:
-    """Write `segment` to `path` atomically, together with `header`.
-
-    Raises OSError if the file cannot be written.
-    """
+    """Write `segment` and `header` to `path` atomically, or raise OSError."""
     meta: dict[str, Any] = {
         "told": dict(header),
         "paths": segment.paths,
@@ -149,10 +141,7 @@ def write(segment: Segment, path: Path, header: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> tuple[Segment, Mapping[str, Any]] | None:
-    """Return the memory-mapped segment and its header.
-
-    Returns None if the file is missing, damaged or of a different version.
-    """
+    """Return the mapped segment and its header, or None if unusable."""
     try:
         with path.open("rb") as file:
             mapped_file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -38,10 +38,7 @@ NOTHING_SEEN: Final = SeenState("", 0)
 
 
 def compute_key(path: str, card: str) -> int:
-    """Return the card key for a path and its card.
-
-    It is a 64-bit hash.
-    """
+    """Return the card key, a hash of path and card."""
     return int.from_bytes(blake2b(f"{path}\0{card}".encode("utf-8", "replace"), digest_size=8).digest(), "little")
 
 
@@ -51,10 +48,7 @@ def compute_path_key(path: str) -> int:
 
 
 def read(path: Path) -> tuple[Array, Array, Array]:
-    """Return the path keys, card keys and vectors from a file.
-
-    Returns empty arrays if the file is damaged or cannot be read.
-    """
+    """Return the path keys, card keys and vectors, empty if unreadable."""
     nothing = np.zeros(0, "<u8"), np.zeros(0, "<u8"), np.zeros((0, 0), "<i1")
     try:
         content = path.read_bytes()
@@ -70,10 +64,7 @@ def read(path: Path) -> tuple[Array, Array, Array]:
 
 
 def write(path: Path, vectors_by_key: Mapping[int, tuple[int, bytes]], seen_state: SeenState = NOTHING_SEEN) -> None:
-    """Write the vectors and card keys, keyed by path key.
-
-    Raises OSError if the file cannot be written.
-    """
+    """Write the vectors by path key, or raise OSError."""
     dimensions = len(next(iter(vectors_by_key.values()))[1]) if vectors_by_key else 0
     paths = np.array(list(vectors_by_key), "<u8")
     cards = np.array([card for card, _ in vectors_by_key.values()], "<u8")
@@ -110,18 +101,12 @@ def read_vectors(path: Path) -> dict[int, tuple[int, bytes]]:
 
 
 def quantize_vector(vector: bytes) -> bytes:
-    """Quantise a vector to eight bits for each number.
-
-    `vector` contains little-endian float32 numbers.
-    """
+    """Quantise a vector of float32 numbers to eight bits each."""
     return np.rint(np.frombuffer(vector, "<f4") * _SCALE).astype("<i1").tobytes()
 
 
 def align_vectors(path: Path, wanted_paths: Sequence[str] | Iterable[str]) -> Array:
-    """Return the vectors for `wanted_paths`, in that order.
-
-    Missing vectors are replaced by zeros.
-    """
+    """Return the vectors for `wanted_paths`, zeros for missing ones."""
     paths, _, vectors = read(path)
     keys = np.array([compute_path_key(one) for one in wanted_paths], "<u8")
     if not len(paths):

@@ -7,6 +7,7 @@ stems, and its snapshots contain their hashes. The stems of statements are compa
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any, Final
 
@@ -25,6 +26,21 @@ _UNCHANGED_WORDS: Final = frozenset(
     seed speed feed embed shed bed only early apply reply supply family assembly fly july
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
+# British endings and their American forms. Words that only look British change alike in questions and texts.
+_BRITISH: Final = (
+    (re.compile(r"(?<=[a-z]{2})our(?=(?:s|ed|ing|ful|less|able|al|er|ers|ist|ite|ites)?$)"), "or"),
+    (re.compile(r"(?<=[a-z]{3}[iy])s(?=(?:e|ed|es|er|ers|ing|ation|ations|able)$)"), "z"),
+    (re.compile(r"(?<=[a-z]{2}[bt])re(?=s?$)"), "er"),
+    (re.compile(r"(?<=[a-z]{3}og)ue(?=s?$)"), ""),
+    (re.compile(r"(?<=lic|def|off)enc(?=(?:e|es|ed|ing)$)"), "ens"),
+)
+
+
+def normalize_spelling(word: str) -> str:
+    """Return a lowercase word with the American spelling."""
+    for pattern, american in _BRITISH:
+        word = pattern.sub(american, word)
+    return word
 
 
 def stem_english(word: str) -> str:

@@ -40,10 +40,7 @@ ROLES: Final = {role.name.lower(): role for role in Role}
 
 @dataclass(frozen=True, slots=True)
 class CodeAnswer:
-    """Code search results, best first.
-
-    `degraded` contains the reasons why the results may be incomplete.
-    """
+    """Code search results, and the reasons why they are incomplete."""
 
     results: tuple[SearchResult, ...] = ()
     degraded: tuple[str, ...] = ()
@@ -124,10 +121,7 @@ class CodeSearchService(Feature):
         return _reorder_files(prediction, [file for file in ranking.files if is_answer(file)])
 
     async def search(self, request: SearchRequest, query: CodeQuery, project: Project, tree: WorkingTree) -> CodeAnswer:
-        """Search the code of a project for `query`.
-
-        Returns an empty answer if the request does not ask for code.
-        """
+        """Search the code of a project, if the request allows it."""
         if not request.code:
             return CodeAnswer()
         open_index = await self._get_current_index(project)
@@ -140,10 +134,7 @@ class CodeSearchService(Feature):
         return CodeAnswer(tuple(snippets), (*degradations, *_list_degradations(project)))
 
     async def _get_current_index(self, project: Project) -> OpenIndex:
-        """Return the index of a project.
-
-        The index is reopened if the indexer has written a newer one.
-        """
+        """Return the index of a project, reopened if it is stale."""
         open_index = self._open_indexes.get(project.id)
         if (
             open_index is None
@@ -191,10 +182,7 @@ def _find(
     request: SearchRequest,
     root: Path,
 ) -> list[SearchResult]:
-    """Rank the files and render the results.
-
-    This takes some milliseconds and therefore runs in a thread.
-    """
+    """Rank the files and render the results, in a thread."""
     index = open_index.index
     meaning = vectors.compute_cosines(open_index.vectors, vector) if vector is not None else None
     ranking = rank(
@@ -205,10 +193,7 @@ def _find(
 
 
 def _reorder_files(prediction: Prediction, ranked_files: Sequence[RankedFile]) -> Prediction:
-    """Return the prediction with the ranked files first.
-
-    The other predicted files follow.
-    """
+    """Return the prediction with the ranked files first."""
     files_by_path = {file.path: file for file in prediction.files}
     ordered_files = [
         files_by_path.get(one.path) or PredictedFile(one.path, one.score, 0.0, list_reasons(one))
@@ -241,10 +226,7 @@ def _read_stamp(file: Path) -> int:
 
 
 def _select_files(index: CodeIndex, request: SearchRequest) -> Array | None:
-    """Return a mask of the files that pass the filters.
-
-    Returns None if the request has no filters.
-    """
+    """Return a mask of the eligible files, None for all."""
     if not (request.path_prefix or request.roles or request.languages):
         return None
     roles = {ROLES[name] for name in request.roles}
