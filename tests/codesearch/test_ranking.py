@@ -14,7 +14,7 @@ from hunchd.codesearch.chunks import build_chunks
 from hunchd.codesearch.index import BASE, CHANGED_FILE, CodeIndex
 from hunchd.codesearch.query import parse_query
 from hunchd.codesearch.ranking import PredictionScores, rank
-from hunchd.codesearch.results import LEAST_SHARE, build_results, drop_weak, extract_snippet
+from hunchd.codesearch.results import LEAST_SHARE, build_results, contains_name, drop_weak, extract_snippet
 from hunchd.domain.code import FileOutline
 from hunchd.ingestion.parsing import parse_outline
 from hunchd.store.code_cache import CodeCache
@@ -85,6 +85,18 @@ def test_question_for_callers_leaves_out_the_definition(shop: Shop) -> None:
     shop.save({"shop/till.py": "def pay(price):\n    return apply_discount(price)\n"})
     assert shop.ask("where is apply_discount defined?")[0] == "shop/prices.py"
     assert shop.ask("what calls apply_discount?")[0] == "shop/till.py"
+
+
+def test_results_users_contain_the_exact_name(shop: Shop) -> None:
+    other = "def pay(price):\n    return apply_discounts(price)\n"
+    shop.save({"shop/till.py": other})
+    query = parse_query("what calls apply_discount?")
+    ranking = rank(shop.index, query, PredictionScores())
+    results = build_results(shop.index, query, ranking.files, ranking.matches, frozenset())
+    [till] = [result for result in results if result.path == "shop/till.py"]
+
+    assert not contains_name(till, other, query.users_of)
+    assert contains_name(till, other.replace("discounts", "discount"), query.users_of)
 
 
 def test_rank_long_word_finds_short_name(shop: Shop) -> None:

@@ -27,3 +27,11 @@ def test_merge_intent_decides_what_comes_first(intent: str, first: str) -> None:
 
 def test_merge_keeps_the_best_k() -> None:
     assert len(merge_results([result("code", 0.6)] * 3, [result("fact", 0.9)] * 3, "code", 4)) == 4
+
+
+def test_merge_task_prefers_guide_to_source() -> None:
+    guide, source = result("code", 0.5), result("code", 0.6)
+    guide.source["role"] = "docs"
+
+    assert merge_results([source, guide], [], "task", 2)[1].score == merge_results([source], [], "task", 1)[0].score
+    assert merge_results([source, guide], [], "code", 2)[0].score == merge_results([source], [], "code", 1)[0].score

@@ -29,7 +29,6 @@ SATURATION: Final = (
 # The score of a file comes from its best chunks, each counting less than the one before: a single chunk often only
 # mentions the subject.
 NAMELESS: Final = np.float32(0.7)  # factor of imports and other lines between definitions, which are shown less
-COVERED: Final = 0.7  # share of a chunk's score that depends on how much of the question it contains
 LEAST_MAIN: Final = 0.5  # weight of a term from which it counts as part of the question
 # A function of fewer lines, such as a setter or a declaration, seldom decides anything. An empty one keeps this share.
 FULL_BODY: Final = 16  # lines
@@ -125,14 +124,16 @@ class CodeIndex:
         terms: Mapping[int, float],
         factors: Mapping[ChunkClass, float] = MappingProxyType({}),
         *,
+        covered_share: float = 0.0,
         prefers_bodies: bool = False,
         left_out: Sequence[str] = (),
     ) -> Matches:
         """Score every chunk and file by `terms`.
 
-        `terms` maps each term to its weight. The scores of chunks of a class are multiplied by its factor, and, if
-        `prefers_bodies` is True, those of short chunks are reduced; chunks that define one of the names in `left_out`
-        score 0. The time taken is linear in the number of postings (occurrences of the terms in chunks).
+        `terms` maps each term to its weight. The scores of chunks of a class are multiplied by its factor, those of
+        short chunks are reduced if `prefers_bodies` is True, and chunks that define a name in `left_out` score 0.
+        `covered_share` of a score depends on how much of the question the chunk contains. The time taken is linear in
+        the number of postings (occurrences of the terms in chunks).
         """
         files, total, chunk_total = len(self.paths), 0.0, 1e-6
         best, whole, coverage = (np.zeros(files, "<f4") for _ in range(3))
@@ -160,7 +161,8 @@ class CodeIndex:
                 coverage[owners + part.first] += weight * file_rarity
         weighed_classes = np.array([factors.get(one, 1.0) for one in ChunkClass], "<f4")
         for part, score, cover in zip(self.parts, scores, covered, strict=True):
-            score *= weighed_classes[part.segment.classes] * (1 - COVERED + COVERED * cover / np.float32(chunk_total))
+            score *= 1 - covered_share + covered_share * cover / np.float32(chunk_total)
+            score *= weighed_classes[part.segment.classes]
             if prefers_bodies:
                 score *= part.bodies
             for name in left_out:

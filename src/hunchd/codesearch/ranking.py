@@ -42,6 +42,7 @@ WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
         "named": 0.0,
     },
 }
+COVERED_SHARE: Final = 0.7  # of a chunk's score; a report says much that no chunk contains
 LISTED: Final = 2.5  # factor of constants, enumerations and tables, if the question asks for a list
 NEAREST: Final = 50  # number of nearest files that get a value above 0
 # Weight of the definition of a type; that of a function is half of it, and that of a field a quarter.
@@ -98,6 +99,7 @@ def rank(
     matches = index.match(
         query.terms,
         {ChunkClass.TEST: query.factors.get(Role.TEST, 1.0), ChunkClass.LIST: LISTED if query.asks_list else 1.0},
+        covered_share=0.0 if query.form == "report" else COVERED_SHARE,
         prefers_bodies=query.form == "question" and query.intent == "code" and not query.asks_list,
         left_out=query.users_of,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -252,6 +253,12 @@ def extract_snippet(result: CodeResult, text: str) -> str:
     snippet_lines = [lines[at] for at in numbers[best : best + SNIPPET_LINES]]
     indent = min(len(line) - len(line.lstrip()) for line in snippet_lines)
     return "\n".join(line[indent : indent + LONGEST_LINE].rstrip() for line in snippet_lines)
+
+
+def contains_name(result: CodeResult, text: str, names: Sequence[str]) -> bool:
+    """Return True if the lines of a result contain one of `names` as written."""
+    lines = "\n".join(text.splitlines()[result.start - 1 : result.end])
+    return any(re.search(rf"(?<!\w){re.escape(re.split(r'[.:#>]', name)[-1])}(?!\w)", lines) for name in names)
 
 
 def _is_informative(line: str, title: str) -> bool:

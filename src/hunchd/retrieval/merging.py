@@ -15,6 +15,7 @@ from hunchd.protocol.search_results import SearchResult
 # Factors by intent of the question, for scores of code and of each kind of memory. History answers "why" and "when",
 # code answers "where" and "how", workflows and facts answer "how do I".
 _CODE: Final = "code"
+GUIDE: Final = 1.4  # factor of a document that tells how to do a task
 _FACTORS: Final[Mapping[str, Mapping[str, float]]] = {
     "code": {_CODE: 1.6, "episode": 0.5, "message": 0.5, "error": 0.7, "pattern": 0.6, "workflow": 0.6},
     "symbol": {_CODE: 2.0, "episode": 0.4, "message": 0.5, "error": 0.6, "pattern": 0.6, "workflow": 0.5},
@@ -30,8 +31,10 @@ def merge_results(
 
     The intent of the question decides how much a score counts for code and for each kind of memory.
     """
-    factors = _FACTORS[intent]
-    weighed_results = [
-        replace(result, score=round(result.score * factors.get(result.kind, 1.0), 4)) for result in (*code, *memories)
-    ]
+    factors, guide = _FACTORS[intent], GUIDE if intent == "task" else 1.0
+
+    def weigh(result: SearchResult) -> float:
+        return factors.get(result.kind, 1.0) * (guide if result.source.get("role") == "docs" else 1.0)
+
+    weighed_results = [replace(one, score=round(one.score * weigh(one), 4)) for one in (*code, *memories)]
     return sorted(weighed_results, key=lambda result: -result.score)[:k]

@@ -16,7 +16,15 @@ from hunchd.codesearch import vectors
 from hunchd.codesearch.index import Array, CodeIndex
 from hunchd.codesearch.query import CodeQuery, parse_query
 from hunchd.codesearch.ranking import PredictionScores, RankedFile, rank
-from hunchd.codesearch.results import CodeResult, build_results, build_source, extract_snippet, is_answer, list_reasons
+from hunchd.codesearch.results import (
+    CodeResult,
+    build_results,
+    build_source,
+    contains_name,
+    extract_snippet,
+    is_answer,
+    list_reasons,
+)
 from hunchd.codesearch.roles import Role
 from hunchd.core.state.dependencies import TaskSupervisor
 from hunchd.core.state.feature import Feature
@@ -189,7 +197,8 @@ def _find(
         index, query, prediction, meaning, most=request.k + SPARE, eligible_files=_select_files(index, request)
     )
     likely = frozenset(sorted(prediction.gist, key=lambda path: -prediction.gist[path])[:LIKELY])
-    return _render_results(root, build_results(index, query, ranking.files, ranking.matches, likely)[: request.k])
+    results = build_results(index, query, ranking.files, ranking.matches, likely)[: request.k]
+    return _render_results(root, results, query.users_of)
 
 
 def _reorder_files(prediction: Prediction, ranked_files: Sequence[RankedFile]) -> Prediction:
@@ -249,17 +258,20 @@ def _list_degradations(project: Project) -> tuple[str, ...]:
     return ()
 
 
-def _render_results(root: Path, results: Sequence[CodeResult]) -> list[SearchResult]:
+def _render_results(root: Path, results: Sequence[CodeResult], users_of: Sequence[str]) -> list[SearchResult]:
     """Return the results with the text that their lines have now.
 
-    Files that can no longer be read are skipped.
+    Files that can no longer be read, and results that use none of the names in `users_of`, are skipped.
     """
     rendered_results = []
     for result in results:
         source = read_file(root, result.path)
         if source is None:
             continue
-        snippet = redact_source(extract_snippet(result, source.decode("utf-8", "replace")))
+        text = source.decode("utf-8", "replace")
+        if users_of and not contains_name(result, text, users_of):
+            continue
+        snippet = redact_source(extract_snippet(result, text))
         rendered_results.append(
             SearchResult(
                 id=f"file:{result.path}",
