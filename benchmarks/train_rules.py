@@ -80,18 +80,24 @@ def build_example(repository: str, label: str, passage: Passage) -> Example:
     return repository, LABELS.index(label), np.array([*features]), np.array([*features.values()])
 
 
-def train(examples: list[Example]) -> Model:
+def train(
+    examples: list[Example],
+    *,
+    shape: tuple[int, int] = (BUCKETS, len(LABELS)),
+    epochs: int = EPOCHS,
+    decay: float = DECAY,
+) -> Model:
     """Fit a softmax over the labels by Adagrad, one sentence at a time."""
-    weights, squares = np.zeros((BUCKETS, len(LABELS))), np.full((BUCKETS, len(LABELS)), 1e-8)
-    biases, bias_squares = np.zeros(len(LABELS)), np.full(len(LABELS), 1e-8)
+    weights, squares = np.zeros(shape), np.full(shape, 1e-8)
+    biases, bias_squares = np.zeros(shape[1]), np.full(shape[1], 1e-8)
     order, generator = list(range(len(examples))), random.Random(1)
-    for _ in range(EPOCHS):
+    for _ in range(epochs):
         generator.shuffle(order)
         for at in order:
             _, label, buckets, values = examples[at]
             error = compute_shares((weights, biases), buckets, values)
             error[label] -= 1
-            gradient = np.outer(values, error) + DECAY * weights[buckets]
+            gradient = np.outer(values, error) + decay * weights[buckets]
             squares[buckets] += gradient**2
             weights[buckets] -= RATE * gradient / np.sqrt(squares[buckets])
             bias_squares += error**2

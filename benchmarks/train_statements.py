@@ -29,11 +29,12 @@ import numpy as np
 
 from hunchd.embedding import model_digests
 from hunchd.embedding.statements import CHANGES_FILE
-from hunchd.ingestion.session_statements import COMMENT_LABELS, NOTHING
+from hunchd.ingestion.session_statements import COMMENT_LABELS
 from hunchd.ingestion.statement_classifier import (
     BUCKETS,
     HEADER,
     LABELS,
+    NOTHING,
     SHIPPED_WEIGHTS,
     extract_features,
     is_mostly_latin,

@@ -384,7 +384,9 @@ class Engine:
         request = replace(request, query=query.gist)  # memories are searched for the gist of a long text
         if request.project is None:
             facts = self._projects.own.facts.values()
-            answer = self._put_current_first(await self._search_service.search(request, None), request, facts)
+            answer = self._put_current_first(
+                await self._search_service.search(request, None, facts=facts), request, facts
+            )
             answer = await self.knowledge.add_fact_histories(request, answer, facts)
             return self._maintenance.record_search(request.query, None, answer)
         project, tree = self._projects.find(request.project)
@@ -419,7 +421,8 @@ class Engine:
         if own_search is None:
             return await self._search_service.search(request, project.id, tree.branch)
         answer, own = await asyncio.gather(
-            self._search_service.search(request, project.id, tree.branch), self._search_service.search(own_search, None)
+            self._search_service.search(request, project.id, tree.branch),
+            self._search_service.search(own_search, None, facts=self._projects.own.facts.values()),
         )
         facts = self._projects.own.facts
 

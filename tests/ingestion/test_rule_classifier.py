@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hunchd.ingestion.instructions import extract_instructions
-from hunchd.ingestion.rule_classifier import VAGUE, Passage, load_rule_classifier
+from hunchd.ingestion.rule_classifier import VAGUE, Passage, rate_passage
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from hunchd.ingestion.rule_classifier import VAGUE, Passage, load_rule_classifie
     ],
 )
 def test_rule_is_rated_with_topic(sentence: str, topic: str) -> None:
-    rating = load_rule_classifier().rate(Passage(sentence, is_item=True))
+    rating = rate_passage(Passage(sentence, is_item=True))
 
     assert rating.quotable > 0.5
     assert rating.topic == topic
@@ -38,7 +38,7 @@ def test_rule_is_rated_with_topic(sentence: str, topic: str) -> None:
     ],
 )
 def test_talk_is_no_rule(sentence: str) -> None:
-    assert load_rule_classifier().rate(Passage(sentence)).rule < 0.4
+    assert rate_passage(Passage(sentence)).rule < 0.4
 
 
 def test_platitude_is_stored_as_vague() -> None:

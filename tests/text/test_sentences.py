@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hunchd.text.sentences import split_at_stops, split_message, split_paragraph, split_prose
+from hunchd.text.sentences import split_at_stops, split_paragraph, split_prose
 
 
 def test_split_paragraph_keeps_abbreviations_whole() -> None:
@@ -27,10 +27,6 @@ def test_split_prose_keeps_abbreviations_whole() -> None:
         "Name units (e.g. `ms`) in comments.",
         "Test it.",
     ]
-
-
-def test_split_message_drops_closing_quotes() -> None:
-    assert split_message('He said "no." 2 agreed.\nThat is all') == ['He said "no.', "2 agreed.", "That is all"]
 
 
 def test_split_at_stops_whatever_follows() -> None:

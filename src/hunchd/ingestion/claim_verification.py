@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from hunchd.domain.facts import CATEGORIES
 from hunchd.domain.session import Message, MessageType, Turn
+from hunchd.ingestion.session_statements import split_sentences
 from hunchd.ingestion.statement_patterns import UNCERTAINTY
 from hunchd.ingestion.statements import MAX_KEY
-from hunchd.text.sentences import split_message
 from hunchd.text.words import tokenize
 
 MAX_LINE: Final = 4_000  # characters of a message sent to the model: decisions are near its beginning or end
@@ -132,7 +132,7 @@ def _find_sentence(quote: str, text: str) -> str | None:
     If the quote spans several sentences, returns all of them. Returns None if the quote does not occur, or if the
     sentences are longer than MAX_QUOTE characters in total.
     """
-    parts = [" ".join(part.split()) for part in split_message(text)]
+    parts = split_sentences(text)
     for first in range(len(parts)):
         joined_parts = ""
         for part in parts[first:]:

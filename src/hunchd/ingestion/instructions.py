@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Final, NamedTuple
 
 from hunchd.ingestion.headings import strip_heading_marks
-from hunchd.ingestion.rule_classifier import VAGUE, Passage, load_rule_classifier
+from hunchd.ingestion.rule_classifier import VAGUE, Passage, rate_passage
 from hunchd.text.sentences import split_prose
 
 MAX_INSTRUCTIONS: Final = 40  # per file; a file with more is a book
@@ -83,7 +83,7 @@ def extract_instructions(text: str, page: str = "people") -> list[Instruction]:
         if is_foreign and passage.is_item:
             rules.setdefault(sentence, Instruction(sentence, section))
         elif not is_foreign and sentence not in rules:
-            rating = load_rule_classifier().rate(passage)
+            rating = rate_passage(passage)
             if rating.rule >= MIN_RULE[page]:
                 topic = rating.topic if rating.quotable >= MIN_QUOTABLE[page] else VAGUE
                 rules[sentence] = Instruction(sentence, section, topic, rating.quotable)

@@ -114,11 +114,15 @@ def find_revised(
     for index, (kind, old_text) in enumerate(earlier):
         old, both = _build_subject(old_text), {kind, category} == {"constraint"}
         is_near, is_other = cosines.get(index, 1.0) >= LEAST_COSINE, kind in LASTING and kind != category
+        if category in LASTING and kind != category and changes < SURE_CHANGE:
+            continue
         if (
             (may_change and is_near and not is_other and _mentions(new, old))
             or (changes >= LIKELY_CHANGE and is_near and old.numbers & new.numbers)  # "thirty was nonsense"
-            or (kind in MUTABLE and _changes_measure(new, old, both=both))
-            or (kind in MUTABLE and may_change and is_near and _changes_choice(new, old))
+            or (kind in MUTABLE and _changes_measure(new, old, both=both, is_sure=changes >= SURE_CHANGE))
+            or (
+                kind in MUTABLE and may_change and is_near and _changes_choice(new, old, is_sure=changes >= SURE_CHANGE)
+            )
         ):
             fitting.append((cosines.get(index, 0.0), index))
     if fitting:
@@ -164,30 +168,31 @@ def _mentions(new: _Subject, old: _Subject) -> bool:
     return bool(old.names & new.all_words)
 
 
-def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
+def _changes_measure(new: _Subject, old: _Subject, *, both: bool, is_sure: bool) -> bool:
     """Return True if the new statement changes a number in the old one.
 
-    The unit must be the same, and so must the subject, unless the new statement denies the old number. If both
-    statements are constraints (`both`), a version such as "Android 11" needs no other subject in common.
+    The unit must be the same, and so must the subject, unless the new statement denies the old number or surely
+    changes something (`is_sure`). If both statements are constraints (`both`), a version such as "Android 11" needs
+    no other subject in common.
     """
     shared_words = new.words & old.words
     same = {unit for unit, _ in new.quantities & old.quantities}
     for unit, number in old.quantities:
         if unit in same or not any(name == unit for name, _ in new.quantities):
             continue
-        if shared_words - {unit[:STEM]} or number in new.denied_numbers or (both and unit in old.names):
+        if is_sure or shared_words - {unit[:STEM]} or number in new.denied_numbers or (both and unit in old.names):
             return True
     return False
 
 
-def _changes_choice(new: _Subject, old: _Subject) -> bool:
+def _changes_choice(new: _Subject, old: _Subject, *, is_sure: bool) -> bool:
     """Return True if two statements may choose differently for the same subject.
 
-    The statements must share at least two words. One shared word is enough if both name something (such as a tool)
-    and they have no name in common.
+    The statements must share at least two words. One shared word is enough for a sure change, or if both name
+    something (such as a tool) and they have no name in common.
     """
     shared_words = new.words & old.words
-    return len(shared_words) >= LEAST_SHARED or bool(
+    return len(shared_words) >= (1 if is_sure else LEAST_SHARED) or bool(
         shared_words and old.names and new.names and not new.names & old.names
     )
 

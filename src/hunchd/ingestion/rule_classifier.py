@@ -8,12 +8,10 @@ n-grams of the sentence and the words of its heading, trained on labelled senten
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hunchd.ingestion.linear_model import LinearModel, compute_softmax, extract_ngrams, hash_features, load_model
+from hunchd.text.linear_model import compute_softmax, extract_ngrams, hash_features, load_model
 
 OTHER: Final = "other"  # descriptions, onboarding, etiquette, policies about people, fragments
 VAGUE: Final = "vague"  # about work, but too general to be quoted in a review
@@ -48,25 +46,14 @@ class Rating(NamedTuple):
     quotable: float  # probability that a reviewer would quote it
 
 
-@dataclass(frozen=True, slots=True)
-class RuleClassifier:
-    """Classifier for the sentences in a guide."""
-
-    model: LinearModel
-
-    def rate(self, passage: Passage) -> Rating:
-        """Rate the probability that a sentence is a rule, and find its topic."""
-        other, vague, *rules = compute_softmax(self.model.compute_logits(extract_features(passage)))
-        topic = LABELS[2 + rules.index(max(rules))]
-        if topic == "code" and max(rules) < LEAST_CODE_SHARE * sum(rules):
-            topic = ""
-        return Rating(topic, 1 - other, 1 - other - vague)
-
-
-@cache
-def load_rule_classifier() -> RuleClassifier:
-    """Load the classifier with the shipped weights, once per process."""
-    return RuleClassifier(load_model(SHIPPED_WEIGHTS, HEADER, len(LABELS)))
+def rate_passage(passage: Passage) -> Rating:
+    """Rate the probability that a sentence is a rule, and find its topic."""
+    model = load_model(SHIPPED_WEIGHTS, HEADER, len(LABELS))
+    other, vague, *rules = compute_softmax(model.compute_logits(extract_features(passage)))
+    topic = LABELS[2 + rules.index(max(rules))]
+    if topic == "code" and max(rules) < LEAST_CODE_SHARE * sum(rules):
+        topic = ""
+    return Rating(topic, 1 - other, 1 - other - vague)
 
 
 def extract_features(passage: Passage) -> dict[int, float]:

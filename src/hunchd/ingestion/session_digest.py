@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from hunchd.domain.json_values import JsonObject
 from hunchd.domain.session import Digest, Message, MessageType, Point, PointKind, Turn
+from hunchd.ingestion import session_statements
 from hunchd.ingestion.own_words import extract_user_text
 from hunchd.ingestion.personal_data import holds_contact_data
-from hunchd.text.sentences import split_message
+from hunchd.ingestion.statement_classifier import compute_probabilities
 
 MAX_SENTENCE: Final = 360  # characters; longer ones are lists or code
 MIN_WORDS: Final = 3
@@ -30,15 +30,19 @@ _WEIGHT_BY_KIND: Final[dict[PointKind, tuple[float, float]]] = {  # (user, assis
     "action": (0.4, 0.35),
     "question": (0.3, 0.1),
 }
+_KIND_BY_LABEL: Final[dict[str, PointKind]] = {
+    **dict.fromkeys(("decision", "change", "withdrawal", "constraint"), "decision"),
+    **dict.fromkeys(("preference", "identity"), "preference"),
+    **dict.fromkeys(("action", "goal", "request"), "action"),
+    **dict.fromkeys(("insight", "person"), "insight"),
+    "instruction": "instruction",
+}
 _REASON_BONUS: Final = 0.06  # bonus if the sentence gives a reason
 _EDIT_WEIGHT: Final = 0.3
 _RUN_WEIGHT: Final = 0.15
 _COMMIT_WEIGHT: Final = 0.5
 _FAILURE_WEIGHT: Final = 0.35
 
-_CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)\.$", re.IGNORECASE)
-_LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>|\[[ xX]\])\s+")
 _WORD = re.compile(r"[^\W_][\w'-]*")
 
 _CHOICE = (
@@ -57,18 +61,6 @@ _DECISION = re.compile(
     r"|\b(?:is|are|was) (?:now )?(?:rejected|deprecated|out of scope|ruled out)\b",
     re.IGNORECASE,
 )
-_INSTRUCTION = re.compile(
-    r"\b(?:always|never|from now on|make sure|remember (?:to|that)|keep in mind|under no circumstances)\b"
-    r"|^(?:please )?(?:do not|don't|stop|avoid)\b|\bplease (?:do not|don't|always|never|use|stop|avoid)\b"
-    r"|\byou (?:must|should(?:n't| not)?|shouldn't|may not|mustn't|must not)\b|\bmust (?:not|be|have|never)\b"
-    r"|\b(?:shouldn't|should not) (?:be|use|have)\b",
-    re.IGNORECASE,
-)
-_PREFERENCE = re.compile(
-    r"\bi(?:'d| would)? (?:really |much )?(?:prefer|like|love|hate|dislike|rather)\b|\bmy preference\b"
-    r"|\bi (?:don't|do not) (?:want|like)\b|\bi (?:want|need) (?:it|you|us|all|every)\b",
-    re.IGNORECASE,
-)
 _INSIGHT = re.compile(
     r"\b(?:root cause|turns out|the (?:problem|issue|bug|cause|reason|culprit) (?:is|was|were|lies)|caused by|"
     r"fails? because|failed because|because|due to|which means|it (?:seems|appears)|i found|found that|discovered|"
@@ -85,12 +77,6 @@ _ACTION = re.compile(
     re.IGNORECASE,
 )
 _FINISHED_LEAD = re.compile(r"^(?:done|finished|completed|all set|ready)\s*[:,.!-]\s*(?=\S)", re.IGNORECASE)
-_REQUEST = re.compile(
-    r"^(?:please |now |next,? |then |also |can you |could you )*(?:add|fix|implement|write|create|remove|delete|rename|"
-    r"move|update|change|refactor|extract|document|investigate|debug|make|support|bump|drop|replace|split|clean|deprecate|"
-    r"allow|improve|handle|test|run|release|merge|revert|migrate|review|explain|find)\b",
-    re.IGNORECASE,
-)
 _REASON = re.compile(r"\b(?:because|since|so that|due to|as it|otherwise|in order to|reason)\b", re.IGNORECASE)
 _HEDGE = re.compile(
     r"\b(?:maybe|perhaps|might|could we|should we|shall we|what if|would it|not sure|if we|wonder)\b|\?\s*$",
@@ -105,16 +91,7 @@ _FAILURE = re.compile(
 _COMMIT_MESSAGE = re.compile(r"git commit\b.*?-m\s+(['\"])(?P<message>.+?)\1", re.DOTALL)
 _EDIT_TOOL = re.compile(r"edit|write|update|patch|create|replace|insert|apply", re.IGNORECASE)
 _RUN_TOOL = re.compile(r"bash|shell|run|exec|command|terminal|test", re.IGNORECASE)
-_PATH_ARGUMENTS = (
-    "file_path",
-    "path",
-    "filePath",
-    "file",
-    "target_file",
-    "notebook_path",
-    "absolute_path",
-    "relativePath",
-)
+_PATH_ARGUMENTS = ("file_path", "path", "filePath", "file", "target_file", "notebook_path", "absolute_path")
 
 
 def digest_turns(turns: Sequence[Turn]) -> Digest:
@@ -156,25 +133,23 @@ def extract_points(message: Message, turn: int) -> Iterator[Point]:
 
 
 def classify_sentence(sentence: str, *, by_user: bool) -> PointKind | None:
-    """Return the kind of point that a sentence makes, determined from its words.
+    """Return the kind of point that a sentence makes.
 
-    Returns None if the sentence is not worth keeping.
+    Returns None if the sentence is not worth keeping. What the user says is read by the classifier of statements, in
+    any of its languages; what the assistant reports, by its words.
     """
-    if _HEDGE.search(sentence):
-        return "question" if by_user and sentence.rstrip().endswith("?") else None
+    if by_user and sentence.rstrip().endswith(("?", "？")):
+        return "question"
     if by_user:
-        if _PREFERENCE.search(sentence) and not _SETTLED_WORDS.search(sentence):
-            return "preference"
-        if _INSTRUCTION.search(sentence) and not _SETTLED_WORDS.search(sentence):
-            return "instruction"
+        shares = compute_probabilities(sentence)
+        return _KIND_BY_LABEL.get(max(shares, key=lambda label: shares[label]))
+    if _HEDGE.search(sentence):
+        return None
     if _DECISION.search(sentence):
         return "decision"
-    if _ACTION.search(sentence) or _FINISHED_LEAD.search(sentence) or (by_user and _REQUEST.search(sentence)):
+    if _ACTION.search(sentence) or _FINISHED_LEAD.search(sentence):
         return "action"
     return "insight" if _INSIGHT.search(sentence) else None
-
-
-_SETTLED_WORDS = re.compile(r"\b(?:decided|decision|agreed|instead of|rather than|in favou?r of)\b", re.IGNORECASE)
 
 
 def split_sentences(text: str) -> list[str]:
@@ -183,17 +158,8 @@ def split_sentences(text: str) -> list[str]:
     Each sentence is on one line. Very long and very short sentences are dropped. For a long text, only the first
     and last sentences are returned.
     """
-    results: list[str] = []
-    pending = ""
-    for part in split_message(_CODE.sub("\n", text)):
-        sentence = _LIST_MARK.sub("", f"{pending} {part}".strip() if pending else part)
-        if _ABBREVIATION.search(sentence):
-            pending = sentence
-            continue
-        pending = ""
-        sentence = " ".join(sentence.split()).replace("**", "")
-        if len(sentence) <= MAX_SENTENCE and len(_WORD.findall(sentence)) >= MIN_WORDS:
-            results.append(sentence)
+    sentences = (one.replace("**", "") for one in session_statements.split_sentences(text))
+    results = [one for one in sentences if len(one) <= MAX_SENTENCE and len(_WORD.findall(one)) >= MIN_WORDS]
     if len(results) <= MAX_SENTENCES:
         return results
     half = MAX_SENTENCES // 2
@@ -205,19 +171,15 @@ def get_main_argument(message: Message) -> str:
 
     The main argument is a path, a command or the like. If the call has none, the whole text of the call is returned.
     """
-    inputs = _get_inputs(message)
-    for name in (*_PATH_ARGUMENTS, "command", "cmd", "query", "pattern", "url"):
+    given = message.data.get("input") or message.data.get("arguments") or message.data
+    inputs = given if isinstance(given, dict) else {}
+    for name in (*_PATH_ARGUMENTS, "relativePath", "command", "cmd", "query", "pattern", "url"):
         value = inputs.get(name)
         if isinstance(value, str) and value.strip():
             return " ".join(value.split())
         if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
             return " ".join(" ".join(value).split())
     return " ".join(message.text.split())
-
-
-def _get_inputs(message: Message) -> JsonObject:
-    inputs = message.data.get("input") or message.data.get("arguments") or message.data
-    return inputs if isinstance(inputs, dict) else {}
 
 
 def _summarize_call(message: Message, turn: int) -> Point | None:

@@ -20,9 +20,8 @@ from hunchd.domain.session import Message, MessageType, Turn
 from hunchd.ingestion.own_words import extract_typed_prose, extract_user_text
 from hunchd.ingestion.personal_data import holds_contact_data
 from hunchd.ingestion.redaction_rules import ANNOUNCERS
-from hunchd.ingestion.statement_classifier import is_mostly_latin, load_classifier
+from hunchd.ingestion.statement_classifier import NOTHING, compute_probabilities, is_mostly_latin
 
-NOTHING: Final = ("quoted", "hypothesis", "joke", "request", "chatter")
 # A short sentence beside one with such a label only comments on it and states nothing: "A poster says …. Nonsense."
 COMMENT_LABELS: Final = ("quoted", "hypothesis", "joke")
 COMMENT_WEIGHT: Final = 4.0  # keeping a joke or supposition is worse than missing a statement
@@ -32,7 +31,6 @@ USUAL_SHARE: Final = 0.35
 # Added to the log odds that a sentence states something. The values were chosen on sessions whose authors wrote none of
 # the training sentences.
 BIAS: Final = 0.9
-BIAS_WITHOUT_RATING: Final = 0.9
 BIAS_OF_ANSWER: Final = 2.0  # chosen on 32 questions with answers, half of which decide something
 USUAL_WEIGHT: Final = 3.0  # sentences: the usual share counts as much as this many from the session
 SHIFT_FACTOR: Final = 1.3  # factor of the estimated shift; without it, one more line in twelve is kept wrongly
@@ -92,6 +90,7 @@ class Statement:
     changes: float  # probability that it changes or withdraws an earlier statement
     withdraws: bool  # it ends an earlier statement without stating anything new
     in_context: str  # the text preceded by the sentence before it in the message
+    topic: str  # the text preceded by the question of the assistant that it answers, if any
 
 
 # A context and a sentence. The context is the user's sentence before it or the assistant's question; "" at the start.
@@ -175,7 +174,7 @@ def split_sentences(text: str) -> list[str]:
     sentences: list[str] = []
     pending = ""
     for part in _END.split(_CODE.sub("\n", text)):
-        plain = " ".join(f"{pending} {_LIST_MARK.sub('', part)}".split())
+        plain = " ".join(_LIST_MARK.sub("", f"{pending} {part}".strip()).split())
         pending = plain if _UNFINISHED_SENTENCE.search(plain) else ""
         if plain and not pending:
             sentences.append(plain)
@@ -188,11 +187,8 @@ class _JudgedSentence:
     text: str
     nothing: float
     changes: float
+    topic: str
     before: str = ""
-
-    @property
-    def is_short(self) -> bool:
-        return _is_shorter(self.text, FEWEST_WORDS, FEWEST_WIDE)
 
 
 def _is_shorter(text: str, words: int, wide_characters: int) -> bool:
@@ -224,7 +220,7 @@ def _select_statements(message: Message, turn: int, judged: Sequence[_JudgedSent
         if by_user or one.label in OF_ASSISTANT:
             withdraws, in_context = one.label == "withdrawal", f"{one.before} {one.text}".strip()
             yield Statement(
-                category, one.text, turn, message.id, message.at, by_user, one.changes, withdraws, in_context
+                category, one.text, turn, message.id, message.at, by_user, one.changes, withdraws, in_context, one.topic
             )
 
 
@@ -277,24 +273,26 @@ def _judge(pair: SentencePair, rating: bytes | None, question: str) -> _JudgedSe
     """
     context, sentence = pair
     is_answer = bool(question) and context == question and _is_shorter(sentence, ANSWER_WORDS, ANSWER_WIDE)
-    shares = load_classifier().compute_probabilities(sentence, rating, is_answer=is_answer)
+    shares = compute_probabilities(sentence, rating, is_answer=is_answer)
     shares |= {name: COMMENT_WEIGHT * shares[name] for name in COMMENT_LABELS}
     whole = sum(shares.values())
     shares = {name: share / whole for name, share in shares.items()}
     label = max(shares, key=lambda name: shares[name])
-    bias = BIAS_WITHOUT_RATING if rating is None else BIAS_OF_ANSWER if is_answer else BIAS
+    bias = BIAS_OF_ANSWER if is_answer and rating is not None else BIAS
     nothing = _shift_odds(sum(shares[name] for name in NOTHING), bias)
     if label in NOTHING and nothing <= MOST_NOTHING:  # a statement is likelier, though no single kind is
         label = max((name for name in shares if name not in NOTHING), key=lambda name: shares[name])
     any_statement = sum(shares[name] for name in shares if name not in NOTHING)
     changes = 1.0 if label in ("change", "withdrawal") else (shares["change"] + shares["withdrawal"]) / any_statement
-    return _JudgedSentence(label, f"{context} {sentence}" if is_answer else sentence, nothing, changes)
+    in_question = f"{context} {sentence}" if question and context == question else sentence
+    return _JudgedSentence(label, in_question if is_answer else sentence, nothing, changes, in_question)
 
 
 def _is_statement(one: _JudgedSentence, *, is_commented: bool) -> bool:
-    if _names_secret(one.text) or _is_question(one.text) or len(one.text) > LONGEST or one.is_short:
+    if _names_secret(one.text) or _is_question(one.text) or len(one.text) > LONGEST:
         return False
-    return not (is_commented and _is_shorter(one.text, 2 * FEWEST_WORDS, 2 * FEWEST_WIDE))
+    fewest = 2 if is_commented else 1
+    return not _is_shorter(one.text, fewest * FEWEST_WORDS, fewest * FEWEST_WIDE)
 
 
 def _names_secret(sentence: str) -> bool:
@@ -325,7 +323,8 @@ def _join_adjacent(sentences: Sequence[_JudgedSentence]) -> Iterator[_JudgedSent
             if len(text) <= LONGEST_TOGETHER:
                 surer = min(pending, one, key=lambda each: (each.label == "insight", each.nothing))
                 changes = max(pending.changes, one.changes)
-                pending = replace(surer, text=text, changes=changes, before=pending.before)
+                topic = f"{pending.topic} {one.text}"
+                pending = replace(surer, text=text, changes=changes, before=pending.before, topic=topic)
                 continue
         if pending is not None:
             yield pending

@@ -9,31 +9,16 @@ statement model cannot read, and judges alone when the statement model has not a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Final
 
-from hunchd.ingestion.linear_model import LinearModel, compute_softmax, extract_ngrams, hash_features, load_model
+import numpy as np
 
-LABELS: Final = (
-    "decision",
-    "change",
-    "withdrawal",
-    "preference",
-    "identity",
-    "constraint",
-    "instruction",
-    "action",
-    "goal",
-    "person",
-    "insight",
-    "quoted",
-    "hypothesis",
-    "joke",
-    "request",
-    "chatter",
-)
+from hunchd.text.linear_model import compute_softmax, extract_ngrams, hash_features, load_model
+
+STATED: Final = ("decision", "change", "withdrawal", "preference", "identity", "constraint", "instruction", "action")
+NOTHING: Final = ("quoted", "hypothesis", "joke", "request", "chatter")
+LABELS: Final = (*STATED, "goal", "person", "insight", *NOTHING)
 SHIPPED_WEIGHTS: Final = Path(__file__).with_name("statement_weights.bin")
 BUCKETS: Final = 1 << 15
 HEADER: Final = b"hunchd-statements-3\n"
@@ -42,33 +27,18 @@ NGRAM_SHARE: Final = 0.7  # share of the n-gram model in the logits, for a sente
 _OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f]")
 
 
-@dataclass(frozen=True, slots=True)
-class StatementClassifier:
-    """Classifier that combines the linear model with the statement model's rating."""
+def compute_probabilities(sentence: str, rating: bytes | None = None, *, is_answer: bool = False) -> dict[str, float]:
+    """Return the probability of each label for a sentence.
 
-    model: LinearModel
-
-    def compute_probabilities(
-        self, sentence: str, rating: bytes | None = None, *, is_answer: bool = False
-    ) -> dict[str, float]:
-        """Return the probability of each label for a sentence.
-
-        `rating` contains the logits that the statement model computed, as 32-bit floats, or is None if the model
-        has not rated the sentence. If the sentence is a short answer (`is_answer`), the rating alone counts,
-        because the linear model does not see the question.
-        """
-        logits = self.model.compute_logits(extract_features(sentence))
-        if rating is not None:
-            share = 0.0 if is_answer else NGRAM_SHARE
-            pairs = zip(logits, memoryview(rating).cast("f"), strict=True)
-            logits = [share * one + (1 - share) * other for one, other in pairs]
-        return dict(zip(LABELS, compute_softmax(logits), strict=True))
-
-
-@cache
-def load_classifier() -> StatementClassifier:
-    """Load the classifier with the shipped weights, once per process."""
-    return StatementClassifier(load_model(SHIPPED_WEIGHTS, HEADER, len(LABELS)))
+    `rating` contains the logits that the statement model computed, as 32-bit floats, or is None if the model has not
+    rated the sentence. If the sentence is a short answer (`is_answer`), the rating alone counts, because the linear
+    model does not see the question.
+    """
+    logits = load_model(SHIPPED_WEIGHTS, HEADER, len(LABELS)).compute_logits(extract_features(sentence))
+    if rating is not None:
+        share = 0.0 if is_answer else NGRAM_SHARE
+        logits = share * logits + (1 - share) * np.frombuffer(rating, np.float32)
+    return dict(zip(LABELS, compute_softmax(logits), strict=True))
 
 
 def extract_features(sentence: str) -> dict[int, float]:

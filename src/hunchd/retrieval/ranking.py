@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hunchd.domain.facts import ABOUT_USER
 from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.domain.session import MessageType
@@ -29,6 +30,7 @@ from hunchd.retrieval.passage_scoring import (
     estimate_rarities,
     score_passages,
 )
+from hunchd.retrieval.question_kinds import ASKED, ASKED_ABOUT_USER, rate_fact, rate_kinds
 from hunchd.retrieval.question_words import count_stems, make_snippet, stem_question
 from hunchd.retrieval.time_expressions import TimeExpression, matches_time, parse_time_expression
 from hunchd.store.hits import Hit, RankingHit
@@ -45,6 +47,9 @@ MIN_VAGUE: Final = 0.15  # below this, the similarity says nothing
 # A text that covers this share of the question answers it, whatever its similarity.
 MIN_COVERED: Final = 0.5
 MIN_COVERED_IF_VAGUE: Final = 0.25  # sufficient with a similarity between vague and related
+# The same for a fact of the kind that the question asks for; one about the user answers a question about the user.
+MIN_RELATED_IF_ASKED: Final = 0.2
+MIN_COVERED_IF_ASKED: Final = 0.2
 PAIRS_PER_WORD: Final = 3  # in a script without spaces, this many pairs of characters count as one word
 MAX_COUNTED_WORDS: Final = 8  # in a longer question, only this many words count
 FRESH_AGE: Final = timedelta(days=7)
@@ -70,6 +75,9 @@ SPEAKER_SCORE: Final = 0.95  # the question names only this speaker
 QUESTION_SCORE: Final = -1.0  # a text that ends in a question does not answer one
 MONTH_SCORE: Final = 3.4  # said in the month that the question names
 DAY_SCORE: Final = 2.8  # said near the named day
+ASKED_SCORE: Final = 5.0  # a fact of the kind that the question asks for, times the probability of that kind
+ABOUT_USER_SCORE: Final = 20.0  # the same if the question is about the user
+LAST_SAID_SCORE: Final = 3.0  # of the facts about the user, the newest; of those in several scripts, the question's
 LENGTH_FACTOR: Final = 1.0  # times the natural logarithm of its length relative to the mean
 MEAN_LENGTH: Final = 15  # words
 MAX_LENGTH: Final = 60  # words; more add nothing
@@ -254,10 +262,13 @@ def _score_answers(
     message_scores = [
         _score_message(hit.memory, one, time_expression, speaker) for hit, one in zip(hits, passages, strict=True)
     ]
-    relevance = np.where(is_named, 1.0, (_compute_relevance(passage_scores) + message_scores) / MAX_WEIGHT)
+    kind_scores, is_asked, is_about_user = _score_kinds(query, hits)
+    offsets = kind_scores + message_scores
+    relevance = np.where(is_named, 1.0, (_compute_relevance(passage_scores) + offsets) / MAX_WEIGHT)
     scores = np.maximum(relevance, 0.0) * [_compute_boost(hit.memory, now) for hit in hits]
     coverage = passage_scores.covers @ [roots.count(root) for root in stems] / _count_expected_words(roots, counts)
-    is_answer = is_named | [bool(hit.why) for hit in hits] | _find_answers(coverage, [hit.similarity for hit in hits])
+    is_answer = _find_answers(coverage, [hit.similarity for hit in hits], is_asked)
+    is_answer |= is_named | is_about_user | [bool(hit.why) for hit in hits]
     return [
         _ScoredHit(
             hits[at],
@@ -366,15 +377,37 @@ def _build_ranked(roots: Mapping[str, str], scored_hit: _ScoredHit, now: datetim
     )
 
 
-def _find_answers(coverage: Table, similarities: Sequence[float | None]) -> npt.NDArray[np.bool_]:
+def _score_kinds(
+    query: str, hits: Sequence[Hit | RankingHit]
+) -> tuple[Table, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Score facts of the kind that the question asks for.
+
+    Also returns which facts are of that kind, and which of them tell what the user asks about themselves. Of the
+    latter, the newest one in the script of the question comes first.
+    """
+    facts = {hit.memory.id for hit in hits if hit.memory.kind is Kind.FACT}
+    kinds = rate_kinds(query) if facts else {}
+    shares = np.array([rate_fact(kinds, hit.memory) if hit.memory.id in facts else 0.0 for hit in hits])
+    is_about_user = (shares >= ASKED_ABOUT_USER) & [hit.memory.category in ABOUT_USER for hit in hits]
+    order = np.argsort(np.argsort([hit.memory.at.timestamp() for hit in hits])) / len(hits)
+    has_same_script = [has_special_words(hit.memory.content) == has_special_words(query) for hit in hits]
+    scores = shares * np.where(is_about_user, ABOUT_USER_SCORE, ASKED_SCORE)
+    return scores + is_about_user * LAST_SAID_SCORE * (order + has_same_script), shares >= ASKED, is_about_user
+
+
+def _find_answers(
+    coverage: Table, similarities: Sequence[float | None], is_asked: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
     """Return an array that is True for each hit that answers the question.
 
     A hit may answer the question by words or by meaning. `coverage` is the share of the question's words that each
-    hit contains.
+    hit contains. Less of either is sufficient for a fact of the kind that is asked for.
     """
     similarity = np.array([-1.0 if one is None else one for one in similarities])
     min_coverage = np.where(similarity >= MIN_VAGUE, MIN_COVERED_IF_VAGUE, MIN_COVERED)
-    is_answer: npt.NDArray[np.bool_] = (similarity >= MIN_RELATED) | (coverage >= min_coverage)
+    min_coverage = np.where(is_asked, MIN_COVERED_IF_ASKED, min_coverage)
+    min_similarity = np.where(is_asked, MIN_RELATED_IF_ASKED, MIN_RELATED)
+    is_answer: npt.NDArray[np.bool_] = (similarity >= min_similarity) | (coverage >= min_coverage)
     return is_answer
 
 

@@ -19,7 +19,6 @@ _WORD_ENDS = re.compile(r"\b[a-z]{4,}[.!?]$")
 # Full stops that end no sentence: abbreviations, initials, ellipses.
 _GOES_ON = re.compile(r"(?:\b(?:e\.g|i\.e|vs|cf|incl|resp|approx)|\.\.|(?:^|\s)[A-Z])\.$")
 _IN_PROSE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(])|\n\s*\n|\n\s*(?:[-*+•]|\d+[.)])\s+")
-_IN_MESSAGES = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`*])|\n+")
 _ANY_STOP = re.compile(r"(?<=[\w)\]\"'%])[.!?;]+(?:\s+|$)|\n+")
 
 
@@ -55,15 +54,6 @@ def split_prose(text: str) -> list[str]:
         else:
             sentences.append(part)
     return sentences
-
-
-def split_message(text: str) -> list[str]:
-    """Split a conversation message into sentences.
-
-    The closing quotation marks of a sentence are removed. The lines of such a message are not wrapped, so each line
-    break ends a sentence.
-    """
-    return _IN_MESSAGES.split(text)
 
 
 def split_at_stops(text: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,13 +14,14 @@ from hunchd.core.memory.session_log import session_tag
 from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import OWN_KINDS, OWN_ROOTS
 from hunchd.domain.filters import Filters, matches
-from hunchd.domain.memory import Kind, Status
+from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.domain.session import neighbour_refs
 from hunchd.ingestion.contact_masking import mask_contacts
 from hunchd.protocol.requests import SearchRequest
 from hunchd.protocol.search_results import SearchAnswer, SearchResult, find_status
 from hunchd.retrieval.answering import build_answer as answer_of
 from hunchd.retrieval.answering import drop_expired, map_branch_ids, merge_chunks
+from hunchd.retrieval.question_kinds import select_asked
 from hunchd.retrieval.question_words import strip_pasted
 from hunchd.retrieval.ranking import update_result
 from hunchd.store.hits import Hit
@@ -37,9 +38,7 @@ EXTRA_CANDIDATES = 12
 MAX_CACHED_HITS = 20  # candidates from the cache
 NEIGHBOUR_REACH = 2  # neighbouring messages on either side
 EXTRA_RESULTS = 5  # extra results, in case some were deleted in the meantime
-MODEL_SHARE = (
-    0.75  # share of the waiting time that the embedding model may take; after that, the search is lexical only
-)
+MODEL_SHARE = 0.75  # of the waiting time, for the embedding model; after that, the search is lexical only
 
 
 def build_own_request(request: SearchRequest) -> SearchRequest | None:
@@ -93,6 +92,7 @@ class SearchService:
         branch: str | None = None,
         *,
         timeout: float = STORE_TIMEOUT_SECONDS,
+        facts: Iterable[Memory] = (),
     ) -> SearchAnswer:
         """Search memories; return the results with the status and the duration.
 
@@ -112,7 +112,7 @@ class SearchService:
         )
         query, now = strip_pasted(request.query), self._now()
         # Searched first, so that records moving to the store are not missed.
-        pending_hits = self._search_cache(query, filters, pending_only=True)
+        pending_hits = self._search_cache(query, filters, facts, pending_only=True)
         try:
             async with asyncio.timeout(timeout):
                 answer = await self._store.search_ranked(
@@ -127,10 +127,8 @@ class SearchService:
                     now=now,
                     embedding_wait=MODEL_SHARE * timeout,
                 )
-            results, degradations = (
-                self._apply_pending_changes(query, filters, answer.results, pending_hits),
-                list(answer.degraded),
-            )
+            results = self._apply_pending_changes(query, filters, answer.results, pending_hits)
+            degradations = list(answer.degraded)
         except TimeoutError:
             degradations = ["the store is not answering yet: only recent memories were searched"]
             results = self._search_cache_only(query, filters, request, now)
@@ -171,17 +169,18 @@ class SearchService:
         self, query: str, filters: Filters, request: SearchRequest, now: datetime
     ) -> list[SearchResult]:
         """Search only the cache, because the store does not answer."""
-        hits = drop_expired(self._search_cache(query, filters, pending_only=False), filters.as_of or now)
+        hits = drop_expired(self._search_cache(query, filters, (), pending_only=False), filters.as_of or now)
         slots = map_branch_ids(filters.branch, hits)
         hits = [
             hit for hit in hits if (place := slots.get(hit.memory.id)) is None or self._memory_cache.get(place) is None
         ]
         return answer_of(query, (), hits, depth=request.depth, k=request.k, now=now)
 
-    def _search_cache(self, query: str, filters: Filters, *, pending_only: bool) -> list[Hit]:
+    def _search_cache(self, query: str, filters: Filters, facts: Iterable[Memory], *, pending_only: bool) -> list[Hit]:
         """Return the hits in the cache, together with their neighbouring messages.
 
-        If `pending_only` is True, only memories that the store does not have yet are searched.
+        Among the user's `facts`, those that a question about the user asks for are hits too. If `pending_only` is True,
+        only memories that the store does not have yet are searched.
         """
         hits: dict[str, Hit] = {}
         for cache_hit in self._memory_cache.search(query, filters, MAX_CACHED_HITS, uncommitted_only=pending_only):
@@ -192,4 +191,7 @@ class SearchService:
             beside = self._memory_cache.get_by_ref(filters.project, ref)
             if beside is not None and beside.id not in hits and matches(beside, filters):
                 hits[beside.id] = Hit(memory=beside)
+        for one in select_asked(query, facts):
+            if matches(one, filters):
+                hits.setdefault(one.id, Hit(memory=one))
         return list(hits.values())

@@ -5,7 +5,6 @@ They contain the user's profile, the project's facts, and search results.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, tzinfo
 from typing import Final
@@ -19,8 +18,9 @@ from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.domain.session import MessageType
 from hunchd.ingestion.conventions import applies_to_whole_project
 from hunchd.ingestion.introductions import NAME, ZONE
-from hunchd.ingestion.statement_classifier import load_classifier
+from hunchd.ingestion.statement_classifier import compute_probabilities
 from hunchd.protocol.search_results import SearchResult
+from hunchd.retrieval.question_kinds import rate_kinds
 from hunchd.retrieval.question_words import count_stems
 from hunchd.text.stemming import stem_prefix
 from hunchd.text.words import extract_terms
@@ -36,18 +36,11 @@ MOST_UNSUPPORTED: Final = 3  # maximum memories shown for a question that share 
 TOOL_EVENTS: Final = (str(MessageType.CALL), str(MessageType.RESULT))
 MAX_FACT_LENGTH: Final = 240  # characters of a fact
 
-# Questions about the past get a deep search.
-_PAST_QUESTION_PATTERN: Final = re.compile(
-    r"\b(?:decid\w*|decision|agreed|settled|earlier|before|previous\w*|remember|recall|"
-    r"last (?:time|session|week|month)|why (?:did|do|don't|is|are|was|were|not)|when did|what did we|what was|did we|"
-    r"have we|again|history|originally)\b",
-    re.IGNORECASE,
-)
-
 
 def is_about_past(message: str) -> bool:
-    """Return True if a message asks about the past, which requires a deep search."""
-    return _PAST_QUESTION_PATTERN.search(message) is not None
+    """Return True if a message asks for a decision or insight, which requires a deep search."""
+    kinds = rate_kinds(message)
+    return kinds["decision"] + kinds["insight"] > kinds["other"]
 
 
 def asks_nothing(message: str) -> bool:
@@ -59,7 +52,7 @@ def asks_nothing(message: str) -> bool:
     return not message_text or (
         not message_text.endswith(("?", "？"))
         and len(message_text) <= SHORT
-        and load_classifier().compute_probabilities(message_text)["chatter"] >= REMARK
+        and compute_probabilities(message_text)["chatter"] >= REMARK
     )
 
 

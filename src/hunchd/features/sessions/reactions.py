@@ -20,14 +20,8 @@ from hunchd.retrieval.question_words import stem_question
 
 MAX_SESSIONS: Final = 64  # sessions whose last prompt is remembered
 # Changes of a score; those for the worse are weaker at lower ranks, where fewer readers look.
-NOT_MEANT, ASKED_AGAIN, REGENERATED_WEIGHT, MISSED_WEIGHT, USED_WEIGHT, UNUSED_WEIGHT = (
-    -0.15,
-    -0.1,
-    -0.1,
-    0.2,
-    0.05,
-    -0.05,
-)
+NOT_MEANT, ASKED_AGAIN, REGENERATED_WEIGHT = -0.15, -0.1, -0.1
+MISSED_WEIGHT, USED_WEIGHT, UNUSED_WEIGHT = 0.2, 0.05, -0.05
 MIN_USED_WORDS: Final = 2  # words of a memory, not of the question, that an answer repeats if it used the memory
 
 _NOT_MEANT: Final = re.compile(

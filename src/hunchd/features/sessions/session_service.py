@@ -45,7 +45,14 @@ from hunchd.domain.facts import (
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import Turn, group_into_turns
 from hunchd.domain.signal import SessionEnded
-from hunchd.features.sessions.extraction import Extract, build_facts, episode_id, extract_episodes, finish_head
+from hunchd.features.sessions.extraction import (
+    Extract,
+    build_facts,
+    episode_id,
+    extract_episodes,
+    finish_head,
+    get_topic,
+)
 from hunchd.features.sessions.prompt_lines import (
     asks_nothing,
     filter_new_results,
@@ -536,8 +543,8 @@ class SessionService(Feature):
         session_facts = [fact for fact in self._standing(head.project) if fact.source.get("type") == "session"]
         ratings = await self._compute(self._rate, await asyncio.to_thread(list_sentences, stretch))
         statements = await asyncio.to_thread(extract_statements, stretch, ratings)
-        texts = list(dict.fromkeys(text for one in statements for text in (one.text, one.in_context)))
-        texts += [fact.content for fact in session_facts[-MAX_COMPARED_FACTS:]]
+        texts = list(dict.fromkeys(text for one in statements for text in (one.text, one.in_context, one.topic)))
+        texts += map(get_topic, session_facts[-MAX_COMPARED_FACTS:])
         vectors = await self._compute(self._embed, texts)
         drafts = await asyncio.to_thread(build_facts, head, turns[-1].number, statements, session_facts, vectors)
         facts = await self._memories.remember(drafts, [draft.project for draft in drafts])

@@ -11,10 +11,15 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
 
 LONGEST: Final = 300  # characters of a sentence that are read
 _SHORTEST_GRAM: Final = 2
@@ -28,51 +33,41 @@ _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _NAME = re.compile(r"(?<=\w )[A-Z][\w'-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class LinearModel:
-    """Linear model whose weights are stored as signed bytes.
+class LinearModel(NamedTuple):
+    """Linear model whose weights are signed bytes, with a scale and a bias for each label."""
 
-    `weights` has one row for each bucket of hashed features, with one weight per label. Each label has a scale and a
-    bias.
-    """
+    weights: npt.NDArray[np.int8]  # by bucket of hashed features, and label
+    scales: Floats
+    biases: Floats
 
-    weights: memoryview
-    scales: tuple[float, ...]
-    biases: tuple[float, ...]
-
-    def compute_logits(self, features: Mapping[int, float]) -> list[float]:
+    def compute_logits(self, features: Mapping[int, float]) -> Floats:
         """Return the logit of each label.
 
         `features` maps buckets to the values of the features in them.
         """
-        size = len(self.scales)
-        sums = [0.0] * size
-        for bucket, value in features.items():
-            for label, weight in enumerate(self.weights[bucket * size : (bucket + 1) * size]):
-                sums[label] += weight * value
-        return [total * scale + bias for total, scale, bias in zip(sums, self.scales, self.biases, strict=True)]
+        values = np.fromiter(features.values(), np.float32, len(features))
+        return values @ self.weights[list(features)] * self.scales + self.biases
 
 
-def compute_softmax(logits: Sequence[float]) -> list[float]:
+def compute_softmax(logits: Floats) -> list[float]:
     """Return the probabilities of the labels, in the order of their logits."""
-    highest = max(logits)
-    exponentials = [math.exp(logit - highest) for logit in logits]
-    whole = sum(exponentials)
-    return [one / whole for one in exponentials]
+    exponentials = np.exp(logits - logits.max())
+    shares: list[float] = (exponentials / exponentials.sum()).tolist()
+    return shares
 
 
+@cache
 def load_model(file: Path, header: bytes, label_count: int) -> LinearModel:
-    """Load a model from a weights file, as `benchmarks/train_statements.py` and `train_rules.py` write them.
+    """Load a model from a weights file, once per process.
 
     Raises ValueError if the file does not begin with `header`.
     """
     raw = file.read_bytes()
     if not raw.startswith(header):
         raise ValueError(f"{file} has an unsupported format; train the model again")
-    content = memoryview(zlib.decompress(raw[len(header) :]))
-    end = 8 * label_count  # of the scales and biases
-    floats = content[:end].cast("f").tolist()
-    return LinearModel(content[end:].cast("b"), tuple(floats[:label_count]), tuple(floats[label_count:]))
+    content = zlib.decompress(raw[len(header) :])
+    scales, biases = np.frombuffer(content, np.float32, 2 * label_count).reshape(2, label_count)
+    return LinearModel(np.frombuffer(content[8 * label_count :], np.int8).reshape(-1, label_count), scales, biases)
 
 
 def hash_features(grams: list[str], buckets: int) -> dict[int, float]:
