@@ -12,6 +12,7 @@ everything else is read from the history of REPOSITORY, which is copied. `tests/
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import subprocess
 import sys
@@ -42,9 +43,6 @@ def fill(daemon: RunningDaemon, project: dict[str, Any]) -> None:
     """Store what a few weeks of work leave behind."""
     _tell_facts(daemon, project["id"])
     _tell_sessions(daemon, project["id"])
-    _report_commands(daemon, project["path"])
-    _report_fixed_error(daemon, project)
-    _open_files(daemon, project)
     daemon.request(
         "PUT",
         "/documents/reference/releasing.md",
@@ -52,11 +50,40 @@ def fill(daemon: RunningDaemon, project: dict[str, Any]) -> None:
     )
     _run_night(daemon, project["id"], steps=["summarise"])
     _run_night(daemon, project["id"])
+    _date_nights(daemon)
+    _report_commands(daemon, project["path"])
+    _report_fixed_error(daemon, project)
+    _open_files(daemon, project)
 
 
 def _run_night(daemon: RunningDaemon, project: str, **only: list[str]) -> None:
     run = daemon.post("/consolidate", {"project": project, "wait": False, **only})["run"]
     daemon.wait_until(lambda: daemon.get(f"/consolidate/{run}")["status"] != "running", within=300, what="consolidate")
+
+
+NIGHTS = 9
+
+
+def _date_nights(daemon: RunningDaemon) -> None:
+    """Make last night of the longer run, and earlier nights of the shorter one, each with a little less stored."""
+    daemon.stop()
+    folder = daemon.places.data / "consolidation"
+    short, long = sorted(folder.glob("*.jsonl"))
+    for number in range(NIGHTS):
+        began = datetime.now(UTC).replace(hour=3, minute=number) - timedelta(days=number)
+        lines = [json.loads(line) for line in (short if number else long).read_text().splitlines()]
+        shift = began - datetime.fromisoformat(lines[0]["at"])
+        run = f"r{began:%Y%m%d%H%M%S}{number:04x}"
+        for line in lines:
+            if "at" in line:
+                line["at"] = (datetime.fromisoformat(line["at"]) + shift).isoformat()
+            if "store" in line:
+                line["store"] = {name: int(value * (1 - 0.02 * number)) for name, value in line["store"].items()}
+        lines[0]["run"] = run
+        (folder / f"{run}.jsonl").write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    short.unlink()
+    long.unlink()
+    daemon.start()
 
 
 def _tell_facts(daemon: RunningDaemon, project: str) -> None:
@@ -79,31 +106,52 @@ def _tell_facts(daemon: RunningDaemon, project: str) -> None:
     tell("Tests run with pytest in random order.", "convention", "test_runner", "pytest")
     tell("Public functions have type hints.", "convention", "type_hints", "public functions")
     tell("I prefer small commits with the reason in the body.", "preference", "commit_style", "small")
-    tell("Ask Ana before changing the session cookie.", "constraint", "session_cookie_owner", "Ana")
+    tell("Ask Ana before you change how people log in.", "constraint", "login_owner", "Ana")
     tell("Ship version 4 without breaking extensions.", "goal", "next_goal", "version 4")
     first = tell("Cookies are signed with SHA-1.", "decision", "cookie_digest", "SHA-1")
     second = tell("Cookies are signed with SHA-512.", "decision", "cookie_hash", "SHA-512")
     daemon.post("/contradictions", {"a": first, "b": second, "note": "Both name the digest of the cookie."})
 
 
-def _tell_sessions(daemon: RunningDaemon, project: str) -> None:
-    begun = datetime.now(UTC) - timedelta(hours=3)
-    said = (
-        ("user", "The session cookie is lost after a redirect. Find out why."),
+SESSIONS = (
+    (
+        "cookie-flags",
+        timedelta(days=33),
         (
-            "assistant",
-            "The error handler makes a new response, so the cookie is never set. I will save the session first.",
+            ("user", "Which flags does the session cookie have? Set what is missing."),
+            ("assistant", "It has no SameSite flag. Strict is the safest."),
+            ("user", "We decided to use SameSite=Strict for the session cookie."),
+            ("assistant", "Done, with a test."),
         ),
-        ("user", "Good. We decided to use SameSite=Lax for the session cookie, please remember that."),
-        ("assistant", "Noted. I changed the handler and added a test; all tests pass."),
-    )
-    messages = [
-        {"role": role, "content": content, "at": (begun + timedelta(minutes=4 * number)).isoformat()}
-        for number, (role, content) in enumerate(said)
-    ]
-    daemon.post("/sessions/cookie-lost/messages", {"project": project, "messages": messages})
-    daemon.post("/sessions/cookie-lost/end", {"outcome": "success"})
-    daemon.post("/sessions/next-release/messages", {"project": project, "messages": messages[:1]})
+    ),
+    (
+        "cookie-lost",
+        timedelta(hours=3),
+        (
+            ("user", "People are logged out when they come from a link in a mail. Find out why."),
+            ("assistant", "SameSite=Strict keeps the cookie from the first request. Lax would send it."),
+            ("user", "We decided to use SameSite=Lax instead of SameSite=Strict for the session cookie."),
+            ("assistant", "I changed the flag and its test; all tests pass."),
+        ),
+    ),
+    (
+        "next-release",
+        timedelta(minutes=20),
+        (("user", "Write the changelog of the next release."), ("assistant", "I collect what was merged since 3.1.")),
+    ),
+)
+
+
+def _tell_sessions(daemon: RunningDaemon, project: str) -> None:
+    for session, ago, said in SESSIONS:
+        begun = datetime.now(UTC) - ago
+        messages = [
+            {"role": role, "content": content, "at": (begun + timedelta(minutes=4 * number)).isoformat()}
+            for number, (role, content) in enumerate(said)
+        ]
+        daemon.post(f"/sessions/{session}/messages", {"project": project, "messages": messages})
+        if session != "next-release":
+            daemon.post(f"/sessions/{session}/end", {"outcome": "success"})
 
 
 def _report_commands(daemon: RunningDaemon, path: str) -> None:

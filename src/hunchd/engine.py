@@ -495,8 +495,9 @@ class Engine:
         return self._maintenance.add_recent_usage(await self._memories.get(identifier, self._projects.ids))
 
     async def get_memory_history(self, identifier: str) -> list[Memory]:
-        """Return a memory and its earlier versions, newest first."""
-        return await self._memories.list_history(identifier, self._projects.ids)
+        """Return the versions of a memory, and what it replaced."""
+        versions = await self._memories.list_history(identifier, self._projects.ids)
+        return versions + await self._memories.list_replaced(versions)
 
     async def get_memory_usage(self, identifier: str) -> MemoryUsageAnswer:
         """Return how often a memory was used, and what consolidation did with it."""

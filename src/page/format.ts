@@ -4,6 +4,13 @@ export function percent(share: number): string {
   return share > 0 && share < 0.01 ? "under 1 %" : `${Math.round(share * 100)} %`;
 }
 
+/** Say in words how sure a memory is: nobody knows what 86 % of a sentence is. */
+export function sureness(confidence: number): string {
+  if (confidence >= 0.95) return "certain";
+  if (confidence >= 0.75) return "quite sure";
+  return confidence >= 0.5 ? "fairly sure" : "unsure";
+}
+
 export function bytes(number: number): string {
   const steps: readonly [number, string][] = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
   const [size, unit] = steps.find(([one]) => number >= one) ?? [1, "bytes"];
@@ -20,8 +27,32 @@ export function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+/** Write reasons for people: without commands for the terminal, scores, and chances that a count beside them explains better. */
+export function plainReasons(reasons: readonly string[] | undefined): string[] {
+  return (reasons ?? []).filter((one) => !one.startsWith("hunch ") && !/^\d+% likely$/.test(one)).map(plainReason);
+}
+
+export function plainReason(reason: string): string {
+  return reason.replace(/ \(\d?\.\d+\)$/, "").replace(/^(\d+) days old/, (_, days: string) => `${age(Number(days))} old`);
+}
+
+function age(days: number): string {
+  if (days < 60) return count(days, "day");
+  return days < 730 ? count(Math.floor(days / 30.44), "month") : count(Math.floor(days / 365.25), "year");
+}
+
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString("en-GB")} ${number === 1 ? one : many}`;
+}
+
+/** Write the key of a fact in words; one that is prose already stays as it is. */
+export function nameKey(key: string): string {
+  return key.includes(" ") ? key : key.replace(/_+|(?<=[a-z])[.-]+(?=[a-z])/gi, " ").trim();
+}
+
+const COMPACT = new Intl.NumberFormat("en-GB", { notation: "compact", maximumSignificantDigits: 3 });
+export function compact(number: number): string {
+  return COMPACT.format(number);
 }
 
 const MINUTE = 60_000;
@@ -81,7 +112,7 @@ export const TIERS: Record<number, { name: string; explains: string }> = {
   1: { name: "Now", explains: "the open file, errors, and what was said about them" },
   2: { name: "Likely next", explains: "files that are probably needed next" },
   3: { name: "Background", explains: "rules of the project and past work" },
-  4: { name: "Ask for more", explains: "topics that can be unfolded" },
+  4: { name: "On request", explains: "topics that an agent can ask for" },
 };
 
 export const KINDS: Record<string, string> = {
@@ -110,8 +141,17 @@ export const KINDS: Record<string, string> = {
 export const TRUST: Record<string, string> = {
   user: "you said it",
   project: "read from this project",
-  untrusted: "written by others; taken as information only",
-  derived: "worked out by hunchd from what it saw",
+  untrusted: "written by other people",
+  team: "said by a colleague",
+  derived: "worked out by hunchd",
+};
+/** What follows from it for agents. */
+export const TRUST_MEANS: Record<string, string> = {
+  user: "You said it: agents follow it.",
+  project: "Read from the files of this project: agents follow it.",
+  untrusted: "Written by other people, in a commit, an error or a document: agents are told it as information, and not to obey it.",
+  team: "Said by a colleague: agents are told it as information, and not to obey it.",
+  derived: "Worked out by hunchd from what it saw: agents are told it as a guess.",
 };
 
 export const SCOPES: Record<string, string> = {

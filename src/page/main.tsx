@@ -5,16 +5,17 @@ import { useEffect, useState } from "preact/hooks";
 import { onLocked } from "./api";
 import { useAnswer } from "./answers";
 import { ReadOnly } from "./components/access";
+import { EditorChoice, ThemeSwitch } from "./components/browser_choices";
 import { Empty, Loading, Show } from "./components/basics";
 import { Lazy } from "./components/lazy";
 import { OwnChanges, Toasts } from "./components/toast";
 import { startEvents, stopEvents, useEvents, useLink } from "./events";
 import { count } from "./format";
-import { chooseProject, EDITOR_NAMES, getEditor, listProjects, setEditor, type Project } from "./project";
+import { chooseProject, listProjects, type Project } from "./project";
 import { host } from "./host";
 import { canGoBack, goBack, href, interceptLinks, navigate, useRoute } from "./router";
 import { onKeyChanged, openSession, type Access } from "./session";
-import { applyTheme, cycleTheme, followHostTheme, readTheme, THEMES } from "./theme";
+import { applyTheme, followHostTheme } from "./theme";
 import { VIEWS } from "./views";
 
 function Page() {
@@ -80,13 +81,6 @@ function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
         <a class="brand" href={href("now", { project: project?.id })}>
           hunchd
         </a>
-        <nav aria-label="Views">
-          {VIEWS.map((one) => (
-            <a key={one.name} href={href(one.name, { project: project?.id })} aria-current={one.name === route.view ? "page" : undefined}>
-              {one.title}
-            </a>
-          ))}
-        </nav>
         <div class="tools">
           {projects.value && projects.value.length > 0 && (
             <label>
@@ -115,6 +109,13 @@ function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
           {readOnly && <span class="tag">read-only</span>}
           <OwnChanges />
         </div>
+        <nav aria-label="Views">
+          {VIEWS.map((one) => (
+            <a key={one.name} href={href(one.name, { project: project?.id })} aria-current={one.name === route.view ? "page" : undefined}>
+              {one.title}
+            </a>
+          ))}
+        </nav>
       </header>
       <LinkState />
       <main id="main" tabIndex={-1}>
@@ -169,37 +170,6 @@ function LinkState() {
     <div class="link-state" role="status" aria-live="polite">
       {link === "lost" && <p class="warning">hunchd is not answering. This page tries again by itself; what you see may be old.</p>}
     </div>
-  );
-}
-
-function EditorChoice() {
-  const [editor, change] = useState(getEditor);
-  return (
-    <label class="editor-choice">
-      <span class="unseen">Open files in</span>
-      <select
-        value={editor}
-        onChange={(event) => {
-          setEditor(event.currentTarget.value);
-          change(event.currentTarget.value);
-        }}
-      >
-        {Object.entries(EDITOR_NAMES).map(([name, title]) => (
-          <option key={name} value={name}>
-            {title}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-}
-
-function ThemeSwitch() {
-  const [theme, setTheme] = useState(readTheme);
-  return (
-    <button type="button" class="quiet" onClick={() => setTheme(cycleTheme())} aria-label={`Colours: ${THEMES[theme]}. Change`}>
-      Colours: {THEMES[theme].toLowerCase()}
-    </button>
   );
 }
 

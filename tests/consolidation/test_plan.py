@@ -104,6 +104,21 @@ def test_undo_two_changes_in_either_order() -> None:
     assert replace(present, updated=before.updated) == before
 
 
+def test_undo_of_link_keeps_later_links() -> None:
+    first, second = {"type": "part_of", "ref": "m2"}, {"type": "reverts", "ref": "m3"}
+    before = memory("m1")
+    between, after = replace(before, links=(first,)), replace(before, links=(first, second))
+
+    rest, whole = find_remaining(make_change((before,), (between,)).inverse, by_id(after))
+    assert whole
+    [without], _ = compute_outcome(rest, by_id(after))
+    assert without.links == (second,)
+
+    rest, whole = find_remaining(make_change((between,), (after,)).inverse, by_id(without))
+    assert whole
+    assert compute_outcome(rest, by_id(without))[0][0].links == ()
+
+
 def test_undo_keeps_foreign_names_in_mapping() -> None:
     before = memory("m1", source={"type": "git"})
     after = replace(before, source={"type": "git", "shown_as": "summary", "by": "rules"})

@@ -105,6 +105,9 @@ class Store:
     async def fetch_stats(self) -> StoreStats:
         return StoreStats()
 
+    async def count_tokens(self) -> int:
+        return 0
+
     async def purge(self, project: str | None) -> None:
         """Do nothing: there is no disk."""
 

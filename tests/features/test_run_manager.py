@@ -316,3 +316,23 @@ async def test_run_waiting_for_disk_resumes_always(tmp_path: Path, undoes: bool)
 
     [told] = (await consolidation(log, work).list_runs(ListSlice())).items
     assert told.status == ("undone" if undoes else "done")
+
+
+async def test_listed_run_follows_its_log(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    run = log_started_run(log, NOW - timedelta(hours=3), changes=2)
+    runs = consolidation(log, FakeExecutor())
+    part = ListSlice(limit=5)
+    assert [(one.total, one.status, one.counted) for one in (await runs.list_runs(part)).items] == [(2, "done", 2)]
+    log.append(run, [{"type": "undone", "at": NOW.isoformat(), "change": None}])
+    assert [one.status for one in (await runs.list_runs(part)).items] == ["undone"]
+    assert [one.undone for one in (await runs.get_run(run, after=1)).changes or ()] == [True]
+
+
+async def test_unchanged_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = RunLog(tmp_path)
+    log_started_run(log, NOW - timedelta(hours=3), changes=2)
+    runs = consolidation(log, FakeExecutor())
+    first = await runs.list_runs(ListSlice(limit=5))
+    monkeypatch.setattr(RunLog, "read_lines", lambda *_, **__: pytest.fail("read again"))
+    assert await runs.list_runs(ListSlice(limit=5)) == first

@@ -35,14 +35,14 @@ def test_recorded_parses_run_progress(tmp_path: Path) -> None:
     assert load_run_record(log, "r1").to_answer().status == "undone"
 
 
-def test_recorded_without_changes_keeps_undo_state(tmp_path: Path) -> None:
+def test_recorded_keeps_undo_state(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
     begun = {"type": "begun", "at": "2026-01-01T03:00:00Z", "trigger": "nightly", "steps": [], "owners": ["p", "q"]}
     log.append("r1", [begun, change("m1"), change("m2"), change("m3", project="q")])
     log.append("r1", [{"type": "verdict", "owner": "q", "rolled_back": True, "gate": {}}])
     log.append("r1", [{"type": "undone", "at": "2026-01-01T04:00:00Z", "change": 1, "left": 0}])
 
-    record = load_run_record(log, "r1", changes=False)
+    record = load_run_record(log, "r1")
 
     assert [record.is_change_undone(number, owner, "dedupe") for number, owner in enumerate(("p", "p", "q"))] == [
         False,

@@ -145,7 +145,7 @@ def test_shortened_memory_is_undone_alone(visit: Visit, page_daemon: RunningDaem
     line = visit.page.locator(".line", has_text="Shortened to one line: “Paint shelf 7”")
     line.locator("summary").click()
     line.get_by_text("Shown to you and agents as one line").wait_for()
-    assert line.get_by_text("This is undone with it").count() == 0
+    assert line.get_by_text("built on this").count() == 0
     line.get_by_role("button", name="Undo this change").click()
     line.get_by_text("about to be undone", exact=True).wait_for()
 
@@ -166,18 +166,17 @@ def test_undo_of_night_survives_reload(visit: Visit, page_daemon: RunningDaemon,
     visit.go(f"nights?show={run}&step=history")
     line = visit.page.locator(".line").first
     line.locator("summary").click()
-    line.get_by_text("This is undone with it").wait_for()
+    assert line.get_by_text("built on this").count() == 0  # the joins of one history are one row
     line.get_by_role("button", name="Undo this change").click()
     visit.page.get_by_text("about to be undone", exact=True).first.wait_for()
     assert visit.page.get_by_text("undone", exact=True).count() == 0
     number = visit.page.get_by_text("about to be undone", exact=True).count()
-    assert number > 1
     assert list_undone(page_daemon, run) == []
 
     visit.page.reload()
     visit.page.locator(".line").first.get_by_text("undone", exact=True).wait_for()
     assert visit.page.get_by_text("undone", exact=True).count() >= number
-    assert len(list_undone(page_daemon, run)) >= number
+    assert len(list_undone(page_daemon, run)) > 1
     visit.page.reload()
     visit.page.locator(".line").first.get_by_text("undone", exact=True).wait_for()
     assert visit.page.get_by_text("about to be undone", exact=True).count() == 0

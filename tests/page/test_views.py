@@ -115,3 +115,59 @@ def test_file_that_does_not_exist_is_named(visit: Visit, page_daemon: RunningDae
     assert visit.page.get_by_text("Context of this file").count() == 0
     visit.page.locator(".panel", has_text="Did you mean").locator("a[title='shop/basket.py']").click()
     visit.page.get_by_role("heading", name="Context of this file").wait_for()
+
+
+def test_search_leads_to_decision_with_history(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    for value, at in (("clay", "2026-03-02T10:00:00Z"), ("slate", "2026-05-04T10:00:00Z")):
+        content = f"The roof is made of {value}."
+        told = {"category": "decision", "key": "roof_material", "value": value, "at": at}
+        identifier = store_fact(page_daemon, shop, content, **told)
+    visit.go("search?q=roof+material")
+    group = visit.page.locator("section", has=visit.page.get_by_role("heading", name="Facts and rules"))
+    group.locator(".result", has_text="made of slate").locator("a").click()
+    panel = visit.page.locator(".panel", has_text="Who sees it")
+    entries = panel.locator(".timeline .entry")
+    entries.nth(1).wait_for()
+    assert [("slate" in one, "clay" in one) for one in entries.all_inner_texts()] == [(True, False), (False, True)]
+    assert "4 May" in entries.first.inner_text()
+    assert "2 Mar" in entries.nth(1).inner_text()
+    page_daemon.request("DELETE", f"/memories/{identifier}")
+
+
+def test_history_shows_other_fact_that_was_replaced(
+    visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]
+) -> None:
+    old, new = (
+        store_fact(
+            page_daemon, shop, f"Gates are painted {value}.", category="decision", key=f"gate_{value}", value=value
+        )
+        for value in ("red", "blue")
+    )
+    conflict = page_daemon.post("/contradictions", {"a": old, "b": new, "note": "One colour."})["id"]
+    page_daemon.post(f"/contradictions/{conflict}/resolve", {"resolution": "b_wins"})
+    visit.go(f"knowledge?show={new}")
+    earlier = visit.page.locator(".timeline .entry", has_text="painted red")
+    earlier.get_by_role("link", name="Gates are painted red.").click()
+    visit.page.get_by_text("Replaced by a newer value.").wait_for()
+    for identifier in (old, new):
+        page_daemon.request("DELETE", f"/memories/{identifier}")
+
+
+def test_context_names_fact_as_knowledge_does(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
+    said = {"category": "constraint", "key": "basket_owner", "value": "Zoe"}
+    identifier = store_fact(page_daemon, shop, "Ask Zoe before changing the basket.", **said)
+    visit.go("file?path=shop/basket.py")
+    line = visit.page.locator(".line", has_text="Ask Zoe before changing the basket.")
+    assert "limit" in line.inner_text()
+    line.locator("summary").first.click()
+    line.get_by_text("It names this file, or what you are working on.").wait_for()
+    page_daemon.request("DELETE", f"/memories/{identifier}")
+
+
+def test_everyday_settings_are_in_words(visit: Visit) -> None:
+    visit.go("settings")
+    night = visit.page.locator("tr", has_text="Tidy up at night")
+    assert "on" in night.inner_text()
+    assert visit.page.get_by_text("consolidation.nightly").count() == 0
+    visit.page.get_by_role("link", name="All, as in the file").click()
+    visit.page.get_by_text("consolidation.nightly").wait_for()

@@ -54,6 +54,18 @@ def test_damaged_line_is_skipped(tmp_path: Path) -> None:
     assert [line["n"] for line in log.read_backwards("r1")] == [3, 1]
 
 
+def test_changes_keep_numbers_after_damage(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    changes: list[Line] = [{"type": "change", "n": number, "edits": []} for number in range(5)]
+    log.append("r1", [{"type": "x"}, *changes[:3], {"type": "x"}, *changes[3:]])
+    assert [number for number, _ in log.read_changes("r1", dict)] == [0, 1, 2, 3, 4]
+    assert list(log.read_changes("r1", dict, range(3, 9))) == [(3, changes[3]), (4, changes[4])]
+
+    content = (tmp_path / "r1.jsonl").read_bytes().replace(b'"n":1', b'"n":?')
+    (tmp_path / "r1.jsonl").write_bytes(content)
+    assert list(log.read_changes("r1", dict, {0, 1, 3})) == [(0, changes[0]), (3, changes[3])]
+
+
 def test_append_on_full_disk_raises_storage_full(tmp_path: Path) -> None:
     class Full(FileOperations):
         def write(self, descriptor: int, content: bytes) -> None:

@@ -96,7 +96,13 @@ class Edit(
         return memory_from_json({name: value for name, value in data.items() if value is not _ABSENT})
 
 
-class ChangeEntry(Struct, frozen=True, rename={"counter": "counts", "description": "what", "reason": "why"}):
+class ChangeEntry(
+    Struct,
+    frozen=True,
+    tag="change",
+    tag_field="type",
+    rename={"counter": "counts", "description": "what", "reason": "why"},
+):
     """Planned change in the form in which a run stores it.
 
     All of its memories belong to `project`.
@@ -198,10 +204,14 @@ def _merge_field(current: Any, was: Any, now: Any) -> tuple[Any, bool]:
     """Return the new value of a field, and whether it is fully changed.
 
     `was` and `now` are the values before and after the change; `current` is the stored value. If somebody else
-    changed the field, the current value is kept; mappings, such as the source, are merged key by key.
+    changed the field, the current value is kept; mappings, such as the source, are merged key by key, and of lists,
+    such as links, only the elements that the change added or removed are changed.
     """
     if current in (was, now):
         return now, True
+    if all(isinstance(side, list) for side in (current, was, now)):
+        kept = [one for one in current if one in now or one not in was]
+        return kept + [one for one in now if one not in was and one not in kept], True
     if not all(isinstance(side, Mapping) for side in (current, was, now)):
         return current, False
     after, whole = dict(current), True

@@ -109,6 +109,9 @@ class StoreFigures(Struct, frozen=True, kw_only=True):
 
     memories: Count
     bytes: Count
+    tokens: (
+        Annotated[Count, Meta(description="about how many tokens all memories have, as agents are shown them")] | None
+    ) = None
 
 
 class RunAnswer(RunCounts, kw_only=True):

@@ -288,6 +288,9 @@ class StoreClient:
         self.last_stats = structs.replace(stats, projects={**self.last_stats.projects, **stats.projects})
         return stats
 
+    async def count_tokens(self) -> int:
+        return await self._read("count_tokens", {}, int)
+
     async def optimise(self) -> None:
         await self._write("optimise", {})
 

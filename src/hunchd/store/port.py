@@ -210,6 +210,9 @@ class MemoryStore(Protocol):
     async def fetch_stats(self) -> StoreStats:
         """Return the statistics of the store."""
 
+    async def count_tokens(self) -> int:
+        """Estimate the tokens of the active memories, as shown."""
+
     @property
     def last_stats(self) -> StoreStats:
         """Latest statistics that are known without waiting."""

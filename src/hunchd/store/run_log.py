@@ -10,11 +10,15 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+from msgspec import DecodeError
+from msgspec.json import Decoder
 
 from hunchd.domain.errors import NotFound, StorageFull
 from hunchd.store.files import DISK_FULL_ERRORS, FileOperations, create_private_folder, replace_file
@@ -23,6 +27,7 @@ from hunchd.store.spill_file import SpillFile
 logger = logging.getLogger(__name__)
 
 Line = dict[str, Any]
+ChangeT = TypeVar("ChangeT")
 FILE_SUFFIX: Final = ".jsonl"
 _CHANGE_PREFIX: Final = b'{"type":"change",'  # prefix of the line of a change
 _READ_BACK_BYTES: Final = 64 * 1024  # bytes at a time
@@ -44,6 +49,14 @@ class RunLog:
         if not self._folder.is_dir():
             return []
         return sorted((path.stem for path in self._folder.glob(f"*{FILE_SUFFIX}")), reverse=True)
+
+    def get_version(self, run: str) -> tuple[int, int, int]:
+        """Return what differs after every write to a log."""
+        try:
+            stat = self._path(run).stat()
+        except FileNotFoundError:
+            raise _unknown_run(run) from None
+        return stat.st_size, stat.st_mtime_ns, stat.st_ino
 
     def append(self, run: str, lines: Sequence[Line]) -> None:
         """Append lines to the log of `run` durably.
@@ -101,6 +114,24 @@ class RunLog:
         except FileNotFoundError:
             raise _unknown_run(run) from None
 
+    def read_changes(
+        self, run: str, form: type[ChangeT], numbers: Collection[int] | None = None
+    ) -> Iterator[tuple[int, ChangeT]]:
+        """Yield changes with their numbers; skip others unparsed, as a log may have 100,000."""
+        decoder, path = Decoder(form), self._path(run)
+        end = None if numbers is None else max(numbers, default=-1) + 1
+        try:
+            with path.open("rb") as file:
+                changes = (raw for raw in file if raw.startswith(_CHANGE_PREFIX) and raw.endswith(b"\n"))
+                for number, raw in enumerate(islice(changes, end)):
+                    if numbers is None or number in numbers:
+                        try:
+                            yield number, decoder.decode(raw)
+                        except DecodeError:
+                            logger.warning("skipping a damaged line of %s", path)
+        except FileNotFoundError:
+            raise _unknown_run(run) from None
+
     def read_last_line(self, run: str) -> Line | None:
         """Return the last complete line of a run, or None if there is none.
 
@@ -120,10 +151,7 @@ class RunLog:
             raise _unknown_run(run) from None
 
     def read_backwards(self, run: str) -> Iterator[Line]:
-        """Yield the lines of a run from last to first, in bounded memory.
-
-        Raises NotFound if there is no such run.
-        """
+        """Yield the lines of a run backwards, in bounded memory."""
         path = self._path(run)
         try:
             with path.open("rb") as file:
@@ -149,10 +177,11 @@ class RunLog:
         for run in self.list_runs():
             with suppress(NotFound), self._path(run).open("rb") as file:
                 changes = (raw for raw in file if raw.startswith(_CHANGE_PREFIX) and raw.endswith(b"\n"))
-                own_changes = [
+                lines = [
                     (number, _parse_line(raw, self._path(run))) for number, raw in enumerate(changes) if needle in raw
                 ]
-                matches += [(run, number, line) for number, line in reversed(own_changes) if line is not None]
+                own_changes = [(number, line) for number, line in lines if line and _changes_memory(line, identifier)]
+                matches += [(run, number, line) for number, line in reversed(own_changes)]
             if len(matches) >= limit:
                 break
         return matches[:limit]
@@ -184,11 +213,12 @@ def _unknown_run(run: str) -> NotFound:
     return NotFound(f"there is no run '{run}'", field="id", hint="GET /consolidate lists them")
 
 
-def _parse_line(raw: bytes, path: Path) -> Line | None:
-    """Parse a line; return None if it is damaged.
+def _changes_memory(line: Line, identifier: str) -> bool:
+    return any(edit["id"] == identifier for edit in line.get("edits", ()))  # others only refer to it
 
-    A damaged change cannot be undone, but the others can.
-    """
+
+def _parse_line(raw: bytes, path: Path) -> Line | None:
+    """Parse a line; return None if it is damaged."""
     try:
         line = json.loads(raw)
         return line if isinstance(line, dict) and "type" in line else None
@@ -203,10 +233,7 @@ def _encode_line(line: Line) -> bytes:
 
 
 def _find_torn_end(descriptor: int) -> int | None:
-    """Return the offset at which an incomplete last line starts.
-
-    Returns None if the last line is complete.
-    """
+    """Return the offset of an incomplete last line, or None."""
     end = os.fstat(descriptor).st_size
     if end == 0 or os.pread(descriptor, 1, end - 1) == b"\n":
         return None

@@ -27,20 +27,14 @@ class SpillFile:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Create the file in `folder`.
-
-        Raises StorageFull if the disk is full.
-        """
+        """Create the file in `folder`; raises StorageFull."""
         try:
             self._file = tempfile.TemporaryFile(dir=create_private_folder(folder))  # noqa: SIM115 - closed by `close`
         except OSError as error:
             raise _translate_error(error) from error
 
     def append(self, line: Any) -> None:
-        """Append a JSON value.
-
-        Raises StorageFull if the disk is full.
-        """
+        """Append a JSON value; raises StorageFull."""
         compressed_block = zlib.compress(
             json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass"), _COMPRESSION_LEVEL
         )

@@ -28,10 +28,15 @@ export function Code({ place, project, title }: { place: Place; project: Project
       <Show of={found} what="the code" empty={() => !at && "Its code is not in the index; open it in the editor."}>
         {() => (
           <pre class="content" tabIndex={0}>
-            {[at!.title, at!.snippet].filter(Boolean).join("\n")}
+            {[at!.title, at!.snippet && indent(at!.snippet)].filter(Boolean).join("\n")}
           </pre>
         )}
       </Show>
     </div>
   );
+}
+
+/** The index keeps what is below the first line without its indentation. */
+function indent(text: string): string {
+  return text.replace(/^(?=.)/gm, "    ");
 }

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { prepare, request, type Schemas } from "../api";
 import { useAnswer } from "../answers";
-import { count, dayAndTime, describeSince, KINDS, percent, sentence, TIERS, timeOf, TRUST } from "../format";
+import { count, dayAndTime, describeSince, KINDS, nameKey, percent, plainReasons, sentence, sureness, TIERS, timeOf, TRUST_MEANS } from "../format";
 import type { Project } from "../project";
 import { href } from "../router";
 import { useReadOnly } from "./access";
@@ -34,8 +34,8 @@ function Line({ item, project, noted, onNoted, onChanged }: LineProps) {
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
           <span class="line-title">{isFile ? <span class="path-text">{item.title}</span> : item.kind === "files" ? capitalize(item.title) : nameLine(item)}</span>
-          <span class="tag">{isFile ? percent(item.score) : (KINDS[item.kind] ?? item.kind)}</span>
-          <span class="reasons">{item.kind === "files" ? nameFiles(item.source.paths) : withoutCommands(item.reasons).join(" · ")}</span>
+          <span class="tag">{nameKind(item)}</span>
+          <span class="reasons">{item.kind === "files" ? nameFiles(item.source.paths) : plainReasons(item.reasons).join(" · ")}</span>
         </summary>
         {isOpen && <Why item={item} project={project} path={path} onNoted={onNoted} onChanged={onChanged} />}
       </details>
@@ -44,23 +44,25 @@ function Line({ item, project, noted, onNoted, onChanged }: LineProps) {
   );
 }
 
-/** Leave out commands for the terminal: the page has buttons and links for them. */
-function withoutCommands(reasons: readonly string[]): string[] {
-  return reasons.filter((reason) => !reason.startsWith("hunch "));
+/** Kind of a line, as Knowledge names it. */
+function nameKind(item: Item): string {
+  const category = String(item.source.category ?? "");
+  return KINDS[category] ?? KINDS[item.kind] ?? item.kind;
 }
 
 const MAX_NAMES = 4;
 
 /** Name the first files of a list, and say how many more there are. */
-function nameFiles(paths: unknown): string {
+export function nameFiles(paths: unknown): string {
   const names = Array.isArray(paths) ? paths.map(String) : [];
   return names.slice(0, MAX_NAMES).join(", ") + (names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "");
 }
 
-/** Title of a line; the key of a fact is written in words, as everywhere on the page. */
-function nameLine(item: { title: string; kind?: string }): string {
+/** Title of a line: a fact has the one that Knowledge shows, not the short form for agents. */
+function nameLine(item: Pick<Item, "title"> & { kind?: string; source?: Record<string, unknown> }): string {
+  if (typeof item.source?.title === "string" && !item.source.facts) return item.source.title;
   if (item.kind && item.kind !== "fact" && item.kind !== "contradiction") return item.title;
-  return item.title.replace(/(^|\/ )([\w.-]+): /g, (_, before: string, key: string) => `${before}${key.replace(/[_.-]+/g, " ")}: `);
+  return item.title.replace(/(^|\/ )([\w.-]+): /g, (_, before: string, key: string) => `${before}${nameKey(key)}: `);
 }
 
 function capitalize(title: string): string {
@@ -84,9 +86,10 @@ function Why({ item, project, path, onNoted, onChanged }: WhyProps) {
         <dt>Why it is here</dt>
         <dd>
           <ul>
-            {withoutCommands(item.reasons).map((reason) => (
-              <li key={reason}>{reason}</li>
+            {plainReasons(item.reasons).map((reason) => (
+              <li key={reason}>{sentence(reason)}</li>
             ))}
+            {item.source.here !== undefined && <li>{explainPlace(item)}</li>}
           </ul>
         </dd>
         {item.kind === "file" && (
@@ -118,16 +121,26 @@ function Why({ item, project, path, onNoted, onChanged }: WhyProps) {
             </dd>
           </>
         )}
-        <dt>Trust</dt>
-        <dd>{TRUST[item.trust] ?? item.trust}</dd>
-        <dt>Costs</dt>
-        <dd>{count(item.tokens, "token")}</dd>
+        {TRUST_MEANS[item.trust] && (
+          <>
+            <dt>For agents</dt>
+            <dd>
+              {TRUST_MEANS[item.trust]} It takes {count(item.tokens, "token")} of their context.
+            </dd>
+          </>
+        )}
       </dl>
       {isMemory(item.id) && <MemoryDetails id={item.id} />}
       {isMemory(item.id) && <MemoryLink id={item.id} kind={item.kind} project={project} />}
       <LineActions item={item} project={project} onNoted={onNoted} onChanged={onChanged} />
     </div>
   );
+}
+
+/** Say why a fact is in the context of this file. */
+function explainPlace(item: Item): string {
+  if (item.source.here) return "It names this file, or what you are working on.";
+  return item.trust === "user" ? "It holds for the whole project, so it is in the context of every file." : "It is a rule of the whole project that fits this file.";
 }
 
 /** What is stored, and how it came to be so. */
@@ -142,8 +155,7 @@ export function MemoryDetails({ id }: { id: string }) {
             {value.content}
           </pre>
           <p class="quiet-text">
-            {value.confidence !== undefined && `${percent(value.confidence)} sure. `}
-            {sentence(describeSince(value))}.{" "}
+            {sentence(describeSince(value))}, {sureness(value.confidence)}.{" "}
             {describeUsage(value.usage)}
           </p>
           {(history.value?.items.length ?? 0) > 1 && (
@@ -263,7 +275,7 @@ function Correction({ id, save, onDone }: { id: string; save: (body: Schemas["Me
           </label>
           {value.value !== undefined && (
             <label>
-              Value of “{value.key}”
+              Value of “{nameKey(value.key ?? "")}”
               <input name="value" required defaultValue={value.value} />
             </label>
           )}

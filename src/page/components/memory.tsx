@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { prepare, request, type Schemas } from "../api";
 import { useAnswer, type Listed } from "../answers";
-import { count, dayAndTime, describeSince, describeSource, KINDS, percent, SCOPES, sentence, STATUSES, timeOf, TRUST } from "../format";
+import { count, dayAndTime, describeSince, describeSource, KINDS, nameKey, plainReason, SCOPES, sentence, STATUSES, sureness, timeOf, TRUST_MEANS } from "../format";
 import type { Project } from "../project";
 import { href, navigate, pin } from "../router";
 import { useReadOnly } from "./access";
@@ -77,16 +77,17 @@ export function Chips({ label, chosen, options, address }: { label: string; chos
 }
 
 /** Source in words, with a link to the session or file that it comes from. */
-export function Source({ memory, project }: { memory: Memory; project: Project }) {
+export function Source({ memory, project, isInSentence = false }: { memory: Memory; project: Project; isInSentence?: boolean }) {
+  const words = isInSentence ? describeSource(memory) : sentence(describeSource(memory));
   const session = typeof memory.source.session === "string" ? memory.source.session : "";
   const path = typeof memory.source.path === "string" ? memory.source.path : "";
   const quoted = typeof memory.source.sentence === "string" ? memory.source.sentence : "";
   return (
     <>
       {session ? (
-        <a href={href("sessions", { project: project.id, show: session })}>{sentence(describeSource(memory))}</a>
+        <a href={href("sessions", { project: project.id, show: session })}>{words}</a>
       ) : (
-        sentence(describeSource(memory))
+        words
       )}
       {path && !path.startsWith("/") && (
         <>
@@ -105,11 +106,15 @@ interface PanelProps {
   onChanged: () => void;
   title?: string;
   body?: (memory: Memory) => ComponentChildren;
+  /** What stands below everything else. */
+  below?: ComponentChildren;
+  /** Address of the list beside it, for a narrow screen, where the list is far below. */
+  back?: string | undefined;
   /** Keep the memory shown in the address after a change, although it may leave its list. */
   isPinned?: boolean;
 }
 
-export function MemoryPanel({ id, project, asOf, onChanged, title = "Details", body, isPinned = true }: PanelProps) {
+export function MemoryPanel({ id, project, asOf, onChanged, title = "Details", body, below, back, isPinned = true }: PanelProps) {
   const memory = useAnswer((signal) => request("get", "/memories/{id}", { params: { id }, query: { as_of: asOf ?? "" }, signal }), [id, asOf]);
   const [noted, setNoted] = useState<Noted | null>(null);
   const changed = () => {
@@ -120,12 +125,15 @@ export function MemoryPanel({ id, project, asOf, onChanged, title = "Details", b
   useUndone(changed);
   return (
     <Panel title={title}>
+      {back && <BackToList address={back} />}
       <Show of={memory} what="the memory">
         {(value) => (
           <>
             <p class="preview-title">{value.title}</p>
             <NotedTag noted={noted} />
             {value.status !== "active" && <p class="warning">{STATUS[value.status]}</p>}
+            {value.status === "active" && <LineActions item={value} project={project} onNoted={setNoted} onChanged={changed} />}
+            {value.status === "archived" && <ShowAgain memory={value} onNoted={setNoted} onChanged={changed} />}
             {body ? (
               body(value)
             ) : (
@@ -143,14 +151,22 @@ export function MemoryPanel({ id, project, asOf, onChanged, title = "Details", b
                 <Facts memory={value} project={project} onChanged={changed} />
               </details>
             )}
-            <Changes key={value.updated} memory={value} onChanged={changed} />
+            <Changes key={value.updated} memory={value} project={project} onChanged={changed} />
             <Usage id={id} project={project} />
-            {value.status === "active" && <LineActions item={value} project={project} onNoted={setNoted} onChanged={changed} />}
             <Removal memory={value} onNoted={setNoted} onChanged={changed} />
+            {below}
           </>
         )}
       </Show>
     </Panel>
+  );
+}
+
+export function BackToList({ address }: { address: string }) {
+  return (
+    <p class="back">
+      <a href={address}>Back to the list</a>
+    </p>
   );
 }
 
@@ -198,22 +214,24 @@ function Facts({ memory, project, onChanged }: { memory: Memory; project: Projec
       <dl>
         <dt>Kind</dt>
         <dd>{KINDS[memory.category ?? ""] ?? KINDS[memory.kind] ?? memory.kind}</dd>
-        {memory.key && memory.kind === "fact" && (
+        {hasValue(memory) && (
           <>
-            <dt>Value</dt>
-            <dd>
-              {memory.key.replace(/[_.-]+/g, " ")}: {memory.value}
-            </dd>
+            <dt>{sentence(nameKey(memory.key!))}</dt>
+            <dd>{memory.value}</dd>
           </>
         )}
         <dt>Comes from</dt>
         <dd>
           <Source memory={memory} project={project} />
         </dd>
-        <dt>Trust</dt>
-        <dd>{TRUST[memory.trust] ?? memory.trust}</dd>
+        {TRUST_MEANS[memory.trust] && (
+          <>
+            <dt>For agents</dt>
+            <dd>{TRUST_MEANS[memory.trust]}</dd>
+          </>
+        )}
         <dt>How sure</dt>
-        <dd>{percent(memory.confidence)}</dd>
+        <dd>{sentence(sureness(memory.confidence))}</dd>
         <dt>{memory.kind === "episode" || memory.kind === "error" ? "When" : "Holds"}</dt>
         <dd>
           {sentence(describeSince(memory))}
@@ -227,6 +245,11 @@ function Facts({ memory, project, onChanged }: { memory: Memory; project: Projec
       </dl>
     </div>
   );
+}
+
+/** Tell whether a fact has a value that its title does not show: a short name, not a sentence that is true or not. */
+function hasValue({ kind, key, value, title }: Memory): boolean {
+  return kind === "fact" && Boolean(key && value) && !key!.includes(" ") && value !== "yes" && value !== "no" && !title.endsWith(`: ${value}`);
 }
 
 /** State while the version held: every earlier one is marked as replaced since. */
@@ -246,30 +269,52 @@ function describeVersion(version: Memory, before: Memory | undefined): { title: 
     if (was !== is) return { title: is === "active" ? "Shown again" : sentence(STATUSES[is] ?? is) };
     return { title: before.scope !== version.scope ? `Who sees it: ${SCOPES[version.scope] ?? version.scope}` : "The same text, stored anew" };
   }
-  return version.value && version.content !== version.value ? { title: version.value, detail: version.content } : { title: version.content };
+  return { title: version.content };
 }
 
-/** Earlier values, newest first, and the way back to the one before. */
-function Changes({ memory, onChanged }: { memory: Memory; onChanged: () => void }) {
+/** Every value, newest first, with who said it, and the way back to the one before. */
+function Changes({ memory, project, onChanged }: { memory: Memory; project: Project; onChanged: () => void }) {
   const { id } = memory;
   const history = useAnswer((signal) => request("get", "/memories/{id}/history", { params: { id }, query: { limit: 100 }, signal }), [id]);
   const readOnly = useReadOnly();
-  const versions = history.value?.items ?? [];
-  if (versions.length < 2) return null;
   const undo = () => act("The last change is undone.", () => request("post", "/memories/{id}/undo", { params: { id } }), null, onChanged, memory);
-  const oldestFirst = [...versions].sort((one, other) => (timeOf(one) > timeOf(other) ? 1 : timeOf(one) < timeOf(other) ? -1 : 0));
-  const entries = oldestFirst.map((one, at) => ({ key: `${one.id} ${at}`, at: timeOf(one), ...describeVersion(one, oldestFirst[at - 1]) })).reverse();
+  if (memory.kind !== "fact" && (history.value?.items.length ?? 0) < 2) return null;
   return (
     <>
       <h3>How it changed</h3>
-      <Timeline entries={entries} first={6} />
-      {!readOnly && memory.status !== "archived" && (
-        <p class="more">
-          <button type="button" class="quiet" onClick={() => void undo()}>
-            Undo the last change
-          </button>
-        </p>
-      )}
+      <Show of={history} what="its history">
+        {({ items }) => {
+          if (items.length < 2) return <p class="quiet-text">It has not changed since {dayAndTime(timeOf(memory))}.</p>;
+          const oldestFirst = [...items].sort((one, other) => (timeOf(one) > timeOf(other) ? 1 : timeOf(one) < timeOf(other) ? -1 : 0));
+          const entries = oldestFirst.map((one, at) => {
+            const { title } = describeVersion(one, oldestFirst[at - 1]);
+            const isLast = at === oldestFirst.length - 1;
+            return {
+              key: `${one.id} ${at}`,
+              at: timeOf(one),
+              title: isLast ? <b>{title}</b> : one.id === id || isVersion(one.id) ? title : <a href={href("knowledge", { project: project.id, show: one.id })}>{title}</a>,
+              detail: (
+                <>
+                  {isLast ? "holds now, " : "replaced since, "}
+                  <Source memory={one} project={project} isInSentence />
+                </>
+              ),
+            };
+          });
+          return (
+            <>
+              <Timeline entries={entries.reverse()} first={6} />
+              {!readOnly && memory.status !== "archived" && items.some((one) => isVersion(one.id)) && (
+                <p class="more">
+                  <button type="button" class="quiet" onClick={() => void undo()}>
+                    Undo the last change
+                  </button>
+                </p>
+              )}
+            </>
+          );
+        }}
+      </Show>
     </>
   );
 }
@@ -283,11 +328,11 @@ function Usage({ id, project }: { id: string; project: Project }) {
       <p class="quiet-text">{describeUsage(counts)}</p>
       {changes.length > 0 && (
         <details>
-          <summary>Changed at night: {count(changes.length, "time")}</summary>
+          <summary>{count(changes.length, "night change")}</summary>
           <ul>
             {changes.map((one) => (
               <li key={one.run + one.what}>
-                {describeNightChange(one)}: {one.why} {one.undone && "(undone) "}
+                {describeNightChange(one)}: {plainReason(one.why)} {one.undone && "(undone) "}
                 <a href={href("nights", { project: project.id, show: one.run, of: id })}>{one.undone ? "Show that night" : "Show or undo it"}</a>
               </li>
             ))}
@@ -317,6 +362,17 @@ export function showAgain(memory: Pick<Memory, "id" | "title">, onChanged: () =>
   });
 }
 
+function ShowAgain({ memory, onNoted, onChanged }: { memory: Memory; onNoted: (noted: Noted | null) => void; onChanged: () => void }) {
+  if (useReadOnly()) return null;
+  return (
+    <div class="actions">
+      <button type="button" class="primary" onClick={() => void showAgain(memory, onChanged, () => onNoted(null))}>
+        Undo: show it again
+      </button>
+    </div>
+  );
+}
+
 function Removal({ memory, onNoted, onChanged }: { memory: Memory; onNoted: (noted: Noted | null) => void; onChanged: () => void }) {
   const readOnly = useReadOnly();
   if (readOnly) return null;
@@ -330,12 +386,7 @@ function Removal({ memory, onNoted, onChanged }: { memory: Memory; onNoted: (not
     onNoted({ text: "forgotten for good", undo });
   };
   return (
-    <div class="actions" role="group" aria-label="Put away or forget">
-      {memory.status === "archived" && (
-        <button type="button" class="primary" onClick={() => void showAgain(memory, onChanged, () => onNoted(null))}>
-          Undo: show it again
-        </button>
-      )}
+    <div class="actions" role="group" aria-label="Forget">
       <button type="button" class="danger" onClick={forget}>
         Forget for good
       </button>

@@ -8,6 +8,7 @@ import { href } from "../router";
 import { useReadOnly } from "./access";
 import { Empty, Panel, Show, Table } from "./basics";
 import { Chips } from "./memory";
+import { EVERYDAY, sayValue } from "./setting_words";
 import { act } from "./toast";
 
 type Setting = Schemas["Settings"]["items"][number];
@@ -15,9 +16,10 @@ type Setting = Schemas["Settings"]["items"][number];
 export function SettingValues({ project, only }: { project: Project; only: string }) {
   const settings = useAnswer((signal) => request("get", "/settings", { signal }), []);
   const all = settings.value?.items ?? [];
-  const items = all.filter((one) => (only === "changed" ? one.written !== one.default || one.value !== one.default : !only || one.section === only));
-  const sections = [...new Set(all.map((one) => one.section))];
-  const options = { "": "All", changed: "Changed by you", ...Object.fromEntries(sections.map((one) => [one, one])) };
+  const isChanged = (one: Setting) => one.written !== one.default || one.value !== one.default;
+  const everyday = Object.keys(EVERYDAY).map((name) => all.find((one) => nameOf(one) === name)).filter((one) => one !== undefined);
+  const items = only === "" ? everyday : all.filter((one) => (only === "changed" ? isChanged(one) : only === "all" || one.section === only));
+  const options = { "": "Everyday", changed: "Changed by you", all: "All, as in the file" };
   const waiting = all.filter((one) => one.written !== one.value).length;
   return (
     <Panel title="Settings" hint={settings.value && `They are kept in ${settings.value.file}. What decides whether something leaves this machine can be changed only there.`}>
@@ -33,7 +35,7 @@ export function SettingValues({ project, only }: { project: Project; only: strin
             <div class="filters">
               <Chips label="Show" chosen={only} options={options} address={(name) => href("settings", { project: project.id, only: name })} />
             </div>
-            {items.length === 0 ? <Empty>Nothing was changed: every setting has its default.</Empty> : <SettingsTable items={items} onChanged={settings.reload} />}
+            {items.length === 0 ? <Empty>Nothing was changed: every setting has its default.</Empty> : <SettingsTable items={items} isPlain={only === ""} onChanged={settings.reload} />}
           </>
         )}
       </Show>
@@ -41,29 +43,34 @@ export function SettingValues({ project, only }: { project: Project; only: strin
   );
 }
 
-function SettingsTable({ items, onChanged }: { items: readonly Setting[]; onChanged: () => void }) {
+function nameOf({ section, name }: Setting): string {
+  return `${section}.${name}`;
+}
+
+function SettingsTable({ items, isPlain, onChanged }: { items: readonly Setting[]; isPlain: boolean; onChanged: () => void }) {
   return (
     <Table
       caption="Settings"
       rows={items}
-      keyOf={(one) => `${one.section}.${one.name}`}
+      keyOf={nameOf}
       columns={[
-        {
-          title: "Setting",
-          cell: (one) => (
-            <>
-              <code>
-                {one.section}.{one.name}
-              </code>
-              <br />
-              <span class="quiet-text">{one.about}</span>
-            </>
-          ),
-        },
-        { title: "Value", cell: (one) => <Value setting={one} onChanged={onChanged} /> },
-        { title: "Comes from", cell: (one) => (one.origin === "file" ? `your file; the default is ${one.default}` : "default") },
+        { title: "Setting", cell: (one) => <Title setting={one} isPlain={isPlain} /> },
+        { title: "Value", cell: (one) => <Value setting={one} isPlain={isPlain} onChanged={onChanged} /> },
+        { title: "Comes from", cell: (one) => (one.origin === "file" ? `your file; the default is ${isPlain ? sayValue(one.default, EVERYDAY[nameOf(one)]?.unit) : one.default}` : "default") },
       ]}
     />
+  );
+}
+
+/** What a setting does, in words or as the file says it. */
+function Title({ setting, isPlain }: { setting: Setting; isPlain: boolean }) {
+  const words = isPlain ? EVERYDAY[nameOf(setting)] : undefined;
+  return (
+    <>
+      {words ? <b>{words.title}</b> : <code>{nameOf(setting)}</code>}
+      <br />
+      <span class="quiet-text">{words?.about ?? setting.about}</span>
+    </>
   );
 }
 
@@ -72,11 +79,13 @@ function isOnlyInFile(setting: Setting): boolean {
   return setting.section === "language" || (setting.section === "embedding" && setting.name === "model");
 }
 
-function Value({ setting, onChanged }: { setting: Setting; onChanged: () => void }) {
+function Value({ setting, isPlain, onChanged }: { setting: Setting; isPlain: boolean; onChanged: () => void }) {
   const readOnly = useReadOnly();
   const [isEditing, setEditing] = useState(false);
   const [refused, setRefused] = useState("");
-  const name = `${setting.section}.${setting.name}`;
+  const words = isPlain ? EVERYDAY[nameOf(setting)] : undefined;
+  const name = words?.title ?? nameOf(setting);
+  const say = (value: string) => (words ? sayValue(value, words.unit) : value);
   const write = (value: string | null) => request("patch", "/settings", { body: { section: setting.section, name: setting.name, ...(value === null ? {} : { value }) } });
   const save = async (value: string | null) => {
     try {
@@ -87,15 +96,15 @@ function Value({ setting, onChanged }: { setting: Setting; onChanged: () => void
     setRefused("");
     setEditing(false);
     const before = setting.written === setting.default ? null : setting.written;
-    await act(`${name} is written.`, () => Promise.resolve(), () => write(before), onChanged, { id: name, title: name });
+    await act(`“${name}” is written.`, () => Promise.resolve(), () => write(before), onChanged, { id: nameOf(setting), title: "" });
   };
   return (
     <>
-      <code>{setting.value}</code>
+      {words ? say(setting.value) : <code>{setting.value}</code>}
       {setting.written !== setting.value && (
         <>
           {" "}
-          <span class="tag noted-tag">{setting.written} after a restart</span>
+          <span class="tag noted-tag">{say(setting.written)} after a restart</span>
         </>
       )}
       {!readOnly && !isEditing && !isOnlyInFile(setting) && (
@@ -128,7 +137,7 @@ function Value({ setting, onChanged }: { setting: Setting; onChanged: () => void
               Cancel
             </button>
           </span>
-          <span class="quiet-text">Allowed: {setting.allowed}</span>
+          <span class="quiet-text">Allowed: {setting.allowed === "true or false" ? "on or off" : setting.allowed}</span>
           {refused && (
             <p class="error-box" role="alert">
               {refused}
@@ -153,8 +162,8 @@ function Field({ setting, name }: { setting: Setting; name: string }) {
     return (
       <select name="value" aria-label={label} defaultValue={String(written)}>
         {options.map((one) => (
-          <option key={one} selected={one === String(written)}>
-            {one}
+          <option key={one} value={one} selected={one === String(written)}>
+            {one === "true" ? "on" : one === "false" ? "off" : one}
           </option>
         ))}
       </select>

@@ -8,7 +8,7 @@ import { Panel, Show } from "../components/basics";
 import { Chips, More, Source, type Memory } from "../components/memory";
 import { act } from "../components/toast";
 import { useEvents } from "../events";
-import { count, dayAndTime, describeSince, percent, sentence, TRUST } from "../format";
+import { count, dayAndTime, describeSince, nameKey, sentence, TRUST } from "../format";
 import { href } from "../router";
 import type { ViewProps } from "../views";
 
@@ -65,9 +65,9 @@ function Pair({ pair, project, onChanged }: { pair: Contradiction; project: View
       undo: () => prepare("post", "/contradictions/{id}/undo", { params: { id: pair.id } }),
     });
   const isOpen = pair.status === "open";
-  const subject = pair.a.key && pair.a.key === pair.b.key ? `About ${pair.a.key.replace(/[_.-]+/g, " ")}` : "Only one can be true";
+  const subject = pair.a.key && pair.a.key === pair.b.key ? `About ${nameKey(pair.a.key)}` : "Only one can be true";
   return (
-    <Panel title={subject} hint={`${pair.reason} ${percent(pair.confidence)} sure, seen ${dayAndTime(pair.detected_at)}.`}>
+    <Panel title={subject} hint={`${pair.reason} Seen ${dayAndTime(pair.detected_at)}.`}>
       <div class="pair">
         <Side memory={pair.a} project={project} isLoser={pair.resolution === "b_wins"} keep={isOpen && !readOnly ? () => void decide({ resolution: "a_wins" }) : undefined} name="left" />
         <Side memory={pair.b} project={project} isLoser={pair.resolution === "a_wins"} keep={isOpen && !readOnly ? () => void decide({ resolution: "b_wins" }) : undefined} name="right" />
@@ -134,7 +134,7 @@ function Side({ memory, project, isLoser, keep, name }: { memory: Memory; projec
         </pre>
       )}
       <p class="quiet-text">
-        <Source memory={memory} project={project} />, {describeSince(memory)}. {sentence(TRUST[memory.trust] ?? memory.trust)}. {percent(memory.confidence)} sure.
+        <Source memory={memory} project={project} />, {describeSince(memory)}. {sentence(TRUST[memory.trust] ?? memory.trust)}.
       </p>
       {keep && (
         <button type="button" class="primary" onClick={keep} aria-label={`This one holds: ${memory.title.slice(0, 80)}`}>

@@ -6,7 +6,7 @@ import { EditorLink, Empty, FileLink, Show, Time } from "../components/basics";
 import { Chips, Choices, MemoryPanel, More, type Memory } from "../components/memory";
 import { useEvents } from "../events";
 import { fixesOf, isFix } from "../fixes";
-import { count, percent } from "../format";
+import { count, sureness } from "../format";
 import { href } from "../router";
 import type { ViewProps } from "../views";
 
@@ -53,7 +53,7 @@ export default function Errors({ project, route }: ViewProps) {
                     {(one) => (
                       <>
                         <span class="line-title">{one.title}</span>
-                        <span class="tag">{isFix(one) ? `${percent(one.confidence)} sure` : fixesOf(one, fixes).length ? "fix known" : "no fix yet"}</span>
+                        <span class="tag">{isFix(one) ? sureness(one.confidence) : fixesOf(one, fixes).length ? "fix known" : "no fix yet"}</span>
                         <span class="reasons">
                           <Time at={one.at} />
                           {!isFix(one) && Number(one.value) > 1 && ` · seen ${one.value} times`}
@@ -70,6 +70,7 @@ export default function Errors({ project, route }: ViewProps) {
                     project={project}
                     title={part === "fixes" ? "Fix" : "Error"}
                     onChanged={memories.reload}
+                    back={shown ? address("") : undefined}
                     body={(memory) => <Body memory={memory} project={project} fixes={fixesOf(memory, fixes)} errors={all} />}
                   />
                 )}
@@ -121,7 +122,7 @@ function Body({ memory, project, fixes, errors }: BodyProps) {
           {fixes.map((fix) => (
             <details key={fix.id} open={fixes.length === 1}>
               <summary>
-                {fix.title} <span class="quiet-text">{percent(fix.confidence)} sure</span>
+                {fix.title} <span class="quiet-text">{sureness(fix.confidence)}</span>
               </summary>
               <pre class="content diff" tabIndex={0}>
                 {fix.content}

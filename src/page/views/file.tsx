@@ -6,10 +6,10 @@ import { useAnswer } from "../answers";
 import { EditorLink, Empty, FileLink, Panel, Show, Table, Timeline } from "../components/basics";
 import { countTogether, monthOf, nameMonth, type PastChange } from "../components/cochange";
 import { Lazy } from "../components/lazy";
-import { isMemory, Lines, MemoryDetails } from "../components/line";
+import { isMemory, Lines, MemoryDetails, nameFiles } from "../components/line";
 import { listPutAway } from "../components/memory";
 import { useEvents } from "../events";
-import { count, percent, sentence } from "../format";
+import { count, plainReasons, sentence } from "../format";
 import type { Project } from "../project";
 import { href, navigate } from "../router";
 import type { ViewProps } from "../views";
@@ -146,6 +146,8 @@ function Checked({ project, path }: { project: Project; path: string }) {
 function AboutFile({ project, path }: { project: Project; path: string }) {
   const bundle = useAnswer((signal) => request("get", "/context", { query: { project: project.id, file: path }, signal }), [project.id, path]);
   useEvents(["indexed"], project.id, bundle.reload, { bundled: true });
+  const focus = useAnswer((signal) => request("get", "/focus", { query: { project: project.id }, signal }), [project.id]);
+  const others = (focus.value?.open_files ?? []).map((one) => one.path).filter((one) => one !== path);
   const away = useAnswer((signal) => listPutAway(project, { limit: MAX_AWAY }, signal), [project.id]);
   const awayCount = away.value?.items.length ?? 0;
   return (
@@ -162,7 +164,10 @@ function AboutFile({ project, path }: { project: Project; path: string }) {
           <Show of={bundle} what="the context" empty={(value) => value.items.length === 0 && (value.degraded.join(", ") || "Nothing is known about this file. Is the path right?")}>
             {(value) => (
               <>
-                <p class="quiet-text">{count(value.token_count, "token")}</p>
+                <p class="quiet-text">
+                  {count(value.token_count, "token")}
+                  {others.length > 0 && `. The other files that you have open count, too: ${nameFiles(others)}.`}
+                </p>
                 <Lines items={value.items} project={project} onChanged={() => (bundle.reload(), away.reload())} />
               </>
             )}
@@ -199,7 +204,7 @@ function Together({ project, path }: { project: Project; path: string }) {
     [project.id, path],
   );
   return (
-    <Panel title="What changes with it" hint="A thick line: when one changes, the other probably does too. Select a file to go there.">
+    <Panel title="What changes with it" hint="A thick line: when one changes, the other probably does too. The list begins with the closest. Select a file to go there.">
       <Show of={around} what="related files" empty={(value) => value.first.predicted_files.length === 0 && "No other file is known to change with this one."}>
         {(value) => (
           <>
@@ -210,8 +215,7 @@ function Together({ project, path }: { project: Project; path: string }) {
               keyOf={(one) => one.path!}
               columns={[
                 { title: "File", cell: (one) => <FileLink project={project} path={one.path!} /> },
-                { title: "Chance", number: true, cell: (one) => percent(one.confidence!) },
-                { title: "Why", cell: (one) => one.reasons?.join(" · ") },
+                { title: "Why", cell: (one) => plainReasons(one.reasons).join(" · ") },
               ]}
             />
           </>
@@ -296,8 +300,8 @@ function Twins({ project, path }: { project: Project; path: string }) {
     [project.id, path],
   );
   return (
-    <Panel title="Twins" hint="Files that hold code of the same shape.">
-      <Show of={patterns} what="twins" empty={(value) => value.items.length === 0 && "No pattern of the project has an instance in this file."}>
+    <Panel title="Files like it" hint="They hold code of the same shape.">
+      <Show of={patterns} what="files like it" empty={(value) => value.items.length === 0 && "No pattern of the project has an instance in this file."}>
         {(value) =>
           value.items.map((one) => (
             <div key={one.id}>

@@ -8,7 +8,7 @@ import { Chips, Choices, listPutAway, MemoryPanel, More, showAgain } from "../co
 import { AddFact } from "../components/new_fact";
 import { Documents } from "../components/documents";
 import { useEvents } from "../events";
-import { count, describeSince, KINDS, percent, TRUST } from "../format";
+import { count, describeSince, KINDS, plainReasons, sureness, TRUST } from "../format";
 import { href, navigate } from "../router";
 import type { ViewProps } from "../views";
 
@@ -34,7 +34,7 @@ export default function Knowledge({ project, route }: ViewProps) {
   const address = (changed: Record<string, string>) => href("knowledge", { project: project.id, part, as_of: asOf, find, show: shown, ...changed });
   return (
     <>
-      <div class="filters">
+      <div class="filters stacked">
         <Chips label="Show" chosen={part} options={PARTS} address={(name) => address({ part: name, find: "", show: "" })} />
         {part !== "documents" && (
           <label>
@@ -43,7 +43,7 @@ export default function Knowledge({ project, route }: ViewProps) {
           </label>
         )}
         <label>
-          As it was on
+          What held on
           <input type="date" value={asOf.slice(0, 10)} max={new Date().toISOString().slice(0, 10)} onChange={(event) => navigate(address({ as_of: endOfDay(event.currentTarget.value) }))} />
         </label>
         {asOf && (
@@ -139,14 +139,14 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
                       <span class="line-title">{one.title}</span>
                       <span class="tag">{KINDS[one.category ?? ""] ?? one.category ?? "fact"}</span>
                       <span class="reasons">
-                        {TRUST[one.trust]} · {describeSince(one)} · {percent(one.confidence)} sure{one.status === "suspect" && " · in doubt"}
+                        {TRUST[one.trust]} · {describeSince(one)}{one.confidence < 0.95 && ` · ${sureness(one.confidence)}`}{one.status === "suspect" && " · in doubt"}
                       </span>
                     </>
                   )}
                 </Choices>
                 <More of={facts} what="facts" />
               </div>
-              {chosen ? <MemoryPanel key={chosen} id={chosen} project={project} asOf={asOf} onChanged={facts.reload} /> : <Hint />}
+              {chosen ? <MemoryPanel key={chosen} id={chosen} project={project} asOf={asOf} onChanged={facts.reload} back={shown ? address("") : undefined} /> : <Hint />}
             </div>
           </>
         )}
@@ -183,11 +183,11 @@ function Found({ project, find, asOf, shown, address }: FoundProps) {
                 {(one) => (
                   <>
                     <span class="line-title">{one.title}</span>
-                    <span class="reasons">{one.reasons?.join(" · ")}</span>
+                    <span class="reasons">{plainReasons(one.reasons).join(" · ")}</span>
                   </>
                 )}
               </Choices>
-              <MemoryPanel key={chosen} id={chosen} project={project} asOf={asOf} onChanged={found.reload} />
+              <MemoryPanel key={chosen} id={chosen} project={project} asOf={asOf} onChanged={found.reload} back={shown ? address({ show: "" }) : undefined} />
             </div>
           </>
         );

@@ -9,15 +9,15 @@ import { Difference, Name, type Fields } from "../components/difference";
 import { Lazy } from "../components/lazy";
 import { Chips, More } from "../components/memory";
 import { holdUndo, settleUndo, useWanted } from "../components/night_undo";
-import { describeNightChange, STEPS } from "../components/night_words";
+import { listChain, listRows, mergeEdits, type Change, type Row } from "../components/night_rows";
+import { STEPS } from "../components/night_words";
 import { act, actLater } from "../components/toast";
 import { useEvents } from "../events";
-import { bytes, clock, count, day, dayAndTime } from "../format";
+import { bytes, clock, compact, count, day, dayAndTime, plainReason } from "../format";
 import { href } from "../router";
 import type { ViewProps } from "../views";
 
 type Run = Schemas["Run"];
-type Change = NonNullable<Run["changes"]>[number];
 
 const loadPlot = () => import("../components/plot");
 const FIRST = 60; // changes that are shown at once; the others are read meanwhile, for the box that finds them
@@ -25,6 +25,7 @@ const PAGE = 500; // changes a request
 const MAX_CHANGES = 5_000;
 const SHOWN = 40;
 const MAX_EDITS = 5; // memories of one change that are shown
+const MAX_NAMED = 20; // changes that are undone with another, by name
 const MAX_CHAIN = 1_000; // changes that are undone together
 const POLL = 1_000; // ms, while something is being undone
 
@@ -195,18 +196,19 @@ function Quality({ runs }: { runs: readonly Run[] }) {
   const shares = checked.map((run) => {
     const answers = run.gate!.reduce((sum, one) => sum + (one.answers ?? 0), 0);
     const lost = run.gate!.reduce((sum, one) => sum + (one.lost ?? 0), 0);
-    return { at: Date.parse(run.began!) / 1000, kept: answers ? (100 * (answers - lost)) / answers : 100, answers };
+    return { kept: answers ? (100 * (answers - lost)) / answers : 100, answers };
   });
   const last = shares.at(-1);
-  if (!last) return null;
   return (
     <Panel title="Are answers still found?" hint="After each night hunchd asks itself questions and compares the answers with those from before.">
-      <p>
-        Last time {Math.round(last.kept)} % of {last.answers} answers were still found.
-      </p>
-      {shares.length > 1 && (
-        <Lazy load={loadPlot} what="the plot" props={{ times: shares.map((one) => one.at), series: [{ name: "Answers still found, %", values: shares.map((one) => one.kept) }], label: "Answers still found by night" }} />
+      {last ? (
+        <p>
+          Last time {Math.round(last.kept)} % of {last.answers} answers were still found.
+        </p>
+      ) : (
+        <Empty>No night had anything to compare yet.</Empty>
       )}
+      <ByNight runs={checked} title="Answers still found, %" values={shares.map((one) => one.kept)} />
     </Panel>
   );
 }
@@ -215,22 +217,31 @@ function Quality({ runs }: { runs: readonly Run[] }) {
 function Size({ runs }: { runs: readonly Run[] }) {
   const known = runs.filter((run) => run.began && run.store).reverse();
   const last = known.at(-1)?.store;
-  if (!last) return null;
-  const times = known.map((run) => Date.parse(run.began!) / 1000);
   return (
-    <Panel title="How much is stored?" hint="After each night.">
-      <p>
-        {count(last.memories, "memory", "memories")}, {bytes(last.bytes)}
-      </p>
-      {known.length > 1 && (
-        <>
-          <h3>Memories</h3>
-          <Lazy load={loadPlot} what="the plot" props={{ times, series: [{ name: "memories", values: known.map((run) => run.store!.memories) }], label: "Memories by night" }} />
-          <h3>Megabytes on disk</h3>
-          <Lazy load={loadPlot} what="the plot" props={{ times, series: [{ name: "MB", values: known.map((run) => run.store!.bytes / 1e6) }], label: "Megabytes on disk by night" }} />
-        </>
+    <Panel title="How much is stored?" hint="After each night. Tokens: what all of it would take in an agent's context, as it is shown now; shortening makes them fewer.">
+      {last ? (
+        <p>
+          {count(last.memories, "memory", "memories")}, {last.tokens ? `about ${compact(last.tokens)} tokens, ` : ""}
+          {bytes(last.bytes)} on disk
+        </p>
+      ) : (
+        <Empty>Not known yet: it is counted at the end of the next night.</Empty>
       )}
+      <ByNight runs={known} title="Memories" values={known.map((run) => run.store!.memories)} />
+      <ByNight runs={known} title="Tokens" values={known.map((run) => run.store!.tokens ?? null)} />
+      <ByNight runs={known} title="Megabytes on disk" values={known.map((run) => run.store!.bytes / 1e6)} />
     </Panel>
+  );
+}
+
+/** A curve over the nights; runs of one day alone make none. */
+function ByNight({ runs, title, values }: { runs: readonly Run[]; title: string; values: readonly (number | null)[] }) {
+  if (new Set(runs.map((run) => localDay(run.began!))).size < 2 || values.every((one) => one === null)) return null;
+  return (
+    <>
+      <h3>{title}</h3>
+      <Lazy load={loadPlot} what="the plot" props={{ times: runs.map((run) => Date.parse(run.began!) / 1000), series: [{ name: title, values }], label: `${title} by night` }} />
+    </>
   );
 }
 
@@ -263,7 +274,7 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
   useEffect(() => settleUndo(run, new Set(all.filter((one) => one.undone).map((one) => one.change)), working !== undefined), [about.value, rest.value]);
   usePoll(about, isSent);
   usePoll(rest, isSent && isLong);
-  const undo = (chain?: readonly Change[]) => {
+  const undo = (chain?: readonly Change[], title = "") => {
     const numbers = (chain ?? all).map((one) => one.change);
     const held = holdUndo(run, numbers);
     actLater(
@@ -274,7 +285,7 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
         reload();
         onChanged();
       },
-      { onUndo: held.drop, of: { id: "", title: chain ? describeNightChange(chain.at(-1)!) : "" }, when: "It begins in 20 seconds, or when you leave this page." },
+      { onUndo: held.drop, of: { id: "", title }, when: "It begins in 20 seconds, or when you leave this page." },
     );
   };
   /** Say how far the undo of a change is. */
@@ -285,14 +296,16 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
     if (!its.sent) return "about to be undone";
     return `undoing ${((live ?? working)?.[0] ?? 0).toLocaleString("en-GB")} of ${its.numbers.length.toLocaleString("en-GB")}…`;
   };
+  const stateOfRow = (row: Row): string => row.changes.map(stateOf).find((state) => state !== "undone") ?? "undone";
   return (
     <Show of={about} what="the night">
       {(value) => {
         const changes = all;
         const steps = [...new Set([...COUNTS.filter(([name, , step]) => Number(value[name] ?? 0) > 0 && step !== "erase").map(([, , step]) => step), ...changes.map((one) => one.step)])];
-        const listed = changes.filter(
-          (one) => (!step || one.step === step) && (!of || one.edits.some((edit) => edit.id === of)) && (!words || `${describeNightChange(one)} ${one.why}`.toLowerCase().includes(words.toLowerCase())),
+        const listed = listRows(changes).filter(
+          (row) => (!step || row.step === step) && (!of || row.changes.some((one) => one.edits.some((edit) => edit.id === of))) && (!words || `${row.title} ${row.why}`.toLowerCase().includes(words.toLowerCase())),
         );
+        const undoneBy = (name: string) => changes.filter((one) => one.undone && one.counts === name).length;
         const isComplete = !isLong || rest.value !== undefined; // what goes back together is known only then
         const canUndoAll = !readOnly && (value.status === "done" || value.status === "stopped" || value.status === "interrupted");
         const canUndo = canUndoAll && isComplete;
@@ -304,7 +317,16 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
               rows={COUNTS.filter(([name]) => Number(value[name] ?? 0) > 0)}
               columns={[
                 { title: "Done", cell: ([, title]) => title.charAt(0).toUpperCase() + title.slice(1) },
-                { title: "How many", number: true, cell: ([name]) => Number(value[name]).toLocaleString("en-GB") },
+                {
+                  title: "How many",
+                  number: true,
+                  cell: ([name]) => (
+                    <>
+                      {undoneBy(name) > 0 && <span class="quiet-text">{undoneBy(name).toLocaleString("en-GB")} of them undone </span>}
+                      {Number(value[name]).toLocaleString("en-GB")}
+                    </>
+                  ),
+                },
               ]}
             />
             {working && (
@@ -341,8 +363,8 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
                   {!isComplete ? "Reading the other changes…" : of ? `${count(listed.length, "change")} of one memory` : words && count(listed.length, "change")}
                 </p>
                 <ul class="lines">
-                  {listed.slice(0, length).map((one) => (
-                    <ChangeLine key={one.change} change={one} project={project} isFirst={of !== ""} state={stateOf(one)} chainOf={(each) => listChain(each, changes.filter((other) => !stateOf(other)))} undo={canUndo ? undo : undefined} />
+                  {listed.slice(0, length).map((row) => (
+                    <ChangeLine key={row.key} row={row} project={project} isFirst={of !== ""} state={stateOfRow(row)} chainOf={(each) => listChain(each, changes.filter((other) => !stateOf(other)))} undo={canUndo ? undo : undefined} />
                   ))}
                 </ul>
                 {listed.length > length && (
@@ -383,20 +405,31 @@ async function readRest(id: string, first: readonly Change[], signal: AbortSigna
   return changes;
 }
 
-function ChangeLine({ change, project, isFirst, state, chainOf, undo }: { change: Change; project: ViewProps["project"]; isFirst: boolean; state: string; chainOf: (change: Change) => Change[]; undo: ((chain: readonly Change[]) => void) | undefined }) {
+interface LineProps {
+  row: Row;
+  project: ViewProps["project"];
+  isFirst: boolean;
+  state: string;
+  chainOf: (row: Row) => Change[];
+  undo: ((chain: readonly Change[], title: string) => void) | undefined;
+}
+
+function ChangeLine({ row, project, isFirst, state, chainOf, undo }: LineProps) {
   const [isOpen, setOpen] = useState(isFirst);
-  const chain = isOpen ? chainOf(change) : [];
-  const edits = [...change.edits].sort((one, other) => Number(one.was !== null) - Number(other.was !== null)); // what is new first
+  const chain = isOpen ? chainOf(row) : [];
+  const others = listRows(chain.filter((one) => !row.changes.includes(one)).reverse());
+  const edits = isOpen ? mergeEdits(row.changes) : [];
   return (
     <li class={state ? "line noted" : "line"}>
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
-          <span class="line-title">{describeNightChange(change)}</span>
-          <span class="reasons">{change.why}</span>
+          <span class="line-title">{row.title}</span>
+          <span class="reasons">{plainReason(row.why)}</span>
           {state && <span class="tag noted-tag">{state}</span>}
         </summary>
         {isOpen && (
           <div class="why">
+            {state === "undone" && <p class="quiet-text">This is undone: what follows is how it was in between.</p>}
             {edits.slice(0, MAX_EDITS).map((edit) => (
               <div key={edit.id} class="edit">
                 <p>
@@ -410,23 +443,25 @@ function ChangeLine({ change, project, isFirst, state, chainOf, undo }: { change
             {edits.length > MAX_EDITS && <p class="quiet-text">{count(edits.length - MAX_EDITS, "more memory", "more memories")} changed in the same way.</p>}
             {undo && !state && (
               <>
-                {chain.length > 1 && (
-                  <p>
-                    Later that night the same was changed again. This is undone with it:{" "}
-                    {chain
-                      .slice(0, -1)
-                      .slice(0, 3)
-                      .map(describeNightChange)
-                      .join("; ")}
-                    {chain.length > 4 && ` and ${chain.length - 4} more`}.
-                  </p>
+                {others.length > 0 && (
+                  <>
+                    <p>Later that night {count(others.length, "other change")} built on this. {others.length === 1 ? "It is" : "They are"} undone with it, since {others.length === 1 ? "it" : "they"} cannot stand alone:</p>
+                    <ul>
+                      {others.slice(0, MAX_NAMED).map((other) => (
+                        <li key={other.key}>
+                          {other.title} <span class="quiet-text">{plainReason(other.why)}</span>
+                        </li>
+                      ))}
+                      {others.length > MAX_NAMED && <li class="quiet-text">and {count(others.length - MAX_NAMED, "more change")}</li>}
+                    </ul>
+                  </>
                 )}
                 <div class="actions">
                   {chain.length > MAX_CHAIN ? (
                     <span class="quiet-text">Too many changes build on this one. Undo the whole night instead.</span>
                   ) : (
-                    <button type="button" class="danger" onClick={() => undo(chain)}>
-                      Undo this change
+                    <button type="button" class="danger" onClick={() => undo(chain, row.title)}>
+                      {others.length > 0 ? `Undo this and ${count(others.length, "other change")}` : "Undo this change"}
                     </button>
                   )}
                 </div>
@@ -437,31 +472,4 @@ function ChangeLine({ change, project, isFirst, state, chainOf, undo }: { change
       </details>
     </li>
   );
-}
-
-/** Return a change with the later ones of the same fields of the same memories, last first: in this order each can be undone. */
-function listChain(change: Change, changes: readonly Change[]): Change[] {
-  const touched = new Set(change.edits.flatMap(fieldsOf));
-  const chain = [change];
-  for (const later of changes)
-    if (later.change > change.change && later.edits.flatMap(fieldsOf).some((field) => touched.has(field))) {
-      chain.push(later);
-      for (const field of later.edits.flatMap(fieldsOf)) touched.add(field);
-    }
-  return chain.reverse();
-}
-
-/** Return what an edit touches; making or removing a memory touches all of it. */
-function fieldsOf({ id, was, now }: Change["edits"][number]): string[] {
-  if (!was || !now) return Object.keys({ ...was, ...now }).map((name) => `${id} ${name}`);
-  return [...new Set([...Object.keys(was), ...Object.keys(now)])].flatMap((name) => {
-    if (name === "updated") return [];
-    const [before, after] = [was[name], now[name]];
-    if (name !== "source" || !isObject(before) || !isObject(after)) return [`${id} ${name}`];
-    return Object.keys({ ...before, ...after }).filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key])).map((key) => `${id} ${name}.${key}`);
-  });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -7,7 +7,7 @@ import { Bar, Empty, FileLink, Panel, Show, Time } from "../components/basics";
 import { Lines } from "../components/line";
 import { useEvents, type HunchEvent } from "../events";
 import { fixesOf, isFix } from "../fixes";
-import { clock, count, percent, TIERS } from "../format";
+import { clock, count, percent, plainReasons, sureness, TIERS } from "../format";
 import type { ViewProps } from "../views";
 import { href } from "../router";
 
@@ -45,7 +45,7 @@ export default function Now({ project }: ViewProps) {
   useEvents(["context_ready", "indexed"], project.id, reload, { bundled: true });
 
   return (
-    <div class="columns">
+    <div class="columns news-first">
       <div class="main-column">
         <Panel title="You are working on">
           <Show of={focus} what="the open files">
@@ -88,18 +88,10 @@ export default function Now({ project }: ViewProps) {
             {(value) => (
               <>
                 {value.degraded.length > 0 && <p class="warning">Not complete: {value.degraded.join(", ")}</p>}
-                <Bar
-                  label={`Tokens, ${value.token_count} of ${value.budget}`}
-                  total={value.budget}
-                  parts={[1, 2, 3, 4].map((tier) => ({
-                    name: TIERS[tier]!.name,
-                    size: value.tiers[`tier${tier}` as keyof typeof value.tiers],
-                    tone: tier,
-                  }))}
-                />
+                <Bar label={`Tokens, ${value.token_count} of ${value.budget}`} total={value.budget} parts={sizeParts(value)} />
                 <p class="quiet-text">
                   {value.token_count.toLocaleString("en-GB")} of at most {value.budget.toLocaleString("en-GB")} tokens
-                  {value.prefetched && ", prepared before it was asked for"}
+                  {value.prefetched && ", made before it was asked for"}
                 </p>
                 <Lines items={value.items} project={project} onChanged={bundle.reload} />
               </>
@@ -110,7 +102,7 @@ export default function Now({ project }: ViewProps) {
 
       <div class="side-column">
         <CurrentError project={project} />
-        <Panel title="Predicted next">
+        <Panel title="Predicted next" hint="Files that you will probably open next, and how likely that is.">
           <Show of={prediction} what="the predictions" empty={(value) => value.predicted_files.every((file) => file.confidence! < MIN_CHANCE) && "Nothing is likely enough to say."}>
             {(value) => (
               <ol class="chances">
@@ -121,7 +113,7 @@ export default function Now({ project }: ViewProps) {
                       <b>{percent(file.confidence!)}</b>
                     </div>
                     <meter min={0} max={1} value={file.confidence!} aria-label={`chance of ${file.path}`} />
-                    <span class="quiet-text">{file.reasons?.join(" · ")}</span>
+                    <span class="quiet-text">{plainReasons(file.reasons).join(" · ")}</span>
                   </li>
                 ))}
               </ol>
@@ -129,7 +121,7 @@ export default function Now({ project }: ViewProps) {
           </Show>
         </Panel>
         <Panel title="Ready" hint="Contexts that are made already: an agent that opens one of these files is answered at once.">
-          <Show of={focus} what="what is ready" empty={(value) => value.ready_files.length === 0 && "Nothing is made ahead. It begins when a file is opened."}>
+          <Show of={focus} what="what is ready" empty={(value) => value.ready_files.length === 0 && "None is ready now. They are made anew a moment after you open a file, and when something is remembered or put away."}>
             {(value) => (
               <ul class="files">
                 {value.ready_files.slice(0, MAX_READY).map((path) => (
@@ -163,7 +155,7 @@ export default function Now({ project }: ViewProps) {
                         <div>
                           <FileLink project={project} path={one.path} />
                           <span class="quiet-text">
-                            {one.rank === null ? "not predicted" : `predicted as number ${one.rank}, ${percent(one.probability ?? 0)}`}, <Time at={one.at} />
+                            {one.rank === null ? "not predicted" : `number ${one.rank} of the predicted ones, ${percent(one.probability ?? 0)} likely`}, <Time at={one.at} />
                           </span>
                         </div>
                       </li>
@@ -178,6 +170,15 @@ export default function Now({ project }: ViewProps) {
       </div>
     </div>
   );
+}
+
+type Sized = { token_count: number; tiers: { tier1: number; tier2: number; tier3: number; tier4: number } };
+
+/** Tokens of each part, and of the headings around them. */
+function sizeParts({ token_count, tiers }: Sized) {
+  const parts = [tiers.tier1, tiers.tier2, tiers.tier3, tiers.tier4].map((size, at) => ({ name: TIERS[at + 1]!.name, size, tone: at + 1 }));
+  const rest = token_count - parts.reduce((sum, one) => sum + one.size, 0);
+  return [...parts, { name: "Headings", size: Math.max(0, rest), tone: 5 }].filter((part) => part.size > 0);
 }
 
 function CurrentError({ project }: { project: ViewProps["project"] }) {
@@ -209,7 +210,7 @@ function CurrentError({ project }: { project: ViewProps["project"] }) {
                   {fixes.map((fix) => (
                     <li key={fix.id}>
                       <a href={href("errors", { project: project.id, part: "fixes", show: fix.id })}>{fix.title}</a>{" "}
-                      <span class="quiet-text">{percent(fix.confidence)} sure</span>
+                      <span class="quiet-text">{sureness(fix.confidence)}</span>
                     </li>
                   ))}
                 </ul>

@@ -51,7 +51,7 @@ export default function Patterns({ project, route }: ViewProps) {
               </Choices>
               <More of={patterns} what="patterns" />
             </div>
-            <MemoryPanel key={chosen} id={chosen} project={project} title="Pattern" onChanged={patterns.reload} body={(memory) => <Body key={memory.id} memory={memory} project={project} />} />
+            <MemoryPanel key={chosen} id={chosen} project={project} title="Pattern" onChanged={patterns.reload} back={shown ? href("patterns", { project: project.id }) : undefined} body={(memory) => <Body key={memory.id} memory={memory} project={project} />} />
           </div>
         </>
       )}
@@ -83,7 +83,7 @@ function Body({ memory, project }: { memory: Memory; project: ViewProps["project
       )}
       {others.length > 0 && (
         <>
-          <h3>Instances</h3>
+          <h3>The other instances</h3>
           <ul class="plain spots">
             {others.map((spot, at) => (
               <li key={`${spot.path} ${spot.line}`}>

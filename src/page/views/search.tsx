@@ -3,10 +3,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { request, type Answer, type Schemas } from "../api";
 import { useAnswer } from "../answers";
-import { EditorLink, Empty, FileLink, Panel, Show, Time } from "../components/basics";
-import { isMemory, LineActions, MemoryDetails, MemoryLink } from "../components/line";
+import { EditorLink, Empty, FileLink, Panel, Show } from "../components/basics";
+import { isMemory, LineActions } from "../components/line";
+import { BackToList, MemoryPanel } from "../components/memory";
 import { NotedTag, type Noted } from "../components/toast";
-import { count, KINDS } from "../format";
+import { count, day, KINDS, nameKey, plainReasons, sentence } from "../format";
 import type { Project } from "../project";
 import { href, navigate } from "../router";
 import type { ViewProps } from "../views";
@@ -24,6 +25,9 @@ const SCOPES: Record<string, { name: string; kinds: Kinds }> = {
   errors: { name: "Errors", kinds: ["error"] },
   sessions: { name: "Sessions", kinds: ["message"] },
 };
+const SHORT = 5; // results of one kind that are shown beside the others
+const HEADSTART = 10; // places: facts answer “what did we decide” even where code says the words more often
+const EXACT = "is exactly what was asked for";
 const ROLES: Record<string, string> = { "": "Any file", source: "Sources", test: "Tests", docs: "Documentation", example: "Examples", config: "Settings" };
 
 export default function Search({ project, route }: ViewProps) {
@@ -50,7 +54,8 @@ export default function Search({ project, route }: ViewProps) {
       : null,
     [project.id, q, scope, role, prefix],
   );
-  const results = answer.value?.results ?? [];
+  const groups = groupResults(answer.value?.results ?? [], scope, role);
+  const results = groups.flatMap((group) => group.results);
   const shown = results.find((one) => keyOf(one) === chosen) ?? results[0];
   return (
     <>
@@ -93,18 +98,30 @@ export default function Search({ project, route }: ViewProps) {
                 {count(value.results.length, "result")} in {Math.max(1, Math.round(value.took_ms))} ms
               </p>
               <div class={chosen ? "results opened" : "results"}>
-                <ol class="result-list" aria-label="Results">
-                  {value.results.map((one) => (
-                    <li key={keyOf(one)} class={one === shown ? "result current" : "result"}>
-                      <a href={address({ show: keyOf(one) })} aria-current={one === shown ? "true" : undefined}>
-                        <span class="line-title">{one.title}</span>
-                        <span class="tag">{KINDS[one.kind ?? ""] ?? one.kind}</span>
-                        <span class="reasons">{place(one)}</span>
-                      </a>
-                    </li>
+                <div>
+                  {groups.map((group) => (
+                    <section key={group.scope}>
+                      {groups.length > 1 && (
+                        <h2 class="group">
+                          {SCOPES[group.scope]!.name}
+                          {group.all > SHORT && <a href={address({ in: group.scope, role: "", show: "" })}>All {group.all}</a>}
+                        </h2>
+                      )}
+                      <ol class="result-list" aria-label={SCOPES[group.scope]!.name}>
+                        {group.results.map((one) => (
+                          <li key={keyOf(one)} class={one === shown ? "result current" : "result"}>
+                            <a href={address({ show: keyOf(one) })} aria-current={one === shown ? "true" : undefined}>
+                              <span class="line-title">{nameResult(one)}</span>
+                              {one.kind !== SCOPES[group.scope]!.kinds[0] && <span class="tag">{nameKind(one)}</span>}
+                              <span class="reasons">{place(one)}</span>
+                            </a>
+                          </li>
+                        ))}
+                      </ol>
+                    </section>
                   ))}
-                </ol>
-                {shown && <Preview key={keyOf(shown)} result={shown} project={project} />}
+                </div>
+                {shown && <Preview key={keyOf(shown)} result={shown} project={project} back={chosen ? address({ show: "" }) : undefined} />}
               </div>
             </>
           )}
@@ -118,10 +135,60 @@ function keyOf(result: Result): string {
   return `${result.id}@${String(result.source?.start_line ?? "")}`;
 }
 
+interface Group {
+  scope: string;
+  results: Result[];
+  /** Results of this kind, also those that are not shown. */
+  all: number;
+}
+
+/** Put results of one kind together, the kind with the best result first; everything else of a kind is one click away. */
+function groupResults(results: readonly Result[], scope: string, role: string): Group[] {
+  if (scope !== "all" || role) return results.length ? [{ scope, results: [...results], all: results.length }] : [];
+  const groups = new Map<string, { results: Result[]; best: number }>();
+  const sessions = new Set<unknown>();
+  results.forEach((one, at) => {
+    const name = scopeOf(one);
+    if (name === "sessions" && one.kind !== "message") {
+      if (sessions.has(one.source?.session)) return; // a session and its summary
+      sessions.add(one.source?.session);
+    }
+    const rank = one.reasons?.includes(EXACT) ? -HEADSTART - 1 : at - (name === "facts" ? HEADSTART : 0);
+    const group = groups.get(name) ?? { results: [], best: rank };
+    group.results.push(one);
+    group.best = Math.min(group.best, rank);
+    groups.set(name, group);
+  });
+  return [...groups].sort(([, one], [, other]) => one.best - other.best).map(([name, group]) => ({ scope: name, results: group.results.slice(0, SHORT), all: group.results.length }));
+}
+
+/** What a result is looked for under; a session as a whole is stored as a document, and what it came to as a past change. */
+function scopeOf({ kind, source }: Result): string {
+  if (source?.type === "session" && kind !== "fact") return "sessions";
+  return Object.keys(SCOPES).find((name) => (SCOPES[name]!.kinds as readonly string[]).includes(kind ?? "")) ?? "facts";
+}
+
+function nameKind(result: Result): string {
+  if (result.source?.type === "session" && result.kind !== "fact" && result.kind !== "message") return "session";
+  return KINDS[result.kind ?? ""] ?? result.kind ?? "";
+}
+
+/** Title; who said it is not “user” but you. */
+function nameResult({ title = "", kind }: Result): string {
+  if (kind === "contradiction") return title.replace(/^contradiction: /, "").replace(/(^|\/ )([\w.-]+): /g, (_, before: string, key: string) => `${before}${nameKey(key)}: `);
+  return kind === "message" ? title.replace(/^user: /, "You: ").replace(/^assistant: /, "Agent: ") : title;
+}
+
+/** Say where code is, and when and why something else was found. */
 function place(result: Result): string {
   const path = result.source?.path;
-  if (typeof path === "string" && path) return `${path}${result.source?.start_line ? `:${String(result.source.start_line)}` : ""}`;
-  return result.reasons?.join(" · ") ?? "";
+  if (result.kind === "code" && typeof path === "string" && path) return `${path}${result.source?.start_line ? `:${String(result.source.start_line)}` : ""}`;
+  return [...(result.at && result.kind !== "fact" ? [day(result.at)] : []), ...describeMatch(result)].join(" · ");
+}
+
+/** Say why a result was found; its date is told already. */
+function describeMatch(result: Result): string[] {
+  return plainReasons(result.reasons).filter((reason) => !reason.startsWith("from "));
 }
 
 function SearchBox({ q, onSearch }: { q: string; onSearch: (text: string) => void }) {
@@ -147,21 +214,34 @@ function SearchBox({ q, onSearch }: { q: string; onSearch: (text: string) => voi
   );
 }
 
-/** One result; what is put away stays in the list, so that it can be undone there, until one searches again. */
-function Preview({ result, project }: { result: Result; project: Project }) {
+interface PreviewProps {
+  result: Result;
+  project: Project;
+  back: string | undefined;
+}
+
+/** One result: a memory in full, with its history, or code at its place. */
+function Preview({ result, project, back }: PreviewProps) {
+  const id = result.id ?? "";
+  const why = (
+    <>
+      <h3>Why it was found</h3>
+      <p class="quiet-text">{describeMatch(result).join(" · ")}</p>
+    </>
+  );
+  if (isMemory(id)) return <MemoryPanel id={id} project={project} title={sentence(nameKind(result))} onChanged={() => undefined} below={why} back={back} isPinned={false} />;
+  return <CodePreview result={result} project={project} back={back} />;
+}
+
+function CodePreview({ result, project, back }: PreviewProps) {
   const [noted, setNoted] = useState<Noted | null>(null);
   const path = typeof result.source?.path === "string" ? result.source.path : "";
   const line = Number(result.source?.start_line ?? 1);
-  const id = result.id ?? "";
   return (
-    <Panel title="Preview">
+    <Panel title="Code">
+      {back && <BackToList address={back} />}
       <p class="preview-title">{result.title}</p>
       <NotedTag noted={noted} />
-      {result.at && !isMemory(id) && (
-        <p class="quiet-text">
-          <Time at={result.at} />
-        </p>
-      )}
       {path && (
         <p class="row">
           <FileLink project={project} path={path} line={line} />
@@ -173,24 +253,9 @@ function Preview({ result, project }: { result: Result; project: Project }) {
           {result.snippet}
         </pre>
       )}
-      {(result.reasons?.length ?? 0) > 0 && (
-        <>
-          <h3>Why it was found</h3>
-          <ul>
-            {result.reasons!.map((reason) => (
-              <li key={reason}>{reason}</li>
-            ))}
-          </ul>
-        </>
-      )}
-      {isMemory(id) && (
-        <>
-          <h3>What is stored</h3>
-          <MemoryDetails id={id} />
-          <MemoryLink id={id} kind={result.kind ?? ""} project={project} />
-        </>
-      )}
-      <LineActions item={{ id, title: result.title ?? "" }} project={project} onNoted={setNoted} onChanged={() => undefined} />
+      <h3>Why it was found</h3>
+      <p class="quiet-text">{describeMatch(result).join(" · ")}</p>
+      <LineActions item={{ id: result.id ?? "", title: result.title ?? "" }} project={project} onNoted={setNoted} onChanged={() => undefined} />
     </Panel>
   );
 }

@@ -5,11 +5,13 @@ import { prepare, request, type Answer } from "../api";
 import { useAnswer } from "../answers";
 import { useReadOnly } from "../components/access";
 import { Panel, Show, Table } from "../components/basics";
+import { EditorChoice, ThemeSwitch } from "../components/browser_choices";
 import { Doctor } from "../components/doctor";
 import { SettingValues } from "../components/setting_values";
 import { act, actLater } from "../components/toast";
 import { useEvents } from "../events";
 import { count, duration } from "../format";
+import { host } from "../host";
 import type { Project } from "../project";
 import { href } from "../router";
 import type { ViewProps } from "../views";
@@ -33,6 +35,14 @@ export default function Settings({ project, route }: ViewProps) {
           {(value) => <Health status={value} />}
         </Show>
       </Panel>
+      {!host && (
+        <Panel title="In this browser">
+          <div class="row in-browser">
+            <EditorChoice />
+            <ThemeSwitch />
+          </div>
+        </Panel>
+      )}
       <SettingValues project={project} only={route.query.get("only") ?? ""} />
     </div>
   );

@@ -5,7 +5,7 @@ import { usePages } from "../answers";
 import { Empty, FileLink, Show } from "../components/basics";
 import { Chips, Choices, MemoryPanel, More, type Memory } from "../components/memory";
 import { useEvents } from "../events";
-import { count, dayAndTime, percent } from "../format";
+import { count, dayAndTime } from "../format";
 import { href } from "../router";
 import type { ViewProps } from "../views";
 
@@ -59,7 +59,7 @@ export default function Workflows({ project, route }: ViewProps) {
                     <span class="line-title">{one.title}</span>
                     <span class="tag">{ORIGIN[String(one.source.origin)] ?? String(one.source.origin ?? "workflow")}</span>
                     <span class="reasons">
-                      {count(steps(one).length, "step")}
+                      {steps(one).length === 1 ? steps(one)[0]!.template : count(steps(one).length, "step")}
                       {runs(one) > 0 && ` · seen ${count(runs(one), "time")}`}
                     </span>
                   </>
@@ -67,7 +67,7 @@ export default function Workflows({ project, route }: ViewProps) {
               </Choices>
               <More of={workflows} what="workflows" />
             </div>
-            <MemoryPanel key={chosen} id={chosen} project={project} title="Steps" onChanged={workflows.reload} body={(memory) => <Body memory={memory} project={project} />} />
+            <MemoryPanel key={chosen} id={chosen} project={project} title="Steps" onChanged={workflows.reload} back={shown ? href("workflows", { project: project.id, from: origin }) : undefined} body={(memory) => <Body memory={memory} project={project} />} />
           </div>
         )}
       </Show>
@@ -125,7 +125,7 @@ function Body({ memory, project }: { memory: Memory; project: ViewProps["project
         {triggers.map((one) => (
           <li key={one.cause + one.value}>
             {describe(one)}
-            {one.usual > 0 && `: ${percent(one.share)} of its runs, ${percent(one.usual)} of all commands`}
+            {runs(memory) > 0 && `: ${Math.round(one.share * runs(memory))} of ${count(runs(memory), "time")}`}
           </li>
         ))}
       </ul>

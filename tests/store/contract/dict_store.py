@@ -9,7 +9,7 @@ from typing import Any
 
 from hunchd.domain.errors import StoreClosed
 from hunchd.domain.filters import Filters, matches
-from hunchd.domain.memory import Memory
+from hunchd.domain.memory import Memory, Status
 from hunchd.retrieval.answering import build_answer, drop_expired, map_branch_ids
 from hunchd.store.hits import Hit
 from hunchd.store.indexes.terms import count_terms
@@ -171,6 +171,10 @@ class DictStore:
         rows = sum(counts.values())
         self.last_stats = StoreStats(rows=rows, embedded=0, projects=projects)
         return self.last_stats
+
+    async def count_tokens(self) -> int:
+        active = (one for one in self._shelf.memories.values() if one.status is Status.ACTIVE)
+        return sum(len(memory.content) // 4 for memory in active)
 
     def _select(self, filters: Filters) -> Sequence[Memory]:
         return [memory for memory in self._shelf.memories.values() if matches(memory, filters)]

@@ -140,3 +140,11 @@ async def test_stats_count_memories_by_owner(store: MemoryStore) -> None:
     }
     assert not store.is_stats_outdated
     assert store.pending_embeddings == 0
+
+
+async def test_tokens_count_active_memories(store: MemoryStore) -> None:
+    assert await store.count_tokens() == 0
+    text = "The basket holds the items of one customer. " * 20
+    await store.put([memory(1, text), memory(2, text), memory(3, text, status=Status.ARCHIVED)])
+    one = await store.count_tokens() / 2
+    assert len(text) / 8 < one < len(text) / 2

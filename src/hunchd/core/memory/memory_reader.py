@@ -124,6 +124,16 @@ class MemoryReader:
         family = {one.id: one for one in await self.list_family(memory.id.partition(".")[0], memory.project)}
         return list_versions(memory, family)
 
+    async def list_replaced(self, versions: Sequence[Memory]) -> list[Memory]:
+        """Return all facts that the versions of a fact replaced."""
+        project, ids = versions[0].project, {one.id for one in versions}
+        old = await self.list_all(Filters(project=project, kinds=(Kind.FACT,), statuses=(Status.SUPERSEDED,)))
+        replaced: list[Memory] = []
+        while new := [one for one in old if one.superseded_by in ids and one.id not in ids and "." not in one.id]:
+            replaced += new
+            ids |= {one.id for one in new}
+        return replaced
+
     async def list_conflicts_about(self, removed_ids: Container[str], project: str | None) -> list[Memory]:
         """Return the contradictions that quote a memory in `removed_ids`.
 

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Final
 
+from msgspec import convert
+
 from hunchd.consolidation.plan import (
     ChangeEntry,
     compute_outcome,
@@ -24,7 +26,6 @@ from hunchd.core.memory.store_writer import StoreWriter
 from hunchd.domain.errors import Conflict, Overloaded, Unavailable
 from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Kind, Memory
-from hunchd.features.consolidation.run_records import iter_changes, make_change_line
 from hunchd.protocol.malloc_tuning import release_free_memory
 from hunchd.protocol.responses import to_json
 from hunchd.store.memory_cache import MemoryCache
@@ -71,7 +72,7 @@ class ChangeApplier:
         await self._wait_for_queue()
         memories = await self._load_memories(entries)
         applicable = _select_applicable(entries, memories)
-        lines = [to_json(make_change_line(entry)) for entry in applicable]
+        lines = [to_json(entry) for entry in applicable]
         await asyncio.to_thread(self._log.append, run, lines)
         applied_entries = await self._apply_batches(applicable, memories, stop_event)
         await self.wait_for_store(allowed_pending=max(len(applied_entries), MIN_PENDING_CHANGES))
@@ -93,7 +94,8 @@ class ChangeApplier:
         only the changes made in those steps. Returns how many changes were undone, and how many were left in place,
         fully or partly, because someone else has changed the memory since.
         """
-        batches = split_into_batches(iter_changes(self._log.read_backwards(run)), LOG_BATCH_SIZE)
+        lines = (convert(one, ChangeEntry) for one in self._log.read_backwards(run) if one["type"] == "change")
+        batches = split_into_batches(lines, LOG_BATCH_SIZE)
         undone_count = left_count = 0
         nothing: list[ChangeEntry] = []
         while entries := await asyncio.to_thread(next, batches, nothing):
@@ -116,7 +118,7 @@ class ChangeApplier:
 
         Raises Conflict, and undoes none, if one of them cannot be undone.
         """
-        changes = await asyncio.to_thread(self._read_changes, run, numbers)
+        changes = await asyncio.to_thread(lambda: list(self._log.read_changes(run, ChangeEntry, numbers))[::-1])
         back = [entry.inverse for _, entry in changes]
         memories = await self._load_memories(back)
         applicable, done_count, _ = _select_remaining(back, memories, allow_partial=False)
@@ -128,11 +130,6 @@ class ChangeApplier:
                 raise Conflict("a memory was changed meanwhile; the other changes are undone")
             yield number
         await self.wait_for_store(allowed_pending=0)
-
-    def _read_changes(self, run: str, numbers: Collection[int]) -> Sequence[tuple[int, ChangeEntry]]:
-        """Return the changes with these numbers, last first."""
-        lines = enumerate(iter_changes(self._log.read_lines(run)))
-        return [(number, entry) for number, entry in lines if number in numbers][::-1]
 
     async def wait_for_store(self, *, allowed_pending: int) -> None:
         """Wait for the store, then release memories cached only because of the run.
@@ -222,10 +219,7 @@ class ChangeApplier:
         return applied_entries
 
     def _get_current(self, identifier: str, memories: Mapping[str, Memory]) -> Memory | None:
-        """Return the current version of a memory, or None if it does not exist.
-
-        A cached version is newer than the version in `memories`.
-        """
+        """Return the current version of a memory, if it exists."""
         if self._memory_cache.is_tombstoned(identifier):
             return None
         return self._memory_cache.get(identifier) or memories.get(identifier)

@@ -185,10 +185,7 @@ class Maintenance(Feature):
     # Storing
 
     async def save_usage(self) -> None:
-        """Write the usage data to its file if they have changed.
-
-        A failure is logged, not raised.
-        """
+        """Write changed usage data to its file; log a failure."""
         for path, payload in (
             (self._usage_file, self.usage.dump()),
             (self._preferences.path, self._preferences.dump()),

@@ -52,7 +52,6 @@ from hunchd.features.consolidation.run_records import (
     StepLine,
     TalliesLine,
     VerdictLine,
-    iter_changes,
     remove_erased,
 )
 from hunchd.features.consolidation.usage import UsageTracker
@@ -124,10 +123,7 @@ class PlanExecutor:
         return self._usage.get_tallies()
 
     async def exclude_owner(self, owner: str) -> None:
-        """Stop the current run from writing memories of an owner.
-
-        No such memory is written once this has returned.
-        """
+        """Make the current run write no more memories of `owner`."""
         self._removed_owners.add(owner)
         async with self._write_lock:
             pass
@@ -138,10 +134,7 @@ class PlanExecutor:
 
     @asynccontextmanager
     async def _keep_owner(self, owner: MemoryOwner) -> AsyncIterator[None]:
-        """Delay the removal of an owner until the `with` block ends.
-
-        Raises OwnerRemoved if the owner has already been removed.
-        """
+        """Delay the removal of an owner; raises OwnerRemoved."""
         async with self._write_lock:
             if owner.id in self._removed_owners:
                 raise OwnerRemoved
@@ -246,10 +239,7 @@ class PlanExecutor:
         await asyncio.to_thread(self._log.append, run, [to_json(line)])
 
     async def _get_tallies(self, record: RunRecord) -> dict[str, UsageTally]:
-        """Return the usage that this run still has to count, keyed by memory id.
-
-        The run takes the usage from the usage tracker only once, even if a crash interrupts the run.
-        """
+        """Return the usage that this run still has to count."""
         if ConsolidationStep.USE not in record.steps:
             return {}
         if record.tallies is None:
@@ -264,10 +254,7 @@ class PlanExecutor:
         return {name: tally for name, tally in record.tallies.items() if name not in counted_ids}
 
     async def _mark_counted(self, tallies: Mapping[str, UsageTally], run: str) -> None:
-        """Mark usage as counted by this run.
-
-        The next run then does not count it again.
-        """
+        """Mark usage as counted, so that no run counts it again."""
         self._usage.subtract_tallies(tallies, run)
         await self._save_usage()
 
@@ -279,14 +266,12 @@ class PlanExecutor:
         """
         step = str(ConsolidationStep.USE)
         returned = {one for one, verdict in record.owners.items() if verdict.undoes(step)}
-        lines = (
-            line
-            for line in self._log.read_lines(record.run)
-            if line["type"] == "change"
-            and line["step"] == step
-            and (line["project"] == owner if of_owner else line["project"] not in returned)
-        )
-        return {edit["id"] for line in lines for edit in line["edits"]}
+        return {
+            identifier
+            for _, entry in self._log.read_changes(record.run, ChangeEntry)
+            if entry.step == step and (entry.project == owner if of_owner else entry.project not in returned)
+            for identifier in entry.ids
+        }
 
     # Gate
 
@@ -404,7 +389,7 @@ class PlanExecutor:
         return {str(entry.step) for entry in self._iter_changes(run, owner)}
 
     def _iter_changes(self, run: str, owner: str | None) -> Iterator[ChangeEntry]:
-        return (entry for entry in iter_changes(self._log.read_lines(run)) if entry.project == owner)
+        return (entry for _, entry in self._log.read_changes(run, ChangeEntry) if entry.project == owner)
 
     async def _search_lexically(
         self,
@@ -452,12 +437,12 @@ class PlanExecutor:
     async def measure_store(self) -> StoreFigures | None:
         """Return the current size of the store, or None if the store does not report it."""
         try:
-            stats = await self._store.fetch_stats()
+            stats, tokens = await self._store.fetch_stats(), await self._store.count_tokens()
         except Unavailable:
             return None
         if stats.rows is None or stats.bytes is None:
             return None
-        return StoreFigures(memories=stats.rows, bytes=stats.bytes)
+        return StoreFigures(memories=stats.rows, bytes=stats.bytes, tokens=tokens)
 
     async def _erase(self, record: RunRecord, owner: MemoryOwner, planned_ids: Sequence[str]) -> None:
         """Irreversibly erase memories archived long ago from disk, logs and copies.

@@ -90,10 +90,7 @@ class PlannerSession:
         return [step for step in PLANNED_STEPS if step in requested_steps]
 
     async def plan(self, step: ConsolidationStep) -> AsyncIterator[list[ChangeEntry]]:
-        """Yield the changes of one step in batches.
-
-        The planner assumes that the changes it returns are applied.
-        """
+        """Yield the changes of one step, assuming they are applied."""
         tallies = self._tallies if step is ConsolidationStep.USE else {}
         async for entries in self._planner.stream("plan", {"step": step, "tallies": tallies}, list[ChangeEntry]):
             yield entries
@@ -173,10 +170,7 @@ class SpilledPlan:
         self.erasable = erasable
 
     async def iter_step(self, step: ConsolidationStep) -> AsyncIterator[list[ChangeEntry]]:
-        """Yield the changes of a step in batches.
-
-        Steps must be requested in the order in which they were planned.
-        """
+        """Yield the changes of a step; steps come as planned."""
         while True:
             if self._next_line is None:
                 self._next_line = await asyncio.to_thread(next, self._lines, None)

@@ -17,7 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
 from typing import Any, Final, TypeVar
 
 from msgspec import UNSET, UnsetType, structs
@@ -42,7 +41,6 @@ from hunchd.features.consolidation.run_records import (
     RunRecord,
     UndoingLine,
     UndoneLine,
-    iter_changes,
     load_run_record,
     remove_erased,
 )
@@ -133,6 +131,7 @@ class RunManager:
         self._run_tasks: set[asyncio.Task[Any]] = set()
         self._unfinished_event = asyncio.Event()
         self._last_record: RunRecord | None = None
+        self._records: dict[str, tuple[object, RunRecord]] = {}  # by run: version of its log, and its record
         self._is_closing = False
 
     # API
@@ -203,7 +202,7 @@ class RunManager:
         current = self._current if self._current is not None and self._current.run == run else None
         if current is not None and current.step != UNDO:
             return current.to_answer(counts=True)
-        record = await asyncio.to_thread(load_run_record, self._log, run)
+        record = await asyncio.to_thread(self._load_for_display, run)
         changes = await asyncio.to_thread(self._list_changes, record, after, limit)
         answer = structs.replace(record.to_answer(), changes=changes)
         return answer if current is None else structs.replace(answer, status="running", undoing=current.undoing)
@@ -216,19 +215,27 @@ class RunManager:
             if self._current is not None and self._current.run == run:
                 answers[run] = self._current.to_answer(counts=True)
             else:
-                answers[run] = (await asyncio.to_thread(load_run_record, self._log, run)).to_answer()
+                answers[run] = (await asyncio.to_thread(self._load_for_display, run)).to_answer()
+        self._records = {run: self._records[run] for run in ids if run in self._records}
         return slice_page(ids, answers.__getitem__, offset=part.offset, limit=part.limit)
 
-    async def list_memory_changes(self, identifier: str) -> list[MemoryChangeAnswer]:
-        """Return the changes that runs made to one memory, newest first.
+    def _load_for_display(self, run: str) -> RunRecord:
+        """Load a run to show it; read only a changed log."""
+        version = self._log.get_version(run)
+        known, record = self._records.get(run) or (None, None)
+        if record is None or known != version:
+            record = load_run_record(self._log, run)
+            record.probes, record.tallies = {}, None
+            self._records[run] = version, record
+        return record
 
-        Each change states whether it was undone.
-        """
+    async def list_memory_changes(self, identifier: str) -> list[MemoryChangeAnswer]:
+        """Return what runs did to a memory, newest first."""
         return await asyncio.to_thread(self._find_memory_changes, identifier)
 
     def _find_memory_changes(self, identifier: str) -> list[MemoryChangeAnswer]:
         lines = self._log.find_changes(identifier, MAX_MEMORY_CHANGES)
-        records = {run: load_run_record(self._log, run, changes=False) for run in {run for run, _, _ in lines}}
+        records = {run: self._load_for_display(run) for run in {run for run, _, _ in lines}}
         return [
             MemoryChangeAnswer(
                 run=run,
@@ -241,10 +248,7 @@ class RunManager:
         ]
 
     def status(self) -> RunAnswer | None:
-        """Return the status of the current or last run, for `GET /status`.
-
-        Returns None if there has been no run.
-        """
+        """Return the status of the current or last run, if any."""
         if self._current is not None:
             return self._current.to_answer()
         return self._last_record.to_answer() if self._last_record is not None else None
@@ -254,10 +258,7 @@ class RunManager:
         await self._executor.exclude_owner(project)
 
     async def forget_memories(self, identifiers: Sequence[str], project: str | None = None) -> None:
-        """Remove the text of erased memories from the run logs.
-
-        If `project` is given, everything about this project is removed as well.
-        """
+        """Remove erased memories, or all of `project`, from the logs."""
         await asyncio.to_thread(
             self._log.rewrite_lines, partial(remove_erased, erased_ids=frozenset(identifiers), project=project)
         )
@@ -290,10 +291,7 @@ class RunManager:
         )
 
     async def _has_run_within(self, time: timedelta) -> bool:
-        """Return True if a run began within the last `time`.
-
-        Runs dated in the future, which a wrong clock causes, are ignored.
-        """
+        """Return True if a run began within `time`, not later."""
         runs = await asyncio.to_thread(self._log.list_runs)
         return any(
             [
@@ -399,10 +397,7 @@ class RunManager:
     async def _dry_run(
         self, current: _CurrentRun, owners: Sequence[MemoryOwner], steps: Sequence[ConsolidationStep]
     ) -> RunAnswer:
-        """Return what a run would do: the first changes of each step.
-
-        At most MAX_STEP_CHANGES of each step are listed. For each owner, erasures come last.
-        """
+        """Return the first MAX_STEP_CHANGES of each step, erasures last."""
         changes: list[ChangeAnswer] = []
         shown_counts = Counter[str]()
 
@@ -530,10 +525,7 @@ class RunManager:
         await self._append_line(run, EndedLine(status=status, at=format_iso(self._now()), counts=counts, store=store))
 
     async def _find_unfinished(self) -> None:
-        """Find the last run, and check whether any run is unfinished.
-
-        If there is one, the event that `run_unfinished` waits for is set.
-        """
+        """Find the last run; wake `run_unfinished` if one is unfinished."""
         for run in await asyncio.to_thread(self._log.list_runs):
             if self._last_record is None:
                 self._last_record = await asyncio.to_thread(load_run_record, self._log, run)
@@ -542,10 +534,7 @@ class RunManager:
                 return
 
     async def _resume(self) -> bool:
-        """Continue the unfinished runs, newest first.
-
-        Returns False if an attempt failed and must be repeated later.
-        """
+        """Continue unfinished runs, newest first; return False to retry."""
         for run in await asyncio.to_thread(self._log.list_runs):
             if await asyncio.to_thread(_has_ended, self._log, run):
                 continue
@@ -595,7 +584,7 @@ class RunManager:
             current.counts[entry.counter] += 1
 
     def _list_changes(self, record: RunRecord, after: int, limit: int) -> list[ChangeAnswer]:
-        lines = islice(enumerate(iter_changes(self._log.read_lines(record.run))), after, after + limit)
+        lines = self._log.read_changes(record.run, ChangeEntry, range(after, after + limit))
         return [
             _describe_change(entry, number, is_undone=record.is_change_undone(number, entry.project, entry.step.value))
             for number, entry in lines
@@ -603,10 +592,7 @@ class RunManager:
 
 
 async def _wait_for_result(task: asyncio.Task[ResultT]) -> ResultT:
-    """Wait for the result of a run, without cancelling it if the wait is cancelled.
-
-    Raises Conflict if the run was stopped.
-    """
+    """Wait for a run without cancelling it; raises Conflict."""
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -616,37 +602,25 @@ async def _wait_for_result(task: asyncio.Task[ResultT]) -> ResultT:
 
 
 def _get_start_time(log: RunLog, run: str) -> datetime:
-    """Return the time at which a run began.
-
-    If the log does not state it, the start of 1970 is returned.
-    """
+    """Return when a run began; 1970 if its log lacks it."""
     start_line = next(log.read_lines(run), {})
     return datetime.fromisoformat(start_line.get("at", "1970-01-01T00:00:00+00:00"))
 
 
 def _has_ended(log: RunLog, run: str) -> bool:
-    """Return True if a run has ended.
-
-    Only the last line of the run's log is read, because a log may be 100 MB long.
-    """
+    """Return True if a run ended; reads only its last line."""
     last = log.read_last_line(run)
     return last is not None and last["type"] in END_TYPES
 
 
 def _erasure_to_entry(memory: Memory) -> ChangeEntry:
-    """Return the planned erasure of a memory as a change, for a dry run.
-
-    Erasures that were carried out are not listed.
-    """
+    """Return the planned erasure of a memory, for a dry run."""
     why = f"{memory.source.get(ARCHIVE_REASON, 'archived')}; this cannot be undone"
     return ChangeEntry(ConsolidationStep.ERASE, "erased", f"erase {memory.title!r}", why, memory.project, ())
 
 
 def _describe_change(entry: ChangeEntry, number: int, *, is_undone: bool = False) -> ChangeAnswer:
-    """Convert a change to the form that the API returns.
-
-    It lists the old and new values of the changed fields for each memory.
-    """
+    """Convert a change to the form that the API returns."""
     return ChangeAnswer(
         change=number,
         step=entry.step.value,

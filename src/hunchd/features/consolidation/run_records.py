@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, get_args
@@ -53,8 +52,12 @@ class TalliesLine(_Line, frozen=True, kw_only=True, tag="tallies"):
     tallies: dict[str, UsageTally]
 
 
-class ChangeLine(ChangeEntry, frozen=True, tag="change", tag_field="type"):
-    """Line with a planned change, written before the change is made."""
+class _ChangeSummary(_Line, frozen=True, kw_only=True, tag="change"):
+    """What is counted of a change."""
+
+    step: str
+    counts: str
+    project: str | None
 
 
 class DidLine(_Line, frozen=True, kw_only=True, tag="did"):
@@ -128,7 +131,7 @@ RunLine = (
     BegunLine
     | ProbesLine
     | TalliesLine
-    | ChangeLine
+    | ChangeEntry
     | DidLine
     | StepLine
     | LostLine
@@ -212,22 +215,14 @@ class RunRecord:
         ).with_counts({name: self.counts.get(name, 0) for name in COUNTERS})
 
 
-def make_change_line(entry: ChangeEntry) -> ChangeLine:
-    return ChangeLine(**asdict(entry))
-
-
-def iter_changes(lines: Iterable[JsonObject]) -> Iterator[ChangeLine]:
-    """Yield the planned changes among the lines of a run log."""
-    return (convert(line, ChangeLine) for line in lines if line["type"] == "change")
-
-
-def load_run_record(log: RunLog, run: str, *, changes: bool = True) -> RunRecord:
-    """Load the state of a run from its log.
-
-    With `changes=False`, loading is fast, but the changes are not counted. Raises NotFound if there is no such run.
-    """
+def load_run_record(log: RunLog, run: str) -> RunRecord:
+    """Load a run from its log; raises NotFound."""
     record = RunRecord(run, datetime.fromtimestamp(0, UTC), "", (), ())
-    for raw in log.read_lines(run, changes=changes):
+    for _, summary in log.read_changes(run, _ChangeSummary):
+        record.changes += 1
+        record.counts[summary.counts] += 1
+        record.counts_by_step[summary.project, summary.step, summary.counts] += 1
+    for raw in log.read_lines(run, changes=False):
         match parse_run_line(raw):
             case BegunLine() as line:
                 record.began = datetime.fromisoformat(line.at)
@@ -236,10 +231,6 @@ def load_run_record(log: RunLog, run: str, *, changes: bool = True) -> RunRecord
                 record.probes[line.owner] = line.probes
             case TalliesLine() as line:
                 record.tallies = line.tallies
-            case ChangeLine() as line:
-                record.changes += 1
-                record.counts[line.counter] += 1
-                record.counts_by_step[line.project, line.step, line.counter] += 1
             case DidLine() as line:
                 record.counts[line.counts] += line.number
             case StepLine() as line:

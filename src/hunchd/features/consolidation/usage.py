@@ -284,10 +284,7 @@ class UsageTracker:
         self._is_changed = True
 
     def list_queries(self, project: str | None, limit: int) -> list[str]:
-        """Return a project's queries that found something, newest first.
-
-        At most `limit` queries are returned.
-        """
+        """Return at most `limit` queries that found something, newest first."""
         queries = [
             query.query for query in reversed(self._queries.values()) if query.project == project and query.results
         ]
@@ -302,10 +299,7 @@ class UsageTracker:
     # Storing
 
     def dump(self) -> str | None:
-        """Serialize the usage data as JSON.
-
-        Returns None if nothing has changed since the last call.
-        """
+        """Return the usage data as JSON, None if unchanged."""
         if not self._is_changed:
             return None
         self._is_changed = False
@@ -323,10 +317,7 @@ class UsageTracker:
 
     @classmethod
     def load(cls, path: Path) -> UsageTracker:
-        """Load saved usage data.
-
-        If the file is missing or invalid, the tracker starts with empty data.
-        """
+        """Load saved usage data; none if it cannot be read."""
         usage = cls()
         try:
             content = json.loads(path.read_text(encoding="utf-8"))

@@ -283,6 +283,8 @@ def _build_contradiction_candidate(
     """Build the candidate for a contradiction, worth as much as the two facts that it replaces."""
     sides = tuple(str(link["ref"]) for link in conflict.links)
     own = CONTRADICTION_RELEVANT_VALUE if here else CONTRADICTION_OTHER_VALUE
+    titles = [f"“{user_candidates[side].source['title']}”" for side in sides if side in user_candidates]
+    title = {"title": " or ".join(titles)} if len(titles) == len(sides) else {}
     return ContextCandidate(
         id=conflict.id,
         kind="contradiction",
@@ -290,7 +292,7 @@ def _build_contradiction_candidate(
         value=max(own, *(user_candidates[side].value for side in sides if side in user_candidates), 0.0),
         forms=(("summary", conflict.content), ("index", conflict.levels.index or conflict.title)),
         reasons=(f"found {format_age(conflict.created, now)}", f"hunch contradictions resolve {conflict.id}"),
-        source={"type": "contradiction", "key": conflict.key, "sides": sides},
+        source={"type": "contradiction", "key": conflict.key, "sides": sides, **title},
         trust=conflict.trust,
         paths=_get_files(conflict),
     )
@@ -469,7 +471,7 @@ def _build_fact_candidate(
         value=useful * (0.5 + fact.importance / 2) * _get_probability(fact),
         forms=tuple(forms),
         reasons=(*_format_doubt(fact), *filter(None, (origin,))),
-        source=fact.source,
+        source={**fact.source, "title": fact.title, "category": fact.category, "here": here},
         trust=fact.trust,
     )
 
