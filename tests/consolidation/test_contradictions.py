@@ -106,7 +106,8 @@ def test_entry_of_file_is_read_as_sentence() -> None:
 
 @pytest.mark.parametrize("tail", [" now", " since last week", ", as of v2", " since March"])
 def test_statement_omits_when_it_began(tail: str) -> None:
-    memory = replace(entry_from_file("m1", "limit", "4 MiB"), key=None, value=None, content=f"The limit is 4 MiB{tail}.")
+    said = f"The limit is 4 MiB{tail}."
+    memory = replace(entry_from_file("m1", "limit", "4 MiB"), key=None, value=None, content=said)
     assert extract_statement(memory) == "The limit is 4 MiB."
 
 
