@@ -4,9 +4,9 @@
 
 A line of OUTPUTS is one output of a tool that failed: {"tool", "text"}, best from the golden files of the tools' own
 tests. Two outputs of one tool are unlike if, without numbers and paths, neither contains the other: their fingerprints
-have to differ. A recurrence is an output as it would come back: its lines shifted, its tree elsewhere, behind the prefix
-of a log collector, with CRLF, behind other lines; its fingerprint has to stay. `--pairs` and `--recurrences` draw a sample,
-as many of each tool as of every other; 0 takes all.
+have to differ. A recurrence is an output as it would come back: its lines shifted, its tree elsewhere, behind the
+prefix of a log collector, with CRLF, behind other lines; its fingerprint has to stay. `--pairs` and `--recurrences`
+draw a sample, as many of each tool as of every other; 0 takes all.
 """
 
 from __future__ import annotations

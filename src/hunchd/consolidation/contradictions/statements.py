@@ -42,7 +42,8 @@ _SENTENCES: Final[Mapping[str, str]] = {
 # without these words).
 _BEGAN: Final = re.compile(
     r",? (?:now|these days|nowadays|currently|from now on"
-    r"|(?:since|as of) (?:(?:last|this) \w+|v?\d+(?:\.\w+)*|yesterday|today|now|\w+day|(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)\w*))(?=[.;!]?\s*$)",
+    r"|(?:since|as of) (?:(?:last|this) \w+|v?\d+(?:\.\w+)*|yesterday|today|now|\w+day"
+    r"|(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)\w*))(?=[.;!]?\s*$)",
     re.IGNORECASE,
 )
 _DIGITS: Final = re.compile(r"\d+")
