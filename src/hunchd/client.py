@@ -177,7 +177,7 @@ class Session:
         self.end()
 
     def add_message(self, role: Role, content: str, *, ref: str | None = None) -> str:
-        """Append a message to the session and return the message's id.
+        """Append a message to the session; return its id.
 
         `ref` is a key of the caller's choice: a message with the same `ref` is not stored twice.
         """

@@ -62,7 +62,7 @@ def select_balanced(points: Sequence[Point], budget: int) -> list[Point]:
 
 
 def select_heaviest(points: Sequence[Point], budget: int) -> list[Point]:
-    """Select the points with the greatest weight that fit into `budget`.
+    """Select the points of greatest weight that fit into `budget`.
 
     They are returned in their original order. Points with the same wording are included once.
     """

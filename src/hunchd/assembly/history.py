@@ -74,7 +74,7 @@ class HistoryView:
 
 @dataclass(slots=True)
 class SessionHistory:
-    """History that is built from a session's log, message by message.
+    """History built from a session's log, message by message.
 
     `budget` is in tokens. `condense` returns the digest of a range of turns.
     """
@@ -210,7 +210,7 @@ def build_entry(message: Message, turn: int, *, max_tokens: int) -> HistoryEntry
 
 
 def build_pointer(message: Message, turn: int) -> HistoryEntry:
-    """Render a tool result as a pointer to the stored result.
+    """Render a tool result as a pointer to it.
 
     The pointer includes the first and the last line of the result.
     """

@@ -230,7 +230,7 @@ class _PrunableSections:
 
 
 def _keep_ends(view: HistoryView) -> HistoryView:
-    """Keep only the first and the last turns of a history.
+    """Keep only the first and last turns of a history.
 
     Condensed turns are dropped as well.
     """

@@ -97,7 +97,7 @@ def needs_fence(piece: ContextCandidate, text: str) -> bool:
 
 
 def render_topics(topics: Sequence[str]) -> str:
-    """Render the topics that the reader can expand, on one line."""
+    """Render the topics that can be expanded, on one line."""
     names = ", ".join(to_single_line(topic, MAX_TOPIC).replace(",", " ") for topic in topics)
     return f"\n{names}{EXPAND_HINT}" if names.strip(", ") else ""
 

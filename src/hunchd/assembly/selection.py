@@ -222,7 +222,7 @@ def _is_same(one: _Fingerprint, other: _Fingerprint) -> bool:
 
 
 def get_source_key(piece: ContextCandidate) -> str:
-    """Return a key for the source that a piece comes from.
+    """Return a key for the source of a piece.
 
     All pieces from the same commit, file, page or command have the same key.
     """
@@ -259,7 +259,7 @@ def limit_source_shares(choices: Sequence[Choice], overhead: int) -> None:
 
 
 def _find_victim(source_choices: Sequence[Choice], *, strict: bool) -> Choice | None:
-    """Return the longest piece from a source that may be shortened.
+    """Return the longest piece from a source that allows shortening.
 
     The user's own words are never shortened. Returns None if no piece may be shortened.
     """

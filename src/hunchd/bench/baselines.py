@@ -18,7 +18,7 @@ FUSION_CONSTANT = 60  # reciprocal rank fusion's constant (Cormack et al., 2009)
 
 
 def compute_rankings(state: PredictorState, focus: Focus, depth: int = MAX_RANKED) -> dict[str, list[str]]:
-    """Return the ranking of each baseline that applies to this focus.
+    """Return the ranking of each baseline applicable to this focus.
 
     The rankings are keyed by the name of the baseline and contain at most `depth` paths.
     """

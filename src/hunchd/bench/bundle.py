@@ -216,7 +216,7 @@ def _count_shown_symbols(bundle: Bundle, symbols: dict[str, set[str]]) -> int:
 
 
 def _write_grading_sheet(file: IO[str], repository: str, question: BundleQuestion, outcome: QuestionOutcome) -> None:
-    """Write one bundle in a form that a reader can grade.
+    """Write one bundle in a form for grading.
 
     The files that really changed come first, followed by the lines of the bundle, each with room for a mark.
     """

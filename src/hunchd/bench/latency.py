@@ -73,7 +73,7 @@ def measure_latency(options: argparse.Namespace) -> dict[str, float]:
 
 
 def _generate_units(rng: random.Random, paths: list[str], total: int) -> list[Unit]:
-    """Generate units of work that each change a few neighbouring files.
+    """Generate units of work, each changing a few neighbouring files.
 
     Some files are changed far more often than others.
     """

@@ -64,7 +64,7 @@ def compute_next_in_ten(ranking: Sequence[str], rest: Sequence[str], target: str
 
 
 def average_by_unit(rows: Sequence[tuple[str, tuple[float, ...]]], names: Sequence[str] = METRIC_NAMES) -> NDArray[Any]:
-    """Average the rows that belong to the same unit of work.
+    """Average the rows of the same unit of work.
 
     A row is (unit, values), with one value for each of `names`. The result has one row for each unit.
     """

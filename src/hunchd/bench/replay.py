@@ -122,7 +122,7 @@ def _replay_window(
 
 
 def shuffle_units(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
-    """Return a shuffled copy of the history, for a control experiment.
+    """Return a shuffled copy of the history, as a control.
 
     If `what` is "messages", each unit gets the message and branch of another unit. Otherwise the modified files are
     shuffled among the units. Additions, deletions and renames are not shuffled, so that the set of files stays the
@@ -147,7 +147,7 @@ def shuffle_units(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
 
 
 def get_repository_name(path: str) -> str:
-    """Return a short name for a repository, taken from its path.
+    """Return a short name for a repository, from its path.
 
     The name is the last part of the path that is informative, unlike "repo" or ".git".
     """

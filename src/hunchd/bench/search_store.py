@@ -55,7 +55,7 @@ class SearchStore:
 
 @asynccontextmanager
 async def open_search_store(folder: Path) -> AsyncIterator[SearchStore]:
-    """Open a store in `folder`, reusing vectors from an earlier run."""
+    """Open a store in `folder`, reusing an earlier run's vectors."""
     line = build_command(folder, idle_after=3_600, model="minilm-int8", embedding=True, model_idle_after=3_600)
     child = HelperProcess(line, name="the store process", env=build_environment())
     store, hot = StoreClient(child), MemoryCache(max_count=100_000, max_bytes=1 << 30)

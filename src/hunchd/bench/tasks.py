@@ -45,7 +45,7 @@ class ReplayQuery:
 
 
 def generate_queries(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0) -> Iterator[ReplayQuery]:
-    """Yield the queries that `task` derives from one unit of work.
+    """Yield the queries of `task` for one unit of work.
 
     `gold` are the files of the unit that can be predicted.
     """

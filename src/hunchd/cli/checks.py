@@ -297,7 +297,7 @@ def _get_modified_time(path: Path) -> float:
 
 
 def check_log(paths: AppPaths) -> Iterator[Check]:
-    """Report the newest error among the last lines of the log.
+    """Report the newest error in the log's last lines.
 
     Yields nothing if the log cannot be read.
     """

@@ -77,7 +77,7 @@ def completion(arguments: Namespace) -> int:
 
 
 def _format_offer(shell: str, offer: str, summary: str) -> str:
-    """Format one completion, with its description, as the shell expects it.
+    """Format one completion, with its description, for the shell.
 
     bash cannot show descriptions, so it gets only the completion.
     """

@@ -224,7 +224,7 @@ def _start_lock(paths: AppPaths, deadline: float) -> Iterator[None]:
 
 @contextmanager
 def _open_log(paths: AppPaths) -> Iterator[int]:
-    """Open the log file for the output of the daemon's process.
+    """Open the log file for the daemon's output.
 
     The file receives what the process prints before its logging is set up, which states the cause if the process ends
     before that.

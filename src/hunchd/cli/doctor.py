@@ -41,7 +41,7 @@ def doctor(arguments: Namespace) -> int:
 
 
 def apply_fix(check: Check) -> Check:
-    """Apply the fix that a check offers, if there is one.
+    """Apply the fix that a check offers, if any.
 
     Returns the result after the fix, or the given result if there is no fix.
     """

@@ -26,7 +26,7 @@ _MAX_SPOOL_BYTES: Final = 1_000_000  # bytes: thousands of unread signals
 
 
 def run_environment_checks(paths: AppPaths) -> Iterator[Check]:
-    """Run all checks on the daemon's environment and yield their results."""
+    """Run all checks on the daemon's environment; yield their results."""
     yield from check_parent_folders(paths)
     yield from check_port(paths)
     yield from check_locks(paths)

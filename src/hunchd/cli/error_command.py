@@ -27,7 +27,7 @@ _POLL_INTERVAL_SECONDS: Final = 0.1  # seconds between two checks
 
 
 def error(arguments: Namespace) -> int:
-    """Report a pasted error, and print what is known about it."""
+    """Report a pasted error; print what is known about it."""
     text = _read_error_text(arguments.file)
     client = connect(start=not arguments.no_start)
     root = find_project_root(resolve_folder(arguments.project or "."), client)

@@ -88,7 +88,7 @@ def find_hooks_folder(path: Path) -> HooksFolder:
 
 
 def list_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> list[GitHook]:
-    """Return the repository's hooks with their states, one for each event."""
+    """Return the repository's hook for each event, with its state."""
     if hooks_folder.folder.exists() and not hooks_folder.folder.is_dir():
         note = f"core.hooksPath is {hooks_folder.folder}, which is not a folder"
         return [GitHook(event, hooks_folder.folder, "switched off", note) for event in EVENTS]

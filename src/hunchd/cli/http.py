@@ -32,7 +32,7 @@ class Address(NamedTuple):
 
 
 class MalformedResponse(OSError):
-    """Raised if the data received is not a complete HTTP response."""
+    """Raised if the received data is no complete HTTP response."""
 
 
 class HttpResponse:

@@ -40,7 +40,7 @@ def restart(arguments: Namespace) -> int:
 
 
 def _print_daemon(arguments: Namespace, daemon: Rendezvous, *, is_new: bool) -> int:
-    """Print the daemon's version and process id, but not its token."""
+    """Print the daemon's version and process id, without its token."""
     if arguments.json:
         print_json({"started": is_new, "pid": daemon.pid, "version": daemon.version, "url": daemon.url})
     else:

@@ -133,7 +133,7 @@ def _to_request_failed(rejection: RequestRejected) -> RequestFailed:
 
 
 class StdioServer:
-    """Server that reads JSON-RPC messages from standard input, one per line.
+    """Server that reads JSON-RPC messages from standard input, line by line.
 
     Each request that may have to wait gets its own thread, so that pings are answered in the meantime. A request that
     the agent cancels is not answered.
@@ -219,7 +219,7 @@ class StdioServer:
 
 
 def _request_key(identifier: Any) -> str:
-    """Return a key that identifies a JSON-RPC request by its id.
+    """Return a key for a JSON-RPC request, from its id.
 
     The ids 1 and "1" have different keys.
     """

@@ -19,7 +19,7 @@ def shell_init(arguments: Namespace) -> int:
 
 
 def render_script(shell: str, paths: AppPaths, private_folders: tuple[str, ...]) -> str:
-    """Return the code that the given shell evaluates when it starts.
+    """Return the code that the given shell evaluates on start.
 
     Commands that are run below one of the `private_folders` are never reported.
     """

@@ -146,7 +146,7 @@ def _resolve_history_file(source: str) -> tuple[Path, Shell]:
 
 
 def _is_in_project(folder_path: str | None, root: str) -> bool:
-    """Return True if a folder belongs to the project at `root`.
+    """Return True if the project at `root` contains a folder.
 
     The folder must be inside the project's tree but not inside a nested repository.
     """

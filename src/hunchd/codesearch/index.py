@@ -81,7 +81,7 @@ class CodeIndex:
         return int(self.alive.sum())
 
     def is_stale(self) -> bool:
-        """Return True if a newer index than the open one exists."""
+        """Return True if an index newer than the open one exists."""
         return self._read_stamps() != self._file_stamps
 
     def _read_stamps(self) -> tuple[tuple[int, int], ...]:

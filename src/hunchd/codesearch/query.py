@@ -202,7 +202,7 @@ def _parse_report_query(text: str, report: Report) -> CodeQuery:
 
 
 def _find_symbols(text: str) -> list[str]:
-    """Return the names in a text that are written like code.
+    """Return the names in a text written like code.
 
     Such names contain inner capitals, underscores or dots, or start with a capital in the middle of a sentence.
     """

@@ -52,7 +52,7 @@ MOST_DEFINERS: Final = 20  # files that define a name: a name with more definers
 
 @dataclass(frozen=True, slots=True)
 class PredictionScores:
-    """Scores of the files that the history suggests, keyed by path.
+    """Scores of the files suggested by history, keyed by path.
 
     `gist` contains the scores for the gist of a question, and `whole` those for the whole text of an error report.
     """
@@ -240,7 +240,7 @@ def find_files_ending(index: CodeIndex, partial_path: str) -> Sequence[int]:
 
 
 def _scale_prediction(index: CodeIndex, prediction_scores: Mapping[str, float]) -> Array:
-    """Scale the predicted scores to the range from 0 to 1."""
+    """Scale the predicted scores to between 0 and 1."""
     values = np.zeros(len(index.paths), "<f4")
     if prediction_scores:
         low, high = min(prediction_scores.values()), max(prediction_scores.values())

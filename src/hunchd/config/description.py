@@ -1,4 +1,4 @@
-"""Descriptions of the settings in effect, for display to the user."""
+"""Descriptions of the settings in effect, for display."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def build_settings(table: Mapping[str, Any], *, file: str) -> Settings:
 
 
 def _is_secure_url(url: str) -> bool:
-    """Return True if nobody can intercept what is sent to `url`.
+    """Return True if nobody can intercept data sent to `url`.
 
     The data may include an API key. A URL is secure if it uses https, or if it uses http and leads to this machine.
     """

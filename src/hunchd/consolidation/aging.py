@@ -147,7 +147,7 @@ def _parse_erase_time(memory: Memory) -> datetime | None:
 
 
 def restore(memory: Memory) -> Memory | None:
-    """Return an archived memory as it was before it was archived.
+    """Return an archived memory as it was before archiving.
 
     Returns None if the memory is not archived, or was archived for a reason other than lack of use.
     """
@@ -206,7 +206,7 @@ def get_last_use(memory: Memory) -> datetime:
 
 
 def _iter_needed_ids(active: Sequence[Memory]) -> Iterator[str]:
-    """Yield the ids of the memories that lasting memories link to.
+    """Yield the ids of memories that lasting memories link to.
 
     A lasting memory is the user's own or was cited. It may link, for example, to the error that a fix belongs to,
     or to the fix for a recent error.

@@ -63,7 +63,7 @@ def create_contradiction(
 
 
 def contradiction_answer(contradiction: Memory) -> ContradictionAnswer:
-    """Convert a contradiction record to the form that the API returns."""
+    """Convert a contradiction record to the API's form."""
     source = contradiction.source
     return ContradictionAnswer(
         id=contradiction.id,
@@ -99,7 +99,7 @@ def parse_sides(contradiction: Memory) -> tuple[Memory, Memory]:
 
 
 def is_about_one_key(contradiction: Memory) -> bool:
-    """Return True if both memories have the same key and scope.
+    """Return True if both memories share key and scope.
 
     In that case only one of the two values can be kept.
     """

@@ -313,7 +313,7 @@ def _format_year_counts(year_counts: Mapping[str, int]) -> list[str]:
 
 
 def _parse_year_count(line: str) -> tuple[str, int] | None:
-    """Parse a line that counts the older changes of a year.
+    """Parse a line that counts a year's older changes.
 
     Returns the year and the count, or None for any other line.
     """

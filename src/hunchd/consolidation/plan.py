@@ -103,7 +103,7 @@ class ChangeEntry(
     tag_field="type",
     rename={"counter": "counts", "description": "what", "reason": "why"},
 ):
-    """Planned change in the form in which a run stores it.
+    """Planned change in the form stored by a run.
 
     All of its memories belong to `project`.
     """
@@ -170,7 +170,7 @@ def is_applicable(entry: ChangeEntry, present: Mapping[str, Memory]) -> bool:
 
 
 def find_remaining(entry: ChangeEntry, present: Mapping[str, Memory]) -> tuple[ChangeEntry, bool]:
-    """Return the part of a change that can still be applied.
+    """Return the still applicable part of a change.
 
     If somebody else has changed a memory, only the fields that are still in the state before the change remain. The
     second value is True if applying this part completes the whole change, and False if another part of the change

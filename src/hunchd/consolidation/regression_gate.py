@@ -66,7 +66,7 @@ class RunTrace:
         return RANKING, "other memories rank above it"
 
     def find_replacement(self, identifier: str) -> str:
-        """Return the id of the memory that now stands for `identifier`.
+        """Return the id of the memory now standing for `identifier`.
 
         Follows the chain of replacements; returns `identifier` itself if the memory was not replaced.
         """

@@ -55,7 +55,7 @@ def estimate_attention(rank: int) -> float:
 
 
 def plan_usage(memories: Mapping[str, Memory], tallies: Mapping[str, UsageTally]) -> Iterator[PlannedChange]:
-    """Plan new usage counts, and the changes of importance that follow.
+    """Plan new usage counts and the resulting changes of importance.
 
     `tallies` maps the ids of memories to their usage since the last run.
     """

@@ -16,7 +16,7 @@ _running = asyncio.Lock()  # one at a time, however often a page asks
 
 
 async def run_doctor(*, fix: bool) -> list[CheckAnswer]:
-    """Run the checks of `hunch doctor`, optionally with its safe fixes.
+    """Run the checks of `hunch doctor`, optionally with safe fixes.
 
     Raises Unavailable if the checks do not finish in time or their output cannot be parsed.
     """

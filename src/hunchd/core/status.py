@@ -190,7 +190,7 @@ class StatusReporter:
         return size
 
     def _list_failing_tasks(self) -> list[str]:
-        """Return the names of the failed tasks that await a restart.
+        """Return the names of failed tasks awaiting a restart.
 
         Indexing tasks whose projects report the failure themselves are left out.
         """

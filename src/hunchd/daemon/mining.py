@@ -41,7 +41,7 @@ MAX_FILES: Final = 20_000  # per project
 
 
 def mine_project(request: ProjectRequest, paths: Sequence[str] | None = None) -> Iterator[MiningStep]:
-    """Yield the progress after each batch of files, then the patterns.
+    """Yield progress after each batch of files, then the patterns.
 
     If `paths` is None, all files of the project are mined; otherwise the patterns are updated for the changed `paths`.
     """

@@ -58,7 +58,7 @@ class ParseCrashGuard:
 
 
 def _read_stale_notes(cache: Path) -> Iterator[tuple[str, int]]:
-    """Yield the blobs that were being parsed when their process died.
+    """Yield the blobs being parsed when their process died.
 
     Each blob comes with its number of consecutive crashes. The notes are deleted.
     """

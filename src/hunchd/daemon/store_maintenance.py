@@ -228,7 +228,7 @@ class StoreMaintenance:
         return stored_count
 
     async def _embed_portion(self, rows: Sequence[Row]) -> dict[str, tuple[bytes, bytes]]:
-        """Return a vector for each of `rows`, keyed by row id.
+        """Return the vector of each row, keyed by row id.
 
         Each vector comes with the digest of the text that was embedded. Raises ModelUnavailable if the model cannot be
         used.

@@ -199,7 +199,7 @@ class StoreService:
             return TextVectors(vectors=None)
 
     def release_idle_models(self) -> None:
-        """Unload the models that have not been used for a while.
+        """Unload the models not used for a while.
 
         The embedding model is not included.
         """

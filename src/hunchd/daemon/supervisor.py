@@ -41,7 +41,7 @@ class Supervisor:
         self._tasks: dict[str, SupervisedTask] = {}
 
     def start(self, name: str, work: Work) -> None:
-        """Run `work` until it returns, restarting it each time it fails.
+        """Run `work` until it returns, restarting it after failures.
 
         A running task with the same name is cancelled and replaced.
         """

@@ -33,7 +33,7 @@ def agent_hook(arguments: Namespace) -> int:
 
 
 def answer_hook(agent: str) -> int:
-    """Send the hook's payload to the daemon and print the response.
+    """Send the hook's payload to the daemon; print the response.
 
     The payload is read from standard input. Always returns 0, because a failure of hunchd must not stop the agent.
     """

@@ -31,7 +31,7 @@ _EXISTING_BLOCK = re.compile(rf"\n?{re.escape(_BEGIN)}.*?{re.escape(_END)}\n?", 
 
 
 def find_agents_md(folder: Path) -> Path:
-    """Return the path of AGENTS.md for the repository that contains `folder`.
+    """Return the path of AGENTS.md for the repository of `folder`.
 
     The file is in the root of the repository. Raises WrongUsage if the folder is not in a repository.
     """

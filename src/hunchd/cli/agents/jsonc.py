@@ -38,7 +38,7 @@ class JsonNode:
 
 @dataclass(slots=True)
 class JsonMember:
-    """Member of a JSON object, with the position of its name."""
+    """Member of a JSON object, with its name's position."""
 
     start: int  # of its name
     node: JsonNode
@@ -133,7 +133,7 @@ def find_node(text: str, path: tuple[str, ...]) -> JsonNode | None:
 
 
 def _insert_entry(text: str, parent: JsonNode, starts: list[int], value: Any, name: str | None = None) -> str:
-    """Insert an entry at the end of an object or list.
+    """Append an entry to an object or a list.
 
     It is formatted like the entry before it. `name` is None for a list.
     """

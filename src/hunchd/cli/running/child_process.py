@@ -1,4 +1,4 @@
-"""Functions that `hunch run` uses to control the command it runs.
+"""Functions with which `hunch run` controls the command it runs.
 
 They start the command, forward signals to it, and report when it stops or ends.
 """

@@ -61,7 +61,7 @@ def report_command(words: Sequence[str], code: int, output: bytes, *, at: float,
 
 
 def extract_error_text(code: int, output: bytes) -> str:
-    """Return the text of the error that a command has printed.
+    """Return the text of the error that a command printed.
 
     Returns "" if the command succeeded, was interrupted or could not be started.
     """

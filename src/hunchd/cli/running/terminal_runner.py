@@ -202,7 +202,7 @@ def copy_size(source: int, target: int) -> None:
 
 
 def _open_keyboard() -> int | None:
-    """Return a descriptor for the terminal on which the user types.
+    """Return a descriptor for the user's terminal.
 
     This works even if standard input is not the terminal. Returns None if there is no terminal.
     """

@@ -72,7 +72,7 @@ class ContradictingPair:
         return self.a if self.b.id == memory.id else self.b
 
     def make_record(self, now: datetime) -> Memory:
-        """Return the record of the contradiction as a memory to store."""
+        """Return the contradiction's record as a memory to store."""
         reason = _REASONS.get(self.kind) or describe_difference(extract_statement(self.a), extract_statement(self.b))
         return create_contradiction(self.a, self.b, now, reason=reason, confidence=round(self.probability, 3))
 

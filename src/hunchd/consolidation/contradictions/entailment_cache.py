@@ -55,7 +55,7 @@ class EntailmentCache:
         return [(name, a, b) for name, (a, b) in newest[:limit]]
 
     def record(self, name: str, probability: float | None) -> tuple[Memory, Memory] | None:
-        """Store the probability for an unread pair, and return the pair.
+        """Store the probability for an unread pair; return the pair.
 
         `name` is the cache key of the pair. A `probability` of None, which means that the model could not judge the
         pair, is not stored. Returns None if the pair was not queued as unread.

@@ -149,7 +149,7 @@ def _have_one_source(one: Memory, other: Memory) -> bool:
 
 
 def is_eligible_pair(memory: Memory, other: Memory) -> bool:
-    """Return True if two memories are worth checking for a contradiction."""
+    """Return True if a contradiction of two memories is plausible."""
     if not is_statement(other) or not may_contradict(memory, other):
         return False
     return not _are_entries_of_two_keys(memory, other) and not _differ_in_number_only(memory, other)

@@ -59,7 +59,7 @@ _SYNONYMS: Final[Mapping[str, str]] = _parse_synonyms(_read_lines("synonyms.txt"
 
 
 def normalize_word(word: str) -> str:
-    """Return the stem that a word and all its synonyms share."""
+    """Return the stem shared by a word and its synonyms."""
     for spelling in (word, _AMERICAN.sub("s", word)):
         root_stem = _stem_word(spelling)
         if root_stem in _SYNONYMS:

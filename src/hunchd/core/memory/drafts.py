@@ -78,7 +78,7 @@ def redact_memory(memory: Memory) -> Memory:
 
 
 def memory_id(project: str | None, ref: str) -> str:
-    """Return the memory id for a caller's ref in a project.
+    """Return the memory id for a caller's project ref.
 
     If the same request is sent twice, both copies get the same id, so that the memory is stored only once.
     """

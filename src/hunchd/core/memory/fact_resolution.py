@@ -130,7 +130,7 @@ class FactResolver:
     async def update_conflicts(
         self, stated_memory: Memory, now: datetime, *, undone_memory: Memory | None = None
     ) -> list[Memory]:
-        """Return the contradictions that a new statement about a fact changes.
+        """Return the contradictions changed by a new statement about a fact.
 
         `stated_memory` is the new statement. Contradictions that are already open or resolved are not opened again.
         `undone_memory` is the memory whose last change was just undone, if there is one. Nothing is written.

@@ -22,7 +22,7 @@ class HiddenWork:
         self._hidden_ids: dict[str, frozenset[str]] = {}  # by project, as loaded from the files
 
     def list_hidden(self, project_id: str) -> frozenset[str]:
-        """Return the ids of the episodes that must not be shown."""
+        """Return the ids of episodes that must not be shown."""
         if project_id not in self._hidden_ids:
             self._hidden_ids[project_id] = self._put_away.load(project_id) | self._forgotten.load(project_id)
         return self._hidden_ids[project_id]

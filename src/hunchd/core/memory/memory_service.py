@@ -72,7 +72,7 @@ class MemoryService(MemoryReader):
     # Storing
 
     async def remember(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[Memory]:
-        """Store each of `drafts` in the project at the same position.
+        """Store each draft in the project at its position.
 
         `projects` contains project ids, or None for the user. Drafts with the same ref in a project are stored as
         one memory.
@@ -143,7 +143,7 @@ class MemoryService(MemoryReader):
         await self._writer.accept(records, queue)
 
     def apply(self, sequence: int, change: MemoryChange, *, is_replay: bool = False) -> None:
-        """Make an accepted change visible and queue it for the store.
+        """Make an accepted change visible; queue it for the store.
 
         Replayed changes (`is_replay`) arrive in the order in which they were accepted, regardless of their
         timestamps. They never override changes accepted since startup.

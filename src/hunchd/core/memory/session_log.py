@@ -52,7 +52,7 @@ class SessionHead:
 
 @dataclass(slots=True)
 class SessionLog:
-    """Messages of one session, kept in memory while it is used."""
+    """Messages of one session, kept in memory during use."""
 
     head: SessionHead
     messages: list[Message] = field(default_factory=list)

@@ -110,7 +110,7 @@ class StoreWriter:
             self._appending_count -= len(records)
 
     def is_queued(self, sequence: int) -> bool:
-        """Return True if the record has already been queued or stored.
+        """Return True if the record is already queued or stored.
 
         A repeated event therefore counts only once.
         """

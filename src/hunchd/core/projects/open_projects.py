@@ -68,7 +68,7 @@ class OpenProjects(Feature):
                 each.bump_revision()
 
     def resolve_id(self, name: str) -> str:
-        """Return the id of the project with this id or path.
+        """Return the id of the project with an id or path.
 
         Raises NotFound if there is none.
         """

@@ -81,7 +81,7 @@ class ProjectClaims:
         await self._claim_in_batches(commit_facts)
 
     async def merge_branch_facts(self, project: Project) -> None:
-        """Make the facts of merged branches valid on the main line."""
+        """Make merged branches' facts valid on the main line."""
         branch_facts = [fact for fact in project.facts.values() if fact.branch and fact.status is Status.ACTIVE]
         if not branch_facts:
             return

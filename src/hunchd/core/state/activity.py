@@ -12,7 +12,7 @@ class ActivityClock:
         self._last = time.monotonic()
 
     def touch(self) -> None:
-        """Record that a client has just sent a request or signal."""
+        """Record that a client just sent a request or signal."""
         self._last = time.monotonic()
 
     @property

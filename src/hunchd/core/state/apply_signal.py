@@ -279,7 +279,7 @@ def _is_headline_of(error: KnownError, text: str | None) -> bool:
 
 
 def _find_own_location(error_text: ParsedError, tree: WorkingTree) -> tuple[str | None, int | None]:
-    """Return the path and line of an error in this tree.
+    """Return an error's path and line in this tree.
 
     This is the location that a tool reports, or the stack frame nearest to the point where the error was raised:
     the last frame in Python, the first in other languages. Returns (None, None) if no location is in this tree.

@@ -90,7 +90,7 @@ class Feature:
         """React to the checkout of a different branch or commit."""
 
     def on_commits_learned(self, units: Sequence[Unit]) -> None:
-        """React to commits that were made while the daemon was running."""
+        """React to commits made while the daemon was running."""
 
     def on_model_loaded(self, project: Project) -> None:
         """React to a newly loaded prediction model.
@@ -115,7 +115,7 @@ class Feature:
     # Figures
 
     def pending_signals(self) -> int:
-        """Return the number of observed signals that are not durable yet."""
+        """Return the number of observed signals not yet durable."""
         return 0
 
     def status(self) -> StatusFields:

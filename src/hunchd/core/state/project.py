@@ -108,7 +108,7 @@ class WorkingTree:
             self.close_file(next(iter(self.open_files)))
 
     def record_save(self, path: str, at: datetime) -> None:
-        """Record when a file was saved, if the file is open."""
+        """Record when an open file was saved."""
         if path in self.open_files:
             self.open_files[path] = max(self.open_files[path], at)
 
