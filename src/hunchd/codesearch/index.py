@@ -235,10 +235,7 @@ def _build_part(segment: Segment, first: int, alive: Array) -> Part:
 
 
 def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
-    """Return, for each file, the share of its values in `wanted_terms`.
-
-    The values of file `n` are `values[begins[n]:begins[n + 1]]`. The share is 0 for a file without values.
-    """
+    """Return the share of each file's values, divided by `begins`, in `wanted_terms`."""
     sums = np.concatenate((np.zeros(1, "<i4"), np.cumsum(np.isin(values, wanted_terms), dtype="<i4")))
     counts = np.diff(begins)
     shares: Array = ((sums[begins[1:]] - sums[begins[:-1]]) / np.maximum(counts, 1)).astype("<f4")

@@ -46,10 +46,7 @@ def find_identifiers(text: str) -> list[str]:
 
 
 def hash_name(name: str) -> int:
-    """Return the term under which definitions of `name` are stored.
-
-    The name is hashed as written, but without its qualifiers, such as a class or package.
-    """
+    """Return the term of definitions of `name`, without its qualifiers."""
     return zlib.crc32(b"=" + _QUALIFIER.sub("", name).encode("utf-8", "replace"))
 
 
