@@ -17,7 +17,7 @@ CHANGED_SHARE: Final = 0.2  # of all files
 
 
 class ChunkCache(Protocol):
-    """Cache of packed chunks by file; changes raise the serial number."""
+    """Cache of packed chunks; changes raise the serial number."""
 
     def chunk_cache_id(self) -> str: ...
 

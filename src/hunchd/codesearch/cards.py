@@ -14,7 +14,7 @@ _MEMBERS: Final = frozenset({"field", "method", "key"})
 
 
 def build_card(outline: FileOutline) -> str:
-    """Build the card of a file from path, documentation and names."""
+    """Build the card of a file: path, documentation and names."""
     names = dict.fromkeys(" ".join(split_code_words(symbol.name)) for symbol in outline.symbols)
     docs = [symbol.doc for symbol in outline.symbols if symbol.doc and symbol.kind not in _MEMBERS]
     path = " ".join(outline.path.replace("/", " ").replace("_", " ").replace(".", " ").split())

@@ -188,7 +188,7 @@ def _find_comment_start(lines: Sequence[str], line: int, above: int) -> int:
 
 
 def _find_owners(spans: Sequence[_Span], count: int) -> list[int]:
-    """Return the index of the innermost span, or -1, by line."""
+    """Return the innermost span, or -1, of each line."""
     owner = [-1] * count
     for at, span in sorted(enumerate(spans), key=lambda one: (one[1].start, -one[1].end)):
         owner[span.start - 1 : span.end] = [at] * (min(span.end, count) - span.start + 1)

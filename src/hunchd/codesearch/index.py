@@ -55,7 +55,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Scores of all files in the whole index for one query."""
+    """Scores of all files in the index for a query."""
 
     chunks: Array  # scores of the best chunks, added up with DECAY
     best: Array  # the best chunk alone
@@ -81,7 +81,7 @@ class CodeIndex:
         return int(self.alive.sum())
 
     def is_stale(self) -> bool:
-        """Return True if an index newer than the open one exists."""
+        """Return True if a newer index exists than is open."""
         return self._read_stamps() != self._file_stamps
 
     def _read_stamps(self) -> tuple[tuple[int, int], ...]:
@@ -235,7 +235,7 @@ def _build_part(segment: Segment, first: int, alive: Array) -> Part:
 
 
 def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
-    """Return the share of each file's values, divided by `begins`, in `wanted_terms`."""
+    """Return the share of each file's values in `wanted_terms`."""
     sums = np.concatenate((np.zeros(1, "<i4"), np.cumsum(np.isin(values, wanted_terms), dtype="<i4")))
     counts = np.diff(begins)
     shares: Array = ((sums[begins[1:]] - sums[begins[:-1]]) / np.maximum(counts, 1)).astype("<f4")

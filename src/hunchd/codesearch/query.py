@@ -128,7 +128,7 @@ class CodeQuery:
 
 
 def parse_query(text: str) -> CodeQuery:
-    """Parse a question, or a long text as an error report."""
+    """Parse a question, or an error report if long."""
     text = text.strip()
     if is_report(text):
         return _parse_report_query(text, read_report(text))

@@ -251,7 +251,7 @@ def _scale_prediction(index: CodeIndex, prediction_scores: Mapping[str, float]) 
 
 
 def _scale_cosines(cosines: Array) -> Array:
-    """Scale the cosines of the NEAREST files from 0 to 1."""
+    """Scale the cosines of the NEAREST files to 1."""
     if not len(cosines):
         return cosines
     nearest = np.partition(cosines, -min(NEAREST, len(cosines)))[-NEAREST:]

@@ -181,7 +181,7 @@ def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> 
 
 
 def _find_newest_section(segment: Segment, file: int) -> int:
-    """Return the newest, and therefore first, section of a change log."""
+    """Return the newest, which is the first, change log section."""
     begin, end = (int(at) for at in np.searchsorted(segment.file_of, (file, file + 1)))
     return next((at for at in range(begin, end) if segment.get_texts(at)[3]), begin)
 
@@ -256,7 +256,7 @@ def extract_snippet(result: CodeResult, text: str) -> str:
 
 
 def contains_name(result: CodeResult, text: str, names: Sequence[str]) -> bool:
-    """Return True if the lines of a result contain one of `names` as written."""
+    """Return True if the lines contain one of `names` exactly."""
     lines = "\n".join(text.splitlines()[result.start - 1 : result.end])
     return any(re.search(rf"(?<!\w){re.escape(re.split(r'[.:#>]', name)[-1])}(?!\w)", lines) for name in names)
 

@@ -56,7 +56,7 @@ _CONFIG = re.compile(
 
 
 def classify_role(path: str) -> Role:
-    """Return the role of a file, from its path alone."""
+    """Return the role of a file, told by its path."""
     for pattern, role in _RULES:
         if pattern.search(path):
             return role

@@ -141,7 +141,7 @@ def write(segment: Segment, path: Path, header: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> tuple[Segment, Mapping[str, Any]] | None:
-    """Return the mapped segment and its header, or None if unusable."""
+    """Return the mapped segment and header, or None if unusable."""
     try:
         with path.open("rb") as file:
             mapped_file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

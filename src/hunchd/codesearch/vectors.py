@@ -48,7 +48,7 @@ def compute_path_key(path: str) -> int:
 
 
 def read(path: Path) -> tuple[Array, Array, Array]:
-    """Return the path keys, card keys and vectors, empty if unreadable."""
+    """Return path keys, card keys and vectors, empty if unreadable."""
     nothing = np.zeros(0, "<u8"), np.zeros(0, "<u8"), np.zeros((0, 0), "<i1")
     try:
         content = path.read_bytes()

@@ -129,7 +129,7 @@ class CodeSearchService(Feature):
         return _reorder_files(prediction, [file for file in ranking.files if is_answer(file)])
 
     async def search(self, request: SearchRequest, query: CodeQuery, project: Project, tree: WorkingTree) -> CodeAnswer:
-        """Search the code of a project, if the request allows it."""
+        """Search the code of a project, if requested."""
         if not request.code:
             return CodeAnswer()
         open_index = await self._get_current_index(project)
@@ -142,7 +142,7 @@ class CodeSearchService(Feature):
         return CodeAnswer(tuple(snippets), (*degradations, *_list_degradations(project)))
 
     async def _get_current_index(self, project: Project) -> OpenIndex:
-        """Return the index of a project, reopened if it is stale."""
+        """Return the index of a project, reopened if stale."""
         open_index = self._open_indexes.get(project.id)
         if (
             open_index is None
