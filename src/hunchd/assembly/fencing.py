@@ -54,6 +54,8 @@ _BLOCK_START = re.compile(
 )
 _LEADING_MARKS = re.compile(r"^(?:[\s#>*+=|~-]+(?=\s)|[\s#>|]+)")
 _SPACES = re.compile(r"\s+")
+_JOINTS = re.compile(r"[-_/.+]+")
+_FEWEST_WORDS = 3  # between blanks in a name that may be a sentence
 _OWN_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 
 
@@ -100,6 +102,12 @@ def to_single_line(text: str, limit: int = 200, *, keep_quotations: bool = False
 def quote(text: str, limit: int = 200) -> str:
     """Quote untrusted text on one line, between marks it cannot contain."""
     return f"{OPEN}{to_single_line(text, limit)}{CLOSE}"
+
+
+def show_name(name: str, limit: int = 200) -> str:
+    """Quote a path, branch or topic that reads like a sentence."""
+    is_sentence = len(name.split()) >= _FEWEST_WORDS or addresses_a_model(_JOINTS.sub(" ", name))
+    return quote(name, limit) if is_sentence else to_single_line(name, limit)
 
 
 def fence(text: str, *, provenance: str, nonce: str) -> str:

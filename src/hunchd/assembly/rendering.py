@@ -18,6 +18,7 @@ from hunchd.assembly.fencing import (
     make_nonce,
     neutralize,
     quote,
+    show_name,
     to_single_line,
 )
 from hunchd.domain.context import ContextCandidate, Level, Tier
@@ -37,6 +38,7 @@ MAX_HEADER = 240
 LISTS = frozenset({"files"})  # kinds whose text is one line, however long, that names many things
 _COUNT = re.compile(r"\d of (?:the last )?\d+ (?:times|changes)\b")
 _INDENT = "    "
+_PATH_END = re.compile(r": |\n")
 _BLANK_LINES = re.compile(r"\n\s*\n+")
 _QUOTATION = re.compile(f"{OPEN}[^{OPEN}{CLOSE}\n]*{CLOSE}")
 
@@ -93,12 +95,13 @@ def needs_fence(piece: ContextCandidate, text: str) -> bool:
     are never fenced, unless they come from a shared file.
     """
     is_untrusted = piece.trust in (Trust.UNTRUSTED, Trust.TEAM) or piece.source.get("type") == SHARED_SOURCE
+    is_untrusted = is_untrusted or (piece.kind == "file" and show_name(_PATH_END.split(text)[0]).startswith(OPEN))
     return is_untrusted or (piece.trust is not Trust.USER and addresses_a_model(text))
 
 
 def render_topics(topics: Sequence[str]) -> str:
     """Render the topics that can be expanded, on one line."""
-    names = ", ".join(to_single_line(topic, MAX_TOPIC).replace(",", " ") for topic in topics)
+    names = ", ".join(show_name(topic, MAX_TOPIC).replace(",", " ") for topic in topics)
     return f"\n{names}{EXPAND_HINT}" if names.strip(", ") else ""
 
 
@@ -112,7 +115,7 @@ def render_headings(header: str, tokens: int, budget: int) -> tuple[str, ...]:
     A heading that states the size of the text also changes that size. If no number is correct in one wording, some
     number is correct in a different wording.
     """
-    place = to_single_line(header, MAX_HEADER) or "context"
+    place = to_single_line(header, MAX_HEADER, keep_quotations=True) or "context"
     return (
         f"# {place} · {tokens:,} of {budget:,} tokens",
         f"# {place} · {tokens} of {budget} tokens",

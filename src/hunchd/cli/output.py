@@ -20,10 +20,11 @@ RED: Final = "31"
 GREEN: Final = "32"
 YELLOW: Final = "33"
 
-# Everything that could move the cursor, retitle the window or reverse the text; tab and newline stay.
+# Everything that could move the cursor, retitle the window, reverse the text or hide in it; tab and newline stay, and
+# the joiners that scripts and emoji need.
 _CONTROL_CHARACTERS: Final = {
-    **dict.fromkeys((*range(9), *range(11, 32), *range(127, 160))),
-    **dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))),
+    **dict.fromkeys((*range(9), *range(11, 32), *range(127, 160), 0x061C, 0x200B, 0x200E, 0x200F, 0xFEFF)),
+    **dict.fromkeys((*range(0x2028, 0x202F), *range(0x2060, 0x2070), *range(0xE0000, 0xE1000))),
 }
 
 

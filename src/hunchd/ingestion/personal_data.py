@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from hunchd.ingestion.contact_masking import find_contacts, find_phones
+from hunchd.ingestion.redaction_words import PRIVATE_MAIL, PRIVATE_MAIL_DOMAINS
 
 _CARD: Final = re.compile(
     r"(?<![A-Za-z0-9_.-])(?:[3-6]\d{3}|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d"
@@ -19,20 +20,7 @@ _CARD: Final = re.compile(
 )
 _IBAN: Final = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?![A-Za-z0-9])")
 _PRIVATE_MAIL: Final = re.compile(
-    r"(?<![\w.+-])[\w.+-]+@(?:gmail|googlemail|gmx|web|yahoo|ymail|hotmail|outlook|live|msn|icloud|me|mac|aol"
-    r"|proton(?:mail)?|pm"
-    r"|tutanota|tuta|posteo|mailbox|t-online|freenet|orange|laposte|free|wanadoo|libero|virgilio|terra|uol|bol|qq"
-    r"|163|126|sina"
-    r"|naver|daum|hanmail|mail|yandex|rambler|bk|inbox|list|ukr|wp|o2|onet|interia|seznam|centrum|zoho|fastmail|hey"
-    r"|duck|pobox|skiff|mailfence|disroot|riseup|sapo|ziggo|xs4all|kpnmail|planet|home|telenet|skynet"
-    r"|luukku|kolumbus|telia|tele2"
-    r"|btinternet|sky|virginmedia|ntlworld|talktalk|bluewin|hispeed|sfr|neuf|bbox|alice|tin|tiscali|arcor"
-    r"|online|rediffmail|comcast"
-    r"|verizon|att|sbcglobal|bellsouth|cox|charter|shaw|rogers|telus|bigpond|optusnet|xtra|abv|azet|volny"
-    r"|freemail|citromail|ig|globo)"
-    r"\.(?:com|net|org|de|at|ch|co\.uk|uk|fr|it|es|pt|br|com\.br|ru|ua|pl|cz|sk|jp|co\.jp|kr|cn|eu|me|io|in|nl|be"
-    r"|se|no|dk|fi)\b",
-    re.IGNORECASE,
+    rf"(?<![\w.+-])[\w.+-]+@(?:{PRIVATE_MAIL})\.(?:{PRIVATE_MAIL_DOMAINS})\b", re.IGNORECASE
 )
 _ANY_MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+\.\w+")
 _LONG_NUMBER: Final = re.compile(r"(?<![\w.])(?<!\d,)\+?\d(?:[ ().\-/]{0,2}\d){7,}")

@@ -158,7 +158,7 @@ def _are_sources(sources: Counter[str], lines: int) -> bool:
 
 
 def _is_runner(sources: Counter[str]) -> bool:
-    """Return True if all lines have one name, and it is that of a task of a workspace."""
+    """Return True if one task of a workspace printed all lines."""
     name, often = next(iter(sources.items()))
     return len(sources) == 1 and _TASK.fullmatch(name) is not None and (often >= _FEWEST_LINES or name[0] == "@")
 

@@ -1,7 +1,8 @@
-"""Secrets that people pass on in words: codes in digits, phrases, lists of spare codes, keys in groups.
+"""Secrets that people pass on in words.
 
-Digits and words are no secret by their shape. A word that names the secret must stand before or behind them, with at
-most a verb or a colon between. This module does no I/O.
+These are codes in digits, phrases, lists of spare codes and keys in groups. Digits and words are no secret by their
+shape. A word that names the secret must stand before or behind them, with at most a verb or a colon between. This
+module does no I/O.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _CLOSING: Final = re.compile(
 )
 _ENTERED: Final = re.compile(
     r"\b(?:use|enter|type)(?: the)?(?: code)? (?P<code>\d{4,8})"
-    r" to (?:sign|log|verify|confirm|unlock|finish|complete|reset|change)(?: ?in| your| the|\W{0,2}$)",
+    r" to (?:sign|log|verify|confirm|unlock|finish|complete|reset|change)(?: ?in| your|\W{0,2}$)",
     re.IGNORECASE,
 )
 # Any other code, if it is said to be a number and is not one for reading: "code for the lockbox is …".
@@ -135,7 +136,7 @@ _FEWEST_UNMARKED: Final = 8  # words
 
 
 def find_in_prose(text: str, lower: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of codes and phrases that a word beside them names.
+    """Yield the spans of codes and phrases with their names.
 
     `lower` is `text` in lower case.
     """
@@ -156,16 +157,10 @@ def find_in_prose(text: str, lower: str) -> Iterator[tuple[int, int]]:
         for found in spoken:
             yield found.span(found.lastgroup or 0)
     if "\n" in text:
-        yield from find_below(text)
+        below = _BELOW.finditer(text)  # a value alone on the line below one that ends with a word for a secret
+        yield from (found.span("value") for found in below if is_scrambled(found["value"]) or is_random(found["value"]))
     if _SEED.search(text):
         yield from (found.span() for found in _SEED.finditer(text) if not any(map(is_function_word, found[0].split())))
-
-
-def find_below(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of generated values alone on the line below one that ends with a word for a secret."""
-    for found in _BELOW.finditer(text):
-        if is_scrambled(found["value"]) or is_random(found["value"]):
-            yield found.span("value")
 
 
 def _find_codes(text: str) -> Iterator[tuple[int, int]]:
@@ -211,7 +206,7 @@ def _is_phrase_after(name: str, match: re.Match[str]) -> bool:
 
 
 def _is_phrase(text: str, *, is_marked: bool) -> bool:
-    """Return True for words that make no sentence; without a mark before them, they must be many or joined."""
+    """Return True for words that make no sentence."""
     words = re.findall(r"[^\W\d_]+", text)
     return (
         (is_marked or len(words) >= _FEWEST_UNMARKED or " " not in text)

@@ -26,6 +26,7 @@ from hunchd.ingestion.redaction_words import (
     LOGIN_WORDS,
     MARKS,
     NOUNS,
+    OTHER_MEANINGS,
     TARGETS,
 )
 
@@ -160,16 +161,7 @@ def has_stem(lower: str) -> bool:
 
 
 # Suffixes of names that are not the secret itself: `token_type`, `password_field`, …
-OTHER_MEANING_SUFFIX = re.compile(
-    r"(?:name|type|id|ids|file|path|dir|url|uri|field|label|hint|prompt|policy|length|len|count|size|index|header"
-    r"|prefix|suffix"
-    r"|regex|pattern|param|class|provider|manager|reset|expir\w*|ttl|version|arn|alg\w*|format|usage|limit|kind"
-    r"|scope|status"
-    r"|error|message|help|text|title|description|docs?|hash(?:er|ers)?|ize\w*|is\w*|s|span|stream|able|less|ring"
-    r"|word\w*|board"
-    r"|sha\d*|md5|digest|checksum|fingerprint|enabled|required|at|on|from|var|env)$",
-    re.IGNORECASE,
-)
+OTHER_MEANING_SUFFIX = re.compile(rf"(?:{OTHER_MEANINGS})$", re.IGNORECASE)
 # From the end of the announcing word to the value: the rest of the name, closing marks, an assignment operator.
 ASSIGNMENT = re.compile(
     r"(?P<rest>[\w.-]{0,40})(?P<marks>[\"'`\])]{0,3})[ \t]{0,12}"

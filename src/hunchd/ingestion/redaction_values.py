@@ -56,9 +56,6 @@ _WORDS_AND_NUMBER = re.compile(
 # Words joined by hyphens with a number among them, or four longer words: what a generator of pass phrases writes.
 _PHRASE = re.compile(r"[A-Za-z]{3,12}(?:-[A-Za-z]{3,12})*-\d{1,4}(?:-[A-Za-z]{3,12})+|[a-z]{4,12}(?:-[a-z]{4,12}){3,7}")
 _SHORT_PHRASE = re.compile(r"[a-z]{4,12}(?:-[a-z]{4,12}){2}")
-# A pass phrase of lower-case words, and words that occur in every sentence but in no such phrase.
-_WORD_PHRASE = re.compile(r"[a-z]{3,12}(?: [a-z]{3,12}){3,11}")
-_FUNCTION_WORD = re.compile(r"\b(?:the|for|your|not|and|with|must|that|this|from|are|has|can|was|should|please|when)\b")
 _LITERAL = re.compile(r"[^\s$/(){}\[\]][^\s(){}\[\]]*")
 _LETTERED_DIGIT = re.compile(r"(?<=[a-z])[013457]{1,2}(?=[a-z])")  # as in `dr4gon`
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*")
@@ -106,8 +103,6 @@ def is_literal_password(value: str) -> bool:
 
 
 def _looks_like_password(value: str, *, is_quoted: bool) -> bool:
-    if is_quoted and _WORD_PHRASE.fullmatch(value) and not _FUNCTION_WORD.search(value):
-        return True
     if len(value) < 5 or _NUMBERS.fullmatch(value) or (" " in value and len(value.split()) > 4):
         return False
     if is_decorated_word(value) or is_generated(value, density=_ANNOUNCED_DENSITY) or is_phrase(value):
@@ -187,7 +182,7 @@ def is_letters(value: str) -> bool:
 
 
 def is_short_phrase(value: str) -> bool:
-    """Return True for three words joined by hyphens, which are a password only right behind a word for one."""
+    """Return True for three words joined by hyphens."""
     return _SHORT_PHRASE.fullmatch(value) is not None and not _FIXTURE.match(value) and not is_placeholder(value)
 
 
@@ -198,7 +193,7 @@ def is_respelt(value: str) -> bool:
 
 
 def is_short_scramble(value: str) -> bool:
-    """Return True for a short word of both cases and digits that no word for a name has, such as `UEX4eihLIM`."""
+    """Return True for a short scramble such as `UEX4eihLIM`."""
     return (
         8 <= len(value) <= 16
         and value.isalnum()

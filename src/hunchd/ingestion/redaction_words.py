@@ -1,4 +1,4 @@
-"""Words around passwords, codes and phrases in many languages, from redaction_words.toml."""
+"""Words around secrets in many languages, from redaction_words.toml."""
 
 from __future__ import annotations
 
@@ -24,3 +24,6 @@ CODE_PURPOSES: Final = _PATTERNS["code_purposes"]
 SPARE: Final = _PATTERNS["spare"]
 OTHER_CODES: Final = _PATTERNS["other_codes"]
 PHRASE_NAMES: Final = _PATTERNS["phrase_names"]
+OTHER_MEANINGS: Final = _PATTERNS["other_meanings"]
+PRIVATE_MAIL: Final = _PATTERNS["private_mail"]
+PRIVATE_MAIL_DOMAINS: Final = _PATTERNS["private_mail_domains"]

@@ -1,4 +1,4 @@
-"""Reads the first error in a text by a table of the formats in which tools print errors, tool_errors.toml."""
+"""Reads the first error in a text by a table of formats."""
 
 from __future__ import annotations
 

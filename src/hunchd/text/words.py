@@ -144,7 +144,7 @@ def is_foreign(text: str) -> bool:
 
 
 def is_function_word(word: str) -> bool:
-    """Return True for a word that carries no meaning in some language."""
+    """Return True for a function word of any known language."""
     return word in INDEX_STOP_WORDS or any(word in each for each in _FOREIGN_STOP_WORDS)
 
 

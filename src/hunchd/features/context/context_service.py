@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hunchd.assembly.assemble import assemble
+from hunchd.assembly.fencing import show_name
 from hunchd.assembly.rendering import render_title
 from hunchd.config.app_paths import replace_private_file
 from hunchd.config.settings import ContextSettings
@@ -517,8 +518,8 @@ def _score_relevance(hit: CacheHit, memory: Memory, query_terms: Sequence[str]) 
 
 
 def _render_header(focus: Focus, project: Project) -> str:
-    place = redact_name(focus.file or project.name)
+    place = show_name(redact_name(focus.file or project.name))
     if focus.is_change:
         open_file_count = len(focus.open_files)
         place = f"{place} · uncommitted change of {open_file_count} file{'s' if open_file_count > 1 else ''}"
-    return f"{place} · branch {focus.branch}" if focus.branch else place
+    return f"{place} · branch {show_name(focus.branch)}" if focus.branch else place

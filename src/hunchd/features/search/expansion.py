@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hunchd.assembly.fencing import show_name
 from hunchd.core.state.project import Project
 from hunchd.domain.errors import NotFound
 from hunchd.domain.memory import Memory
@@ -61,7 +62,7 @@ def _expand_file(path: str, request: ExpandRequest, project: Project) -> ExpandA
 
 
 def _format_topics_hint(project: Project) -> str | None:
-    return f"known topics: {', '.join(project.topics[:12])}" if project.topics else None
+    return f"known topics: {', '.join(map(show_name, project.topics[:12]))}" if project.topics else None
 
 
 def expand_memory(memory: Memory, level: str) -> ExpandAnswer:

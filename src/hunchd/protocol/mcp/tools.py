@@ -239,7 +239,7 @@ def _call_predict(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conve
     body = {"project": root, **query_fields, "k": arguments.get("k", 10)}
     answer = yield from request_in_project(root, DaemonRequest("/context/predict", body))
     lines = [
-        f"{prediction['confidence']:.0%} {strip_invisible(prediction['path'])}: {_join_reasons(prediction)}"
+        f"{prediction['confidence']:.0%} {show_path(prediction['path'])}: {_join_reasons(prediction)}"
         for prediction in answer["predicted_files"]
     ]
     if not lines:
@@ -253,7 +253,7 @@ def _review(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conversatio
     root = yield from focus.resolve_root(arguments.get("project"))
     answer = yield from request_in_project(root, DaemonRequest("/context/review", {"project": root}))
     lines = [
-        f"{missing_file['probability']:.0%} {strip_invisible(missing_file['path'])}: {_join_reasons(missing_file)}"
+        f"{missing_file['probability']:.0%} {show_path(missing_file['path'])}: {_join_reasons(missing_file)}"
         for missing_file in answer["missing"]
     ]
     if answer.get("degraded"):
@@ -280,6 +280,11 @@ def make_relative(path: str, root: str) -> str:
     """
     inside = root.rstrip("/" + os.sep) + os.sep
     return path[len(inside) :].replace(os.sep, "/") if path.startswith(inside) else path
+
+
+def show_path(path: str) -> str:
+    """Quote a path if it contains blanks."""
+    return quote(path) if len(path.split()) > 1 else strip_invisible(path)
 
 
 def quote(text: Any) -> str:
