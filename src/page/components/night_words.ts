@@ -27,6 +27,7 @@ const SENTENCES: readonly [RegExp, string][] = [
   [/^erase (.+)$/, "Forgotten for good: $1"],
   [/^retire (.+)$/, "Outdated: $1"],
   [/^merge (.+) into (.+)$/, "Joined $1 into $2"],
+  [/^condense (\d+) episodes of \. into one memory$/, "Joined $1 past changes of the top folder into one history"],
   [/^condense (\d+) episodes of (.+) into one memory$/, "Joined $1 past changes of $2 into one history"],
   [/^mark (.+) as suspect$/, "In doubt: $1"],
   [/^trust (.+) again$/, "Trusted again: $1"],
