@@ -143,15 +143,18 @@ export function MemoryPanel({ id, project, asOf, onChanged, title = "Details", b
                 </pre>
               )
             )}
+            <Changes key={value.updated} memory={value} project={project} onChanged={changed} />
             {value.kind === "fact" ? (
-              <Facts memory={value} project={project} onChanged={changed} />
+              <>
+                <h3>Where it comes from</h3>
+                <Facts memory={value} project={project} onChanged={changed} />
+              </>
             ) : (
               <details class="origin">
                 <summary>Where it comes from</summary>
                 <Facts memory={value} project={project} onChanged={changed} />
               </details>
             )}
-            <Changes key={value.updated} memory={value} project={project} onChanged={changed} />
             <Usage id={id} project={project} />
             <Removal memory={value} onNoted={setNoted} onChanged={changed} />
             {below}
