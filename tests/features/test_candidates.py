@@ -485,6 +485,8 @@ def test_file_without_specific_reason_is_only_listed() -> None:
 
     assert [piece.id for piece in offered] == ["file:c.py", "file:b.py", "files:less likely"]
     assert offered[-1].source["paths"] == ["d.py", "a.py"], "nothing ties d.py to the open file"
+    offered = build_candidates(make_input(prediction=Prediction((likely,)), focus=Focus(project="p", file="go.mod")))
+    assert offered == [], "a folder ties no code to a manifest"
 
 
 def test_unlikely_first_file_is_listed() -> None:
@@ -612,6 +614,7 @@ def test_reasons_name_the_linking_definitions() -> None:
 def test_only_linking_signatures_are_shown() -> None:
     lines = tuple(ViewLine(f"def f_{n}(x)", f"f_{n}", 1.0, kind="function") for n in range(30))
     lines += (ViewLine("class Cart(Basket)", "Cart", 5.0, kind="class"),)
+    lines += (ViewLine("class Till", "Till", 5.0, kind="class"), ViewLine("Till(Cart x)", "Till", 1.0, kind="method"))
     view = FileView("src/a.py", "b", lines, 0, "")
 
     def forms(confidence: float, *used: str, file: str = "src/b.py") -> list[str]:
@@ -628,6 +631,7 @@ def test_only_linking_signatures_are_shown() -> None:
     assert [text.count("def ") for text in forms(0.15, *(f"f_{n}" for n in range(9)))] == [2, 0]
     assert forms(0.3) == ["src/a.py"]
     assert forms(0.3, "f_3", file="CHANGES.md") == ["src/a.py"]
+    assert forms(0.3, "Till")[0] == "src/a.py\nTill(Cart x)"
     assert forms(0.3, "Cart") == ["src/a.py"], "the head of a class says no more than its name"
 
 

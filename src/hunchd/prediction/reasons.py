@@ -31,6 +31,7 @@ MIN_LEAD_SHARE = 0.3  # share of a lead's changes above which co-change is menti
 DAY = 86_400  # seconds
 TESTS_REASON = "tests this file"
 USES_REASON, DEFINES_REASON = "uses its names", "defines names it uses"
+FOLDER_REASON = "same folder"
 COCHANGE_REASON = "changed together"  # begins every reason that counts common changes
 FALLBACK_REASON = "changed lately"  # the only reason for a file unrelated to the query
 
@@ -322,7 +323,7 @@ def _build_fallback_reason(row: list[float]) -> Reason:
     if row[_LIKENESS] > 0.3:
         return Reason(0.5, "similar contents", is_specific=False)
     if row[_SAME_FOLDER]:
-        return Reason(0.4, "same folder", is_specific=False)
+        return Reason(0.4, FOLDER_REASON, is_specific=False)
     return Reason(0.3, FALLBACK_REASON, is_specific=False)
 
 

@@ -18,7 +18,14 @@ from hunchd.domain.memory import Trust
 from hunchd.ingestion.conventions import is_manifest
 from hunchd.ingestion.skeleton import render_lines
 from hunchd.prediction.file_table import ALWAYS_HUB, CODE, TEST, classify_path, is_asset, is_lock_file, is_log_entry
-from hunchd.prediction.reasons import COCHANGE_REASON, DEFINES_REASON, FALLBACK_REASON, TESTS_REASON, USES_REASON
+from hunchd.prediction.reasons import (
+    COCHANGE_REASON,
+    DEFINES_REASON,
+    FALLBACK_REASON,
+    FOLDER_REASON,
+    TESTS_REASON,
+    USES_REASON,
+)
 
 LIST = "files"  # kind of a piece that names several files
 # Between .06 and .1, one file in ten is needed if something ties it to the current file (254 changes of 16 histories).
@@ -68,9 +75,10 @@ def iterate_file_candidates(
     `links` maps the path of a file to the definitions that link it to `file`, the current one. If `file` is not code,
     such as a page or a manifest, it uses no definitions.
     """
-    files = [_name_links(one, links.get(one.path), file or "") for one in prediction.files if not is_asset(one.path)]
-    first = [one for one in files if _is_worth_a_line(one)][:outline_count]
     names_definitions = file is None or bool(classify_path(file) & CODE)
+    files = [_name_links(one, links.get(one.path), file or "") for one in prediction.files if not is_asset(one.path)]
+    files = [one for one in files if names_definitions or one.reasons != (FOLDER_REASON,)]
+    first = [one for one in files if _is_worth_a_line(one)][:outline_count]
     for rank, one in enumerate(first):
         view = views.get(one.path) if names_definitions else None
         link = links.get(one.path)
@@ -104,7 +112,7 @@ def _is_expected(one: ExpectedFile, file: str | None) -> bool:
 def _is_possible(one: ExpectedFile) -> bool:
     """Return True if a file that many changes include is worth naming in the list of less likely files."""
     is_written = not (is_lock_file(one.path) or is_log_entry(one.path) or one.path.endswith("/"))
-    return is_written and one.times > 1 and one.probability >= LEAST_HUB
+    return is_written and one.of_file and one.probability >= LEAST_HUB
 
 
 def _select_others(files: Sequence[PredictedFile]) -> list[PredictedFile]:
@@ -139,7 +147,7 @@ def _name_links(one: PredictedFile, links: FileLinks | None, file: str) -> Predi
     }
     reasons = tuple(reason for each in one.reasons if (reason := phrases.get(each, each)))
     if not reasons and one.path.rpartition("/")[0] == file.rpartition("/")[0]:
-        return replace(one, reasons=("same folder",), is_specific=False)
+        return replace(one, reasons=(FOLDER_REASON,), is_specific=False)
     return replace(one, reasons=reasons, is_specific=one.is_specific and bool(reasons))
 
 
@@ -162,12 +170,8 @@ def _build_outline_candidate(
     forms: list[tuple[Level, str]] = [("index", one.path)]
     # What a test file defines is hardly ever needed.
     if view is not None and classify_path(one.path) & (CODE | TEST) == CODE:
-        telling = {
-            line.name
-            for line in view.lines
-            if line.name in linking and line.kind in CALLABLE_KINDS and _HAS_PARAMETER.search(line.text)
-        }
-        signatures = render_lines(view, telling, MAX_SIGNATURES).splitlines()
+        calls = (line for line in view.lines if line.kind in CALLABLE_KINDS and _HAS_PARAMETER.search(line.text))
+        signatures = render_lines(replace(view, lines=tuple(calls)), linking, MAX_SIGNATURES).splitlines()
         if signatures:
             forms.insert(0, ("full", f"{one.path}\n{'; '.join(signatures)}"))
     return ContextCandidate(
