@@ -158,7 +158,7 @@ def _find_main_containers(symbols: Sequence[Symbol], lines: int) -> frozenset[st
 
 
 def _flag_test_helpers(symbols: Sequence[Symbol]) -> list[bool]:
-    """Return, for each symbol, True if it only helps the file's tests: it neither is a test nor contains one."""
+    """Return True for each symbol that only helps the tests."""
     tests = [symbol.kind == "test" or _TEST.search(symbol.name) is not None for symbol in symbols]
     if not any(tests):
         return tests
@@ -200,7 +200,7 @@ def _is_private(symbol: Symbol, language: str) -> bool:
 
 
 def _drop_duplicates(symbols: Sequence[Symbol]) -> list[Symbol]:
-    """Keep only the first symbol with each name in each container, without overloads."""
+    """Keep the first symbol of each name in each container."""
     first: dict[tuple[str, str], Symbol] = {}
     for symbol in symbols:
         first.setdefault((symbol.container, symbol.name), symbol)
@@ -212,7 +212,7 @@ def _rank_by_weight(weights: Sequence[float]) -> list[int]:
 
 
 def _choose_symbols(symbols: Sequence[Symbol], weights: Sequence[float], max_lines: int) -> set[int]:
-    """Return the indexes of the best symbols that fit into `max_lines` with their containers."""
+    """Return the indexes of the best symbols, with their containers."""
     containers = {symbol.name: index for index, symbol in reversed(list(enumerate(symbols))) if symbol.kind != "method"}
     chosen_indexes: set[int] = set()
     for index in _rank_by_weight(weights):

@@ -78,7 +78,7 @@ def _iterate_files(state: PredictorState, seed: int, units: Array, recent: Array
 
 
 def _iterate_entries(state: PredictorState, units: Array, recent: Array) -> Iterator[ExpectedFile]:
-    """Yield folders in which each change adds a new file, such as an entry of a change log."""
+    """Yield folders in which each change adds a new file."""
     here, lately = _list_folders(state, units), _list_folders(state, recent)
     for folder, path in _map_entry_folders(state, recent).items():
         times, of_all = (sum(folder in touched_folders for touched_folders in part) for part in (here, lately))
@@ -103,7 +103,7 @@ def _build_expected_files(
 
 
 def _find_first_unit(state: PredictorState, file: int) -> int:
-    """Return the first unit that touched a file, or 0 if more units did than are remembered, or none."""
+    """Return the first unit that touched a file, if remembered."""
     units = state.messages.list_units_of_file(file, MAX_UNITS_PER_FILE)
     return int(units[-1]) if 0 < len(units) < MAX_UNITS_PER_FILE else 0
 

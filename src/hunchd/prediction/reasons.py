@@ -174,7 +174,7 @@ class ReasonBuilder:
         )
 
     def _list_namesakes(self, file: int) -> list[int]:
-        """Return the existing files with the stem of a file that are code, or tests, as it is."""
+        """Return the existing files of the same stem and kind."""
         files = self._state.files
         stem, kinds = files.stem.view, files.traits.view & (CODE | TEST)
         namesakes: list[int] = ((stem == stem[file]) & files.alive.view & (kinds == kinds[file])).nonzero()[0].tolist()
@@ -190,7 +190,7 @@ class ReasonBuilder:
         return bool(short) and (f"{long}/".startswith(f"{short}/") or short.split("/")[-1] == long.split("/")[-1])
 
     def _iterate_link_reasons(self, file: int, row: list[float]) -> Iterator[Reason]:
-        """Yield a reason for each type of link, naming the newest seed that has it."""
+        """Yield a reason, with its newest seed, for each link type."""
         for source, weight, to_here, to_another in self._list_link_types(file):
             if row[FEATURE_INDEX[source]] > 0:
                 seed_links = reversed(self._evidence.seed_links)
@@ -266,7 +266,7 @@ class ReasonBuilder:
         return self._lately[seed]
 
     def _find_lead(self, file: int) -> str:
-        """Return the name of the lead that changed most often with a file, or ""."""
+        """Return the lead that most often changed with a file."""
         if self._evidence.topic is None:
             return ""
         leads = self._evidence.topic.leads
@@ -278,7 +278,7 @@ class ReasonBuilder:
         return "" if place > 0 else self._get_name(int(leads[-place]))
 
     def _find_supporting_unit(self, file: int) -> int | None:
-        """Return the most similar past unit with a descriptive subject that touched a file, or None."""
+        """Return the most similar descriptive unit that touched a file."""
         nearest, subjects = self._evidence.nearest, self._state.messages.subjects
         units = nearest.units[nearest.which[nearest.files == file]].tolist()
         return next((unit for unit in units if is_descriptive(subjects[unit])), None)
@@ -313,7 +313,7 @@ _DEFINES = ("defines", 1.1, DEFINES_REASON, "defines names that {} uses")
 
 
 def _rate_closeness(path: str, other: str) -> tuple[int, int]:
-    """Return how many innermost folders two paths share, and how little they differ in depth."""
+    """Rate two paths by common innermost folders, then by depth."""
     folders, others = path.split("/")[-2::-1], other.split("/")[-2::-1]
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(folders, others, strict=False)))
     return common, -abs(len(folders) - len(others))
@@ -328,7 +328,7 @@ def _build_fallback_reason(row: list[float]) -> Reason:
 
 
 def _shorten_subject(subject: str, most: int = 60) -> str:
-    """Shorten a subject for quotation, without characters that would end the quotation."""
+    """Shorten a subject, without characters that end a quotation."""
     subject = subject.translate({ord("«"): None, ord("»"): None})
     return subject if len(subject) <= most else subject[: most - 1].rstrip() + "…"
 

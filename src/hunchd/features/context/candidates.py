@@ -107,7 +107,7 @@ def _find_test(prediction: Prediction) -> str | None:
 
 
 def _get_headlines(candidate_input: CandidateInput) -> list[str]:
-    """Return the lines that state what failed in the newest errors that the user is working on."""
+    """Return the headlines of the newest errors at hand."""
     headline_by_text = {error.text: error.headline for error in candidate_input.errors}
     return [
         headline_by_text.get(text) or parse_error(text).headline
@@ -160,7 +160,7 @@ def _get_breadth_factor(unit: PredictedUnit) -> float:
 
 
 def _build_error_candidate(error: KnownError, since: int, candidate_input: CandidateInput) -> ContextCandidate:
-    """Build the candidate for an error; `since` is the number of newer errors."""
+    """Build the candidate for an error with `since` newer ones."""
     here = error.path is not None and error.path in (candidate_input.focus.file, *candidate_input.focus.open_files)
     spot = f" ({error.path}:{error.line})" if error.path and error.line else f" ({error.path})" if error.path else ""
     line = f"{error.headline}{spot}"
@@ -205,13 +205,13 @@ def _build_error_candidate(error: KnownError, since: int, candidate_input: Candi
 
 
 def _get_fix_fields(fix: Fix) -> dict[str, Any]:
-    """Return the fields about a fix for further requests; nobody has tried a `likely_fixed_by` here."""
+    """Return the fields about a fix that further requests need."""
     name = "likely_fixed_by" if fix.is_past else "fixed_by"
     return {name: fix.commit or fix.id, "fixed_in": list(fix.paths), "fix": fix.id}
 
 
 def _get_trace_end(text: str) -> str:
-    """Return the last lines of an error, which usually name the cause, or "" if it has only one."""
+    """Return the last lines of an error with several lines."""
     lines = [line for line in text.splitlines() if line.strip()]
     while lines and _TEST_SUMMARY_PATTERN.match(lines[-1]):
         lines.pop()

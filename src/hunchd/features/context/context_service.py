@@ -390,7 +390,7 @@ class ContextService(Feature):
         )
 
     def _relevant_facts(self, project: Project, focus: Focus) -> list[Memory]:
-        """Return the facts that may concern the focus, in a time that does not depend on how many others there are."""
+        """Return the facts that may concern the focus, in constant time."""
         words = words_at_hand(focus) | extract_words(" ".join(error[-LONGEST_ERROR:] for error in focus.errors))
         relevant_facts: list[Memory] = []
         for key, facts in ((project.id, project.facts), ("", self._user_state.facts)):

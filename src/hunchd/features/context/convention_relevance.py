@@ -123,7 +123,7 @@ def find_roles(file: str | None, activity: str = "", open_files: Sequence[str] =
 
 
 def _list_roles(fact: Memory) -> frozenset[str]:
-    """Return the roles for which a convention or rule is meant; one of them suffices."""
+    """Return the roles, of which one makes a convention apply."""
     if _is_instruction(fact):
         topic = get_topic(fact)
         if not topic and is_for_agents(fact):
@@ -208,7 +208,7 @@ def narrow_tests(text: str, fact: Memory, file: str | None, test: str | None = N
 
 
 def _is_runnable_test(file: str) -> bool:
-    """Return True unless a test runner would find no test in `file`, such as in a helper of tests."""
+    """Return True unless a runner finds no test in `file`."""
     return has_test_name(file) or bool(_TEST_FOLDER.search(file) and file.endswith(_TESTS_OF_ANY_NAME))
 
 

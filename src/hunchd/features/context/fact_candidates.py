@@ -172,7 +172,7 @@ def _iter_branch_facts(facts: Iterable[Memory], branch: str) -> Iterator[Memory]
 
 
 def _find_quoting_facts(errors: Iterable[str], facts: Sequence[Memory]) -> frozenset[str]:
-    """Return the ids of facts that quote consecutive words of an error, such as the name of a failed test."""
+    """Return the ids of facts that quote words of an error."""
     runs = frozenset[tuple[str, ...]]().union(*map(_extract_word_runs, errors))
     return frozenset(fact.id for fact in facts if _contains_run(f"{fact.title} {fact.content}", runs))
 
@@ -207,7 +207,7 @@ def _is_shown_on_match(fact: Memory) -> bool:
 
 
 def _is_decision(fact: Memory) -> bool:
-    """Return True if a fact records a single decision, from a record or a commit, not standing practice."""
+    """Return True if a record or a commit states a decision."""
     return fact.category == "decision" or fact.source.get("type") == "commit"
 
 
@@ -223,7 +223,7 @@ def _count_shared_words(fact: Memory, specific_words: frozenset[str]) -> int:
 
 
 def _get_fact_words(fact: Memory) -> frozenset[str]:
-    """Return the significant words of a fact, and of the description of an on-demand rule."""
+    """Return the significant words of a fact, with its description."""
     about = " ".join(fact.tags) if is_on_demand(fact) else ""
     return extract_words(f"{fact.title} {fact.content} {about}")
 
@@ -259,7 +259,7 @@ def _is_relevant_user_fact(fact: Memory, at_hand: frozenset[str]) -> bool:
 
 
 def _mentions_focus(fact: Memory, focus: Focus) -> bool:
-    """Return True if a fact names the current file, or shares a word with it, the branch or the question."""
+    """Return True if a fact shares words with the focus."""
     path = PurePosixPath(focus.file or "")
     text = f"{fact.title} {fact.content}"
     at_hand = extract_words(f"{path.stem} {focus.branch} {focus.query}")
@@ -269,7 +269,7 @@ def _mentions_focus(fact: Memory, focus: Focus) -> bool:
 def _select_contradictions(
     conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str]
 ) -> list[tuple[Memory, bool]]:
-    """Select the open contradictions that are shown; True marks one about the current work."""
+    """Select contradictions; True marks those about the current work."""
     ranked_conflicts = []
     for conflict in conflicts:
         here = focus.file in _get_files(conflict) or bool(at_hand & extract_words(conflict.content))
@@ -280,7 +280,7 @@ def _select_contradictions(
 def _build_contradiction_candidate(
     conflict: Memory, here: bool, user_candidates: Mapping[str, ContextCandidate], now: datetime
 ) -> ContextCandidate:
-    """Build the candidate for a contradiction, worth as much as the two facts that it replaces."""
+    """Build a candidate that replaces those of both contradicting facts."""
     sides = tuple(str(link["ref"]) for link in conflict.links)
     own = CONTRADICTION_RELEVANT_VALUE if here else CONTRADICTION_OTHER_VALUE
     titles = [f"“{user_candidates[side].source['title']}”" for side in sides if side in user_candidates]
@@ -432,7 +432,7 @@ def _is_tool(fact: Memory) -> bool:
 
 
 def _join_tools(tools: Sequence[ContextCandidate]) -> Iterator[ContextCandidate]:
-    """Yield one candidate that joins the texts of `tools` into one line, as far as they fit."""
+    """Yield one line of `tools`, as far as they fit."""
     line = ""
     places: dict[str, None] = {}
     for one in tools:
@@ -500,7 +500,7 @@ def _format_user_origin(fact: Memory, now: datetime) -> str:
 
 
 def _format_client_origin(fact: Memory) -> str:
-    """Describe the source of a fact that a client or a session stored, or return ""."""
+    """Describe which client or session stored a fact, if any."""
     if fact.source.get("type") == "session":
         return "said in a session"
     if fact.source.get("client") == "mcp":
@@ -548,7 +548,7 @@ def _get_folder_and_stem(path: str) -> str:
 
 
 def _find_common_words(decisions: Sequence[Memory]) -> frozenset[str]:
-    """Return the words that are too frequent in decisions to be specific, such as the project's name."""
+    """Return the words too frequent in decisions to be specific."""
     word_counts = Counter(word for fact in decisions for word in _get_fact_words(fact))
     return frozenset(word for word, count in word_counts.items() if count > max(MAX_DECISIONS, len(decisions) // 10))
 

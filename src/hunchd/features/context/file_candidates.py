@@ -17,15 +17,8 @@ from hunchd.domain.context import ContextCandidate, ExpectedFile, Level, Predict
 from hunchd.domain.memory import Trust
 from hunchd.ingestion.conventions import is_manifest
 from hunchd.ingestion.skeleton import render_lines
+from hunchd.prediction import reasons as why
 from hunchd.prediction.file_table import ALWAYS_HUB, CODE, TEST, classify_path, is_asset, is_lock_file, is_log_entry
-from hunchd.prediction.reasons import (
-    COCHANGE_REASON,
-    DEFINES_REASON,
-    FALLBACK_REASON,
-    FOLDER_REASON,
-    TESTS_REASON,
-    USES_REASON,
-)
 
 LIST = "files"  # kind of a piece that names several files
 # Between .06 and .1, one file in ten is needed if something ties it to the current file (254 changes of 16 histories).
@@ -77,7 +70,7 @@ def iterate_file_candidates(
     """
     names_definitions = file is None or bool(classify_path(file) & CODE)
     files = [_name_links(one, links.get(one.path), file or "") for one in prediction.files if not is_asset(one.path)]
-    files = [one for one in files if names_definitions or one.reasons != (FOLDER_REASON,)]
+    files = [one for one in files if names_definitions or one.reasons != (why.FOLDER_REASON,)]
     first = [one for one in files if _is_worth_a_line(one)][:outline_count]
     for rank, one in enumerate(first):
         view = views.get(one.path) if names_definitions else None
@@ -96,10 +89,9 @@ def iterate_file_candidates(
 
 
 def _is_expected(one: ExpectedFile, file: str | None) -> bool:
-    """Return True if a file that most changes include is worth naming beside `file`.
+    """Return True if a frequent file is expected beside `file`.
 
-    The changes to `file` must say so, unless `file` is code and the other a change log. A lock file follows the
-    manifests.
+    Its own changes must say so, unless it is code and the other a change log. A lock file follows the manifests.
     """
     if not is_lock_file(one.path):
         is_change_log = one.path.endswith("/") or bool(classify_path(one.path) & ALWAYS_HUB)
@@ -110,7 +102,7 @@ def _is_expected(one: ExpectedFile, file: str | None) -> bool:
 
 
 def _is_possible(one: ExpectedFile) -> bool:
-    """Return True if a file that many changes include is worth naming in the list of less likely files."""
+    """Return True if a frequent file is worth listing."""
     is_written = not (is_lock_file(one.path) or is_log_entry(one.path) or one.path.endswith("/"))
     return is_written and one.of_file and one.probability >= LEAST_HUB
 
@@ -128,26 +120,25 @@ def _select_others(files: Sequence[PredictedFile]) -> list[PredictedFile]:
 
 def _is_counted(one: PredictedFile) -> bool:
     """Return True if common changes tie a file to the current one."""
-    return any(reason.startswith(COCHANGE_REASON) for reason in one.reasons)
+    return any(reason.startswith(why.COCHANGE_REASON) for reason in one.reasons)
 
 
 def _name_links(one: PredictedFile, links: FileLinks | None, file: str) -> PredictedFile:
     """Name the definitions that a reason speaks of, and drop a reason without any.
 
-    If no reason is left, a common folder is one, though not a specific one.
-
     The predictor knows names by their hashes only, so it also counts words such as `all` that modules are named by.
+    If no reason is left, a common folder is one.
     """
-    if not {USES_REASON, DEFINES_REASON} & {*one.reasons}:
+    if not {why.USES_REASON, why.DEFINES_REASON} & {*one.reasons}:
         return one
     there, here = (links.used_there, links.used_here) if links else ((), ())
     phrases = {
-        USES_REASON: there and f"uses {_quote_names(there)} of this file",
-        DEFINES_REASON: here and f"defines {_quote_names(here)}, used here",
+        why.USES_REASON: there and f"uses {_quote_names(there)} of this file",
+        why.DEFINES_REASON: here and f"defines {_quote_names(here)}, used here",
     }
     reasons = tuple(reason for each in one.reasons if (reason := phrases.get(each, each)))
     if not reasons and one.path.rpartition("/")[0] == file.rpartition("/")[0]:
-        return replace(one, reasons=(FOLDER_REASON,), is_specific=False)
+        return replace(one, reasons=(why.FOLDER_REASON,), is_specific=False)
     return replace(one, reasons=reasons, is_specific=one.is_specific and bool(reasons))
 
 
@@ -157,9 +148,9 @@ def _quote_names(names: Collection[str]) -> str:
 
 
 def _is_worth_a_line(one: PredictedFile) -> bool:
-    if not one.reasons or FALLBACK_REASON in one.reasons:  # nothing ties it to the current file
+    if not one.reasons or why.FALLBACK_REASON in one.reasons:  # nothing ties it to the current file
         return False
-    if TESTS_REASON in one.reasons:
+    if why.TESTS_REASON in one.reasons:
         return one.confidence >= MINIMUM_VALUE  # the test of a file is useful even if it will not change
     return one.confidence >= (WORTH_A_LINE if one.is_specific else LIKELY)
 
@@ -200,7 +191,7 @@ def _format_occurrences(one: ExpectedFile) -> str:
 
 
 def _build_others_candidate(files: Sequence[PredictedFile]) -> ContextCandidate:
-    """Build the list of the less likely files, which are given likeliest first; those with one reason share it."""
+    """Build the list of the less likely files, by reason."""
     groups: dict[str, list[str]] = {}
     for one in files:
         groups.setdefault(_shorten_reason(one.reasons[0]), []).append(one.path)
@@ -210,7 +201,7 @@ def _build_others_candidate(files: Sequence[PredictedFile]) -> ContextCandidate:
 
 def _shorten_reason(reason: str) -> str:
     """Return `2 of 9 changes` for a reason such as `changed together 2 of 9 times`."""
-    counts = reason.removeprefix(f"{COCHANGE_REASON} ").removesuffix(" times")
+    counts = reason.removeprefix(f"{why.COCHANGE_REASON} ").removesuffix(" times")
     return f"{counts} changes" if counts != reason and counts[0].isdigit() else reason
 
 

@@ -315,7 +315,7 @@ def choose_commands(
 
 
 def _render_best(commands: Sequence[Command], limit: int) -> tuple[str, Command]:
-    """Return the best commands on one line, and the strongest evidence for the first."""
+    """Return the best commands, and the evidence for the first."""
     by_line: dict[str, list[Command]] = {}
     for command in commands:
         by_line.setdefault(_normalize(command.line), []).append(command)
@@ -345,7 +345,7 @@ def _is_strong(witnesses: Sequence[Command], least: float) -> bool:
 
 
 def _covers(line: str, longer: str) -> bool:
-    """Return True if a command only adds arguments to another, unless it adds the features of the project."""
+    """Return True if `longer` adds arguments, but no features."""
     adds_features = FEATURES_PATTERN.search(longer) and not FEATURES_PATTERN.search(line)
     return longer.startswith(f"{line} ") and not adds_features
 
