@@ -161,8 +161,9 @@ def _build_outline_candidate(
     forms: list[tuple[Level, str]] = [("index", one.path)]
     # What a test file defines is hardly ever needed.
     if view is not None and classify_path(one.path) & (CODE | TEST) == CODE:
-        calls = (line for line in view.lines if line.kind in CALLABLE_KINDS and _HAS_PARAMETER.search(line.text))
-        signatures = render_lines(replace(view, lines=tuple(calls)), linking, MAX_SIGNATURES).splitlines()
+        functions = (line for line in view.lines if line.outer < 0 and line.kind in CALLABLE_KINDS)
+        calls = tuple(line for line in functions if _HAS_PARAMETER.search(line.text))
+        signatures = render_lines(replace(view, lines=calls), linking, MAX_SIGNATURES).splitlines()
         if signatures:
             forms.insert(0, ("full", f"{one.path}\n{'; '.join(signatures)}"))
     return ContextCandidate(
