@@ -103,6 +103,7 @@ class Ledger:
     history: list[int] = field(default_factory=list)
     over: int = 0
     took: list[float] = field(default_factory=list)
+    posted: list[float] = field(default_factory=list)
     spent: float = 0.0
     resent: float = 0.0
     resent_cached: float = 0.0
@@ -149,7 +150,9 @@ async def play(
             ledger.beyond_window += whole > WINDOW
             cached_before, before = whole, blocks
             body = {"messages": group, "project": str(repository)}
+            began = time.perf_counter()
             await post(client, "/sessions/long/messages", body)
+            ledger.posted.append(time.perf_counter() - began)
             logged += sum(count_tokens(one.get("content") or json.dumps(one["event_data"])) for one in group)
     return ledger, decisions, logged
 
@@ -218,6 +221,7 @@ async def measure_long_session(repository: Path, turns: int, budget: int) -> dic
         "cost falls against that by": round(1 - ledger.spent / ledger.resent_cached, 4),
         "requests that would not fit the window": ledger.beyond_window,
         "compile, ms": _milliseconds(ledger.took),
+        "post, ms": _milliseconds(ledger.posted),
         "decisions": again,
     }
 
