@@ -104,3 +104,22 @@ async def test_folding_long_history_does_not_block(tmp_path: Path, monkeypatch: 
             await asyncio.sleep(0.005)
             longest = max(longest, time.monotonic() - began)
     assert longest < 0.2  # one folding takes 0.3 s and more
+
+
+async def test_append_does_not_wait_for_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_read, may_end = asyncio.Event(), asyncio.Event()
+
+    async def rate(sentences: object) -> None:
+        is_read.set()
+        await may_end.wait()
+
+    async with long_session(tmp_path) as (conversations, _), asyncio.timeout(20):
+        monkeypatch.setattr(conversations, "_rate", rate)
+        condensing = asyncio.create_task(conversations.run_condensing())
+        conversations.on_session_grown("long")
+        await is_read.wait()
+        said = MessageDraft(event=MessageType.USER, text="We keep the loans in SQLite.")
+        assert (await conversations.append("long", AppendRequest(messages=(said,)))).accepted == 1
+        assert len(await compile_prompt(conversations)) > 1
+        may_end.set()
+        condensing.cancel()

@@ -17,7 +17,7 @@ HEAD = SessionHead(session="s", project="p", started_at=NOW)
 
 def state(turn: int, text: str, *, withdraws: bool = False) -> Statement:
     at = NOW + timedelta(minutes=turn)
-    return Statement("decision", text, turn, f"m{turn}", at, True, float(withdraws), withdraws, text, text)
+    return Statement("decision", text, turn, f"m{turn}", at, True, float(withdraws), withdraws, text)
 
 
 def test_withdrawal_ends_with_what_it_withdraws() -> None:

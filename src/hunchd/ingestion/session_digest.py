@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -132,6 +133,7 @@ def extract_points(message: Message, turn: int) -> Iterator[Point]:
             yield Point(kind, sentence, turn, message.id, round(weight, 3), by_user)
 
 
+@lru_cache(maxsize=1 << 11)  # a history is folded again for each budget
 def classify_sentence(sentence: str, *, by_user: bool) -> PointKind | None:
     """Return the kind of point that a sentence makes.
 

@@ -90,7 +90,6 @@ class Statement:
     changes: float  # probability that it changes or withdraws an earlier statement
     withdraws: bool  # it ends an earlier statement without stating anything new
     in_context: str  # the text preceded by the sentence before it in the message
-    topic: str  # the text preceded by the question of the assistant that it answers, if any
 
 
 # A context and a sentence. The context is the user's sentence before it or the assistant's question; "" at the start.
@@ -187,7 +186,6 @@ class _JudgedSentence:
     text: str
     nothing: float
     changes: float
-    topic: str
     before: str = ""
 
 
@@ -220,7 +218,7 @@ def _select_statements(message: Message, turn: int, judged: Sequence[_JudgedSent
         if by_user or one.label in OF_ASSISTANT:
             withdraws, in_context = one.label == "withdrawal", f"{one.before} {one.text}".strip()
             yield Statement(
-                category, one.text, turn, message.id, message.at, by_user, one.changes, withdraws, in_context, one.topic
+                category, one.text, turn, message.id, message.at, by_user, one.changes, withdraws, in_context
             )
 
 
@@ -284,8 +282,7 @@ def _judge(pair: SentencePair, rating: bytes | None, question: str) -> _JudgedSe
         label = max((name for name in shares if name not in NOTHING), key=lambda name: shares[name])
     any_statement = sum(shares[name] for name in shares if name not in NOTHING)
     changes = 1.0 if label in ("change", "withdrawal") else (shares["change"] + shares["withdrawal"]) / any_statement
-    in_question = f"{context} {sentence}" if question and context == question else sentence
-    return _JudgedSentence(label, in_question if is_answer else sentence, nothing, changes, in_question)
+    return _JudgedSentence(label, f"{context} {sentence}" if is_answer else sentence, nothing, changes)
 
 
 def _is_statement(one: _JudgedSentence, *, is_commented: bool) -> bool:
@@ -323,8 +320,7 @@ def _join_adjacent(sentences: Sequence[_JudgedSentence]) -> Iterator[_JudgedSent
             if len(text) <= LONGEST_TOGETHER:
                 surer = min(pending, one, key=lambda each: (each.label == "insight", each.nothing))
                 changes = max(pending.changes, one.changes)
-                topic = f"{pending.topic} {one.text}"
-                pending = replace(surer, text=text, changes=changes, before=pending.before, topic=topic)
+                pending = replace(surer, text=text, changes=changes, before=pending.before)
                 continue
         if pending is not None:
             yield pending

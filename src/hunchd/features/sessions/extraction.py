@@ -39,7 +39,6 @@ COMPRESSION_RATIO = 26  # for episodes; the facts take up the difference
 MIN_SUMMARY_TOKENS, MAX_SUMMARY_TOKENS = 32, 480  # tokens
 NARRATIVE_TOKENS = 2_000  # tokens of the longest form, which is stored but not put into prompts
 MAX_COMPRESSED_LENGTH = 160  # characters
-_TOPIC = "topic"  # name in the source of a fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,7 @@ def build_facts(
     ranked_indexes = sorted(range(len(statements)), key=lambda at: (-IMPORTANCE[statements[at].category], -at))
     selected_statements = [statements[at] for at in sorted(ranked_indexes[: max(0, most)])]
     earlier = [
-        (fact.id, fact.at, fact.category or "", get_topic(fact)) for fact in sorted(known_facts, key=lambda one: one.at)
+        (fact.id, fact.at, fact.category or "", fact.content) for fact in sorted(known_facts, key=lambda one: one.at)
     ]
     said_before = {fact.id: list_messages(fact.links) for fact in known_facts}
     drafts = []
@@ -159,14 +158,9 @@ def build_facts(
         if one.category == "identity" and one.by_user:
             drafts += _introductions(draft)
         identifier = draft_to_memory(draft, draft.project, one.at).id
-        earlier.append((identifier, one.at, one.category, one.topic))
+        earlier.append((identifier, one.at, one.category, one.text))
         said_before[identifier] = list_messages(draft.links)
     return tuple(drafts)
-
-
-def get_topic(fact: Memory) -> str:
-    """Return what a fact says, with the question that it answers."""
-    return str(fact.source.get(_TOPIC, fact.content))
 
 
 def list_messages(links: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
@@ -207,7 +201,6 @@ def _build_fact(head: SessionHead, statement: Statement) -> MemoryDraft:
     A statement that the user makes about themselves applies in every project; all others belong to the session's
     project.
     """
-    topic = {_TOPIC: statement.topic} if statement.topic != statement.text else {}
     digest = hashlib.blake2b(" ".join(statement.text.lower().split()).encode(), digest_size=6).hexdigest()
     own = statement.category in ABOUT_USER and statement.by_user
     return MemoryDraft(
@@ -229,13 +222,7 @@ def _build_fact(head: SessionHead, statement: Statement) -> MemoryDraft:
             {"type": "part_of", "ref": session_head_id(head.session, head.project)},
         ),
         trust=Trust.USER if statement.by_user else Trust.DERIVED,
-        source={
-            "type": "session",
-            "session": head.session,
-            "turn": statement.turn,
-            "message": statement.message,
-            **topic,
-        },
+        source={"type": "session", "session": head.session, "turn": statement.turn, "message": statement.message},
     )
 
 

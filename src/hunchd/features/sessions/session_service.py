@@ -45,14 +45,7 @@ from hunchd.domain.facts import (
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import Turn, group_into_turns
 from hunchd.domain.signal import SessionEnded
-from hunchd.features.sessions.extraction import (
-    Extract,
-    build_facts,
-    episode_id,
-    extract_episodes,
-    finish_head,
-    get_topic,
-)
+from hunchd.features.sessions.extraction import Extract, build_facts, episode_id, extract_episodes, finish_head
 from hunchd.features.sessions.prompt_lines import (
     asks_nothing,
     filter_new_results,
@@ -72,6 +65,7 @@ from hunchd.ingestion.contact_masking import mask_contacts
 from hunchd.ingestion.redaction import redact_name
 from hunchd.ingestion.session_digest import digest_turns
 from hunchd.ingestion.session_statements import SentencePair, extract_statements, list_sentences
+from hunchd.protocol.memories import MemoryDraft
 from hunchd.protocol.requests import Depth, SearchRequest
 from hunchd.protocol.responses import PageAnswer
 from hunchd.protocol.search_results import SearchAnswer, SearchResult
@@ -223,7 +217,7 @@ class SessionService(Feature):
         async with self._registry.hold_log(session) as log:
             turns = group_into_turns(log.messages)
             if turns:
-                head = await self._store_facts(log.head, turns)
+                head = await self._store_facts(log.head, turns, await self._read_facts(log.head, turns))
                 extract = await asyncio.to_thread(extract_episodes, head, turns, self._now(), is_ended=True)
                 head = await self._store_episodes(head, extract)
                 if head.ended_at is None or outcome is not None:
@@ -447,9 +441,7 @@ class SessionService(Feature):
             results_now = self._reactions.preferences.rerank(message, project, results_now)
             results = filter_new_results(results_now, shown_ids, heads)
             memories = await self._registry.get_memories([result.id for result in results], owner)
-            known = [
-                memories[result.id] for result in results if result.id in memories
-            ]  # those not forgotten meanwhile
+            known = [memories[result.id] for result in results if result.id in memories]  # the others are forgotten
             supported = {one.id for one in select_supported(message, known)}
             for result in (one for one in results if one.id in supported):
                 memory = memories[result.id]
@@ -517,17 +509,21 @@ class SessionService(Feature):
         Episodes are stored every EPISODE_INTERVAL_TURNS, or after `compact` was called.
         """
         async with self._registry.hold_log(session) as log:
-            until, processed_turn = (
-                (await self._fold_history(log, DEFAULT_HISTORY)).condensed_until,
-                log.head.facts_until_turn,
-            )
-            if until <= processed_turn:
-                return
+            read, until = log.head, (await self._fold_history(log, DEFAULT_HISTORY)).condensed_until
             turns = group_into_turns(log.messages)[:until]
-            head = await self._store_facts(log.head, turns)
-            is_by_hand = log.head.compactions[-1:] == (log.messages[-1].number,)
-            if is_by_hand or until // EPISODE_INTERVAL_TURNS > processed_turn // EPISODE_INTERVAL_TURNS:
-                extract = await asyncio.to_thread(extract_episodes, head, turns, self._now(), is_ended=False)
+            is_by_hand = read.compactions[-1:] == (log.messages[-1].number,)
+        if until <= read.facts_until_turn:
+            return
+        drafts = await self._read_facts(read, turns)  # takes seconds, for which no request waits
+        is_due = until // EPISODE_INTERVAL_TURNS > read.facts_until_turn // EPISODE_INTERVAL_TURNS
+        extract = None
+        if is_by_hand or is_due:
+            extract = await asyncio.to_thread(extract_episodes, read, turns, self._now(), is_ended=False)
+        async with self._registry.hold_log(session) as log:
+            if log.head.facts_until_turn != read.facts_until_turn:
+                return  # the session was ended meanwhile
+            head = await self._store_facts(log.head, turns, drafts)
+            if extract is not None:
                 head = await self._store_episodes(head, extract)
             await self._registry.write_head(log, head)
 
@@ -536,17 +532,24 @@ class SessionService(Feature):
         if head is not None and head.ended_at is None:
             await self.end(session)
 
-    async def _store_facts(self, head: SessionHead, turns: Sequence[Turn]) -> SessionHead:
-        """Store the facts stated in the newest turns, and return the updated metadata."""
+    async def _read_facts(self, head: SessionHead, turns: Sequence[Turn]) -> Sequence[MemoryDraft]:
+        """Return the facts stated in the turns that have not been read yet."""
         if not (stretch := turns[head.facts_until_turn :]):
-            return head
+            return ()
         session_facts = [fact for fact in self._standing(head.project) if fact.source.get("type") == "session"]
         ratings = await self._compute(self._rate, await asyncio.to_thread(list_sentences, stretch))
         statements = await asyncio.to_thread(extract_statements, stretch, ratings)
-        texts = list(dict.fromkeys(text for one in statements for text in (one.text, one.in_context, one.topic)))
-        texts += map(get_topic, session_facts[-MAX_COMPARED_FACTS:])
+        texts = list(dict.fromkeys(text for one in statements for text in (one.text, one.in_context)))
+        texts += [fact.content for fact in session_facts[-MAX_COMPARED_FACTS:]]
         vectors = await self._compute(self._embed, texts)
-        drafts = await asyncio.to_thread(build_facts, head, turns[-1].number, statements, session_facts, vectors)
+        return await asyncio.to_thread(build_facts, head, turns[-1].number, statements, session_facts, vectors)
+
+    async def _store_facts(
+        self, head: SessionHead, turns: Sequence[Turn], drafts: Sequence[MemoryDraft]
+    ) -> SessionHead:
+        """Store facts, and return the updated metadata."""
+        if len(turns) <= head.facts_until_turn:
+            return head
         facts = await self._memories.remember(drafts, [draft.project for draft in drafts])
         if self._reader is not None:
             self._reader.enqueue(head.session)
