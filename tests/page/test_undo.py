@@ -140,7 +140,7 @@ def test_shortened_memory_is_undone_alone(visit: Visit, page_daemon: RunningDaem
     for number in range(12):
         draft = {"kind": "episode", "title": f"Paint shelf {number}", "content": f"Paint shelf {number} green.\n" * 20}
         page_daemon.post("/memories", {**draft, "project": shop["id"], "at": old})
-    run = page_daemon.post("/consolidate", {"project": shop["id"]})["run"]
+    run = run_night(page_daemon, shop)
     visit.go(f"nights?show={run}&step=compress")
     line = visit.page.locator(".line", has_text="Shortened to one line: “Paint shelf 7”")
     line.locator("summary").click()
@@ -161,7 +161,7 @@ def test_undo_of_night_survives_reload(visit: Visit, page_daemon: RunningDaemon,
         files = [{"type": "file", "ref": "fence/gate.py"}]
         draft = {"kind": "episode", "title": f"Paint gate {number}", "content": f"Paint gate {number}.\n" * 20}
         page_daemon.post("/memories", {**draft, "project": shop["id"], "at": at, "artifacts": files})
-    run = page_daemon.post("/consolidate", {"project": shop["id"]})["run"]
+    run = run_night(page_daemon, shop)
     assert {one["change"] for one in list_undone(page_daemon, run)} == set()
     visit.go(f"nights?show={run}&step=history")
     line = visit.page.locator(".line").first
@@ -180,6 +180,13 @@ def test_undo_of_night_survives_reload(visit: Visit, page_daemon: RunningDaemon,
     visit.page.reload()
     visit.page.locator(".line").first.get_by_text("undone", exact=True).wait_for()
     assert visit.page.get_by_text("about to be undone", exact=True).count() == 0
+
+
+def run_night(daemon: RunningDaemon, project: dict[str, Any]) -> str:
+    """Tidy up, and wait for it without a request that would time out on a busy machine."""
+    run = str(daemon.post("/consolidate", {"project": project["id"], "wait": False})["run"])
+    daemon.wait_until(lambda: daemon.get(f"/consolidate/{run}")["status"] == "done", within=300, what="consolidate")
+    return run
 
 
 def list_undone(daemon: RunningDaemon, run: str) -> list[dict[str, Any]]:

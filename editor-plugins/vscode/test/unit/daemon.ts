@@ -107,7 +107,9 @@ export class Daemon {
       return;
     }
     if (request.headers.authorization !== `Bearer ${this.token}`) {
-      response.writeHead(401).end('{"error":{"code":"unauthorized","message":"the token does not belong to this daemon"}}');
+      response
+        .writeHead(401)
+        .end('{"error":{"code":"unauthorized","message":"the token does not belong to this daemon"}}');
       return;
     }
     if (url.pathname === "/events") {
