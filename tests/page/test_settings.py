@@ -13,6 +13,7 @@ from tests.daemon.running import RunningDaemon, daemon_of_many
 from tests.page.conftest import Visit
 from tests.page.histories import make_history
 from tests.page.test_actions import store_fact, undo
+from tests.page.test_undo import run_night
 from tests.repositories import make_shop
 
 
@@ -108,7 +109,7 @@ def test_change_of_a_night_is_undone_for_one_memory(browser: Any, homes: Path) -
     )
     with daemon_of_many(homes) as daemon:
         project = daemon.add(repository)
-        run = daemon.post("/consolidate", {"project": project["id"]})["run"]
+        run = run_night(daemon, project)
         daemon.wait_until(lambda: daemon.get(f"/consolidate/{run}")["status"] != "running", within=60, what="end")
         changed = next(one for one in daemon.get(f"/consolidate/{run}")["changes"] if "lynxes 3" in one["what"])
         identifier = changed["edits"][0]["id"]
