@@ -594,9 +594,10 @@ def test_other_files_are_listed_with_reasons() -> None:
     listed = offered["files:less likely"]
     assert listed.forms[0][1] == (
         "less likely: lib/0.py (same folder), b.py (2 of the last 20 changes), "
-        "c.py, 0.py, 1.py, 2.py (imports this file)"
+        "c.py, 0.py, 1.py, 2.py (imports this file); "
+        "perhaps lib/1.py, late.py, 3.py, 4.py, 5.py, 6.py, 7.py, 8.py, x.py"
     )
-    assert abs(listed.value - 0.23) < 1e-9
+    assert abs(listed.value - 0.51) < 1e-9
 
 
 def test_reasons_name_the_linking_definitions() -> None:
