@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from hunchd import __version__
 from hunchd.cli.command import GROUPED_COMMANDS, GROUPS, NOUNS, Argument, Command, Noun, OneOf
@@ -17,7 +17,23 @@ from hunchd.cli.errors import WrongUsage
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Argument parser that raises WrongUsage, for `main` to print, instead of exiting."""
+    """Argument parser that raises WrongUsage, for `main` to print, instead of exiting.
+
+    Options may stand before, between and after the positional arguments.
+    """
+
+    _is_intermixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        # `parse_known_intermixed_args` calls this method for the options, and then for the positional arguments.
+        has_rest = any(each.nargs in (argparse.PARSER, argparse.REMAINDER) for each in self._get_positional_actions())
+        if self._is_intermixing or has_rest or "--" in args:
+            return super().parse_known_args(args, namespace)
+        self._is_intermixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_intermixing = False
 
     def error(self, message: str) -> NoReturn:
         message = self._add_choices(message)
