@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from hunchd.consolidation.contradiction_records import create_contradiction
 from hunchd.core.state.project import KnownError
 from hunchd.domain.code import FileView, ViewLine
@@ -243,6 +245,21 @@ def test_condensed_memory_shows_its_level() -> None:
         one = replace(work, source={"shown_as": level} if level != "full" else {})
         offered[level] = {piece.id: piece for piece in build_candidates(make_input(matches=[(one, 0.9)]))}
     assert [offered[level]["e1"].forms[0][0] for level in offered] == ["full", "summary", "compressed"]
+
+
+@pytest.mark.parametrize(
+    ("file", "query", "count"), [(None, "", 6), ("shop/basket.py", "", 2), (None, "how to log", 0)]
+)
+def test_newest_team_decisions_are_offered(file: str | None, query: str, count: int) -> None:
+    said = {"trust": Trust.TEAM, "source": {"type": "team Anna Alt", "by": "Anna Alt", "member": "a1"}}
+    facts = [
+        replace(fact(f"d{day}", f"Release on {day} May", **said), at=NOW + timedelta(days=day)) for day in range(9)
+    ]
+    facts.append(fact("adr", "Records are in Markdown"))
+
+    pieces = build_candidates(make_input(facts=facts, focus=Focus(project="p", file=file, query=query)))
+
+    assert [piece.id for piece in pieces if piece.kind == "decision"] == [f"d{day}" for day in range(8, 8 - count, -1)]
 
 
 def test_only_relevant_decisions_are_offered() -> None:

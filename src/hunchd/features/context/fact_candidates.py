@@ -55,6 +55,7 @@ MAX_SENTENCES = 2  # from guides for people; twice as many for a whole change, l
 MAX_AGENT_RULES = 5  # from guides for agents
 MAX_OF_TOPIC = 2  # sentences about one topic, in a guide for agents
 MAX_SHARED = 6  # shared by colleagues
+MAX_TEAM_DECISIONS = 2  # of colleagues, about other things than the open file
 MAX_TOOLS_LENGTH = 300  # characters of the line of tools; a longer one would be cut
 MAX_DECISIONS = 3  # decisions shown; others are found by search
 OUTDATED_AFTER = timedelta(days=3 * 365)  # choices of tools and versions are rarely valid for longer
@@ -90,8 +91,9 @@ def build_fact_candidates(
 ) -> list[ContextCandidate]:
     """Build candidates from user statements, conventions, decisions, contradictions and the profile.
 
-    Decisions are included only if they concern the current work; so are profile lines, except preferences. `errors`
-    are the headlines of the current errors; `test` is the file that tests the current file.
+    Decisions are included only if they concern the current work or are the newest of the team; profile lines, only
+    if they concern it or are preferences. `errors` are the headlines of the current errors; `test` is the file that
+    tests the current file.
     """
     here = select_relevant_facts(_iter_branch_facts(facts, focus.branch), focus.file, focus.open_files, focus.activity)
     at_hand = words_at_hand(focus)
@@ -121,13 +123,30 @@ def build_fact_candidates(
         _build_contradiction_candidate(*contradiction, user_candidates, now)
         for contradiction in _select_contradictions(conflicts, focus, at_hand)
     ]
+    team_decisions = _select_team_decisions(decisions, matching_decisions[:MAX_DECISIONS], focus)
+    stated = [*user_candidates.values(), *(_build_decision_candidate(fact, 0) for fact in team_decisions)]
     return [
-        *(piece for piece in user_candidates.values() if not any(_contains_fact_text(one, piece) for one in open_now)),
+        *(piece for piece in stated if not any(_contains_fact_text(one, piece) for one in open_now)),
         *_build_habit_candidates(habits, focus.file, test, now),
         *(_build_decision_candidate(fact, shared_counts[fact.id]) for fact in matching_decisions[:MAX_DECISIONS]),
         *open_now,
         *_build_profile_candidates(profile, at_hand),
     ]
+
+
+def _select_team_decisions(decisions: Sequence[Memory], matching: Sequence[Memory], focus: Focus) -> list[Memory]:
+    """Select the team's newest decisions that share no word with the current work.
+
+    A project's decisions apply to all of its files. Beside a file, there are few of them, so that answers stay short;
+    an answer to a question contains none.
+    """
+    if focus.query:
+        return []
+    of_team = [fact for fact in decisions if fact.trust is Trust.TEAM and fact.category == "decision"]
+    others = [fact for fact in of_team if fact not in matching and fact.importance >= MIN_IMPORTANCE]
+    others.sort(key=lambda fact: (-fact.at.timestamp(), fact.id))
+    limit = MAX_SHARED if focus.file is None else MAX_TEAM_DECISIONS
+    return others[: max(limit - (len(of_team) - len(others)), 0)]
 
 
 def words_at_hand(focus: Focus) -> frozenset[str]:
