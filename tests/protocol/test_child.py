@@ -26,7 +26,7 @@ SCRIPT = textwrap.dedent(
         return n * 2
 
     async def missing():
-        raise NotFound("no such thing")
+        raise NotFound("no such thing", hint="look elsewhere")
 
     async def broken():
         raise RuntimeError("a bug")
@@ -87,8 +87,9 @@ async def test_call_with_prints_keeps_pipe_intact(child: HelperProcess) -> None:
 
 
 async def test_call_error_keeps_its_class(child: HelperProcess) -> None:
-    with pytest.raises(NotFound, match="no such thing"):
+    with pytest.raises(NotFound, match="no such thing") as refused:
         await child.call("missing", {}, int)
+    assert refused.value.hint == "look elsewhere"
     with pytest.raises(HunchError, match="RuntimeError: a bug"):
         await child.call("broken", {}, int)
     with pytest.raises(NotFound, match="no method"):

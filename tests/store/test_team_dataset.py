@@ -13,7 +13,7 @@ import pytest
 
 from hunchd.domain.errors import ConfigError, InvalidInput, NotFound
 from hunchd.store.team_credentials import load_store_options
-from hunchd.store.team_dataset import TeamDataset
+from hunchd.store.team_dataset import TeamDataset, _describe_failure
 from tests.object_stores import ObjectStore, azure_store, find_azurite, find_moto, s3_store
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]
@@ -155,6 +155,27 @@ def test_credentials_of_longest_prefix_are_used(tmp_path: Path) -> None:
     assert load_store_options(file, "s3://team/x")["aws_region"] == "b"
     assert load_store_options(file, "s3://other/x")["aws_region"] == "a"
     assert load_store_options(tmp_path / "missing", "/folder") == {}
+
+
+@pytest.mark.parametrize("name", ["aws_endpoint", "azure_endpoint"])
+def test_unencrypted_endpoint_has_to_be_allowed(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "team-credentials.toml"
+    file.touch(mode=0o600)
+    file.write_text(f'["s3://"]\n{name} = "http://127.0.0.1:1"\n')
+    with pytest.raises(ConfigError, match="not encrypted") as refused:
+        load_store_options(file, "s3://team/x")
+
+    line = str(refused.value.hint).partition("add the line ")[2].partition(" to ")[0]
+    file.write_text(file.read_text() + line)
+
+    assert load_store_options(file, "s3://team/x")[name] == "http://127.0.0.1:1"
+
+
+def test_long_failure_keeps_its_end() -> None:
+    error = _describe_failure("s3://team/x", ValueError(f"lance error: {'retried ' * 99}URL scheme is not allowed"))
+
+    assert error.message.endswith("URL scheme is not allowed")
+    assert len(error.message) < 400
 
 
 def test_credentials_that_others_can_read_are_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hunchd.domain.errors import StoreError
+from hunchd.domain.errors import AccessDenied
 from hunchd.store.team_dataset import TeamDataset
 from tests.object_stores import (
     ObjectStore,
@@ -79,7 +79,7 @@ async def test_reader_reads_and_cannot_write(roles: Roles) -> None:
 
     assert sorted(await read_ids(reader, 0, version)) == ["a", "b"]
     for write in (reader.append([row("c")], may_exist=False), reader.erase("ada", ["s1"], [])):
-        with pytest.raises(StoreError):
+        with pytest.raises(AccessDenied, match="credentials or permissions do not allow this"):
             await write
     assert await (await roles.open(MAINTAIN)).read_version() == version
 

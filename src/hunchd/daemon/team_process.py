@@ -18,12 +18,13 @@ from typing import Final
 
 import msgspec
 
+from hunchd.domain.errors import StoreError
 from hunchd.domain.json_values import JsonObject
 from hunchd.domain.team_address import get_folder
 from hunchd.features.team.signing import create_key, is_genuine, keep_genuine, load_key, sign_record
 from hunchd.features.team.team_client import Care, RecordBatch
 from hunchd.protocol.helper import serve
-from hunchd.protocol.team_records import RecordKind, TeamRecord, compute_team_id, decode_founding
+from hunchd.protocol.team_records import Founding, RecordKind, TeamRecord, compute_team_id, decode_payload
 from hunchd.store.team_credentials import load_store_options
 from hunchd.store.team_dataset import TeamDataset
 
@@ -50,10 +51,7 @@ def main() -> int:
 
 
 class TeamProcess:
-    """Handlers for the calls to the team process.
-
-    A dataset stays open once it has been opened. The open datasets are keyed by their address.
-    """
+    """Handlers for the calls to the team process."""
 
     def __init__(self) -> None:
         self._datasets: dict[str, TeamDataset] = {}
@@ -65,16 +63,13 @@ class TeamProcess:
         return create_key(Path(key_file))
 
     async def open(self, uri: str, credentials: str, create: bool) -> list[TeamRecord]:
-        """Open the dataset, or create it if `create` is True.
-
-        Returns those records in the dataset by which a team was founded and whose signature is genuine.
-        """
+        """Open or create the dataset; return its genuine founding records."""
         async with self._share_written_files(uri):
             dataset = self._datasets[uri] = await self._open(uri, credentials, create=create)
         rows = await dataset.find_rows("kind", str(RecordKind.FOUND))
         foundings = []
         for record in _parse_rows(rows):
-            founding = decode_founding(record)
+            founding = decode_payload(record, Founding)
             if founding and is_genuine(record, compute_team_id(record.author, founding.nonce)):
                 foundings.append(record)
         return foundings
@@ -114,10 +109,7 @@ class TeamProcess:
 
     @asynccontextmanager
     async def _share_written_files(self, uri: str) -> AsyncIterator[None]:
-        """Give files that are written to a shared folder the permissions of that folder.
-
-        This applies while the `with` block runs. Does nothing if the dataset is not in a folder.
-        """
+        """Give written files the permissions of the shared folder."""
         folder = get_folder(uri)
         if folder is None:
             yield
@@ -143,7 +135,14 @@ class TeamProcess:
         return self._datasets[uri]
 
     async def _open(self, uri: str, credentials: str, *, create: bool) -> TeamDataset:
-        return await TeamDataset.open(uri, load_store_options(Path(credentials), uri), create=create)
+        try:
+            return await TeamDataset.open(uri, load_store_options(Path(credentials), uri), create=create)
+        except StoreError as error:
+            if get_folder(uri) is None:
+                error.hint = (
+                    f"credentials, region and endpoint come from the environment or {credentials}; see docs/team.md"
+                )
+            raise
 
 
 def _read_umask(folder: Path) -> int:
@@ -156,10 +155,7 @@ def _read_umask(folder: Path) -> int:
 
 
 def _parse_rows(rows: list[JsonObject]) -> list[TeamRecord]:
-    """Return the rows that are valid records.
-
-    Invalid rows, written by a later version or by somebody who should not write there, are skipped.
-    """
+    """Return the valid records; later versions may write others."""
     records = []
     for row in rows:
         try:

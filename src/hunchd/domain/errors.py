@@ -10,7 +10,8 @@ HunchError
 ├── Unavailable        a component is starting, stopping or broken; everything else still works
 ├── ConfigError        a setting in the user's file cannot be used
 ├── StoreError         the database cannot be opened, read or written
-│   └── StoreClosed    a project's data is being erased, or the store is shutting down
+│   ├── StoreClosed    a project's data is being erased, or the store is shutting down
+│   └── AccessDenied   the credentials or the permissions of a folder do not allow the operation
 └── RepositoryError    git or the working tree cannot be read
 """
 
@@ -75,6 +76,10 @@ class StoreClosed(StoreError):
     """Raised if the store was closed on purpose and needs no repair."""
 
     code = "store_closed"
+
+
+class AccessDenied(StoreError):
+    code = "access_denied"
 
 
 class RepositoryError(HunchError):

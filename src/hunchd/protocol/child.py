@@ -264,7 +264,9 @@ class HelperProcess:
         if inbox is None:
             return
         if frame.e is not None:
-            inbox.put_nowait(_ERRORS.get(frame.e.code, errors.HunchError)(frame.e.message))
+            error = _ERRORS.get(frame.e.code, errors.HunchError)(frame.e.message)
+            error.hint = frame.e.hint
+            inbox.put_nowait(error)
         else:
             inbox.put_nowait(_END_OF_STREAM if frame.end is not None else frame.s if frame.r is UNSET else frame.r)
 

@@ -124,7 +124,7 @@ class _Server:
             else:
                 await self._send(ReplyFrame(i=number, r=encode(await outcome)))
         except errors.HunchError as error:
-            await self._send(ReplyFrame(i=number, e=Failure(error.code, error.message)))
+            await self._send(ReplyFrame(i=number, e=Failure(error.code, error.message, error.hint)))
         except Exception as error:  # a bug in a handler fails one call, not the process
             logger.exception("%s failed", method)
             await self._send(ReplyFrame(i=number, e=Failure("error", f"{type(error).__name__}: {error}")))

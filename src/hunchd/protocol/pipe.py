@@ -39,6 +39,7 @@ class Failure(Struct):
 
     code: str
     message: str
+    hint: str | None = None
 
 
 class CallFrame(Struct, omit_defaults=True):

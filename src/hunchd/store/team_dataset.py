@@ -18,7 +18,7 @@ from uuid import uuid4
 import lancedb
 import pyarrow as pa
 
-from hunchd.domain.errors import NotFound, StoreError
+from hunchd.domain.errors import AccessDenied, NotFound, StoreError
 from hunchd.domain.team_address import get_folder, split_address
 from hunchd.store.database.sql_conditions import (
     join_conditions,
@@ -36,6 +36,8 @@ LEASES: Final = "team_leases"
 BATCH_ROWS: Final = 1_000  # rows in a batch of a stream
 COMPACT_ATTEMPTS: Final = 3
 _CONFLICTS: Final = ("commit conflict", "concurrent writers")  # in the messages of Lance
+_DENIED: Final = re.compile(r"(?i)lacked the necessary privileges|access ?denied|permission denied|\b403 forbidden")
+_MAX_CAUSE: Final = 300  # characters of the client's text
 _CREATED: Final = "_row_created_at_version"
 _ADDRESS: Final = "_rowaddr"
 _SOURCE_LINE: Final = re.compile(r",? \S+\.rs:\d+:\d+")  # of the client, at the end of its errors
@@ -58,10 +60,7 @@ _LEASE_SCHEMA: Final = pa.schema([pa.field(name, pa.string(), nullable=False) fo
 
 
 class TeamDataset:
-    """Dataset of a team at a certain address.
-
-    Every error of the object store is raised as StoreError.
-    """
+    """Dataset at an address; raises StoreError for store failures."""
 
     def __init__(self, uri: str, table: Any, leases: Any) -> None:
         self._uri = uri
@@ -70,10 +69,7 @@ class TeamDataset:
 
     @classmethod
     async def open(cls, uri: str, options: Mapping[str, str], *, create: bool = False) -> TeamDataset:
-        """Open the dataset, creating it if `create` is True.
-
-        Raises NotFound if the dataset does not exist, and InvalidInput if the address is invalid.
-        """
+        """Open or create the dataset; raises NotFound or InvalidInput."""
         split_address(uri)
         folder = get_folder(uri)
         if not create and folder is not None and not await asyncio.to_thread(folder.is_dir):
@@ -203,9 +199,12 @@ class TeamDataset:
 def _describe_failure(uri: str, error: Exception) -> StoreError:
     """Convert an error of the database client to the error to raise.
 
-    The client's text is put on one line of at most 300 characters.
+    The client's text is put on one line of at most 300 characters. Its end names the cause.
     """
-    text = " ".join(_SOURCE_LINE.sub("", str(error)).split())[:300]
+    text = " ".join(_SOURCE_LINE.sub("", str(error)).split())
+    if _DENIED.search(text):
+        return AccessDenied(f"{uri}: the present credentials or permissions do not allow this")
+    text = text if len(text) <= _MAX_CAUSE else f"{text[: _MAX_CAUSE // 3]} … {text[-_MAX_CAUSE * 2 // 3 :]}"
     if "not found" in text.casefold():
         text = "the folder or bucket is missing, or it is not mounted"
     return StoreError(f"{uri} is not reachable: {text}")
