@@ -58,7 +58,28 @@ def test_doctor_names_unreachable_team(fake: FakeDaemon, capsys: Output) -> None
 
     main(["doctor"])
 
-    assert "/src/shop: /mnt/team is not reachable" in capsys.readouterr().out
+    assert "/src/shop: unreachable: /mnt/team is not reachable" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("state", "failure", "verdict"), [("in step", "", "ok"), ("read-only", "refused", "note")])
+def test_doctor_names_every_team(fake: FakeDaemon, capsys: Output, state: str, failure: str, verdict: str) -> None:
+    project = {"id": "p1", "path": "/src/shop", "team": {"state": state, "failure": failure}}
+    fake.routes["GET /status"] = (200, {"projects": [project]})
+
+    [check] = [one for one in run_doctor(capsys)["team"] if "/src/shop" in one["finding"]]
+
+    assert (check["verdict"], state in check["finding"]) == (verdict, True)
+
+
+def test_doctor_names_private_credentials_file(fake: FakeDaemon, capsys: Output) -> None:
+    file = resolve_app_paths().config / "team-credentials.toml"
+    assert str(file) in str(run_doctor(capsys)["team"])
+    ensure_private_folder(file.parent)
+    file.touch(mode=0o644)
+
+    [check] = run_doctor(capsys)["team"]
+
+    assert (check["verdict"], check["advice"], check["fixable"]) == ("bad", f"chmod 600 {file}", True)
 
 
 def test_doctor_fixes_readable_token(fake: FakeDaemon, capsys: Output) -> None:

@@ -79,6 +79,69 @@ def test_forget_of_members_statement_tells_limits(fake: FakeDaemon, capsys: Outp
     assert "hidden on this machine only, until Alice Ames changes it" in capsys.readouterr().out
 
 
+def test_forget_names_erased_own_statement(fake: FakeDaemon, capsys: Output) -> None:
+    fake.routes["DELETE /memories/m1"] = (200, {"forgotten": "m1", "still_said_by": "Bob", "own_erased": True})
+
+    assert main(["forget", "m1"]) == 0
+
+    assert "What you said yourself is erased for all members." in capsys.readouterr().out
+
+
+READ_ONLY = {**PROGRESS, "state": "read-only", "failure": "these credentials can read the team's store, but not write"}
+
+
+def test_read_only_status_is_one_sentence(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    fake.routes["GET /team"] = (200, {**STATUS, "unsent": 2, "progress": READ_ONLY})
+
+    assert main(["team"]) == 0
+
+    output = capsys.readouterr()
+    assert "2 wait on this machine" in output.out
+    assert "in step" not in output.out
+    assert output.err.count("\n") == 1
+    assert "next attempt" not in output.err
+
+
+@pytest.mark.parametrize("command", ["join", "remember"])
+def test_read_only_member_is_warned(command: str, fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    fake.routes["GET /team"] = (200, {**STATUS, "progress": READ_ONLY})
+    fake.routes["GET /team/preview"] = (200, {"joined": False, "items": [{}]})
+    fake.routes["POST /team"] = (201, {"uri": "s3://bucket/shop", "address": "s3://bucket/shop#1"})
+    fake.routes["POST /memories"] = (201, {"ids": ["m1"]})
+
+    words = ["join", "s3://bucket/shop", "--yes", "--name", "Ada"] if command == "join" else ["we ship on Mondays"]
+    assert main(["team" if command == "join" else command, *words]) == 0
+
+    warning = capsys.readouterr().err
+    assert "can read the team's store, but not write: what you state stays on this machine" in warning
+    assert "memories of" not in warning.replace("1 memory of", "")
+
+
+def test_preview_describes_records_without_statement(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    chosen = {"kind": "fact", "category": "decision", "title": "queue: Redis", "content": "queue: Redis"}
+    contents = {
+        "resolve": {"over": ["r1"], "chosen": chosen, "note": "CI says so"},
+        "vote": {"useful": 1},
+        "erase": {},
+        "join": {"name": "Ada"},
+    }
+    items = [{"action": action, "memory": None, "content": content} for action, content in contents.items()]
+    items.append({"action": "resolve", "memory": None, "content": {"over": ["r1"]}})
+    fake.routes["GET /team/preview"] = (200, {"joined": True, "items": items})
+
+    assert main(["team", "preview"]) == 0
+
+    assert capsys.readouterr().out.splitlines() == [
+        "resolve decision: queue: Redis",
+        "    queue: Redis",
+        "    CI says so",
+        "vote useful",
+        "erase one of your earlier statements",
+        "join Ada",
+        "resolve 1 of the members' statements no longer holds",
+    ]
+
+
 def test_show_names_member(fake: FakeDaemon, capsys: Output) -> None:
     memory = {"id": "m1", "title": "queue: Redis", "content": "queue: Redis", "source": {"by": "Alice Ames"}}
     fake.routes["GET /memories/m1"] = (200, memory)

@@ -20,6 +20,7 @@ from hunchd.cli.errors import CommandError
 from hunchd.config.app_paths import AppPaths
 from hunchd.config.loading import load_settings
 from hunchd.domain.errors import ConfigError
+from hunchd.domain.team_address import CREDENTIALS_FILE
 from hunchd.protocol.rendezvous import read_rendezvous
 
 _MAX_SPOOL_BYTES: Final = 1_000_000  # bytes: thousands of unread signals
@@ -31,6 +32,7 @@ def run_environment_checks(paths: AppPaths) -> Iterator[Check]:
     yield from check_port(paths)
     yield from check_locks(paths)
     yield from check_degraded(paths)
+    yield from check_team_credentials(paths)
     yield from check_spool(paths)
     yield from check_hooks(paths)
     yield from check_service(paths)
@@ -138,9 +140,23 @@ def check_degraded(paths: AppPaths) -> Iterator[Check]:
         if project.get("state") == "missing":
             advice = f"If it was deleted for good, run `hunch remove {project['id']}`."
             yield Check("status", "note", f"{project['path']} does not exist", advice)
-        if (project.get("team") or {}).get("state") == "unreachable":
-            advice = "Nothing is lost meanwhile; run `hunch team status` in the project for the next attempt."
-            yield Check("team", "note", f"{project['path']}: {project['team']['failure']}", advice)
+        team = project.get("team") or {}
+        if team.get("failure"):
+            advice = "Nothing is lost meanwhile; run `hunch team status` in the project to see what waits."
+            yield Check("team", "note", f"{project['path']}: {team['state']}: {team['failure']}", advice)
+        elif team:
+            yield Check("team", "ok", f"{project['path']}: {team['state']}")
+
+
+def check_team_credentials(paths: AppPaths) -> Iterator[Check]:
+    """Name the file with the credentials of teams' object stores, and check that it is private."""
+    file = paths.config / CREDENTIALS_FILE
+    if not file.exists():
+        yield Check("team", "ok", f"no credentials in a file ({file} does not exist)")
+    elif os.name == "posix" and file.stat().st_mode & 0o077:
+        yield Check("team", "bad", f"other users can read {file}", f"chmod 600 {file}", lambda: file.chmod(0o600))
+    else:
+        yield Check("team", "ok", f"credentials in {file}")
 
 
 def check_spool(paths: AppPaths) -> Iterator[Check]:

@@ -27,6 +27,8 @@ from hunchd.cli.output import (
     strip_controls,
 )
 from hunchd.cli.targets import find_project_root, find_project_root_or_none, get_items, resolve_text_file
+from hunchd.cli.team import describe_read_only
+from hunchd.domain.json_values import JsonObject
 
 _MAX_SIMILAR = 2  # similar statements shown after storing one
 MAX_FORGOTTEN_AT_ONCE: Final = 500  # memories in one request
@@ -80,6 +82,8 @@ def remember(arguments: Namespace) -> int:
             if secrets := understanding.get("redacted"):
                 print_note(f"removed secrets ({strip_controls(', '.join(secrets))}); secrets are never stored.")
             _print_similar(client, understanding)
+        if "project" in body and (warning := describe_read_only(client, str(body["project"]))) is not None:
+            print_note(warning)
     return 0
 
 
@@ -275,18 +279,20 @@ def forget(arguments: Namespace) -> int:
         print_json({"forgotten": forgotten_ids})
     else:
         for answer in answers:
-            print(f"{strip_controls(answer['forgotten'])}: {_describe_forgotten(answer.get('still_said_by'))}")
+            print(f"{strip_controls(answer['forgotten'])}: {_describe_forgotten(answer)}")
     missing = [one for one in ids if one not in forgotten_ids]
     for one in missing:
         print_note(f"there is no memory {strip_controls(one)}.")
     return 1 if missing else 0
 
 
-def _describe_forgotten(member: str | None) -> str:
-    if member is None:
+def _describe_forgotten(answer: JsonObject) -> str:
+    if answer.get("still_said_by") is None:
         return "forgotten."
-    name = strip_controls(member)
-    return f"hidden on this machine only, until {name} changes it. {name} said this and can forget it for all members."
+    name = strip_controls(answer["still_said_by"])
+    own = " What you said yourself is erased for all members." if answer.get("own_erased") else ""
+    limits = f"hidden on this machine only, until {name} changes it"
+    return f"{limits}. {name} said this and can forget it for all members.{own}"
 
 
 def why(arguments: Namespace) -> int:

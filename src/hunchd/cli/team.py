@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from argparse import Namespace
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +13,7 @@ from typing import Any, Final
 from hunchd.cli.client import Client, quote_segment
 from hunchd.cli.context import request_in_project
 from hunchd.cli.daemon_control import connect
-from hunchd.cli.errors import WrongUsage
+from hunchd.cli.errors import RequestRejected, WrongUsage
 from hunchd.cli.output import (
     BOLD,
     DIM,
@@ -35,6 +37,7 @@ from hunchd.repository.safe_reading import read_file
 
 ADDRESS_FILE: Final = f"{SHARED_FOLDER}/team.toml"
 _MAX_ADDRESS_FILE_BYTES: Final = 4_096
+_FIRST_EXCHANGE_SECONDS: Final = 5.0  # until a join returns in any case
 
 
 def team(arguments: Namespace) -> int:
@@ -59,17 +62,16 @@ def _join(client: Client, root: Path, arguments: Namespace) -> int:
 
 
 def _enter(client: Client, root: Path, arguments: Namespace, address: str, *, is_new: bool) -> int:
-    """Join or create a team, after the user has confirmed it.
-
-    The address and the number of memories to send are shown first, because a repository may name any address.
-    """
+    """Join or create a team after showing its address and asking."""
     name = arguments.name or get_git_user(root)
     if not name:
         raise WrongUsage("your name is missing.", hint="Use --name NAME, or set git config user.name.")
     preview = _request(client, root, "/team/preview")
     if preview["joined"]:
         raise WrongUsage("this project already has a team.", hint="To leave it, run `hunch team leave`.")
-    print_note(f"{len(preview['items'])} memories of {root} would be sent to {strip_controls(address)} as {name}.")
+    count = len(preview["items"])
+    memories = "1 memory" if count == 1 else f"{count} memories"
+    print_note(f"{memories} of {root} would be sent to {strip_controls(address)} as {name}.")
     print_note("Run `hunch team preview` to see each of them. Anyone who can read that address can read them.")
     require_confirmation(
         "Share this project's memory there?", is_confirmed=arguments.yes, otherwise="nothing was sent."
@@ -86,14 +88,29 @@ def _enter(client: Client, root: Path, arguments: Namespace, address: str, *, is
             "for them to run `hunch team join` without an address, add this line to "
             f'{ADDRESS_FILE} in the repository: address = "{strip_controls(joined["address"])}"'
         )
+    _wait_for_first_exchange(client, root)
+    if (warning := describe_read_only(client, str(root))) is not None:
+        print_note(warning)
     return 0
 
 
-def _read_address(root: Path) -> str:
-    """Return the team's address from the file in the repository.
+def _wait_for_first_exchange(client: Client, root: Path) -> None:
+    deadline = time.monotonic() + _FIRST_EXCHANGE_SECONDS
+    while _request(client, root, "/team")["progress"]["state"] == "starting" and time.monotonic() < deadline:
+        time.sleep(0.2)
 
-    Raises WrongUsage if the file is missing or contains no valid address.
-    """
+
+def describe_read_only(client: Client, root: str) -> str | None:
+    """Return a warning if the user's statements cannot be sent to the team of the project at `root`."""
+    with suppress(RequestRejected):
+        status = client.get("/team", project=root)
+        if status["joined"] and status["progress"]["state"] == "read-only":
+            return f"{status['progress']['failure']}: what you state stays on this machine until they can."
+    return None
+
+
+def _read_address(root: Path) -> str:
+    """Return the team's address from the repository, or raise WrongUsage."""
     content = read_file(root, ADDRESS_FILE, limit=_MAX_ADDRESS_FILE_BYTES)
     if content is None:
         raise WrongUsage(
@@ -107,10 +124,7 @@ def _read_address(root: Path) -> str:
 
 
 def _check_address(address: str) -> str:
-    """Return the address if it is valid.
-
-    Raises WrongUsage if the address is not supported or contains credentials. The message does not quote it.
-    """
+    """Return a valid address; raise WrongUsage without quoting credentials."""
     try:
         split_address(address)
     except InvalidInput as error:
@@ -129,15 +143,19 @@ def _show_status(client: Client, root: Path, arguments: Namespace) -> int:
     progress = status["progress"]
     members = "1 member" if status["members"] == 1 else f"{status['members']} members"
     print(f"{colourize(strip_controls(status['uri']), BOLD)}  {members}, you are {strip_controls(status['name'])}")
-    is_behind = progress["state"] == "in step" and status["unsent"] + status["unapplied"] > 0
+    is_read_only = progress["state"] == "read-only"
+    is_behind = is_read_only or (progress["state"] == "in step" and status["unsent"] + status["unapplied"] > 0)
     since = (
         f"{'last exchange' if is_behind else 'in step'} {format_age(progress['in_step_at'])}"
         if progress.get("in_step_at")
         else ""
     )
     state = ", ".join(filter(None, (progress["state"] if progress["state"] != "in step" else "", since)))
-    print(f"{state}; {status['unsent']} to send, {status['unapplied']} received and not shown yet")
-    if progress["failure"]:
+    waiting = f"{status['unsent']} {'wait on this machine' if is_read_only else 'to send'}"
+    print(f"{state}; {waiting}, {status['unapplied']} received and not shown yet")
+    if is_read_only:
+        print_note(f"{strip_controls(progress['failure'])}; what waits is sent as soon as they can.")
+    elif progress["failure"]:
         print_note(f"{strip_controls(progress['failure'])}; {_describe_next_attempt(progress)}")
     if progress["forged"]:
         print_note(
@@ -173,14 +191,31 @@ def _preview(client: Client, root: Path, arguments: Namespace) -> int:
         return 0
     for one in answer["items"]:
         content = one["content"]
-        kind = content.get("category") or content.get("kind") or ""
-        print(f"{colourize(one['action'], BOLD)} {kind}: {format_line(content.get('title') or '', 100)}")
-        text = strip_controls(content.get("content") or "")
-        if text and text != content.get("title"):
+        statement = content.get("chosen") or content
+        kind = statement.get("category") or statement.get("kind") or ""
+        heading = statement.get("title") or _describe_record(one["action"], content)
+        print(f"{colourize(one['action'], BOLD)} {kind}{': ' if kind else ''}{format_line(heading, 100)}")
+        text = strip_controls("\n".join(filter(None, (statement.get("content"), content.get("note")))))
+        if text and text != heading:
             print(colourize("\n".join(f"    {line}" for line in text.splitlines()), DIM))
     if not answer["items"]:
         print_note("nothing would be sent." if answer["joined"] else "nothing in this project would be sent to a team.")
     return 0
+
+
+def _describe_record(action: str, content: JsonObject) -> str:
+    """Describe a record that contains no statement."""
+    match action:
+        case "found" | "join" | "leave":
+            return str(content.get("name") or content.get("title") or "")
+        case "vote":
+            return ", ".join(name for name in ("useful", "wrong") if content.get(name)) or "none any more"
+        case "resolve" if content.get("over"):
+            return f"{len(content['over'])} of the members' statements no longer holds"
+        case "retract" | "erase":
+            return "one of your earlier statements"
+        case _:
+            return "one of your decisions between members" if action == "unresolve" else ""
 
 
 def _change_member(client: Client, root: Path, arguments: Namespace) -> int:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from hunchd.domain.errors import InvalidInput
+
+CREDENTIALS_FILE: Final = "team-credentials.toml"  # in the folder of the settings
 
 
 def split_address(address: str) -> tuple[str, str]:
