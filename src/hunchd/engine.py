@@ -514,6 +514,7 @@ class Engine:
             others = await self._memories.find(list_quoted_ids(memory), memory.project)
             erased_memories |= {one.id: one for one in others.values() if repeats(one, memory)}
         await self.conversations.rewrite_summaries_without(memories)
+        restated_ids = await self.team.hide_statements(memories)
         async with AsyncExitStack() as promises:
             for project in dict.fromkeys(one.project for one in erased_memories.values()):
                 ids = [one.id for one in erased_memories.values() if one.project == project]
@@ -525,7 +526,11 @@ class Engine:
             finally:
                 await self._features.forget_memories(list(erased_memories))
         return [
-            ForgottenAnswer(forgotten=one.id, still_said_by=one.source["by"] if one.trust is Trust.TEAM else None)
+            ForgottenAnswer(
+                forgotten=one.id,
+                still_said_by=one.source["by"] if one.trust is Trust.TEAM else None,
+                own_erased=one.id in restated_ids,
+            )
             for one in memories
         ]
 

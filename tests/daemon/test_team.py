@@ -46,6 +46,22 @@ class Colleague:
         fact = {"kind": "fact", "key": key, "value": value, "category": "decision", "project": str(self.folder)}
         return str(self.daemon.post("/memories", {**fact, "content": f"{key}: {value}"})["ids"][0])
 
+    def say(self, text: str) -> str:
+        fact = {"kind": "fact", "content": text, "category": "decision", "project": str(self.folder)}
+        return str(self.daemon.post("/memories", fact)["ids"][0])
+
+    def list_said(self) -> dict[str, str]:
+        """Map the valid decisions to their ids."""
+        found = self.daemon.get("/memories", project=str(self.folder), kind="fact", category="decision")["items"]
+        return {one["content"]: one["id"] for one in found if one["status"] == "active"}
+
+    def open_dispute(self, a: str, b: str) -> str:
+        said = self.list_said()
+        return str(self.daemon.post("/contradictions", {"a": said[a], "b": said[b]})["id"])
+
+    def leave(self) -> None:
+        assert self.daemon.request("DELETE", "/team", query={"project": str(self.folder)})[0] == 200
+
     def look_up(self, key: str) -> str | None:
         status, answer = self.daemon.request("GET", "/facts", query={"key": key, "project": str(self.folder)})
         fact = answer.get("fact") if status == 200 else None
@@ -175,7 +191,7 @@ def test_leaving_keeps_own_statements_only(team: list[Colleague]) -> None:
 
     assert (bob.look_up("queue"), bob.look_up("cache")) == (None, "none")
     assert not bob.team()["joined"]
-    assert not any((bob.daemon.places.data / "teams").iterdir())
+    assert not any(holds(file, b"Redis") for file in (bob.daemon.places.data / "teams").rglob("*"))
     assert ada.look_up("cache") == "none"
 
 
@@ -191,6 +207,67 @@ def test_members_statement_is_only_hidden(team: list[Colleague]) -> None:
 
     _, forgotten = bob.daemon.request("DELETE", f"/memories/{fact['id']}")
     assert (forgotten["still_said_by"], bob.look_up("queue"), ada.look_up("queue")) == ("Ada", None, "Redis")
+
+
+def test_forget_after_resolution_hides_and_erases(team: list[Colleague]) -> None:
+    ada, bob, cem = team
+    statement = ada.state("queue", "Redis")
+    wait_for(lambda: bob.look_up("queue") == "Redis")
+    bob.state("queue", "Kafka")
+    wait_for(lambda: ada.disputed())
+    bob.daemon.post(f"/contradictions/{bob.disputed()[0]['id']}/resolve", {"resolution": "b_wins"})
+    wait_for(lambda: ada.look_up("queue") == cem.look_up("queue") == "Kafka")
+
+    _, forgotten = ada.daemon.request("DELETE", f"/memories/{statement}")
+    assert (forgotten["still_said_by"], forgotten["own_erased"]) == ("Bob", True)
+    wait_for(lambda: ada.team()["unsent"] == ada.team()["unapplied"] == 0)
+    bob.leave()  # changes the roster, so that everything he said is looked at again
+    wait_for(lambda: any(one["state"] == "left" for one in ada.team("/members")["items"]))
+    wait_for(lambda: ada.team()["unapplied"] == 0)
+    assert (ada.look_up("queue"), cem.look_up("queue")) == (None, "Kafka")
+
+    bob.join(ada.team()["uri"])
+    bob.state("queue", "NATS")
+    wait_for(lambda: ada.look_up("queue") == "NATS")
+
+
+def test_keyless_resolution_reaches_its_loser(team: list[Colleague]) -> None:
+    ada, bob, _ = team
+    ada.say("we release on Tuesdays")
+    wait_for(lambda: bob.list_said())
+    bob.say("we release on Wednesdays")
+    wait_for(lambda: all(len(one.list_said()) == 2 for one in team))
+    disputes = [one.open_dispute("we release on Tuesdays", "we release on Wednesdays") for one in team]
+
+    winner = "a_wins" if "Wednesdays" in bob.disputed()[0]["a"]["content"] else "b_wins"
+    bob.daemon.post(f"/contradictions/{disputes[1]}/resolve", {"resolution": winner})
+    wait_for(lambda: all(list(one.list_said()) == ["we release on Wednesdays"] for one in team))
+    wait_for(lambda: not any(one.disputed() for one in team))
+
+    bob.daemon.post(f"/memories/{disputes[1]}/undo", {})
+    wait_for(lambda: all(len(one.list_said()) == 2 for one in team))
+
+
+def test_rejoined_member_repeats_nothing(team: list[Colleague]) -> None:
+    ada, bob, cem = team
+    ada.say("we release on Tuesdays")
+    ada.state("queue", "Redis")
+    bob.say("we tag on Wednesdays")
+    bob.state("queue", "Kafka")
+    wait_for(lambda: all(len(one.list_said()) == 3 and len(one.disputed()) == 1 for one in team))
+    for one in team:
+        one.open_dispute("we release on Tuesdays", "we tag on Wednesdays")
+
+    bob.leave()
+    assert set(bob.list_said()) == {"we tag on Wednesdays", "queue: Kafka"}
+    assert not bob.disputed()
+    bob.join(ada.team()["uri"])
+    bob.say("we freeze on Mondays")
+
+    wait_for(lambda: all(len(one.list_said()) == 4 for one in team))
+    assert sorted(one["name"] for one in cem.team("/members")["items"]) == ["Ada", "Bob", "Cem"]
+    assert cem.team()["members"] == 3
+    assert len(cem.disputed()) == 2
 
 
 def test_restated_key_erases_forgotten_text(team: list[Colleague], tmp_path: Path) -> None:

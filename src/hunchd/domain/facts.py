@@ -365,11 +365,16 @@ def undo_last_step(head: Memory, before: Memory | None, now: datetime) -> tuple[
     return result, MemoryChange((archived_memory, result), (before.id,), head.project)
 
 
-def withdraw_fact(head: Memory, now: datetime) -> MemoryChange:
-    """End the validity of `head` now, because no source states it any more."""
+def withdraw_fact(head: Memory, now: datetime, *, reason: str = "") -> MemoryChange:
+    """End the validity of `head` now, because no source states it any more, or for `reason`."""
     ended_head = _cut_validity(replace(head, status=Status.SUPERSEDED, updated=now), max(now, get_valid_from(head)))
-    ended_head = replace(ended_head, source={**ended_head.source, _WITHDRAWN_FIELD: True})
+    ended_head = replace(ended_head, source={**ended_head.source, _WITHDRAWN_FIELD: reason or True})
     return MemoryChange((ended_head,), project=head.project)
+
+
+def restore_withdrawn(head: Memory, now: datetime) -> list[MemoryChange]:
+    """Return the change that makes `head` valid again if it was withdrawn."""
+    return [undo_last_step(head, None, now)[1]] if head.source.get(_WITHDRAWN_FIELD) else []
 
 
 def retire_version(memory: Memory, ends: datetime, now: datetime) -> Memory:

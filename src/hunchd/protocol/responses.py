@@ -190,6 +190,7 @@ class ForgottenAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     still_said_by: Annotated[
         str | None, Meta(description="member of the team whose statement it is; it is hidden on this machine only")
     ] = None
+    own_erased: Annotated[bool, Meta(description="your own earlier statement is erased for all members")] = False
 
 
 class ForgottenManyAnswer(Struct, frozen=True, kw_only=True):

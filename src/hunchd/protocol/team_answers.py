@@ -52,10 +52,7 @@ class TeamJoined(Struct, frozen=True, kw_only=True):
 
 
 class TeamLeft(Struct, frozen=True, kw_only=True):
-    """Team that the user left.
-
-    `unsent` is the number of records that were never sent to the team.
-    """
+    """Team that the user left; `unsent` records were never sent."""
 
     left: str
     unsent: Count

@@ -9,13 +9,14 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from hunchd.domain.errors import InvalidInput
 from hunchd.domain.memory import Kind
+
+ContentT = TypeVar("ContentT", bound=Struct)
 
 MAX_PAYLOAD_CHARACTERS: Final = 64 * 1024  # characters; equal to the maximum number of bytes of a shared file
 _MAX_IDENTIFIER: Final = 128  # characters
@@ -80,10 +81,7 @@ class Statement(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Resolution(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Content of a RESOLVE record, which decides between several statements.
-
-    It decides between the STATE records listed in `over`; later statements are not affected.
-    """
+    """Content of a RESOLVE record about the STATE records in `over`."""
 
     over: tuple[str, ...]
     chosen: Statement | None = None  # None: each of them holds
@@ -92,10 +90,7 @@ class Resolution(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Vote(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Content of a VOTE record.
-
-    It contains totals instead of increments, so that receiving a record twice changes nothing.
-    """
+    """Content of a VOTE record: totals, safe to receive twice."""
 
     useful: int = 0
     wrong: int = 0
@@ -108,10 +103,7 @@ class Membership(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Founding(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Content of a FOUND record, by which a team is founded.
-
-    The team's id is a hash of the record's author and `nonce`.
-    """
+    """Content of a FOUND record, which determines the team's id."""
 
     nonce: str
     title: str = ""
@@ -140,47 +132,9 @@ def encode_payload(content: Struct) -> str:
     return msgspec.json.encode(content).decode()
 
 
-def decode_statement(record: TeamRecord) -> Statement:
-    """Return the statement in a STATE record.
-
-    Raises InvalidInput if the record does not contain a valid statement.
-    """
+def decode_payload(record: TeamRecord, content: type[ContentT]) -> ContentT | None:
+    """Return the content of a record, or None if it is not valid."""
     try:
-        return msgspec.json.decode(record.payload, type=Statement)
-    except msgspec.MsgspecError as error:
-        raise InvalidInput(f"record {record.id} does not contain a valid statement: {error}") from error
-
-
-def decode_resolution(record: TeamRecord) -> Resolution:
-    """Return the resolution in a RESOLVE record.
-
-    Raises InvalidInput if the record does not contain a valid resolution.
-    """
-    try:
-        return msgspec.json.decode(record.payload, type=Resolution)
-    except msgspec.MsgspecError as error:
-        raise InvalidInput(f"record {record.id} does not contain a valid resolution: {error}") from error
-
-
-def decode_vote(record: TeamRecord) -> Vote:
-    """Return the vote in a VOTE record, or an empty vote if it is invalid."""
-    try:
-        return msgspec.json.decode(record.payload, type=Vote)
-    except msgspec.MsgspecError:
-        return Vote()
-
-
-def decode_member_name(record: TeamRecord) -> str:
-    """Return the name in a JOIN record, or "" if it is invalid."""
-    try:
-        return msgspec.json.decode(record.payload, type=Membership).name
-    except msgspec.MsgspecError:
-        return ""
-
-
-def decode_founding(record: TeamRecord) -> Founding | None:
-    """Return the content of a FOUND record, or None if it is invalid."""
-    try:
-        return msgspec.json.decode(record.payload, type=Founding)
+        return msgspec.json.decode(record.payload, type=content)
     except msgspec.MsgspecError:
         return None

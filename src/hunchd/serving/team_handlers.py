@@ -33,11 +33,7 @@ class TeamHandlers:
 
     @route("GET /team", "teamStatus", errors=(404,))
     async def get_status(self, query: TeamQuery) -> TeamStatus:
-        """Return the state of a project's team, and this machine's progress.
-
-        The response states whether the project has a team. The progress shows how far this machine has synchronised
-        with it.
-        """
+        """Return a team's state, and how far this machine has come."""
         return await self._team.get_status(query.project)
 
     @route("DELETE /team", "leaveTeam", errors=(404,))

@@ -17,6 +17,7 @@ from hunchd.protocol.team_records import (
     TeamRecord,
     compute_record_id,
     compute_team_id,
+    decode_payload,
     encode_payload,
 )
 
@@ -61,3 +62,8 @@ def joined(author: str, name: str = "", clock: int = 1) -> TeamRecord:
 
 def founded() -> TeamRecord:
     return record(RecordKind.FOUND, FOUNDER, TEAM, payload=encode_payload(Founding(nonce=NONCE)))
+
+
+def decode_value(record: TeamRecord) -> str | None:
+    content = decode_payload(record, Statement)
+    return content.value if content is not None else None

@@ -17,8 +17,8 @@ from hunchd.features.team.merge import Member, SubjectView
 from hunchd.features.team.outbox import plan_resolution
 from hunchd.features.team.projection import ProjectionTarget, SlotState, build_claim, plan_single, plan_slot
 from hunchd.features.team.selection import SharingScope
-from hunchd.protocol.team_records import RecordKind, TeamRecord, decode_resolution, decode_statement
-from tests.features.team.records import NOW, record, resolved, stated
+from hunchd.protocol.team_records import RecordKind, Resolution, TeamRecord, decode_payload
+from tests.features.team.records import NOW, decode_value, record, resolved, stated
 from tests.features.team.test_selection import memory
 
 ROSTER = {name: Member(name, name.capitalize(), "member") for name in ("ada", "bob", "cem", "own")}
@@ -144,7 +144,8 @@ def test_resolution_covers_own_earlier_statement() -> None:
     )
 
     assert planned is not None
-    resolution = decode_resolution(record(planned.kind, "own", payload=planned.payload))
+    resolution = decode_payload(record(planned.kind, "own", payload=planned.payload), Resolution)
+    assert resolution is not None
     assert set(resolution.over) == {ours.id, theirs.id}
 
 
@@ -170,12 +171,12 @@ def test_values_in_play_follow_from_view(
     drawn: tuple[TeamRecord | None, list[tuple[list[TeamRecord], TeamRecord | None]]],
 ) -> None:
     ours, heard = drawn
-    slot = Slot(own_value(decode_statement(ours).value or "") if ours is not None else None)
+    slot = Slot(own_value(decode_value(ours) or "") if ours is not None else None)
     for statements, resolution in heard:
         slot.show(*statements, resolution=resolution)
 
         view = SubjectView("s", tuple(statements), resolution)
-        expected = {decode_statement(one).value for one in view.open_statements}
+        expected = {decode_value(one) for one in view.open_statements}
         if (ruling := view.decode_resolution()) is not None and ruling.chosen is not None:
             expected.add(ruling.chosen.value)
         assert set().union(*slot.disputed, {slot.value} - {None}) == expected

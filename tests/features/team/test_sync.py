@@ -19,11 +19,11 @@ from hunchd.domain.memory import Kind
 from hunchd.features.team.membership import TeamMembership
 from hunchd.features.team.mirror import Mirror, OwnRecord
 from hunchd.features.team.sync import CARE_PAUSE, TeamSync, compute_delay
-from hunchd.features.team.team_client import Care, RecordBatch, StoreAddress
+from hunchd.features.team.team_client import Care, RecordBatch, StoreAddress, TeamClient
 from hunchd.protocol.memories import MemoryDraft
-from hunchd.protocol.team_records import RecordKind, TeamRecord, decode_statement
+from hunchd.protocol.team_records import RecordKind, TeamRecord
 from tests.core.test_memory_service import open_memories
-from tests.features.team.records import FOUNDER, NOW, TEAM, founded, joined, resolved, stated
+from tests.features.team.records import FOUNDER, NOW, TEAM, decode_value, founded, joined, resolved, stated
 from tests.features.test_plan_executor import Store as MemoryStore
 
 PATIENCE = 30.0  # seconds until a test is given up
@@ -93,7 +93,7 @@ def create_sync(
     return TeamSync(
         membership,
         mirror or Mirror(None),
-        store,
+        cast(TeamClient, store),
         StoreAddress(membership.uri, Path("unused")),
         Path("unused"),
         memories=memories or cast(MemoryService, SimpleNamespace(now=lambda: NOW, find=find_nothing)),
@@ -204,7 +204,7 @@ async def test_statement_during_exchange_is_not_overwritten(moment: str, tmp_pat
         await sync.sync()
 
         own = [one for one in mirror.load_subjects([subject])[subject] if one.author == "bob"]
-        assert [decode_statement(one).value for one in own] == ["NATS"]
+        assert [decode_value(one) for one in own] == ["NATS"]
         await sync.close()
 
 

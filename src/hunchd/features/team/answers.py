@@ -12,7 +12,6 @@ import msgspec
 from hunchd.features.team.clock import to_datetime
 from hunchd.features.team.merge import Member, SubjectView, count_votes
 from hunchd.features.team.mirror import OwnRecord
-from hunchd.features.team.outbox import read_statement
 from hunchd.features.team.sync import SyncFigures
 from hunchd.protocol.team_answers import (
     PlannedRecord,
@@ -22,7 +21,7 @@ from hunchd.protocol.team_answers import (
     TeamStatement,
     TeamSubject,
 )
-from hunchd.protocol.team_records import Statement, TeamRecord
+from hunchd.protocol.team_records import Statement, TeamRecord, decode_payload
 
 
 def describe_progress(figures: SyncFigures) -> TeamProgress:
@@ -69,7 +68,7 @@ def describe_subject(view: SubjectView, records: Sequence[TeamRecord], roster: M
         statements=[
             _describe_statement(record, statement, roster, is_open=record.id in open_ids)
             for record in view.statements
-            if (statement := read_statement(record)) is not None
+            if (statement := decode_payload(record, Statement)) is not None
         ],
         resolution=_describe_resolution(view, roster),
         useful=votes.useful,

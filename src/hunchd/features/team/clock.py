@@ -20,28 +20,19 @@ def to_milliseconds(moment: datetime) -> int:
 
 
 def tick(last: int, now_ms: int) -> int:
-    """Return the clock value for a new record.
-
-    It is later than `last` and not earlier than the machine's clock.
-    """
+    """Return a new record's clock value, never behind the machine's."""
     return max(last + 1, now_ms << COUNTER_BITS)
 
 
 def observe(last: int, seen: int, now_ms: int) -> int:
-    """Return the clock value after a record has been received.
-
-    `seen` is the clock value of the record. It is ignored if it is too far ahead of the machine's clock.
-    """
+    """Return the clock value after receiving a plausible `seen`."""
     if (seen >> COUNTER_BITS) - now_ms > MAX_DRIFT_MS:
         return last
     return max(last, seen)
 
 
 def to_datetime(clock: int) -> datetime:
-    """Convert a clock value to a datetime.
-
-    A value too far in the future becomes the latest possible datetime.
-    """
+    """Convert a clock value to a datetime within its range."""
     try:
         return datetime.fromtimestamp((clock >> COUNTER_BITS) / 1_000, UTC)
     except (OverflowError, ValueError, OSError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -17,10 +18,12 @@ from hunchd.core.state.feature import Feature, Features, StatusFields
 from hunchd.core.state.project import Project
 from hunchd.domain.errors import Conflict, HunchError, InvalidInput, NotFound
 from hunchd.domain.facts import MemoryChange
-from hunchd.domain.team_address import split_address
+from hunchd.domain.memory import Memory
+from hunchd.domain.team_address import CREDENTIALS_FILE, split_address
 from hunchd.features.team.answers import describe_member, describe_planned, describe_progress, describe_subject
 from hunchd.features.team.membership import TeamFolders, TeamMembership, create_machine_id
 from hunchd.features.team.mirror import Mirror, OwnRecord
+from hunchd.features.team.selection import is_from_team
 from hunchd.features.team.sync import TeamSync
 from hunchd.features.team.team_client import StoreAddress, TeamClient
 from hunchd.protocol.shared_files import clean_person_name
@@ -39,12 +42,11 @@ from hunchd.protocol.team_records import (
     RecordKind,
     TeamRecord,
     compute_team_id,
-    decode_founding,
+    decode_payload,
     encode_payload,
 )
 from hunchd.protocol.team_requests import JoinTeamRequest, MemberActionRequest, StatementsQuery
 
-CREDENTIALS_FILE: Final = "team-credentials.toml"  # in the folder of the settings
 LEAVE_TIMEOUT_SECONDS: Final = 15.0  # for the last records, if the store cannot be reached
 
 
@@ -135,16 +137,18 @@ class TeamFeature(Feature):
             raise Conflict(f"{project.name} already has a team", hint="to leave it, run `hunch team leave`")
         address = self._get_address(uri)
         foundings = await self._store.open(address, create=request.create)
+        if request.create and foundings:
+            raise Conflict(f"there is already a team at {uri}", hint=f"to join it, run `hunch team join {uri}`")
         folder = self._folders.get(project.id)
+        joined_team = "" if request.create else _choose_team(foundings, expected_team)
+        if (earlier := await asyncio.to_thread(folder.load_left, joined_team)) is None:
+            await self._folders.forget(project.id)
         await asyncio.to_thread(folder.create)
         author = await self._store.create_key(folder.key_file)
         nonce = secrets.token_hex(8)
-        if request.create and foundings:
-            raise Conflict(f"there is already a team at {uri}", hint=f"to join it, run `hunch team join {uri}`")
-        team = compute_team_id(author, nonce) if request.create else _choose_team(foundings, expected_team)
-        membership = TeamMembership(
-            project=project.id, uri=uri, team=team, name=name, author=author, machine=create_machine_id()
-        )
+        team = joined_team or compute_team_id(author, nonce)
+        machine = earlier.machine if earlier is not None else create_machine_id()
+        membership = TeamMembership(project=project.id, uri=uri, team=team, name=name, author=author, machine=machine)
         news = [OwnRecord(RecordKind.JOIN, author, encode_payload(Membership(name=name)))]
         if request.create:
             founding = Founding(nonce=nonce, title=project.name)
@@ -156,10 +160,7 @@ class TeamFeature(Feature):
         return TeamJoined(team=team, uri=uri, address=f"{uri}#{team}", name=name, member=author)
 
     async def leave(self, project_name: str) -> TeamLeft:
-        """Leave the team of a project.
-
-        The other members' statements are withdrawn on this machine; the user's own statements stay in the team.
-        """
+        """Leave a team and withdraw the other members' statements here."""
         sync = self._find_sync(project_name)
         membership = sync.membership
         payload = encode_payload(Membership(name=membership.name))
@@ -171,14 +172,23 @@ class TeamFeature(Feature):
         waiting, _ = await sync.count_waiting()
         await sync.withdraw_all()
         await self._stop_sync(membership.project)
-        await self._folders.forget(membership.project)
+        await asyncio.to_thread(self._folders.get(membership.project).leave)
         return TeamLeft(left=membership.team, unsent=waiting)
 
-    async def get_status(self, project_name: str) -> TeamStatus:
-        """Return the status of a project's team.
+    async def hide_statements(self, memories: Iterable[Memory]) -> list[str]:
+        """Hide members' statements on this machine until their authors change them.
 
-        It includes how much this machine has yet to send and to apply.
+        Returns the ids of those memories in whose place the user had stated something as well.
         """
+        hidden = [
+            (memory.id, sync, str(memory.source["subject"]))
+            for memory in memories
+            if (sync := self._syncs.get(memory.project or "")) and is_from_team(memory) and "." not in memory.id
+        ]
+        return [identifier for identifier, sync, subject in hidden if await sync.hide(subject)]
+
+    async def get_status(self, project_name: str) -> TeamStatus:
+        """Return a team's status, with what is left to do."""
         project, _ = self._projects.find(project_name)
         sync = self._syncs.get(project.id)
         if sync is None:
@@ -198,10 +208,7 @@ class TeamFeature(Feature):
         )
 
     async def list_members(self, project_name: str) -> TeamMembers:
-        """Return the members of a project's team.
-
-        Each member comes with the number of their statements and the time of their last record.
-        """
+        """Return the members with their statements' number and last time."""
         sync = self._find_sync(project_name)
         entries = sorted(await sync.load_members(), key=lambda entry: entry[0].name.casefold())
         own_author = sync.membership.author
@@ -241,10 +248,7 @@ class TeamFeature(Feature):
         return TeamMemberChanged(member=matching[0].author, name=matching[0].name, action=request.action)
 
     async def preview(self, project_name: str) -> TeamPreview:
-        """Return exactly what would be sent to the team now.
-
-        For a project without a team, this is what would be sent to a newly created team.
-        """
+        """Return exactly what would be sent to a team now."""
         project, _ = self._projects.find(project_name)
         joined_sync = self._syncs.get(project.id)
         sync = joined_sync or self._build_unjoined_sync(project)
@@ -256,17 +260,11 @@ class TeamFeature(Feature):
         return TeamPreview(joined=joined_sync is not None, items=[describe_planned(one) for one in planned])
 
     def _build_unjoined_sync(self, project: Project) -> TeamSync:
-        """Return a synchroniser for a preview.
-
-        It has no team and sends nothing.
-        """
+        """Return a synchroniser for a preview, which sends nothing."""
         return self._create_sync(TeamMembership(project=project.id, uri="", team="preview", name=""), Mirror(None))
 
     async def list_statements(self, query: StatementsQuery) -> TeamStatements:
-        """Return a page of the members' statements with their resolutions.
-
-        The statements are grouped by subject.
-        """
+        """Return a page of statements and resolutions by subject."""
         sync = self._find_sync(query.project)
         views = await sync.load_views(query.after, query.limit)
         roster = await sync.get_roster()
@@ -294,7 +292,7 @@ def _choose_team(foundings: list[TeamRecord], expected_team: str) -> str:
     teams = {
         compute_team_id(record.author, founding.nonce)
         for record in foundings
-        if (founding := decode_founding(record)) is not None
+        if (founding := decode_payload(record, Founding)) is not None
     }
     if expected_team:
         if expected_team not in teams:

@@ -20,6 +20,7 @@ from hunchd.features.team.mirror import Mirror
 from hunchd.store.files import FileOperations, replace_file
 
 _SETTINGS_FILE: Final = "team.json"
+_LEFT_FILE: Final = "left.json"  # the settings of a team that was left
 _MIRROR_FILE: Final = "mirror.db"
 
 
@@ -50,10 +51,18 @@ class TeamFolder:
 
     def load(self) -> TeamMembership | None:
         """Return the membership, or None if it does not exist or cannot be read."""
+        return self._read(_SETTINGS_FILE)
+
+    def _read(self, file: str) -> TeamMembership | None:
         try:
-            return msgspec.json.decode((self._folder / _SETTINGS_FILE).read_bytes(), type=TeamMembership)
+            return msgspec.json.decode((self._folder / file).read_bytes(), type=TeamMembership)
         except (OSError, msgspec.MsgspecError):
             return None
+
+    def load_left(self, team: str) -> TeamMembership | None:
+        """Return the membership that the user left, or None if it was in a different team."""
+        membership = self._read(_LEFT_FILE)
+        return membership if membership is not None and membership.team == team else None
 
     def save(self, membership: TeamMembership) -> None:
         replace_file(FileOperations(), self._folder / _SETTINGS_FILE, msgspec.json.encode(membership))
@@ -61,11 +70,12 @@ class TeamFolder:
     def open_mirror(self) -> Mirror:
         return Mirror(self._folder / _MIRROR_FILE)
 
-    def delete(self) -> None:
-        """Delete all files, including the private key.
+    def leave(self) -> None:
+        """End the membership, and keep the key: who comes back with it is the same member."""
+        (self._folder / _SETTINGS_FILE).replace(self._folder / _LEFT_FILE)
 
-        The user's statements stay in the team.
-        """
+    def delete(self) -> None:
+        """Delete all files, including the private key."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

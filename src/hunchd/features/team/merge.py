@@ -13,18 +13,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from hunchd.domain.errors import InvalidInput
 from hunchd.protocol.shared_files import clean_person_name
 from hunchd.protocol.team_records import (
+    Founding,
+    Membership,
     RecordKind,
     Resolution,
     TeamRecord,
     Vote,
     compute_team_id,
-    decode_founding,
-    decode_member_name,
-    decode_resolution,
-    decode_vote,
+    decode_payload,
 )
 
 STATEMENTS: Final = "statement"
@@ -81,10 +79,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class SubjectView:
-    """Members' statements about one subject, earliest first, and the valid resolution.
-
-    `resolution` is None if no resolution is valid.
-    """
+    """Statements about a subject, earliest first, and the valid resolution."""
 
     subject: str
     statements: tuple[TeamRecord, ...] = ()
@@ -98,7 +93,7 @@ class SubjectView:
         return tuple(one for one in self.statements if one.id not in covered_ids)
 
     def decode_resolution(self) -> Resolution | None:
-        return decode_resolution(self.resolution) if self.resolution is not None else None
+        return decode_payload(self.resolution, Resolution) if self.resolution is not None else None
 
 
 def get_register_key(record: TeamRecord) -> RegisterKey:
@@ -106,10 +101,7 @@ def get_register_key(record: TeamRecord) -> RegisterKey:
 
 
 def is_later(one: TeamRecord, other: TeamRecord) -> bool:
-    """Return True if `one` replaces `other` in a register.
-
-    If both have the same time, the record ids decide.
-    """
+    """Return True if `one` replaces `other` in a register."""
     return (one.clock, one.id) > (other.clock, other.id)
 
 
@@ -153,7 +145,8 @@ def build_roster(team: str, records: Iterable[TeamRecord]) -> dict[str, Member]:
         name for name, ruling in exclusions.items() if ruling is not None and ruling.kind is RecordKind.EXCLUDE
     }
     memberships = {one.author: one for one in records if _GROUPS[one.kind] == MEMBERSHIPS and one.subject == one.author}
-    claimed_names = {author: clean_person_name(decode_member_name(one)) for author, one in memberships.items()}
+    claims = {author: decode_payload(one, Membership) for author, one in memberships.items()}
+    claimed_names = {author: clean_person_name(one.name) if one is not None else "" for author, one in claims.items()}
     uses = Counter(name.casefold() for name in claimed_names.values())
     return {
         author: Member(
@@ -188,19 +181,16 @@ def build_view(subject: str, records: Iterable[TeamRecord], roster: Mapping[str,
         one
         for one in valid
         if one.kind is RecordKind.RESOLVE
-        and _is_readable(one)
+        and decode_payload(one, Resolution) is not None
         and not (one.author in by_author and is_later(by_author[one.author], one))
     )
     return SubjectView(subject, tuple(statements), resolution)
 
 
 def count_votes(records: Iterable[TeamRecord], roster: Mapping[str, Member]) -> Vote:
-    """Count the votes for and against a statement.
-
-    A member can vote that the statement is useful or that it is wrong.
-    """
+    """Count the votes that a statement is useful or wrong."""
     votes = [
-        decode_vote(one)
+        decode_payload(one, Vote) or Vote()
         for one in records
         if one.kind is RecordKind.VOTE and (member := roster.get(one.author)) is not None and not member.is_excluded
     ]
@@ -208,16 +198,8 @@ def count_votes(records: Iterable[TeamRecord], roster: Mapping[str, Member]) -> 
 
 
 def _is_founding(record: TeamRecord, team: str) -> bool:
-    founding = decode_founding(record) if record.kind is RecordKind.FOUND else None
+    founding = decode_payload(record, Founding) if record.kind is RecordKind.FOUND else None
     return founding is not None and compute_team_id(record.author, founding.nonce) == team
-
-
-def _is_readable(resolution: TeamRecord) -> bool:
-    try:
-        decode_resolution(resolution)
-    except InvalidInput:
-        return False
-    return True
 
 
 def _pick_latest(records: Iterable[TeamRecord]) -> TeamRecord | None:

@@ -18,20 +18,14 @@ from typing import Any, Final
 import msgspec
 
 from hunchd.features.team.clock import observe, tick
-from hunchd.features.team.merge import (
-    ERASURES,
-    ROSTER_GROUPS,
-    STATEMENTS,
-    RegisterKey,
-    get_register_key,
-    merge_records,
-)
+from hunchd.features.team.merge import ERASURES, ROSTER_GROUPS, STATEMENTS, RegisterKey, get_register_key, merge_records
 from hunchd.protocol.team_records import RecordKind, TeamRecord, compute_record_id
 
 _CURSOR, _CLOCK, _VERSION, _CARE = "cursor", "clock", "version", "care"
 _CHUNK: Final = 500  # names in one query; SQLite allows 32,766
 _PRAGMAS: Final = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;"
-_COLUMNS: Final = "id, author, machine, clock, version, kind, subject, payload"
+_NAMES: Final = ("id", "author", "machine", "clock", "version", "kind", "subject", "payload")
+_COLUMNS: Final = ", ".join(_NAMES)
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS registers (grp TEXT, subject TEXT, author TEXT, id TEXT, machine TEXT, clock INTEGER,
@@ -43,6 +37,7 @@ CREATE TABLE IF NOT EXISTS own (subject TEXT PRIMARY KEY, memory TEXT NOT NULL) 
 CREATE INDEX IF NOT EXISTS by_memory ON own (memory);
 CREATE TABLE IF NOT EXISTS shown (subject TEXT, author TEXT, memory TEXT NOT NULL,
   PRIMARY KEY (subject, author)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS hidden (record TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
 
@@ -58,10 +53,7 @@ class OwnRecord:
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """Records waiting to be sent, oldest first.
-
-    `was_attempted` is True if any of them may already have been sent.
-    """
+    """Oldest records to send; `was_attempted`: some may have been sent."""
 
     records: tuple[TeamRecord, ...]
     was_attempted: bool
@@ -87,10 +79,7 @@ class Mirror:
     # Own records
 
     def create_records(self, news: Sequence[OwnRecord], *, team: str, author: str, machine: str, now_ms: int) -> None:
-        """Store this machine's new records and put them into the outbox.
-
-        They are durable when this returns. Each record gets a number, a time and an id.
-        """
+        """Store this machine's new records durably and for sending."""
         if not news:
             return
         clock, version = self._get_figure(_CLOCK), self._get_figure(_VERSION)
@@ -135,10 +124,7 @@ class Mirror:
             self._connection.executemany("DELETE FROM outbox WHERE version = ?", outdated_versions)
 
     def load_outbox(self, limit: int) -> Outbox:
-        """Return the oldest records in the outbox, at most `limit`.
-
-        The returned records are marked as attempted.
-        """
+        """Return the oldest records to send, and mark them attempted."""
         rows = self._connection.execute(
             "SELECT record, attempted, version FROM outbox ORDER BY version LIMIT ?", (limit,)
         ).fetchall()
@@ -163,21 +149,19 @@ class Mirror:
         return int(self._connection.execute("SELECT COUNT(*) FROM outbox").fetchone()[0])
 
     def find_own(self, memory_ids: Sequence[str]) -> dict[str, str]:
-        """Map the subjects of this machine's statements to memory ids.
-
-        Only statements about the given memories are included.
-        """
+        """Map subjects of own statements about these memories to ids."""
         return dict(self._select_in("SELECT subject, memory FROM own WHERE memory", memory_ids))
 
     def _select_in(self, query: str, values: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query whose last column is one of `values`.
-
-        `query` must be a constant that ends with the name of this column.
-        """
+        """Yield rows whose last column, named by `query`, is given."""
         for begin in range(0, len(values), _CHUNK):
             part = tuple(values[begin : begin + _CHUNK])
             marked_query = f"{query} IN ({','.join('?' * len(part))})"
             yield from self._connection.execute(marked_query, part)
+
+    def load_own(self, subjects: Sequence[str]) -> dict[str, str]:
+        """Map those of the subjects about which this machine made a statement to memory ids."""
+        return dict(self._select_in("SELECT subject, memory FROM own WHERE subject", subjects))
 
     def list_own(self) -> dict[str, str]:
         """Map the subjects of all this machine's statements to memory ids."""
@@ -197,10 +181,7 @@ class Mirror:
         self._forget_text(changed)
 
     def _forget_text(self, records: Iterable[TeamRecord]) -> None:
-        """Remove erased text from the write-ahead log.
-
-        This is done only if one of the records is an erasure.
-        """
+        """Remove text that records erase from the write-ahead log."""
         if any(record.kind is RecordKind.ERASE for record in records):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -217,10 +198,7 @@ class Mirror:
         self._connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(one,) for one in subjects])
 
     def _merge(self, records: Sequence[TeamRecord]) -> list[TeamRecord]:
-        """Merge records into the registers.
-
-        Returns the records that are now the latest in their register.
-        """
+        """Merge records; return those that are now the latest."""
         keys = {
             key._replace(group=group)
             for key in map(get_register_key, records)
@@ -233,22 +211,8 @@ class Mirror:
             "DELETE FROM registers WHERE grp = ? AND subject = ? AND author = ?", list(before.keys() - after.keys())
         )
         self._connection.executemany(
-            "REPLACE INTO registers (grp, id, author, machine, clock, version, kind, subject, payload)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    get_register_key(one).group,
-                    one.id,
-                    one.author,
-                    one.machine,
-                    one.clock,
-                    one.version,
-                    str(one.kind),
-                    one.subject,
-                    one.payload,
-                )
-                for one in changed
-            ],
+            f"REPLACE INTO registers (grp, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(get_register_key(one).group, *map(msgspec.to_builtins(one).get, _NAMES)) for one in changed],
         )
         return changed
 
@@ -276,10 +240,7 @@ class Mirror:
         return [_to_record(row) for row in rows]
 
     def list_statement_subjects(self, after: str, limit: int) -> list[str]:
-        """Return the next subjects about which there is a statement, in sorted order.
-
-        At most `limit` subjects are returned, all of which sort after `after`.
-        """
+        """Return the next `limit` subjects with statements after `after`."""
         rows = self._connection.execute(
             "SELECT DISTINCT subject FROM registers WHERE grp = ? AND subject > ? ORDER BY subject LIMIT ?",
             (STATEMENTS, after, limit),
@@ -302,19 +263,12 @@ class Mirror:
     # Memories into which records were projected; the author is "" for a key, which all authors share
 
     def set_shown(self, entries: Iterable[tuple[str, str, str]]) -> None:
-        """Record the memories into which subjects were projected.
-
-        Each entry consists of a subject, an author ("" for the key of a fact, which all authors share) and a memory
-        id.
-        """
+        """Record subject, author ("" for a key) and memory of projections."""
         with self._connection:
             self._connection.executemany("REPLACE INTO shown VALUES (?, ?, ?)", list(entries))
 
     def load_shown(self, subjects: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Return the ids of the memories into which subjects were projected.
-
-        The result maps each subject to a mapping from author to memory id.
-        """
+        """Map each subject to its projected memories, by author."""
         found: dict[str, dict[str, str]] = {subject: {} for subject in subjects}
         query = "SELECT subject, author, memory FROM shown WHERE subject"
         for subject, author, memory in self._select_in(query, subjects):
@@ -324,6 +278,29 @@ class Mirror:
     def mark_all_shown_pending(self) -> None:
         with self._connection:
             self._connection.execute("INSERT OR IGNORE INTO pending SELECT DISTINCT subject FROM shown")
+
+    def hide(self, subject: str, own_author: str) -> None:
+        """Hide what the other members have said about a subject so far."""
+        with self._connection:
+            query = "INSERT OR IGNORE INTO hidden SELECT id FROM registers WHERE subject = ? AND author <> ?"
+            self._connection.execute(query, (subject, own_author))
+
+    def load_hidden(self) -> frozenset[str]:
+        """Return the ids of the hidden records."""
+        return frozenset(row[0] for row in self._connection.execute("SELECT record FROM hidden"))
+
+    def forget_records(self) -> None:
+        """Delete all records, and keep what a member who comes back continues with.
+
+        This is the clock, the memories that were stated, what was hidden, and unsent records without a text.
+        """
+        with self._connection:
+            for table in ("registers", "pending", "shown"):
+                self._connection.execute(f"DELETE FROM {table}")
+            query = "DELETE FROM outbox WHERE json_extract(CAST(record AS TEXT), '$.kind') IN ('state', 'resolve')"
+            self._connection.execute(query)
+            self._set_figures({_CURSOR: 0})
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     # Progress
 
@@ -346,11 +323,12 @@ class Mirror:
             self._set_figures({_CARE: epoch})
 
     def list_pending(self, limit: int) -> list[str]:
-        """Return up to `limit` pending subjects.
-
-        The records about these subjects have not been applied to the memories yet.
-        """
+        """Return up to `limit` subjects that were not applied yet."""
         return [row[0] for row in self._connection.execute("SELECT subject FROM pending LIMIT ?", (limit,))]
+
+    def find_pending(self, subjects: Sequence[str]) -> set[str]:
+        """Return those of the subjects that are pending."""
+        return {row[0] for row in self._select_in("SELECT subject FROM pending WHERE subject", subjects)}
 
     def count_pending(self) -> int:
         return int(self._connection.execute("SELECT COUNT(*) FROM pending").fetchone()[0])
@@ -368,5 +346,4 @@ class Mirror:
 
 
 def _to_record(row: Sequence[object]) -> TeamRecord:
-    names = ("id", "author", "machine", "clock", "version", "kind", "subject", "payload")
-    return msgspec.convert(dict(zip(names, row, strict=True)), type=TeamRecord)
+    return msgspec.convert(dict(zip(_NAMES, row, strict=True)), type=TeamRecord)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from hunchd.consolidation.contradiction_records import parse_sides
-from hunchd.domain.errors import InvalidInput
 from hunchd.domain.memory import Memory, Status
 from hunchd.features.team.merge import SubjectView
 from hunchd.features.team.mirror import OwnRecord
@@ -21,40 +20,48 @@ from hunchd.protocol.team_records import (
     Statement,
     TeamRecord,
     Vote,
-    decode_resolution,
-    decode_statement,
-    decode_vote,
+    decode_payload,
     encode_payload,
 )
 
 
 def plan_statement(
-    memory: Memory, subject: str, view: SubjectView, scope: SharingScope, author: str, now: datetime, error: str | None
+    memory: Memory,
+    subject: str,
+    view: SubjectView,
+    scope: SharingScope,
+    author: str,
+    now: datetime,
+    error: str | None,
+    *,
+    is_unapplied: bool = False,
 ) -> OwnRecord | None:
     """Return the record to send about a change to a memory.
 
     `memory` is one of the user's own memories. Returns None if the team already has the same statement. If a
     colleague's resolution replaced the user's value on this machine, the team keeps the user's original statement
     until the user changes the value. If the changed value differs from the resolution, it is a new statement, which
-    reopens the question.
+    reopens the question. `is_unapplied` is True while the memory may not show yet what the view contains.
     """
     own = next((one for one in view.statements if one.author == author), None)
     if is_from_team(memory):
         return None
     if explain_not_sent(memory, scope, now):
-        return OwnRecord(RecordKind.RETRACT, subject, memory=memory.id) if own is not None else None
+        if own is None or is_unapplied or own not in view.open_statements:
+            return None
+        return OwnRecord(RecordKind.RETRACT, subject, memory=memory.id)
     statement = build_statement(memory, scope, error)
     payload = encode_payload(statement)
-    if own is not None and own.payload == payload and not _is_overruled(own, statement, view):
+    if own is not None and own.payload == payload and (is_unapplied or not _is_overruled(own, statement, view)):
         return None
     return OwnRecord(RecordKind.STATE, subject, payload, memory.id)
 
 
 def _is_overruled(own: TeamRecord, statement: Statement, view: SubjectView) -> bool:
     resolution = view.decode_resolution()
-    if resolution is None or resolution.chosen is None or own.id not in resolution.over:
+    if resolution is None or own.id not in resolution.over:
         return False
-    return resolution.chosen.value != statement.value
+    return resolution.chosen is None or resolution.chosen.value != statement.value
 
 
 def plan_missing(subject: str, records: Iterable[TeamRecord], author: str) -> list[OwnRecord]:
@@ -84,7 +91,7 @@ def plan_resolution(
     subject.
     """
     mine = next((one for one in records if one.author == author and one.kind is RecordKind.RESOLVE), None)
-    known = decode_resolution(mine) if mine is not None else None
+    known = decode_payload(mine, Resolution) if mine is not None else None
     if conflict.status is Status.ACTIVE:
         return OwnRecord(RecordKind.UNRESOLVE, subject) if known and known.question == conflict.id else None
     if "before" not in conflict.source or head is None or head.status is not Status.ACTIVE:
@@ -106,7 +113,7 @@ def plan_resolution(
 
 
 def _states_one_of(record: TeamRecord, sides: Iterable[Memory]) -> bool:
-    statement = read_statement(record)
+    statement = decode_payload(record, Statement)
     return statement is not None and any(
         _normalize(statement.value or statement.content) == _normalize(side.value or side.content) for side in sides
     )
@@ -116,38 +123,35 @@ def _normalize(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def plan_dismissals(conflict: Memory, sides: Iterable[Memory]) -> list[OwnRecord]:
-    """Return the records that end members' statements which lost a contradiction.
+def plan_dismissals(conflict: Memory, sides: Iterable[Memory], own: Iterable[TeamRecord]) -> list[OwnRecord]:
+    """Return the records that end members' statements which lost a contradiction, or restore them.
 
-    This applies to statements without a key. `sides` are the contradicting memories in their current state. Returns
-    no records while the contradiction is open.
+    This applies to statements without a key. `sides` are the contradicting memories in their current state, and `own`
+    are the user's latest records about them. If the contradiction was reopened, its resolutions are withdrawn.
     """
-    if conflict.status is Status.ACTIVE or "before" not in conflict.source:
+    decisions = {one.subject: decode_payload(one, Resolution) for one in own if one.kind is RecordKind.RESOLVE}
+    decided_subjects = {name for name, one in decisions.items() if one is not None and one.question == conflict.id}
+    if conflict.status is Status.ACTIVE:
+        return [OwnRecord(RecordKind.UNRESOLVE, subject) for subject in sorted(decided_subjects)]
+    if "before" not in conflict.source:
         return []
-    losers = (side for side in sides if is_from_team(side) and side.status is Status.SUPERSEDED)
+    losers = {
+        str(side.source["subject"]): str(side.source["record"])
+        for side in sides
+        if is_from_team(side) and side.status is Status.SUPERSEDED
+    }
+    note = redact(str(conflict.source.get("note", ""))).text
     return [
         OwnRecord(
-            RecordKind.RESOLVE,
-            str(loser.source["subject"]),
-            encode_payload(Resolution(over=(str(loser.source["record"]),))),
+            RecordKind.RESOLVE, subject, encode_payload(Resolution(over=(record,), note=note, question=conflict.id))
         )
-        for loser in losers
+        for subject, record in losers.items()
+        if subject not in decided_subjects
     ]
 
 
 def plan_vote(memory: Memory, subject: str, mine: TeamRecord | None) -> OwnRecord | None:
-    """Return the record with the user's changed vote on a member's statement.
-
-    Returns None if the vote is unchanged. `mine` is the record of the user's last vote.
-    """
+    """Return the record with the user's vote if it changed."""
     vote = Vote(useful=min(memory.usage.cited, 1), wrong=min(memory.usage.wrong, 1))
-    known = decode_vote(mine) if mine is not None else Vote()
+    known = (decode_payload(mine, Vote) if mine is not None else None) or Vote()
     return OwnRecord(RecordKind.VOTE, subject, encode_payload(vote)) if vote != known else None
-
-
-def read_statement(record: TeamRecord) -> Statement | None:
-    """Return the statement in a record, or None if it is invalid."""
-    try:
-        return decode_statement(record)
-    except InvalidInput:
-        return None

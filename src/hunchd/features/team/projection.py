@@ -15,13 +15,13 @@ from typing import Final
 from hunchd.consolidation.contradiction_records import close_lapsed, create_contradiction, parse_sides
 from hunchd.core.memory.drafts import memory_id, redact_memory
 from hunchd.core.state.known_errors import error_id
-from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import (
     CATEGORIES,
     MemoryChange,
     is_same_value,
     resolve_as_conflict,
     resolve_claim,
+    restore_withdrawn,
     revise_fact,
     slot_of,
     withdraw_fact,
@@ -32,7 +32,7 @@ from hunchd.features.team.merge import FINGERPRINT_LENGTH, Member, SubjectView, 
 from hunchd.features.team.selection import MAX_LINE, MAX_TAGS, TEAM_KINDS, is_from_team
 from hunchd.ingestion.fixes import FIX_TAG, FIXES_LINK
 from hunchd.protocol.shared_files import MAX_IMPORTANCE, MAX_TEXT_CHARACTERS, strip_invisible, strip_invisible_line
-from hunchd.protocol.team_records import Statement, TeamRecord, decode_statement
+from hunchd.protocol.team_records import Statement, TeamRecord, decode_payload
 
 TEAM_SOURCE: Final = "team"  # prefix of the source type: each member is a separate source
 _MAX_SUMMARY: Final = 400  # characters
@@ -44,21 +44,20 @@ class ProjectionTarget:
     """Project into whose memories statements are projected.
 
     `project` is its local id, `own_author` is this machine's author, and `roster` maps authors to members.
+    `hidden_ids` are the ids of the records that the user has hidden on this machine.
     """
 
     project: str
     own_author: str
     roster: Mapping[str, Member]
     now: datetime
+    hidden_ids: frozenset[str] = frozenset()
     claims: dict[str, Claim | None] = field(default_factory=dict, compare=False)  # by record id: redaction is slow
 
 
 @dataclass(frozen=True, slots=True)
 class SlotState:
-    """State of a key on this machine.
-
-    `head` is its current memory; `conflicts` are the open contradictions about it.
-    """
+    """A key's current memory here, and its open contradictions."""
 
     head: Memory | None
     conflicts: tuple[Memory, ...] = ()
@@ -77,32 +76,21 @@ class Claim:
 
 
 def is_about_key(statement: Statement) -> bool:
-    """Return True if a statement gives a value for a key.
-
-    Other statements are about a single memory.
-    """
+    """Return True if a statement gives a value for a key."""
     return statement.kind is Kind.FACT and bool(statement.key)
 
 
 def build_claim(record: TeamRecord, target: ProjectionTarget) -> Claim | None:
-    """Convert the statement in a record to a claim.
-
-    Returns None if the statement is invalid.
-    """
+    """Convert a record's statement to a claim, if it is valid."""
     if record.id not in target.claims:
-        try:
-            memory = _to_memory(decode_statement(record), record, target)
-        except InvalidInput:
-            memory = None
+        statement = decode_payload(record, Statement)
+        memory = _to_memory(statement, record, target) if statement is not None else None
         target.claims[record.id] = Claim(memory, record.author, record.id) if memory is not None else None
     return target.claims[record.id]
 
 
 def _to_memory(statement: Statement, record: TeamRecord, target: ProjectionTarget) -> Memory | None:
-    """Convert a statement to a memory in the target project.
-
-    The statement is untrusted text. Returns None if the statement is empty or of a kind that is not shared.
-    """
+    """Convert an untrusted statement to a memory, if it is shareable."""
     content = strip_invisible(statement.content).strip()[:MAX_TEXT_CHARACTERS]
     if statement.kind not in TEAM_KINDS or not content:
         return None
@@ -144,10 +132,7 @@ def _clean_line(text: str | None) -> str | None:
 
 
 def _build_document_path(statement: Statement, member: Member) -> str:
-    """Return the path under which a member's document is stored.
-
-    The path contains the member's name, so that the document never replaces one of the user's own documents.
-    """
+    """Return a document's path, under which no own document is."""
     name = "".join(each if each.isalnum() else "-" for each in member.name.casefold()).strip("-")
     return f"/reference/team/{name}/{(_clean_line(statement.key) or '').strip('/')}"
 
@@ -177,10 +162,7 @@ def _build_source(statement: Statement, record: TeamRecord, member: Member) -> d
 
 
 def plan_slot(view: SubjectView, state: SlotState, target: ProjectionTarget) -> list[MemoryChange]:
-    """Return the changes that align a key with the team.
-
-    The changes concern the key's value and the contradictions about it.
-    """
+    """Return the changes that align a key with the team."""
     claims = _list_claims(view, target)
     own_record = next((one.id for one in view.statements if one.author == target.own_author), None)
     own_claim = _build_own_claim(view, target)
@@ -217,7 +199,8 @@ def _build_own_claim(view: SubjectView, target: ProjectionTarget) -> Claim | Non
 
 def _list_claims(view: SubjectView, target: ProjectionTarget) -> list[Claim]:
     """Return the unresolved statements of the other members as claims, earliest first."""
-    claims = (build_claim(one, target) for one in view.open_statements if one.author != target.own_author)
+    records = (one for one in view.open_statements if one.author != target.own_author)
+    claims = (build_claim(one, target) for one in records if one.id not in target.hidden_ids)
     return [claim for claim in claims if claim is not None]
 
 
@@ -228,7 +211,7 @@ def _build_resolved_claim(view: SubjectView, target: ProjectionTarget) -> Claim 
     contradiction. Returns None if there is no resolution, or if it chose no value.
     """
     resolution, record = view.decode_resolution(), view.resolution
-    if resolution is None or record is None or resolution.chosen is None:
+    if resolution is None or record is None or resolution.chosen is None or record.id in target.hidden_ids:
         return None
     memory = _to_memory(resolution.chosen, record, target)
     if memory is None:
@@ -252,10 +235,7 @@ def _plan_empty_slot(
 def _plan_team_value(
     head: Memory, first: Claim | None, claims: Sequence[Claim], state: SlotState, target: ProjectionTarget
 ) -> list[MemoryChange]:
-    """Plan the changes for a key whose value comes from a member.
-
-    The value is replaced by `first`, or withdrawn if `first` is None.
-    """
+    """Plan to replace a member's value by `first` or nothing."""
     if first is None:
         return [withdraw_fact(head, target.now), *_close_all(state.conflicts, (), target.now)]
     if head.source.get("record") == first.record and head.source.get("by") == first.memory.source.get("by"):
@@ -309,19 +289,13 @@ def _open_conflicts(
 
 
 def _is_lapsed(conflict: Memory, values: Collection[str]) -> bool:
-    """Return True if a contradiction with a member has lost its basis.
-
-    This is the case if the value on one of its sides is not among `values`, the values that are stated now.
-    """
+    """Return True if a member's side is not in `values`."""
     sides = parse_sides(conflict)
     return any(map(is_from_team, sides)) and not all(_get_value(side) in values for side in sides)
 
 
 def _close_all(conflicts: Iterable[Memory], values: Collection[str], now: datetime) -> list[MemoryChange]:
-    """Return the changes that close contradictions with members.
-
-    A side whose value is among `values` has won.
-    """
+    """Close contradictions with members; sides among `values` have won."""
     return [
         close_lapsed(conflict, now, winner=_find_winner(conflict, values))
         for conflict in conflicts
@@ -353,8 +327,24 @@ def plan_single(claim: Claim | None, stored: Memory | None, now: datetime) -> li
     if stored is None:
         return [MemoryChange((claim.memory,), project=claim.memory.project)]
     if stored.source.get("record") == claim.record and stored.source.get("by") == claim.memory.source.get("by"):
-        return []
+        return restore_withdrawn(stored, now)
     return [revise_fact(stored, _take_over(claim.memory, stored), now)]
+
+
+def plan_own_single(view: SubjectView, stored: Memory | None, target: ProjectionTarget) -> list[MemoryChange]:
+    """Return the changes to the user's own statement after a member decided against it, or took that back.
+
+    The statement has no key. `stored` is its memory, if it exists.
+    """
+    record = next((one for one in view.statements if one.author == target.own_author), None)
+    if record is None or stored is None:
+        return []
+    if record in view.open_statements:
+        return restore_withdrawn(stored, target.now)
+    if stored.status is not Status.ACTIVE or view.resolution is None:
+        return []
+    name = target.roster[view.resolution.author].name
+    return [withdraw_fact(stored, target.now, reason=f"{name} decided against it")]
 
 
 def compute_single_id(author: str, subject: str, project: str) -> str:
@@ -363,10 +353,7 @@ def compute_single_id(author: str, subject: str, project: str) -> str:
 
 
 def is_said_before(memory: Memory, record: TeamRecord) -> bool:
-    """Return True if a memory is an earlier statement by the author of a record.
-
-    A statement made at the time of the record also counts as earlier.
-    """
+    """Return True if a record's author stated the memory before."""
     source = memory.source
     return (
         is_from_team(memory)

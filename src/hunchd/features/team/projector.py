@@ -13,11 +13,10 @@ from hunchd.core.state.feature import Features
 from hunchd.core.state.project import Project
 from hunchd.domain.errors import NotFound
 from hunchd.domain.facts import MemoryChange, slot_of
-from hunchd.domain.memory import Memory
+from hunchd.domain.memory import Memory, Status
 from hunchd.features.team.membership import TeamMembership
 from hunchd.features.team.merge import ERASURES, STATEMENTS, Member, SubjectView, build_view, get_register_key
 from hunchd.features.team.mirror import Mirror
-from hunchd.features.team.outbox import read_statement
 from hunchd.features.team.projection import (
     ProjectionTarget,
     SlotState,
@@ -25,10 +24,11 @@ from hunchd.features.team.projection import (
     compute_single_id,
     is_about_key,
     is_said_before,
+    plan_own_single,
     plan_single,
     plan_slot,
 )
-from hunchd.protocol.team_records import RecordKind, TeamRecord
+from hunchd.protocol.team_records import RecordKind, Statement, TeamRecord, decode_payload
 
 BATCH: Final = 100  # subjects applied at once, while other changes wait
 SHARED_BY_ALL: Final = ""  # stands for the author if a subject is a key
@@ -52,10 +52,7 @@ class Projector:
     """Writer that stores members' statements as memories on this machine."""
 
     def __init__(
-        self,
-        memories: MemoryService,
-        features: Features,
-        find_project: Callable[[str | None], Project | None],
+        self, memories: MemoryService, features: Features, find_project: Callable[[str | None], Project | None]
     ) -> None:
         self._memories = memories
         self._features = features
@@ -80,9 +77,13 @@ class Projector:
             return False
         records = await asyncio.to_thread(mirror.load_subjects, subjects)
         shown = await asyncio.to_thread(mirror.load_shown, subjects)
-        target = ProjectionTarget(project.id, membership.author, roster, self._memories.now())
+        own = await asyncio.to_thread(mirror.load_own, subjects)
+        hidden_ids = await asyncio.to_thread(mirror.load_hidden)
+        target = ProjectionTarget(project.id, membership.author, roster, self._memories.now(), hidden_ids)
         plans = [
-            plan for subject in subjects for plan in _list_plans(subject, records[subject], shown[subject], target)
+            plan
+            for subject in subjects
+            for plan in _list_plans(subject, records[subject], shown[subject], own.get(subject), target)
         ]
         for plan in plans:
             for erasure in plan.erasures:
@@ -90,7 +91,9 @@ class Projector:
         skipped_subjects = await self._apply(plans, project, target, is_changed)
         applied_subjects = [subject for subject in subjects if subject not in skipped_subjects]
         entries = [
-            (plan.view.subject, plan.author, plan.memory) for plan in plans if plan.view.subject not in skipped_subjects
+            (plan.view.subject, plan.author, plan.memory)
+            for plan in plans
+            if plan.view.subject not in skipped_subjects and plan.author != target.own_author
         ]
         await asyncio.to_thread(mirror.set_shown, entries)
         await asyncio.to_thread(mirror.remove_pending, applied_subjects)
@@ -111,18 +114,18 @@ class Projector:
                 if plan.author == SHARED_BY_ALL:
                     state = SlotState(memory, tuple(conflicts.get(plan.memory, ())))
                     changes += plan_slot(plan.view, state, target)
+                elif plan.author == target.own_author:
+                    changes += plan_own_single(plan.view, memory, target)
                 else:
                     statement = next((one for one in plan.view.open_statements if one.author == plan.author), None)
-                    claim = build_claim(statement, target) if statement is not None else None
+                    is_shown = statement is not None and statement.id not in target.hidden_ids
+                    claim = build_claim(statement, target) if statement is not None and is_shown else None
                     changes += plan_single(claim, memory, target.now)
-            await self._memories.commit(changes)
+            await self._memories.commit([*changes, *_end_contradictions(changes, project)])
         return skipped_subjects
 
     async def _erase(self, identifier: str, erasure: TeamRecord, project: str) -> None:
-        """Erase what an author said before `erasure` from a memory and its versions.
-
-        `identifier` is the id of the memory. Contradictions that quote the erased words are erased as well.
-        """
+        """Erase what an author said before, also in versions and quotations."""
         family = await self._memories.list_family(identifier, project)
         theirs = [memory for memory in family if is_said_before(memory, erasure)]
         if not theirs:
@@ -149,11 +152,12 @@ class Projector:
 
 
 def _list_plans(
-    subject: str, records: Sequence[TeamRecord], shown: Mapping[str, str], target: ProjectionTarget
+    subject: str, records: Sequence[TeamRecord], shown: Mapping[str, str], own: str | None, target: ProjectionTarget
 ) -> list[_Plan]:
     """Return the plans for the memories into which a subject is projected.
 
-    A memory into which the subject was projected earlier gets a plan as well.
+    A memory into which the subject was projected earlier gets a plan as well. `own` is the id of the memory with the
+    user's own statement, if there is one.
     """
     view = build_view(subject, records, target.roster)
     erasures = [one for one in records if one.kind is RecordKind.ERASE and one.author != target.own_author]
@@ -162,7 +166,8 @@ def _list_plans(
         return [_Plan(view, SHARED_BY_ALL, slot, tuple(erasures))]
     groups = (STATEMENTS, ERASURES)
     authors = {one.author for one in records if get_register_key(one).group in groups} - {target.own_author}
-    return [
+    own_plans = [_Plan(view, target.own_author, own, ())] if own is not None else []
+    return own_plans + [
         _Plan(
             view,
             author,
@@ -175,15 +180,25 @@ def _list_plans(
 
 
 def _find_slot(view: SubjectView, target: ProjectionTarget) -> str | None:
-    """Return the id of the memory for a subject's key.
-
-    Returns None if the subject is not a key.
-    """
+    """Return the id of the memory for a subject's key."""
     for record in view.statements:
-        statement = read_statement(record)
+        statement = decode_payload(record, Statement)
         if statement is not None and is_about_key(statement) and (claim := build_claim(record, target)) is not None:
             return claim.memory.id
     return None
+
+
+def _end_contradictions(changes: Iterable[MemoryChange], project: Project) -> list[MemoryChange]:
+    """Return the changes that delete the open contradictions with statements that `changes` end.
+
+    Contradictions about one key are not affected. If a statement becomes valid again, they are found again.
+    """
+    ended = {one.id for change in changes for one in change.memories if one.status is Status.SUPERSEDED}
+    return [
+        MemoryChange(deletions=(conflict.id,), project=project.id)
+        for conflict in project.conflicts.values()
+        if not is_about_one_key(conflict) and any(link["ref"] in ended for link in conflict.links)
+    ]
 
 
 def _group_conflicts(conflicts: Iterable[Memory]) -> dict[str, list[Memory]]:

@@ -34,10 +34,7 @@ MAX_LINE: Final = 2_000  # characters of keys, values and titles
 
 @dataclass(frozen=True, slots=True)
 class SharingScope:
-    """Project from which memories are selected for the team.
-
-    `project` is its local id, and `name` is the name that people use.
-    """
+    """Project (local id and name) from which memories are selected."""
 
     project: str
     name: str

@@ -24,10 +24,7 @@ _KEY_BYTES: Final = 32
 
 
 def create_key(file: Path) -> str:
-    """Create a private key unless it exists; return the public key.
-
-    The private key is stored in `file` (mode 0600).
-    """
+    """Create a private key unless it exists; return the public."""
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except FileExistsError:
@@ -41,10 +38,7 @@ def create_key(file: Path) -> str:
 
 
 def load_key(file: Path) -> Ed25519PrivateKey:
-    """Return the private key in `file`.
-
-    Raises ConfigError if the file cannot be read or is damaged.
-    """
+    """Return a file's private key; raise ConfigError if it is damaged."""
     try:
         content = file.read_bytes()
     except OSError as error:

@@ -22,7 +22,7 @@ from hunchd.consolidation.contradiction_records import parse_sides
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.state.feature import Features
 from hunchd.core.state.project import Project
-from hunchd.domain.errors import HunchError, Unavailable
+from hunchd.domain.errors import AccessDenied, HunchError, Unavailable
 from hunchd.domain.facts import MemoryChange, slot_of
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Status
@@ -33,7 +33,7 @@ from hunchd.features.team.mirror import Mirror, OwnRecord
 from hunchd.features.team.outbox import plan_dismissals, plan_missing, plan_resolution, plan_statement, plan_vote
 from hunchd.features.team.projector import Projector
 from hunchd.features.team.selection import DOCUMENT_ROOTS, TEAM_KINDS, SharingScope, compute_subject, is_from_team
-from hunchd.features.team.team_client import StoreAddress, TeamStore
+from hunchd.features.team.team_client import StoreAddress, TeamClient
 from hunchd.ingestion.fixes import FIXES_LINK
 from hunchd.ingestion.redaction import redact
 from hunchd.protocol.team_records import RecordKind, TeamRecord
@@ -87,16 +87,13 @@ class _Work:
 
 
 class TeamSync:
-    """Synchroniser for one project's team.
-
-    `find_project` returns None while the project is not open.
-    """
+    """Synchroniser for the team of a project, which may be closed."""
 
     def __init__(
         self,
         membership: TeamMembership,
         mirror: Mirror,
-        store: TeamStore,
+        store: TeamClient,
         address: StoreAddress,
         key_file: Path,
         *,
@@ -128,10 +125,7 @@ class TeamSync:
     # What the feature reports
 
     def notice_change(self, change: MemoryChange) -> None:
-        """Record the ids of changed memories that may have to be sent.
-
-        This is called for every change, so it must be fast and does nothing else.
-        """
+        """Record ids of changed memories; called for every change."""
         relevant = [one.id for one in change.memories if one.kind in TEAM_KINDS or one.kind is Kind.CONTRADICTION]
         if not relevant and not change.deletions:
             return
@@ -149,10 +143,7 @@ class TeamSync:
             await self._wait()
 
     async def _wait(self) -> None:
-        """Wait for a change or for the next regular attempt.
-
-        The waiting time grows while the object store is unreachable.
-        """
+        """Wait for a change or for the next attempt."""
         delay = compute_delay(self._poll_seconds, self.figures.failures_in_row) * random.uniform(0.75, 1)
         self.figures.next_attempt = datetime.now(UTC) + timedelta(seconds=delay)
         try:
@@ -164,13 +155,12 @@ class TeamSync:
         await asyncio.sleep(min(GATHER_SECONDS, self._poll_seconds))
 
     async def sync(self) -> None:
-        """Send and receive records once.
-
-        Failures of the object store are recorded in `figures`, not raised.
-        """
+        """Send and receive once; record the store's failures in `figures`."""
         async with self._exchange_lock:
-            await self._project()
             try:
+                if not await self._use(lambda mirror: mirror.cursor):  # a member who comes back repeats nothing
+                    await self._pull()
+                await self._project()
                 await self._push()
                 await self._pull()
             except HunchError as error:
@@ -212,14 +202,15 @@ class TeamSync:
             raise
 
     async def _collect_work(self, work: _Work, scope: SharingScope) -> None:
-        ids = set(work.changed_ids)
+        ids, unchanged_ids = set(work.changed_ids), set[str]()
         if work.scan:
             ids |= {memory.id for memory in await self._list_candidates()}
             ids |= set((await asyncio.to_thread(self._mirror.list_own)).values())
+            unchanged_ids = ids - work.changed_ids
         ordered_ids = sorted(ids | work.deleted_ids)
         for begin in range(0, len(ordered_ids), COLLECT_BATCH):
             batch = ordered_ids[begin : begin + COLLECT_BATCH]
-            await self._record(await self.plan_records(batch, scope, work.deleted_ids))
+            await self._record(await self.plan_records(batch, scope, work.deleted_ids, unchanged_ids))
 
     async def _list_candidates(self) -> list[Memory]:
         """Return all stored memories that may have to be sent."""
@@ -232,12 +223,16 @@ class TeamSync:
         return [memory for memory in memories if "." not in memory.id]
 
     async def plan_records(
-        self, ids: Sequence[str], scope: SharingScope, deleted_ids: Collection[str] = ()
+        self,
+        ids: Sequence[str],
+        scope: SharingScope,
+        deleted_ids: Collection[str] = (),
+        unchanged_ids: Collection[str] = (),
     ) -> list[OwnRecord]:
         """Return the records to create about the memories with these ids.
 
         For a memory in `deleted_ids`, the earlier statements are erased, even if the memory has been stated again
-        since.
+        since. Nothing is known about recent changes to the memories in `unchanged_ids`.
         """
         memories = await self._memories.find(ids, self.membership.project)
         memories |= await self._memories.find([one for one in ids if one not in memories], None)
@@ -253,6 +248,7 @@ class TeamSync:
             ]
         views = {subject: build_view(subject, records[subject], roster) for subject in records}
         missing = await asyncio.to_thread(self._mirror.load_subjects, sorted(own))
+        pending = await asyncio.to_thread(self._mirror.find_pending, sorted(records)) if unchanged_ids else ()
         planned: list[OwnRecord | None] = [
             record for subject in own for record in plan_missing(subject, missing[subject], author)
         ]
@@ -266,29 +262,27 @@ class TeamSync:
             elif memory.kind in TEAM_KINDS:
                 error = await self._find_error(memory)
                 now = self._memories.now()
-                planned.append(plan_statement(memory, subject, view, scope, author, now, error))
+                is_unapplied = memory.id in unchanged_ids and subject in pending
+                planned.append(
+                    plan_statement(memory, subject, view, scope, author, now, error, is_unapplied=is_unapplied)
+                )
         return [record for record in planned if record is not None]
 
     async def _plan_ruling(
-        self,
-        conflict: Memory,
-        subject: str,
-        view: SubjectView,
-        records: Sequence[TeamRecord],
-        scope: SharingScope,
+        self, conflict: Memory, subject: str, view: SubjectView, records: Sequence[TeamRecord], scope: SharingScope
     ) -> list[OwnRecord | None]:
         roots = list(dict.fromkeys(str(link["ref"]).partition(".")[0] for link in conflict.links))
         sides = await self._memories.find(roots, conflict.project)
         if conflict.key is None or len(roots) > 1:
-            return list(plan_dismissals(conflict, sides.values()))
+            subjects = [_find_subject(side, self.membership.team) for side in sides.values()]
+            known = await asyncio.to_thread(self._mirror.load_subjects, subjects)
+            own = [one for found in known.values() for one in found if one.author == self.membership.author]
+            return list(plan_dismissals(conflict, sides.values(), own))
         head = sides.get(roots[0])
         return [plan_resolution(conflict, head, subject, view, records, scope, self.membership.author)]
 
     async def _find_error(self, memory: Memory) -> str | None:
-        """Return the fingerprint of the error that a fix is for, or None if it is unknown.
-
-        The fingerprint is sent instead of the memory id, because ids differ from machine to machine.
-        """
+        """Return the fingerprint, equal on all machines, of a fix's error."""
         ref = next((link["ref"] for link in memory.links if link.get("type") == FIXES_LINK), None)
         if memory.kind is not Kind.ERROR or ref is None:
             return None
@@ -318,14 +312,11 @@ class TeamSync:
         while (outbox := await self._use(lambda mirror: mirror.load_outbox(PUSH_BATCH))).records:
             try:
                 await self._store.append(
-                    self._address,
-                    self.membership.team,
-                    self._key_file,
-                    outbox.records,
-                    may_exist=outbox.was_attempted,
+                    self._address, self.membership.team, self._key_file, outbox.records, may_exist=outbox.was_attempted
                 )
             except HunchError as error:  # a member without write access still receives
-                self.figures.push_failure = redact(error.message).text
+                denied = "these credentials can read the team's store, but not write to it"
+                self.figures.push_failure = denied if isinstance(error, AccessDenied) else redact(error.message).text
                 return
             await self._use(partial(Mirror.remove_from_outbox, records=outbox.records))
             self.figures.sent += len(outbox.records)
@@ -395,6 +386,8 @@ class TeamSync:
             except Unavailable:
                 return
             async with self._lock:
+                if not await asyncio.to_thread(lambda: self._mirror.cursor):
+                    return
                 await self._collect()
                 roster = await self._load_roster()
                 if not await self._projector.project(
@@ -403,7 +396,7 @@ class TeamSync:
                     return
 
     async def withdraw_all(self) -> None:
-        """Withdraw the other members' statements on this machine.
+        """Withdraw the other members' statements on this machine, and delete all records.
 
         This is done when the user leaves the team.
         """
@@ -413,6 +406,15 @@ class TeamSync:
             only_own = {own: Member(own, self.membership.name, "member")}
             while await self._projector.project(self._mirror, self.membership, only_own, lambda _: False):
                 await self._memories.drain(allowed_pending=MAX_UNSTORED)
+            await asyncio.to_thread(self._mirror.forget_records)
+
+    async def hide(self, subject: str) -> bool:
+        """Hide what the other members have said about a subject so far.
+
+        Returns True if the user has stated something about it as well.
+        """
+        await self._use(partial(Mirror.hide, subject=subject, own_author=self.membership.author))
+        return bool(await self._use(lambda mirror: mirror.load_own([subject])))
 
     async def close(self) -> None:
         async with self._exchange_lock:
@@ -421,10 +423,7 @@ class TeamSync:
     # Questions
 
     async def load_members(self) -> list[tuple[Member, int, int]]:
-        """Return the members of the team.
-
-        Each member comes with the number of their statements and the clock value of their latest record.
-        """
+        """Return the members, their statements' numbers and last clocks."""
         async with self._lock:
             roster = await self._load_roster()
             counts = await asyncio.to_thread(self._mirror.count_statements)
@@ -432,10 +431,7 @@ class TeamSync:
         return [(member, counts.get(author, 0), clocks.get(author, 0)) for author, member in roster.items()]
 
     async def load_views(self, after: str, limit: int) -> list[tuple[SubjectView, list[TeamRecord]]]:
-        """Return a page of the members' statements, grouped by subject.
-
-        Each view comes with all records about its subject.
-        """
+        """Return a page of views by subject, with all records."""
         async with self._lock:
             roster = await self._load_roster()
             subjects = await asyncio.to_thread(self._mirror.list_statement_subjects, after, limit)
@@ -457,10 +453,7 @@ class TeamSync:
             return await self._load_roster()
 
     async def plan_everything(self) -> list[OwnRecord]:
-        """Return the records waiting to be sent, and those to be created for all memories.
-
-        Nothing is sent.
-        """
+        """Return the records waiting to be sent or created."""
         scope = self._scope
         if scope is None:
             return []
@@ -476,10 +469,7 @@ def compute_delay(poll_seconds: float, failures: int) -> float:
 
 
 def _find_subject(memory: Memory, team: str) -> str:
-    """Return the subject of a memory.
-
-    For a member's statement, this is the subject of its record; otherwise, it is computed from the memory's key or id.
-    """
+    """Return the subject of a member's statement or of a memory."""
     if is_from_team(memory):
         return str(memory.source.get("subject", ""))
     if memory.kind is Kind.CONTRADICTION:

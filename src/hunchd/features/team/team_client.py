@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.team_records import TeamRecord
@@ -24,10 +24,7 @@ CARE_TIMEOUT_SECONDS: Final = 1_800.0  # enough to rewrite the files of a millio
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """Address of a team's dataset.
-
-    `credentials` is the file that may contain credentials for the address.
-    """
+    """Address of a team's dataset, with its credentials file."""
 
     uri: str
     credentials: Path
@@ -35,35 +32,14 @@ class StoreAddress:
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """Records with a valid signature.
-
-    `forged` is the number of records that were dropped because their signature was missing or invalid.
-    """
+    """Records with a valid signature, and how many had none."""
 
     records: tuple[TeamRecord, ...]
     forged: int
 
 
-class TeamStore(Protocol):
-    """Interface through which the synchronisation uses the shared dataset."""
-
-    async def create_key(self, key_file: Path) -> str: ...
-
-    async def open(self, address: StoreAddress, *, create: bool) -> list[TeamRecord]: ...
-
-    async def append(
-        self, address: StoreAddress, team: str, key_file: Path, records: Sequence[TeamRecord], *, may_exist: bool
-    ) -> None: ...
-
-    async def read_version(self, address: StoreAddress) -> int: ...
-
-    def read_since(self, address: StoreAddress, team: str, version: int, until: int) -> AsyncIterator[RecordBatch]: ...
-
-    async def maintain(self, address: StoreAddress, lease: str, holder: str, keep_seconds: float) -> Care: ...
-
-
 class TeamClient:
-    """Implementation of `TeamStore` that calls the team process."""
+    """Client through which the synchronisation uses the shared dataset."""
 
     def __init__(self, helper: HelperProcess) -> None:
         self._helper = helper
@@ -73,10 +49,7 @@ class TeamClient:
         return await self._call("create_key", {"key_file": str(key_file)}, str)
 
     async def open(self, address: StoreAddress, *, create: bool) -> list[TeamRecord]:
-        """Open or create the dataset.
-
-        Returns the founding records of the teams in it.
-        """
+        """Open or create the dataset; return its founding records."""
         return await self._call("open", {**_encode(address), "create": create}, list[TeamRecord])
 
     async def append(
