@@ -160,6 +160,7 @@ class Member:
     proxy: Proxy | None = None
     stated: dict[str, tuple[str, float]] = field(default_factory=dict)  # key → value and time, as acknowledged
     unanswered: dict[str, str] = field(default_factory=dict)  # key → value, stated while the daemon was killed
+    said: dict[str, str] = field(default_factory=dict)  # statement without a key → id of its memory
     forgotten: set[str] = field(default_factory=set)  # values
     is_up: bool = True
 
@@ -168,6 +169,50 @@ class Member:
         self.daemon.post("/memories", {**fact, "content": f"{key}: {value}"})
         self.stated[key] = (value, time.monotonic())
         self.unanswered.pop(key, None)
+
+    def say(self, text: str) -> None:
+        fact = {"kind": "fact", "content": text, "category": "decision", "project": str(self.folder)}
+        self.said[text] = str(self.daemon.post("/memories", fact)["ids"][0])
+
+    def take_back(self) -> None:
+        text, identifier = random.choice(sorted(self.said.items()))
+        if self.daemon.request("DELETE", f"/memories/{identifier}")[0] == 200:
+            self.forgotten.add(text)
+            del self.said[text]
+
+    def decide_between_statements(self) -> bool:
+        """Report that two statements without a key contradict each other, and decide for one of them."""
+        valid = sorted(self.load_sayings().items())
+        if len(valid) < 2:
+            return False
+        pair = dict(zip("ab", (identifier for _, identifier in random.sample(valid, 2)), strict=True))
+        status, conflict = self.daemon.request("POST", "/contradictions", pair)
+        if status not in (200, 201) or conflict["status"] != "open":
+            return False
+        choice = random.choice(("a_wins", "b_wins"))
+        path = f"/contradictions/{conflict['id']}/resolve"
+        done = self.daemon.request("POST", path, {"resolution": choice})[0] == 200
+        if done:  # a statement that its own author decided against is retracted
+            self.said.pop(conflict["b" if choice == "a_wins" else "a"]["content"], None)
+        return done
+
+    def load_sayings(self) -> dict[str, str]:
+        """Map the valid statements without a key to the ids of their memories."""
+        query = {"project": str(self.folder), "kind": "fact", "category": "decision", "limit": 1000}
+        items = self.daemon.get("/memories", **query)["items"]
+        return {one["content"]: one["id"] for one in items if not one.get("key") and one["status"] == "active"}
+
+    def leave_and_join(self) -> bool:
+        address = self.daemon.get("/team", project=str(self.folder))
+        self.daemon.request("DELETE", "/team", query={"project": str(self.folder)})
+        body = {"uri": f"{address['uri']}#{address['team']}", "project": str(self.folder), "name": self.name}
+        deadline = time.monotonic() + REST
+        while self.daemon.request("POST", "/team", body)[0] != 201:  # the store may be away
+            if self.proxy is not None:
+                self.proxy.trouble(0.0, 0.0, is_down=False)
+            assert time.monotonic() < deadline
+            time.sleep(1)
+        return True
 
     def kill_while_stating(self, key: str, value: str) -> None:
         killer = threading.Timer(random.uniform(0.0, 0.05), self.daemon.kill)
@@ -221,6 +266,7 @@ class Member:
         for one in self.daemon.get("/contradictions", project=str(self.folder), status="open", limit=1000)["items"]:
             for side in "ab":
                 values.setdefault(one[side]["key"], set()).add(one[side]["value"].casefold())
+        values["without a key"] = set(self.load_sayings())
         return {key: sorted(found) for key, found in values.items()}
 
 
@@ -366,7 +412,17 @@ def act(members: list[Member], store: Store, counts: Counter[str], lags: list[fl
             member.daemon.start()
             member.is_up = True
         return
-    if chance < 0.70:
+    if chance < 0.04:
+        member.say(f"rule v{time.time_ns():x} holds")
+        counts["sayings"] += 1
+    elif chance < 0.05 and member.said:
+        member.take_back()
+        counts["forgets"] += 1
+    elif chance < 0.07:
+        counts["resolutions_without_key"] += member.decide_between_statements()
+    elif chance < 0.08:
+        counts["rejoins"] += member.leave_and_join()
+    elif chance < 0.70:
         member.state(random.choice(KEYS), f"v{time.time_ns():x}")
         counts["edits"] += 1
     elif chance < 0.80 and member.stated:
@@ -459,6 +515,8 @@ def judge(
         for key, (value, _) in member.stated.items()
         if statements.get((member.name, key)) not in (value, member.unanswered.get(key, value))
     ]
+    sayings = {one["content"] for subject in subjects for item in subject for one in item["statements"]}
+    lost += [(member.name, "", text) for member in members for text in member.said if text not in sayings]
     doubled = sum(
         len(item["statements"]) - len({one["by"] for one in item["statements"]}) for item in json.loads(views[0])
     )
@@ -475,7 +533,10 @@ def judge(
     return {
         "same_views": len(set(views)) == 1,
         "same_values": all(one == values[0] for one in values),
-        "differing_keys": [key for key in KEYS if len({json.dumps(one.get(key)) for one in values}) > 1],
+        "members_listed": len(members[0].daemon.get("/team/members", project=str(members[0].folder))["items"]),
+        "differing_keys": [
+            key for key in (*KEYS, "without a key") if len({json.dumps(one.get(key)) for one in values}) > 1
+        ],
         "subjects": len(json.loads(views[0])),
         "lost": lost,
         "doubled": doubled,
