@@ -40,7 +40,8 @@ _DENIED: Final = re.compile(r"(?i)lacked the necessary privileges|access ?denied
 _MAX_CAUSE: Final = 300  # characters of the client's text
 _CREATED: Final = "_row_created_at_version"
 _ADDRESS: Final = "_rowaddr"
-_SOURCE_LINE: Final = re.compile(r",? \S+\.rs:\d+:\d+")  # of the client, at the end of its errors
+# Place in the client's source at the end of its errors.
+_SOURCE_LINE: Final = re.compile(r'(?s),? \S+\.rs:\d+:\d+|[\s"})]*, location: Location \{.*')
 _FRAGMENT_BITS: Final = 32  # an address is the fragment's number and the row's position in it
 _STABLE_ROWS: Final = {"new_table_enable_stable_row_ids": "true"}
 _SCHEMA: Final = pa.schema(
