@@ -497,7 +497,10 @@ def judge(
     values: list[dict[str, list[str]]] = []
     while time.monotonic() - began < REST:
         time.sleep(5)
-        statuses = [one.daemon.get("/team", project=str(one.folder)) for one in members]
+        try:
+            statuses = [one.daemon.get("/team", project=str(one.folder)) for one in members]
+        except OSError:  # a daemon on a busy machine has not answered in time
+            continue
         if any(one["unsent"] or one["unapplied"] or one["progress"]["state"] != "in step" for one in statuses):
             continue
         subjects = [one.load_subjects() for one in members]
