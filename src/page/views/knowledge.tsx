@@ -7,6 +7,7 @@ import { Empty, Panel, Show } from "../components/basics";
 import { Chips, Choices, listPutAway, MemoryPanel, More, showAgain } from "../components/memory";
 import { AddFact } from "../components/new_fact";
 import { Documents } from "../components/documents";
+import { Team } from "../components/team";
 import { useEvents } from "../events";
 import { count, describeSince, KINDS, plainReasons, sureness, TRUST } from "../format";
 import { href, navigate } from "../router";
@@ -23,6 +24,7 @@ const PARTS: Record<string, string> = {
   person: "People",
   goal: "Goals",
   documents: "Documents",
+  team: "Team",
   archived: "Put away",
 };
 
@@ -54,6 +56,8 @@ export default function Knowledge({ project, route }: ViewProps) {
       </div>
       {part === "documents" ? (
         <Documents key={asOf} project={project} shown={shown} asOf={asOf} address={(show) => address({ show })} />
+      ) : part === "team" ? (
+        <Team project={project} />
       ) : find ? (
         <Found key={find} project={project} find={find} asOf={asOf} shown={shown} address={address} />
       ) : (
