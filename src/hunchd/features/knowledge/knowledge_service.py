@@ -100,7 +100,7 @@ class KnowledgeService:
             place = f" --key '{memory.key}'" if memory.kind is Kind.FACT and memory.key else ""
             raise Conflict(
                 f"{memory.source['by']} said this, and only {memory.source['by']} can change it",
-                hint=f"state your own with `hunch remember{place} …`",
+                hint=f"state your own with `hunch remember{place} …`, then decide with `hunch contradictions`",
             )
         if message_from_memory(memory) is not None or head_from_memory(memory) is not None:
             raise Conflict(
