@@ -14,8 +14,15 @@ from hunchd.consolidation.contradiction_records import create_contradiction
 from hunchd.domain.facts import MemoryChange, slot_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.features.team.merge import Member, SubjectView
-from hunchd.features.team.outbox import plan_resolution
-from hunchd.features.team.projection import ProjectionTarget, SlotState, build_claim, plan_single, plan_slot
+from hunchd.features.team.outbox import plan_dismissals, plan_resolution, plan_statement
+from hunchd.features.team.projection import (
+    ProjectionTarget,
+    SlotState,
+    build_claim,
+    plan_own_single,
+    plan_single,
+    plan_slot,
+)
 from hunchd.features.team.selection import SharingScope
 from hunchd.protocol.team_records import RecordKind, Resolution, TeamRecord, decode_payload
 from tests.features.team.records import NOW, decode_value, record, resolved, stated
@@ -258,3 +265,52 @@ def test_keyless_statement_follows_its_author() -> None:
     assert plan_single(first, stored, NOW) == []
     assert plan_single(later, stored, NOW)[0].memories[-1].content == "tests before code"
     assert plan_single(None, stored, NOW)[0].memories[-1].status is Status.SUPERSEDED
+
+
+def test_own_keyless_statement_follows_resolution() -> None:
+    mine = stated("own", "x", key=None, value=None, content="we release on Tuesdays")
+    stored = memory(key=None, value=None, content="we release on Tuesdays")
+    decided = SubjectView("s", (mine,), record(RecordKind.RESOLVE, "bob", payload=f'{{"over": ["{mine.id}"]}}'))
+
+    [withdrawn] = plan_own_single(decided, stored, TARGET)
+    [ended] = withdrawn.memories
+    [restored] = plan_own_single(SubjectView("s", (mine,)), ended, TARGET)
+
+    assert (ended.status, ended.source["withdrawn"]) == (Status.SUPERSEDED, "Bob decided against it")
+    assert (restored.memories[0].status, restored.memories[0].source) == (Status.ACTIVE, stored.source)
+    assert plan_own_single(decided, ended, TARGET) == plan_own_single(SubjectView("s", (mine,)), stored, TARGET) == []
+    scope = SharingScope("p1", "shop", Path("/shop"))
+    assert plan_statement(ended, "s", decided, scope, "own", NOW, None) is None, "the team keeps the statement"
+    reopening = plan_statement(stored, "s", decided, scope, "own", NOW, None)
+    assert reopening is not None
+    assert reopening.kind is RecordKind.STATE
+
+
+def test_withdrawn_statement_of_member_returns() -> None:
+    claim = build_claim(stated("ada", "x", 1, key=None, content="tests first"), TARGET)
+    [created] = plan_single(claim, None, NOW)
+    [ended] = plan_single(None, created.memories[-1], NOW)[0].memories
+
+    assert plan_single(claim, ended, NOW)[0].memories[-1].status is Status.ACTIVE
+
+
+def test_hidden_statement_is_not_shown() -> None:
+    hidden, later = stated("ada", "Redis", 1), stated("bob", "NATS", 2)
+    target = replace(TARGET, hidden_ids=frozenset({hidden.id}))
+
+    [change] = plan_slot(SubjectView("s", (hidden, later)), SlotState(None), target)
+
+    assert [one.value for one in change.memories] == ["NATS"]
+
+
+def test_reopened_keyless_contradiction_withdraws_decision() -> None:
+    lost = replace(memory(id="m2", trust=Trust.TEAM), status=Status.SUPERSEDED)
+    lost = replace(lost, source={"type": "team Ada", "by": "Ada", "member": "ada", "record": "r1", "subject": "s"})
+    conflict = create_contradiction(memory(key=None), lost, NOW)
+    closed = replace(conflict, status=Status.SUPERSEDED, source={**conflict.source, "before": [], "note": "CI says so"})
+
+    [decision] = plan_dismissals(closed, [lost], [])
+    sent = record(RecordKind.RESOLVE, "own", payload=decision.payload)
+
+    assert plan_dismissals(closed, [lost], [sent]) == []
+    assert [one.kind for one in plan_dismissals(conflict, [lost], [sent])] == [RecordKind.UNRESOLVE]
