@@ -15,6 +15,7 @@ def test_forgotten_records_leave_no_text() -> None:
     mirror = Mirror(None)
     payload = stated("own", "Redis").payload
     create(mirror, *(OwnRecord(RecordKind.STATE, subject, payload, f"m-{subject}") for subject in ("s1", "s2")))
+    [erased, _] = mirror.load_outbox(9).records
     mirror.remove_from_outbox(mirror.load_outbox(9).records)
     create(mirror, OwnRecord(RecordKind.ERASE, "s1"), OwnRecord(RecordKind.STATE, "s3", payload, "m-s3"))
     mirror.set_cursor(7)
@@ -24,6 +25,8 @@ def test_forgotten_records_leave_no_text() -> None:
     assert [(one.kind, one.payload) for one in mirror.list_outbox()] == [(RecordKind.ERASE, "")]
     assert (mirror.cursor, mirror.load_subjects(["s2"])) == (0, {"s2": []})
     assert mirror.load_own(["s1", "s2"]) == {"s2": "m-s2"}
+    mirror.receive([erased], now_ms=1_000)  # its erasure has not been sent yet
+    assert [one.kind for one in mirror.load_subjects(["s1"])["s1"]] == [RecordKind.ERASE]
     create(mirror, OwnRecord(RecordKind.VOTE, "s2"))
     assert max(one.version for one in mirror.load_outbox(9).records) == 5
 
