@@ -11,7 +11,7 @@ import sys
 import time
 import unicodedata
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -79,7 +79,7 @@ class Bench:
 
     def make_repository(
         self, case: Case, files: Mapping[str, str | bytes] | None = None, *, subjects: Sequence[str] = ("Begin",),
-        branch: str = "main",
+        branch: str = "main", remote: tuple[str, str] | None = None,
     ) -> Path:  # fmt: skip
         root = self.folder / f"depot{case.number}"
         root.mkdir()
@@ -91,6 +91,8 @@ class Bench:
             (root / "start.py").write_text(f"def start():\n    return {number}\n")
             self._git(root, "add", "-A")
             self._git(root, "commit", "-q", "-m", subject)
+        if remote is not None:
+            self._git(root, "remote", "add", *remote)
         self.daemon.add(root)
         return root
 
@@ -250,8 +252,27 @@ def make_personal(case: Case) -> str:
             return f"+49 151 2345{67 + case.number % 30:02}89"
         case "private mail":
             return f"olga.brandt{70 + case.number % 20}@gmail.com"
-        case _:
+        case "spanish dni":
+            return f"{51_234_567 + case.number:08}" + "TRWAGMYFPDXBNJZSQVHLCKE"[(51_234_567 + case.number) % 23]
+        case "polish pesel":
+            digits = f"840712{1000 + case.number:04}"
+            return f"{digits}{-_weigh(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3)) % 10}"
+        case "brazilian cpf":
+            digits = f"{529_982_000 + case.number:09}"
+            digits += str(_weigh(digits, range(10, 1, -1)) * 10 % 11 % 10)
+            digits += str(_weigh(digits, range(11, 1, -1)) * 10 % 11 % 10)
+            return f"{digits[:3]}.{digits[3:6]}.{digits[6:9]}-{digits[9:]}"
+        case "american ssn":
+            return f"{412 + case.number % 200}-{11 + case.number % 80}-{4000 + case.number}"
+        case "home address":
+            return f"{118 + case.number} Willow Lane, Dayton, OH 45402"
+        case name:
+            assert name.startswith("stays") or "{P}" not in str(case["messages"]), f"nothing makes {name!r}"
             return ""
+
+
+def _weigh(digits: str, weights: Iterable[int]) -> int:
+    return sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=True))
 
 
 def _with_luhn(digits: str) -> str:

@@ -89,10 +89,14 @@ def run_secret_git(case: Case, bench: Bench) -> None:
     secret = make_secret(case)
     if "branch" in case["name"]:
         secret = "ghp_" + secret + secret[:16]
-        branch, subjects = f"fix/login-{secret}", ["Begin"]
+        root = bench.make_repository(case, branch=f"fix/login-{secret}")
+    elif remote := re.search(r"git remote add (\w+) (\S*\{S\}\S*?),? ", case["steps"]):
+        root = bench.make_repository(case, remote=(remote[1], remote[2].replace("{S}", secret)))
     else:
-        branch, subjects = "main", [re.search("«(.*)»", case["steps"])[1].replace("{S}", secret)]  # type: ignore[index]
-    root = bench.make_repository(case, subjects=subjects, branch=branch)
+        subject = re.search("«(.*?)»(?:.*«(.*)»)?", case["steps"])
+        assert subject is not None, "no commit and no remote in the steps"
+        message = "\n\n".join(part for part in subject.groups() if part).replace("{S}", secret)
+        root = bench.make_repository(case, subjects=[message])
     bench.daemon.get("/context", project=str(root), file="start.py")
     bench.expect_absent(case, root, secret)
 
@@ -213,7 +217,7 @@ def run_surrogate(case: Case, bench: Bench) -> None:
         case.expect(word in bench.found(root, word), "not found")
     elif "told" in case.fields:
         bench.hunch(root, "agent-hook", "claude-code", told=json.dumps(json.loads(case["told"]) | {"cwd": str(root)}))
-        word = re.search(r"bad (\w+)", case["told"])[1]  # type: ignore[index]
+        word = re.findall(r"\w+", json.loads(case["told"])["error"])[-1]
         bench.wait(lambda: word in str(bench.memories(root, kind="error")))
         case.expect(word in str(bench.memories(root, kind="error")), "no such error")
     else:

@@ -75,7 +75,7 @@ CASES = {
     ),
     "ansible": Case(
         'fatal: [yard1]: FAILED! => {"changed": false, "msg": "No package matching \'tape-cutter\' is available"}\n\nPLAY RECAP ****\nyard1 : ok=2 changed=0 unreachable=0 failed=1\n',
-        'fatal: [yard1]: FAILED! => {"changed": false, "msg": "No package matching \'tape-cutter\' is available"}',
+        "fatal: [yard1]: FAILED! => No package matching 'tape-cutter' is available",
         ("", 0),
         ("tape-cutter", "glue-gun"),
         (("ok=2", "ok=7"),),
@@ -164,3 +164,45 @@ def test_is_summary_counts_and_closings_true(line: str) -> None:
 )
 def test_is_summary_complaints_false(line: str) -> None:
     assert not is_summary(line)
+
+
+def test_headline_title_gets_the_naming_detail() -> None:
+    dbt = 'Database Error in model sums (models/sums.sql)\n  column "grams" does not exist\n  LINE 12: grams,\n'
+    assert parse_error(dbt).headline.endswith('column "grams" does not exist')
+    terraform = (
+        'Error: Reference to undeclared resource\n\n  on main.tf line 3, in output "a":\n   3:   value = x.dock.id\n\n'
+    )
+    assert "dock" in parse_error(terraform + 'A resource "x" "dock" has not been declared.\n').headline
+
+
+def test_count_below_file_is_no_finding() -> None:
+    bats = "belt.bats\n ✗ opens\n   (in test file belt.bats, line 2)\n     `[ $a -eq 0 ]' failed\n ✓ shuts\n3 tests, 1 failure\n"
+    assert parse_error(bats).headline == "✗ opens: `[ $a -eq 0 ]' failed"
+
+
+def test_named_result_without_complaint_is_headline() -> None:
+    ctest = "2/3 Test #2: moves_bay ......***Failed 0.02 sec\n67% tests passed, 1 tests failed out of 3\nErrors while running CTest\n"
+    assert "moves_bay" in parse_error(ctest).headline
+
+
+def test_apostrophe_opens_no_quotation() -> None:
+    assert not is_summary("Module not found: Error: Can't resolve './dock' in '/srv/src'")
+
+
+def test_unattributed_frame_is_no_diagnostic() -> None:
+    junit = (
+        "Failures (1):\n    => java.lang.IllegalStateException: bay 4 is shut\n       depot.Belt.move(Belt.java:31)\n"
+    )
+    assert parse_error(junit).headline == "=> java.lang.IllegalStateException: bay 4 is shut"
+
+
+def test_memcheck_error_names_its_function() -> None:
+    text = (
+        "==7== Invalid read of size 4\n==7==    at 0x109187: push (belt.c:12)\n==7==    by 0x1091F1: main (main.c:9)\n"
+    )
+    assert parse_error(text).headline == "Invalid read of size 4 in push"
+
+
+def test_logged_elixir_error_precedes_its_consequence() -> None:
+    text = 'error: undefined variable "x"\n** (CompileError) a.ex: cannot compile module A (errors have been logged)\n'
+    assert parse_error(text).headline == 'error: undefined variable "x"'

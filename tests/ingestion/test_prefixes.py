@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from hunchd.ingestion.errors import parse_error
@@ -90,3 +92,26 @@ def test_quoted_build_log_loses_its_quotation_marks() -> None:
     text = "error: builder failed:\n       > cc tape.c\n       > tape.c:3:1: error: unknown type name 'tape_t'\n"
 
     assert parse_error(text).headline.endswith("unknown type name 'tape_t'")
+
+
+@pytest.mark.parametrize("field", ["log", "message", "msg", "MESSAGE"])
+def test_json_records_are_unwrapped(field: str) -> None:
+    text = "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    g()\nKeyError: 'bay'\n"
+    records = "".join(json.dumps({field: f"{line}\n", "stream": "stderr"}) + "\n" for line in text.splitlines())
+    assert parse_error(records).fingerprint == parse_error(text).fingerprint
+
+
+def test_json_record_keeps_level_and_cause() -> None:
+    text = '{"level":"info","msg":"ready"}\n{"level":"error","msg":"cannot open gate","error":"no key for dock"}\n'
+    assert parse_error(text).headline == "ERROR: cannot open gate: no key for dock"
+
+
+def test_json_with_little_text_is_kept() -> None:
+    text = 'Response: {"id": 12345678901234567890, "error": "no", "trace": "0000000000000000000000"}'
+    assert parse_error(text).headline == text
+
+
+@pytest.mark.parametrize("mark", ["##[error]", "E1120 10:11:12.123456    4711 gate.go:31] "])
+def test_mark_on_single_line_is_stripped(mark: str) -> None:
+    assert "cannot open gate 'dock'" in parse_error(f"{mark}cannot open gate 'dock'\nBuild FAILED.\n").headline
+    assert mark.strip() not in parse_error(f"{mark}cannot open gate 'dock'\nBuild FAILED.\n").headline

@@ -147,7 +147,7 @@ CASES = (
         "  example.com/shop/cart.Count.func1()\n      /w/cart/cart.go:14 +0x86\n==================\n"
         "--- FAIL: TestCount (0.01s)\n    testing.go:1319: race detected during execution of test\nFAIL\n",
         "",
-        "DATA RACE",
+        "DATA RACE in example.com/shop/cart.Count.func1",
         (place("/w/cart/cart.go", 14, "example.com/shop/cart.Count.func1"),),
         ("cart.Count.", "cart.Sum."),
         (("0x00c0000b21a8", "0x00c0000b3333"), ("goroutine 9:", "goroutine 12:"), (":14", ":19")),
@@ -265,7 +265,7 @@ CASES = (
         "    #0 0x7f6282248060 in __interceptor_memcpy ../../../../src/libsanitizer/common/interceptors.inc:827\n"
         "    #1 0x55bfef4561cf in fill /w/main.c:3\n    #2 0x55bfef45624f in main /w/main.c:5\n\n==8609==ABORTING\n",
         "heap-buffer-overflow",
-        "AddressSanitizer: heap-buffer-overflow",
+        "AddressSanitizer: heap-buffer-overflow in fill",
         (place("/w/main.c", 3, "fill"), place("/w/main.c", 5, "main")),
         ("in fill", "in copy"),
         (("8609", "91"), ("0x602000000014", "0x603000000044"), ("inc:827", "inc:899"), ("main.c:3", "main.c:8")),
@@ -305,7 +305,7 @@ CASES = (
         "╷\n│ Error: Reference to undeclared input variable\n│ \n│   on main.tf line 2, in resource \"null_resource\" \"a\":\n"
         "│    2:   triggers = var.nothing\n│ \n│ An input variable with the name \"nothing\" has not been declared.\n╵\n",
         "",
-        "Reference to undeclared input variable",
+        'Reference to undeclared input variable: An input variable with the name "nothing" has not been declared.',
         (place("main.tf", 2),),
         ("undeclared input variable", "undeclared local value"),
         (("line 2,", "line 7,"),),

@@ -155,3 +155,8 @@ def test_zsh_here_document_keeps_its_time(tmp_path: Path) -> None:
         (1767225600.0, "cat <<EOF\nfirst\n#1767225601\nEOF"),
         (1767225602.0, "ls"),
     ]
+
+
+def test_bash_function_is_one_command(tmp_path: Path) -> None:
+    (file := tmp_path / ".bash_history").write_text("#1764000010\nsend() {\n  git push\n}\n#1764000020\nmake\n")
+    assert [one.command for one in read_history(file, "bash", "/home/a")] == ["send() {\n  git push\n}", "make"]

@@ -45,3 +45,8 @@ def test_name_words_keep_digits_with_letters() -> None:
 def test_title_words_keep_single_capital() -> None:
     assert split_title_words("ChromePHPHandler") == ["chrome", "php", "handler"]
     assert split_title_words("GObject-utils") == ["gobject", "utils"]
+
+
+def test_vowel_signs_are_no_letters_of_ngrams() -> None:
+    sea, are_printed = "సముద్రం", "ముద్రించబడతాయి"
+    assert not set(split_subwords(sea)) & set(split_subwords(are_printed))

@@ -38,7 +38,7 @@ EXCERPT = re.compile(r"^\s*(?P<mark>>|->|❯)?\s*(?P<number>\d+)(?:\s*[|│┃:]
 MARKER = re.compile(r"^[\s|│┃╷╵╭╰╎·:.\d]*[\^~┬▲▔‾╌─^]{1,}(?P<said>[^\^~]*)$")
 BARE_MARKER = re.compile(r"^[\s|│┃╷╵·:.]*[\^~▲][\s\^~-]*$")
 FRAME = re.compile(
-    r"^\s*(?:at [\w$.<(/]|#\d+ |\.\.\. \d+ more|\[C\]:|stack traceback|(?:File \")"
+    r"^\s*(?:at [\w$.<(/]|#\d+ |\.\.\. \d+ more|\[C\]:|by 0x|stack traceback|(?:File \")|[\w$.]+\(\w+\.\w+:\d+\)$"
     r"|(?:from )?\S+:\d+(?::\d+)?:? ?in [`'\w<])"
 )
 TITLED_RULE = re.compile(rf"^[-━═─\s]*(?P<said>\w.*?) [-━═─]{{3,}} (?P<path>{_FILE})$")
@@ -51,8 +51,10 @@ _TRAIL = re.compile(r"[\s:;,|–—-]+$|^[\s:;,|–—>)\]-]+")
 WORD = re.compile(r"[^\W\d_]{2,}")
 COMPLAINT = re.compile(
     r"\b(?:cannot|can't|could not|couldn't|unable to|failed to|not"
-    r" (?:found|allowed|defined|a|an|supported|exist|permitted|valid)|no (?:such|module|matching|rule|default)|invalid"
-    r"|unknown|missing|denied|refused|unexpected|undefined|undeclared|expected|must (?:be|not|have)|does not|doesn't"
+    r" (?:found|allowed|defined|in scope|a|an|supported|exist|permitted|valid)|no (?:such|module|matching|rule|default)"
+    r"|invalid|(?:has|have) not"
+    r"|unknown|missing|denied|refused|unexpected|undefined|undeclared|expected(?!:)|must (?:be|not|have)"
+    r"|does not|doesn't"
     r"|unrecogni[sz]ed|rejected|conflicts?|duplicate|mismatch|timed out|too many|out of"
     r"|unsupported|illegal|forbidden|already (?:exists|in use)|unresolved|ambiguous|required)\b",
     re.IGNORECASE,
@@ -68,7 +70,7 @@ def format_line(line: str, place: re.Match[str] | None) -> str:
         line = line[place.end() :]
     elif place is not None and not line[place.end() :].strip(" \t\"'>:.)]"):
         line = line[: place.start()]
-    return " ".join(_RULER.sub(" ", line).strip(" \t:;,|–—-│").split())
+    return " ".join(_RULER.sub(" ", line).strip(" \t:;,|–—-│╰╭└┌├─┬").split())
 
 
 def find_place(line: str) -> re.Match[str] | None:

@@ -35,9 +35,19 @@ from hunchd.ingestion.summaries import is_summary
 
 _MOST_LINES: Final = 400  # last lines searched for the one that says what is wrong
 _ITEM: Final = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+(?P<text>\S.*)")
-_NAMED_THING: Final = re.compile(
+NAMED_THING: Final = re.compile(
     r"[`'\"«“][^`'\"]+[`'\"»”]|\w[/_:\\]\w|\w\d|\d\w|[a-z][A-Z]|\w\.\w"
 )  # a name from the code, or a file
+_ONLY_WHERE: Final = re.compile(
+    r"(?:[A-Z]\w+ ){0,2}(?:[Ee]rror|[Ee]xception|[Ff]ailure) (?:in|at|on|during|while|from) [^:]*$"
+)
+# A result of a test or step that has a name: "moves_bay ....***Failed 0.02 sec", "Failed test 'x'"
+_FAILED_ITEM: Final = re.compile(
+    r"\w[\w'`\"\])>]\W*(?:\*\*\*Failed|\bFAIL(?:ED)?|\[E\])(?:\s+[\d.]+ ?m?s(?:ec)?)?\s*$"
+    r"|\bFailed (?:test|example|case) ['\"]"
+)
+_PASSED: Final = re.compile(r"\s*(?:[✓✔√☑]|ok \d)")
+_FAILED_CODE: Final = re.compile(r"\s+[`'\"].*[`'\"] (?:has )?failed$")
 _LONGEST_LINE: Final = 600  # characters read per line
 _BLOCK_LINES: Final = 24  # lines below the diagnostic that may belong to it
 _BLOCK_ABOVE: Final = 9
@@ -66,16 +76,20 @@ class Diagnostic:
 
         If that line is only a title, its most useful detail is appended.
         """
-        has_quoted_name = re.search(r"[`'\"“‘«]", self.message_text) is not None
-        if not self.details or (
-            self.message_text and (has_quoted_name or len(WORD.findall(self.message_text)) > _ENOUGH_WORDS)
-        ):
-            return self.display_line
-        return (
-            f"{self.display_line.rstrip(':. ')}: {_extract_prose(self.details)}"
-            if self.display_line
-            else _extract_prose(self.details)
-        )
+        return complete_title(self.display_line, self.message_text, self.details)
+
+
+def complete_title(title: str, message: str, details: Sequence[str]) -> str:
+    """Return `title`, with its most useful detail if `message` is too general."""
+    has_name = re.search(r"[`'\"“‘«]", message) is not None
+    is_telling = (has_name or len(WORD.findall(message)) > _ENOUGH_WORDS) and not _ONLY_WHERE.match(message)
+    if not details or (is_telling and (NAMED_THING.search(message) or not _names_what_is_wrong(details[0]))):
+        return title
+    return f"{title.rstrip(':. ')}: {_extract_prose(details)}" if title else _extract_prose(details)
+
+
+def _names_what_is_wrong(detail: str) -> bool:
+    return COMPLAINT.search(detail) is not None and re.search(r"[`'\"“‘«]\w", detail) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +146,11 @@ def find_complaint(text: str) -> str:
     lines = [line for line in text.split("\n") if line.strip() and not is_summary(line)]
     first = next((number for number, line in enumerate(lines) if COMPLAINT.search(line)), None)
     if first is None:
-        return lines[-1].strip() if lines else ""
-    below = lines[first + 1 : first + 1 + _BLOCK_LINES] if not _NAMED_THING.search(lines[first]) else ()
+        failed = next((line for line in text.split("\n") if _FAILED_ITEM.search(line)), lines[-1] if lines else "")
+        return format_line(failed, None)
+    below = lines[first + 1 : first + 1 + _BLOCK_LINES] if not NAMED_THING.search(lines[first]) else ()
     items = (item for item in map(_ITEM.match, below) if item is not None)
-    return next((item["text"] for item in items if _NAMED_THING.search(item["text"])), lines[first].strip())
+    return next((item["text"] for item in items if NAMED_THING.search(item["text"])), lines[first].strip())
 
 
 def extract_details_below(text: str, start: int) -> tuple[str, ...]:
@@ -158,7 +173,8 @@ def _find_anchors(lines: Sequence[str]) -> Iterator[_Anchor]:
             heading = heading_match["path"]
             continue
         if heading and (finding := FINDING.match(line)) is not None and not _is_excerpt(lines, number):
-            yield _parse_finding(line, number, heading, finding)
+            if not is_summary(line):  # "3 tests, 1 failure"
+                yield _parse_finding(line, number, heading, finding)
         elif (title_match := TITLED_RULE.match(line)) is not None:
             yield _Anchor(number, 5, title_match["said"], title_match["said"], "", title_match["path"])
         elif (anchor := _parse_anchor(line, number)) is not None:
@@ -279,7 +295,7 @@ def _extract_details(
             and (index in others or blanks > 1 or is_summary(line))
         ):
             break
-        if FRAME.match(line):
+        if FRAME.match(line) or _PASSED.match(line):
             break
         place = find_place(line)
         if place is not None and is_summary(GUTTER.sub("", line[: place.start()] + line[place.end() :])):
@@ -298,7 +314,7 @@ def _extract_details(
             marked_lines.append(GUTTER.sub("", line))
         elif (marker := MARKER.match(line)) is not None:
             prose += [marker["said"]] if marker["said"].strip(" |│─") else []
-        elif not is_summary(line):
+        elif not is_summary(line) or _FAILED_CODE.match(line):
             prose.append(re.sub(r"^[✖✘×✗●!ⓘi] (?=\S)", "", GUTTER.sub("", line)))
     detail_lines = [*_select_source_lines(marked_lines, shown_lines), *prose]
     return tuple(" ".join(line.split()) for line in detail_lines if line.strip())[:_DETAILS], below

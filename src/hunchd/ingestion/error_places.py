@@ -22,7 +22,9 @@ _JAVA_MODULE_FRAME = re.compile(r"^\s+at [\w.]+(?:@[\w.]+)?/+([\w.$<>]+)\((\w+\.
 _GO_FRAME = re.compile(r"^ *([\w./*()-]{1,200}?)\([^()\n]*\)\n[\t ]+(\S{1,300}\.go):(\d+)", re.MULTILINE)
 # Sanitizers and gdb: "#1 0x55bf in fill /w/main.c:3", "#0  total (n=1) at main.c:5".
 _NATIVE_FRAME = re.compile(
-    r"^ *#\d+ +(?:0x[0-9a-f]+ +(?:in +)?)?([\w:~<>*&]+)(?: \([^\n]*\) at)? (\S+\.\w{1,4}):(\d+)", re.MULTILINE
+    r"^ *(?:#\d+ +(?:0x[0-9a-f]+ +(?:in +)?)?|(?:at|by) 0x[0-9A-F]+: )([\w:~<>*&]+)(?: \([^\n]*\) at)?"
+    r" \(?(\S+\.\w{1,4}):(\d+)",
+    re.MULTILINE,
 )
 _DOTNET_FRAME = re.compile(r"^ +at ([\w.`<>+|\[\]]+)\([^\n]*\) in ([^\n]{1,300}?\.\w{2,4}):line (\d+)", re.MULTILINE)
 _PHP_FRAME = re.compile(r"^#\d+ ([^\s(]{1,300}\.php)\((\d+)\): (?:[\w\\]+(?:->|::))?([\w{}]+)\(", re.MULTILINE)

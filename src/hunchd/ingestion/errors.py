@@ -11,7 +11,14 @@ from collections import Counter
 from dataclasses import dataclass
 
 from hunchd.domain.text_shortening import shorten_middle, shorten_runs
-from hunchd.ingestion.diagnostics import extract_details_below, find_complaint, find_diagnostic
+from hunchd.ingestion.diagnostic_lines import COMPLAINT
+from hunchd.ingestion.diagnostics import (
+    NAMED_THING,
+    complete_title,
+    extract_details_below,
+    find_complaint,
+    find_diagnostic,
+)
 from hunchd.ingestion.error_causes import find_root_cause
 from hunchd.ingestion.error_places import ErrorLocation, find_locations
 from hunchd.ingestion.summaries import is_summary
@@ -20,7 +27,7 @@ from hunchd.ingestion.tool_errors import ToolError, find_first_error
 
 # The line that names the error: "SomeError: message", "error[E0308]: …", "panic: …", "FAILED test::id - …".
 _EXCEPTION_LINE = re.compile(
-    r"^\s*(?:E\s+)?((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Failure|Iteration)"
+    r"^\s*(?:E\s+|[^\w\s\"'(<#/]{1,3}\s+)?((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Failure|Iteration)"
     r"|(?:[\w.]+\.)?Failed(?=: ))\b:?\s*(.*)$"
 )
 # Last line of a Python traceback, where the exception may have any name.
@@ -147,6 +154,11 @@ def parse_error(text: str) -> ParsedError:
         frames = [*own, *map(mask_variable_parts, below)]  # different details mean a different error
     if at is not None and all(place.path != at.path for place in places):
         places = (*places, at)
+    title = headline
+    if tool is not None and generic is None and not any(place.function for place in places):
+        title = complete_title(headline, tool.message, [*filter(COMPLAINT.search, below)])
+    elif not kind and frames and not NAMED_THING.search(headline) and (nearest := frames[0].partition(":")[2]):
+        title = f"{headline} in {nearest}"
     if syntax_errors := _SYNTAX_ERROR.findall(normalized_text):
         frames = [f"{syntax_errors[-1][0].rsplit('/', 1)[-1]}: {' '.join(syntax_errors[-1][1].split())}"]
     names_stay = (
@@ -167,7 +179,7 @@ def parse_error(text: str) -> ParsedError:
         frames = list(dict.fromkeys(names))  # a fix for one unsorted file does not fix another
     identity = "\n".join([kind, template, *frames])
     fingerprint = hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return ParsedError(shorten_middle(headline, _HEADLINE_LENGTH), kind, places, fingerprint, at, raised_last)
+    return ParsedError(shorten_middle(title, _HEADLINE_LENGTH), kind, places, fingerprint, at, raised_last)
 
 
 def _select_main_failure(text: str) -> str:

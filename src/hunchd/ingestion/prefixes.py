@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 _MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
@@ -39,30 +41,10 @@ class _Element:
     is_source: bool = False  # names where a line comes from; lines of several sources may be interleaved
 
 
+_TABLE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["elements"]
 _ELEMENTS: Final = (
     _Element(re.compile(_TIME)),
-    _Element(re.compile(r"\d\d[OE][ +]")),  # stream marks in GitLab's logs
-    _Element(re.compile(r"(?:stdout|stderr) [FP](?: |$)")),  # log files of containers (CRI)
-    _Element(re.compile(r"[^\t\n|]{1,60}\t[^\t\n]{1,60}\t"), is_source=True),  # gh run view --log
-    _Element(re.compile(r"[\w.-]{1,60} [\w./@:-]{1,60}\[\d+\]:(?: |$)"), is_source=True),  # syslog, journald
-    _Element(re.compile(r"\d{1,7} +\d{1,7} [VDIWEF] [\w.-]{1,40} *:(?: |$)")),  # logcat
-    _Element(re.compile(r"#\d+ (?:\d+\.\d+ |(?=\[|ERROR|CACHED|DONE|sha256|\.\.\.))")),  # docker build
-    _Element(re.compile(r"\d+\|[\w.-]{1,40} *\|(?: |$)"), is_source=True),  # pm2
-    _Element(re.compile(r"(?=[^|\n]*[A-Za-z])[\w./@:-]{0,59}[\w)] *\|(?: |$)"), is_source=True),  # compose, foreman
-    _Element(re.compile(r"[A-Z]{4,}>(?: |$)")),  # pytest's INTERNALERROR
-    _Element(
-        re.compile(r"(?!(?i:error|warning|note|fatal|panic)\b)[\w.-]{2,40}\[[\w.-]{1,20}\]:(?: |$)"), is_source=True
-    ),  # heroku, make
-    _Element(re.compile(r"\[(?!ERROR\]|INFO\]|WARNING\])[^\[\]\n]{1,60}\]:?(?: |$)"), is_weak=True, is_source=True),
-    _Element(
-        re.compile(
-            r"(?!(?i:\w*error|warning|note|help|fatal|panic|info|hint|caused by|assertion|\w*exception|npm|stack\w*)\b)"
-            r"(?!\S*\.\w{1,6}(?::\d+)*: )(?=[^:\n]*[A-Za-z])[\w@./-]{2,60}(?: [\w:-]{1,30})?(?::[\w@./-]{1,40})?"
-            r":(?: |$)"
-        ),
-        is_weak=True,
-        is_source=True,
-    ),
+    *(_Element(re.compile(row.pop("pattern")), **row) for row in _TABLE),
 )
 _DIGITS = re.compile(r"\d+")
 _MARKED = re.compile(r"^\S*[A-Za-z].*[^\w\s.,;(]\s*$")  # words, then a mark: `INFO - `, `{worker:3} `, `step> `
@@ -80,6 +62,9 @@ _TASK = re.compile(r"@[\w.-]+/[\w.-]+:|[a-z][\w.-]*:[a-z][\w:.-]*:|[\w.-]+(?:/[\
 _LEVEL = re.compile(r"\[(?:error|warn|info|debug)\]")
 _QUOTED_RUN = re.compile(r"(?:^ {1,12}> .*\n){2,}", re.MULTILINE)
 _QUOTED_MARK = re.compile(r"^ +> ", re.MULTILINE)
+
+# Marks on single lines: of CI systems, and of klog.
+_LINE_MARK = re.compile(rf"^(?:##\[[a-z-]+\]|(?P<level>[IWEF])\d{{4}} {_CLOCK} +\d+ \S+:\d+\] )", re.MULTILINE)
 
 _MOST_ELEMENTS: Final = 6
 _SHARE: Final = 0.9  # minimum share of the nonblank lines, for elements that could be part of the report
@@ -106,7 +91,11 @@ def strip_prefixes(text: str) -> str:
         if stripped_lines is None:
             break
         lines = stripped_lines
-    return _QUOTED_RUN.sub(lambda run: _QUOTED_MARK.sub("", run[0]), "\n".join(lines))
+    return _QUOTED_RUN.sub(lambda run: _QUOTED_MARK.sub("", run[0]), _LINE_MARK.sub(_replace_mark, "\n".join(lines)))
+
+
+def _replace_mark(mark: re.Match[str]) -> str:
+    return "ERROR: " if mark["level"] in ("E", "F") else ""
 
 
 def _strip(lines: Sequence[str], element: _Element) -> list[str] | None:

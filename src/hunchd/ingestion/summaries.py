@@ -7,32 +7,14 @@ from the vocabulary in which tools report progress. This module does no I/O.
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 from typing import Final
 
-_STOCK: Final = frozenset(
-    """
-    a about above action actions affecting after again all alone an analysis and any applied are at be because been
-    before below block bug build builder building built by cached can case cases check checked checking checks clean
-    code column command commands compilation compile compiled compiler compiling complete completed completing
-    configuration configure could count create detail details detected diagnostics did done due duration during elapsed
-    emitted end ended err error errors example examples exception exceptions exec execution exit exited exiting
-    expectation expectations fail failed failing failure failures fatal file files finished fix fixable fixed fixes for
-    format formatted found from full further generated get given got had has have help here hint ignored in info
-    inspected installed installing is issue issues it job jobs js kb left line lines lint linted linting log logs make
-    many mb memory message messages min mode module modules more ms multiple need new no non not note number occurred
-    of offense offenses ok on one only option options or other out output over pass passed passes passing pending
-    percent phase possible potentially previous problem problems process processed processing progress project projects
-    published rebuild recipe reformatted refused report reported rerun result results return returned returning run
-    runner running s sec seconds see seed session show showing skipped some stage stages started starting stat status
-    step steps stop stopped stopping style succeeded success successful successfully suite suites summary suppressed
-    target targets task tasks test tests than that the their there these this three time times to total trace try two
-    unchanged unit up use using via violation violations warning warnings was watching were where while with without
-    worker workers would x your zero
-    """.split()  # noqa: SIM905 - one word after the other reads best
-)
+_STOCK: Final = frozenset(tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["stock"].split())
 # Names are ignored: they say what is affected, but not what is wrong with it.
 _NAMED_THING = re.compile(
-    r"`[^`\n]*`|'[^'\n]*'|\"[^\"\n]*\"|“[^”\n]*”|\([^()\n]*\)|\[[^\]\n]*\]"
+    r"`[^`\n]*`|(?<!\w)'[^'\n]*'|\"[^\"\n]*\"|“[^”\n]*”|\([^()\n]*\)|\[[^\]\n]*\]"
     r"|(?:[A-Za-z]:)?[\w.@+~-]*[/\\][\w.@/\\+-]+|\b[\w-]+\.\w{1,5}\b"
     r"|--?[\w-]+=?|\b\w+(?:_\w+)+\b|\bE?LIFECYCLE\b|https?://\S+|:\w+(?::\w+)*"
 )

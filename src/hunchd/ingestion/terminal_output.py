@@ -6,12 +6,17 @@ each line.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
 
 from hunchd.ingestion.prefixes import strip_prefixes
 
 TRACEBACK: Final = "Traceback (most recent call last)"
+
+# Fields in which loggers put what happened, and levels that mark errors.
+_RECORD_TEXTS: Final = ("log", "message", "msg", "error", "err", "exception", "stack", "stacktrace", "stack_trace")
+_ERROR_LEVELS: Final = frozenset({"error", "fatal", "critical", "panic", "50", "60"})
 
 _BOX = re.compile(r"^(?:[╷╵] *$\n?|│ ?)", re.MULTILINE)
 # Frame that Python draws around the exceptions of a group.
@@ -46,6 +51,24 @@ def normalize_output(text: str) -> str:
     return _CAPTURED_LOG.sub("", text) if "Captured log" in text else text
 
 
+def _unwrap_record(line: str) -> str:
+    """Replace a JSON object at the end of `line` by the text in it.
+
+    The object is a record of a logger, or it consists mostly of its text.
+    """
+    before, brace, rest = line.partition('{"')
+    try:
+        record = json.loads(brace + rest)
+    except ValueError:
+        return line
+    record = {name.lower(): value for name, value in record.items()}
+    texts = [str(record[name]).rstrip() for name in _RECORD_TEXTS if isinstance(record.get(name), str)]
+    if not texts or (before.strip() and 2 * sum(map(len, texts)) < len(rest)):
+        return line
+    is_labelled = str(record.get("level") or record.get("severity")).lower() in _ERROR_LEVELS and "\n" not in texts[0]
+    return f"{before}{'ERROR: ' if is_labelled else ''}{': '.join(texts)}"
+
+
 def strip_output_prefixes(text: str) -> str:
     """Strip line prefixes, and text that a progress bar has overwritten.
 
@@ -55,6 +78,8 @@ def strip_output_prefixes(text: str) -> str:
         lines = text.replace("\r\n", "\n").split("\n")
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
     text = strip_prefixes(text)
+    if '{"' in text and (unwrapped := "\n".join(map(_unwrap_record, text.split("\n")))) != text:
+        text = strip_prefixes(unwrapped)
     if "╷" in text:
         text = _BOX.sub("", text)
     return _GROUP_FRAME.sub("", text).replace(_GROUP, TRACEBACK) if _GROUP in text else text

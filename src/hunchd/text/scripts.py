@@ -70,5 +70,11 @@ def split_ngrams(word: str) -> Iterator[str]:
     runs = _RUN.findall(word)
     for run in runs:
         yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))
-    if not runs and len(word) >= _FEWEST_LETTERS:
-        yield from (word[at : at + _NGRAM].lower() for at in range(len(word) - _NGRAM + 1))
+    letters: list[str] = []  # each with the signs on it, which are characters of their own
+    for character in () if runs else word.lower():
+        if letters and unicodedata.category(character).startswith("M"):
+            letters[-1] += character
+        else:
+            letters.append(character)
+    if len(letters) >= _FEWEST_LETTERS:
+        yield from ("".join(letters[at : at + _NGRAM]) for at in range(len(letters) - _NGRAM + 1))

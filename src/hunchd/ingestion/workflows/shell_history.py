@@ -27,6 +27,7 @@ _QUOTED_TEXT = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
 # Keywords that open or close a compound command, at positions where a command may begin.
 _KEYWORD = re.compile(r"(?:^|(?<=[;\n&|(]))\s*(for|while|until|select|if|case|done|fi|esac)\b", re.MULTILINE)
+_BRACE = re.compile(r"(?:^|(?<=[\s;)&|]))\{(?=\s|$)")
 _DEPTH: Final = {"done": -1, "fi": -1, "esac": -1} | dict.fromkeys(("for", "while", "until", "select", "if", "case"), 1)
 MOST_LINES: Final = 200  # per command
 _FISH_TIME = re.compile(r"  when: (\d{9,11})$")
@@ -126,7 +127,9 @@ def is_whole(lines: Sequence[str]) -> bool:
         return False
     plain = _COMMENT.sub("", _QUOTED_TEXT.sub("''", text))
     words = _KEYWORD.findall(plain)
-    return sum(_DEPTH[word] for word in words) <= 0 and plain.count("{ ") <= len(re.findall(r"(?:^|[;\n]) *\}", plain))
+    return sum(_DEPTH[word] for word in words) <= 0 and len(_BRACE.findall(plain)) <= len(
+        re.findall(r"(?:^|[;\n]) *\}", plain)
+    )
 
 
 def _is_quoting(text: str) -> bool:
