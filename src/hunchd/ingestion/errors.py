@@ -218,10 +218,7 @@ def _end_of(text: str, tool: ToolError | None, headline: str) -> int:
 
 
 def _is_uninformative(template: str) -> bool:
-    """Return True for a headline that fits any failure.
-
-    Examples are "FAIL", "Error 1" and "3 failed".
-    """
+    """Return True for a headline that fits any failure."""
     return all(_GENERIC_WORD.fullmatch(word.lower()) for word in _WORDS.findall(_PLACEHOLDER.sub("", template)))
 
 

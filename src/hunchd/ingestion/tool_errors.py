@@ -61,10 +61,7 @@ def _build_tool_error(match: re.Match[str], code: str = "", start: int = 0) -> T
 
 
 def _find_go_failure(text: str) -> tuple[int, ToolError] | None:
-    """Return the first failed test in verbose Go output, and its position.
-
-    Returns None if no failed test printed an error.
-    """
+    """Return the first failed test in verbose Go output, and its position."""
     failed_tests = frozenset(_GO_FAILED.findall(text))
     for output_match in _GO_OUTPUT.finditer(text):
         if output_match[1] in failed_tests and (match := _GO_OUTPUT_LINE.search(output_match[2])) is not None:
