@@ -125,16 +125,8 @@ def find_diagnostic(text: str) -> Diagnostic | None:
         above, below = _extract_source_above(lines, best.number)
         details = (*above, *details)
     place = best if best.path else below
-    path, line, column = (place.path, place.line, place.column) if place is not None else ("", 0, 0)
-    return Diagnostic(
-        best.display_line,
-        " ".join(best.message_text.split()),
-        best.code,
-        path.replace("\\", "/"),
-        line,
-        column,
-        details,
-    )
+    path, line, column = (place.path.replace("\\", "/"), place.line, place.column) if place is not None else ("", 0, 0)
+    return Diagnostic(best.display_line, " ".join(best.message_text.split()), best.code, path, line, column, details)
 
 
 def find_complaint(text: str) -> str:
@@ -208,16 +200,8 @@ def _parse_anchor(line: str, number: int) -> _Anchor | None:
         return None
     path, at, column = _parse_position(place)
     weight = _compute_weight(line, place, label) - (2 if said_nothing else 0)
-    return _Anchor(
-        number,
-        weight,
-        format_line(line, place),
-        "" if is_summary(message_text) else message_text,
-        code,
-        path,
-        at,
-        column,
-    )
+    message_text = "" if is_summary(message_text) else message_text
+    return _Anchor(number, weight, format_line(line, place), message_text, code, path, at, column)
 
 
 def _is_block_heading(label: re.Match[str] | None, line: str) -> bool:
@@ -240,17 +224,9 @@ def _parse_finding(line: str, number: int, path: str, finding: re.Match[str]) ->
     label = find_label(rest)
     message_text, code = extract_message(rest, None, label)
     is_warning = label is None and WARNING.search(rest) is not None
-    column = int((finding["column"] or "0")[:9])
-    return _Anchor(
-        number,
-        3 if is_warning else 6,
-        format_line(rest, None),
-        message_text,
-        code,
-        path,
-        int(finding["line"][:9]),
-        column,
-    )
+    line_number, column = int(finding["line"][:9]), int((finding["column"] or "0")[:9])
+    weight = 3 if is_warning else 6
+    return _Anchor(number, weight, format_line(rest, None), message_text, code, path, line_number, column)
 
 
 def _parse_position(place: re.Match[str]) -> tuple[str, int, int]:

@@ -28,17 +28,8 @@ _HEADER = re.compile(rb"\n?\x01([0-9a-f]{40,64})\x1f")
 _FORMAT = "%x01%H%x1f%P%x1f%aN%x1f%aE%x1f%at%x1f%B"
 
 _LOG_COMMAND = (
-    "log",
-    "--first-parent",
-    "--diff-merges=first-parent",
-    "--raw",
-    "-z",
-    f"-l{RENAME_LIMIT}",
-    "--root",
-    "--no-abbrev",
-    "--no-color",
-    "--no-decorate",
-    f"--format={_FORMAT}",
+    *("log", "--first-parent", "--diff-merges=first-parent", "--raw", "-z", f"-l{RENAME_LIMIT}", "--root"),
+    *("--no-abbrev", "--no-color", "--no-decorate", f"--format={_FORMAT}"),
 )
 _NUMSTAT = "--numstat"
 _NUMSTAT_LINE = re.compile(rb"(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
